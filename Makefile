@@ -1,0 +1,50 @@
+# Every target sets up what it needs; `make demo` and `make test` are all a new user types.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+DEV    := $(VENV)/.installed-dev
+
+.PHONY: help demo test check unit test-slow bench bench-peers clean
+
+help:            ## list the targets
+	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  +##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit("Remanence needs Python 3.11 or newer; this is %d.%d. Try: make PYTHON=python3.12" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMP): pyproject.toml | $(VENV)/bin/python
+	@echo "Installing Remanence into $(VENV) (once)…"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(DEV): pyproject.toml | $(VENV)/bin/python
+	@echo "Installing Remanence and its test tools into $(VENV) (once)…"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(STAMP)
+
+demo: $(STAMP)   ## the story of one fix, learned by one agent and recalled by another
+	@$(BIN)/python examples/demo.py
+
+test: check unit ## lint, types and tests
+
+check: $(DEV)    ## ruff and mypy
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+unit: $(DEV)     ## the tests alone
+	@$(BIN)/python -m pytest -n 2
+
+test-slow: $(DEV) ## soak and million-row tests
+	@$(BIN)/python -m pytest -m slow
+
+bench: $(DEV)    ## speed against baselines in the same run, at 10k and 100k
+	@$(BIN)/rmem bench
+
+bench-peers: $(DEV) ## the same work on lancedb, chromadb and mem0 in a throw-away environment
+	@$(BIN)/python benchmarks/peers.py
+
+clean:           ## remove the environment and caches
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

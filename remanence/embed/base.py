@@ -1,0 +1,36 @@
+"""What an embedder is. The concrete ones live beside this module; nothing here loads weights."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Matrix = npt.NDArray[np.float32]
+Vector = npt.NDArray[np.float32]
+
+
+class Embedder(ABC):
+    """Turns texts into unit vectors.
+
+    `name` identifies the vectors ("static:l2_supercat_256", "http:google/gemini-embedding-001") and is
+    stored with them: vectors of two names never meet in one store.
+    """
+
+    name: str
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """Length of every vector."""
+
+    @abstractmethod
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """One float32 row of unit length (or all zeros for a text without content) for each text."""
+
+    def embed_query(self, text: str) -> Vector:
+        """The vector of a question; the same space as `embed`."""
+        vector: Vector = self.embed([text])[0]
+        return vector
