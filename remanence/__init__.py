@@ -1,0 +1,70 @@
+"""Remanence: the memory that stays when the session ends.
+
+This module is the list of public names and nothing else; each is loaded when it is first used, so that
+`import remanence` costs a hook or a command line next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "AsyncBrain": "aio",
+    "Brain": "brain",
+    "Embedder": "embed.base",
+    "Explanation": "recall.explain",
+    "Filter": "filters",
+    "Hit": "models",
+    "Memory": "models",
+    "MemoryStore": "stores.base",
+    "RecallSettings": "recall.settings",
+    "RecordStore": "stores.base",
+    "RemanenceError": "errors",
+    "errors": "errors",
+}
+
+__all__ = [
+    "AsyncBrain",
+    "Brain",
+    "Embedder",
+    "Explanation",
+    "Filter",
+    "Hit",
+    "Memory",
+    "MemoryStore",
+    "RecallSettings",
+    "RecordStore",
+    "RemanenceError",
+    "__version__",
+    "errors",
+]
+
+if TYPE_CHECKING:
+    from . import errors
+    from .aio import AsyncBrain
+    from .brain import Brain
+    from .embed.base import Embedder
+    from .errors import RemanenceError
+    from .filters import Filter
+    from .models import Hit, Memory
+    from .recall.explain import Explanation
+    from .recall.settings import RecallSettings
+    from .stores.base import MemoryStore, RecordStore
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'remanence' has no attribute {name!r}")
+    from importlib import import_module
+
+    module = import_module(f"remanence.{home}")
+    value = module if name == home else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,250 @@
+"""Checks of what callers hand in. Each returns the value in its canonical form or raises an InputError
+that names the field, says what was expected and shows what came. Nothing here knows about stores."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import InputError, UnknownFieldError, VectorError
+
+MAX_TEXT = 16 * 1024 * 1024
+MAX_NAME = 512
+MIN_DIMENSION, MAX_DIMENSION = 8, 4096
+
+
+def shown(value: object) -> str:
+    """The value as an error message shows it: its repr, kept short."""
+    try:
+        text = repr(value)
+    except Exception as error:  # a caller's own broken __repr__ must not hide the real complaint
+        text = f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
+    return text if len(text) <= 80 else f"{text[:77]}…"
+
+
+def refuse(field: str, expected: str, value: object) -> InputError:
+    return InputError(f"{field} must be {expected}, got {shown(value)}", field=field)
+
+
+def known_fields(kind: str, given: Iterable[object], known: Iterable[str]) -> None:
+    """Refuse fields that do not exist: one that is silently dropped would widen a filter."""
+    names = list(known)
+    for field in given:
+        if field in names:
+            continue
+        near = difflib.get_close_matches(str(field), names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names)}"
+        raise UnknownFieldError(f"{kind} has no field {shown(field)}{hint}", field=str(field))
+
+
+def _sound(field: str, value: str) -> str:
+    if "\x00" in value:
+        raise InputError(f"{field} must not contain NUL characters (one at {value.index(chr(0))})", field=field)
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{field} must be valid Unicode, got a lone surrogate at character {error.start}", field=field
+        ) from None
+    return value
+
+
+def text(field: str, value: object, *, maximum: int = MAX_TEXT) -> str:
+    """A text with at least one character that is not white space."""
+    if not isinstance(value, str):
+        raise refuse(field, "a text", value)
+    if not value.strip():
+        raise InputError(f"{field} must not be empty or only white space, got {shown(value)}", field=field)
+    if len(value) > maximum:
+        raise InputError(f"{field} must be at most {maximum:,} characters, got {len(value):,}", field=field)
+    return _sound(field, value)
+
+
+def name(field: str, value: object) -> str:
+    """A short identifier: an agent, a type, a session, a tag."""
+    checked = text(field, value, maximum=MAX_NAME)
+    if any(ord(character) < 32 for character in checked):
+        raise refuse(field, "a name without control characters", value)
+    return checked
+
+
+def names(field: str, value: object) -> tuple[str, ...]:
+    """One name or several."""
+    if isinstance(value, str):
+        return (name(field, value),)
+    if isinstance(value, list | tuple | set | frozenset) and value:
+        return tuple(dict.fromkeys(name(field, item) for item in value))
+    raise refuse(field, "a name or a non-empty list of names", value)
+
+
+def number(field: str, value: object, *, low: float = -math.inf, high: float = math.inf) -> float:
+    span = f" from {low:g} to {high:g}" if math.isfinite(low) and math.isfinite(high) else ""
+    if not span and math.isfinite(low):
+        span = f" ≥ {low:g}"
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise refuse(field, f"a number{span}", value)
+    result = float(value)
+    if not math.isfinite(result) or not low <= result <= high:
+        raise refuse(field, f"a number{span}" if span else "a finite number", value)
+    return result
+
+
+def share(field: str, value: object) -> float:
+    """A number from 0 to 1."""
+    return number(field, value, low=0.0, high=1.0)
+
+
+def whole(field: str, value: object, *, low: int = 0, high: int = 2**62) -> int:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or not low <= int(value) <= high:
+        raise refuse(field, f"a whole number ≥ {low}", value)
+    return int(value)
+
+
+def flag(field: str, value: object) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise refuse(field, "True or False", value)
+    return bool(value)
+
+
+def one_of(field: str, value: object, choices: Sequence[str]) -> str:
+    if value not in choices:
+        raise refuse(field, "one of " + ", ".join(repr(choice) for choice in choices), value)
+    return str(value)
+
+
+def moment(field: str, value: object, *, end_of_day: bool = False) -> float:
+    """Seconds since the epoch from a datetime, a date, a number, an ISO text or words ("two weeks ago").
+
+    A datetime without a zone is local time. A bare date is its first instant, or its last with `end_of_day`.
+    """
+    expected = "a datetime, a date, seconds since the epoch or a text such as '2026-05-01' or 'two weeks ago'"
+    if isinstance(value, datetime):
+        return _seconds(field, value)
+    if isinstance(value, date):
+        return _edge(field, value, end_of_day)
+    if isinstance(value, str):
+        stripped = text(field, value, maximum=200).strip()
+        try:
+            if len(stripped) == 10:
+                return _edge(field, date.fromisoformat(stripped), end_of_day)
+            return _seconds(field, datetime.fromisoformat(stripped))
+        except ValueError:
+            return _seconds(field, _read_words(field, stripped, expected))
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not math.isfinite(float(value)):
+        raise refuse(field, expected, value)
+    try:
+        datetime.fromtimestamp(float(value))
+    except (OverflowError, OSError, ValueError):
+        raise refuse(field, expected, value) from None
+    return float(value)
+
+
+def _edge(field: str, day: date, end_of_day: bool) -> float:
+    start = _seconds(field, datetime.combine(day, time.min))
+    if not end_of_day:
+        return start
+    return _seconds(field, datetime.combine(day, time.min) + timedelta(days=1)) - 1e-3
+
+
+def _seconds(field: str, value: datetime) -> float:
+    try:
+        return value.timestamp()
+    except (OverflowError, OSError, ValueError):
+        raise refuse(field, "a time that this system can represent", value) from None
+
+
+def _read_words(field: str, words: str, expected: str) -> datetime:
+    import dateparser  # 0.2 s to import; only words need it
+
+    found: datetime | None = dateparser.parse(words, languages=["en"], settings={"PREFER_DATES_FROM": "past"})
+    if found is None:
+        raise refuse(field, expected, words)
+    return found
+
+
+def labels(field: str, value: object) -> dict[str, str]:
+    """Tags: names to short texts. Numbers and booleans are written as text."""
+    if not isinstance(value, Mapping):
+        raise refuse(field, "a mapping of names to texts", value)
+    result = {}
+    for key, item in value.items():
+        key = name(f"{field} key", key)
+        if isinstance(item, bool | int | float) and (not isinstance(item, float) or math.isfinite(item)):
+            item = json.dumps(item)
+        result[key] = name(f"{field}[{key!r}]", item)
+    return result
+
+
+def json_object(field: str, value: object) -> dict[str, Any]:
+    """A mapping that JSON can carry there and back unchanged."""
+    if not isinstance(value, Mapping):
+        raise refuse(field, "a mapping", value)
+    return {_key(field, key): _json_value(f"{field}[{key!r}]", item, 1) for key, item in value.items()}
+
+
+def _key(field: str, key: object) -> str:
+    if not isinstance(key, str):
+        raise refuse(f"{field} key", "a text", key)
+    return _sound(f"{field} key", key)
+
+
+def _json_value(field: str, value: object, depth: int) -> Any:
+    if depth > 64:
+        raise InputError(f"{field} must not be nested deeper than 64 levels", field=field)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _sound(field, value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise refuse(field, "a finite number", value)
+        return value
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {_key(field, key): _json_value(f"{field}[{key!r}]", item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_value(f"{field}[{at}]", item, depth + 1) for at, item in enumerate(value)]
+    raise refuse(field, "a value that JSON can hold", value)
+
+
+def point(field: str, value: object) -> tuple[float, ...]:
+    """A position of two or three numbers."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, list | tuple) or len(value) not in (2, 3):
+        raise refuse(field, "two or three numbers", value)
+    return tuple(number(f"{field}[{at}]", item) for at, item in enumerate(value))
+
+
+def vector(field: str, value: object, *, dimension: int | None = None) -> npt.NDArray[np.float32]:
+    """A float32 vector of 8 to 4096 finite numbers."""
+    try:
+        array = np.asarray(value, dtype=np.float32)
+    except (TypeError, ValueError):
+        raise VectorError(f"{field} must be a list of numbers, got {shown(value)}", field=field) from None
+    if array.ndim != 1:
+        raise VectorError(f"{field} must have one dimension, got the shape {array.shape}", field=field)
+    if dimension is not None and array.size != dimension:
+        raise VectorError(f"{field} must have {dimension} numbers, got {array.size}", field=field)
+    if not MIN_DIMENSION <= array.size <= MAX_DIMENSION:
+        raise VectorError(
+            f"{field} must have {MIN_DIMENSION} to {MAX_DIMENSION} numbers, got {array.size}", field=field
+        )
+    if not np.isfinite(array).all():
+        raise VectorError(f"{field} must hold finite numbers only, got NaN or infinity", field=field)
+    return array

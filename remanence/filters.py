@@ -1,0 +1,187 @@
+"""The one typed filter of every face, store and route. Unknown fields are refused, never ignored."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from . import checks
+from .errors import InputError
+from .models import TIERS, Memory
+
+Names = tuple[str, ...]
+Point = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which memories count. Every field given must hold; a list of names means any of them.
+
+        Filter(agent="swe-01", type=["error_fix", "decision"], tags={"repo": "data-pipeline"})
+        Filter(attributes={"inventory.wood": 5}, min_step=1000, max_step=2000)
+        Filter(near=(10, 20), radius=5, since="two weeks ago")
+
+    `attributes` compares values inside `contents` by dotted path; a list there matches by any member.
+    """
+
+    agent: Names = ()
+    type: Names = ()
+    session: Names = ()
+    actor: Names = ()
+    place: Names = ()
+    tier: Names = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    min_step: int | None = None
+    max_step: int | None = None
+    since: float | None = None
+    until: float | None = None
+    min_importance: float | None = None
+    max_importance: float | None = None
+    box: tuple[Point, Point] | None = None
+    near: Point | None = None
+    radius: float | None = None
+
+    def __post_init__(self) -> None:
+        def put(key: str, value: object) -> None:
+            object.__setattr__(self, key, value)
+
+        for key in ("agent", "type", "session", "actor", "place", "tier"):
+            value: object = getattr(self, key)
+            put(key, () if value is None or value == () else checks.names(key, value))
+        for tier in self.tier:
+            checks.one_of("tier", tier, TIERS)
+        put("tags", checks.labels("tags", self.tags or {}))
+        put("attributes", checks.json_object("attributes", self.attributes or {}))
+        for path, value in self.attributes.items():
+            if isinstance(value, dict | list):
+                raise checks.refuse(f"attributes[{path!r}]", "a text, a number, True, False or None", value)
+        for key in ("min_step", "max_step"):
+            if getattr(self, key) is not None:
+                put(key, checks.whole(key, getattr(self, key)))
+        for key in ("since", "until"):
+            if getattr(self, key) is not None:
+                put(key, checks.moment(key, getattr(self, key), end_of_day=key == "until"))
+        for key in ("min_importance", "max_importance"):
+            if getattr(self, key) is not None:
+                put(key, checks.share(key, getattr(self, key)))
+        for low, high in (("min_step", "max_step"), ("since", "until"), ("min_importance", "max_importance")):
+            below, above = getattr(self, low), getattr(self, high)
+            if below is not None and above is not None and below > above:
+                raise InputError(f"{low} must not be after {high}: {below} > {above}", field=low)
+        self._check_space(put)
+
+    def _check_space(self, put: Any) -> None:
+        if (self.near is None) != (self.radius is None):
+            raise InputError("near and radius must be given together", field="radius" if self.near else "near")
+        if self.near is not None:
+            put("near", checks.point("near", self.near))
+            put("radius", checks.number("radius", self.radius, low=0))
+        if self.box is not None:
+            if not isinstance(self.box, list | tuple) or len(self.box) != 2:
+                raise checks.refuse("box", "two corners", self.box)
+            low, high = (checks.point(f"box[{at}]", corner) for at, corner in enumerate(self.box))
+            if len(low) != len(high):
+                raise InputError("the corners of box must have the same number of coordinates", field="box")
+            if any(a > b for a, b in zip(low, high, strict=True)):
+                raise InputError("the first corner of box must not be above the second", field="box")
+            put("box", (low, high))
+
+    @classmethod
+    def of(cls, where: Filter | Mapping[str, Any] | None, **more: object) -> Filter:
+        """A filter from a filter or a mapping, narrowed by `more` (values of None are left out)."""
+        if where is None:
+            where = {}
+        given = {key: value for key, value in more.items() if value is not None}
+        if isinstance(where, Filter):
+            if not given:
+                return where
+            clash = [key for key in given if getattr(where, key) not in (None, (), {})]
+            if clash:
+                raise InputError(f"{clash[0]} is given twice: in the filter and beside it", field=clash[0])
+            return replace(where, **given)  # type: ignore[arg-type]
+        if not isinstance(where, Mapping):
+            raise checks.refuse("where", "a Filter or a mapping", where)
+        checks.known_fields("a filter", where, [f.name for f in fields(cls)])
+        for key in given:
+            if where.get(key) is not None:
+                raise InputError(f"{key} is given twice: in the filter and beside it", field=key)
+        return cls(**{**where, **given})
+
+    def __bool__(self) -> bool:
+        return self != _EVERYTHING
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self.to_dict(), sort_keys=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields that are set, ready for JSON; `Filter.of` reads it back."""
+        result = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if value is None or value in ((), {}):
+                continue
+            result[f.name] = list(value) if isinstance(value, tuple) else value
+        return result
+
+    def matches(self, memory: Memory) -> bool:
+        """The plain meaning of this filter, one memory at a time: the reference for every index."""
+        return (
+            (not self.agent or memory.agent_id in self.agent)
+            and (not self.type or memory.type in self.type)
+            and (not self.session or memory.session in self.session)
+            and (not self.actor or memory.actor in self.actor)
+            and (not self.place or memory.place in self.place)
+            and (not self.tier or memory.tier in self.tier)
+            and all(memory.tags.get(key) == value for key, value in self.tags.items())
+            and all(mark_of(path, value) in attribute_marks(memory.contents) for path, value in self.attributes.items())
+            and (self.min_step is None or memory.step_number >= self.min_step)
+            and (self.max_step is None or memory.step_number <= self.max_step)
+            and (self.since is None or memory.timestamp >= self.since)
+            and (self.until is None or memory.timestamp <= self.until)
+            and (self.min_importance is None or memory.importance >= self.min_importance)
+            and (self.max_importance is None or memory.importance <= self.max_importance)
+            and self._in_space(memory.position)
+        )
+
+    def _in_space(self, position: Point | None) -> bool:
+        if self.box is not None:
+            low, high = self.box
+            if position is None or len(position) < len(low):
+                return False
+            if not all(a <= x <= b for a, x, b in zip(low, position, high, strict=False)):
+                return False
+        if self.near is not None:
+            if position is None or len(position) < len(self.near):
+                return False
+            assert self.radius is not None
+            return math.dist(position[: len(self.near)], self.near) <= self.radius
+        return True
+
+
+def mark_of(path: str, value: object) -> str:
+    """The searchable form of one attribute: `1` and `1.0` are one value, `True` is not `1`."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return f"{path}={json.dumps(value, ensure_ascii=False)}"
+
+
+def attribute_marks(contents: Mapping[str, Any], prefix: str = "") -> set[str]:
+    """Every `path=value` inside contents; the members of a list stand under the path of the list."""
+    marks: set[str] = set()
+    pending: list[tuple[str, Any]] = [(f"{prefix}{key}", value) for key, value in contents.items()]
+    while pending:
+        path, value = pending.pop()
+        if isinstance(value, Mapping):
+            pending += [(f"{path}.{key}", item) for key, item in value.items()]
+        elif isinstance(value, list | tuple):
+            pending += [(path, item) for item in value]
+        else:
+            marks.add(mark_of(path, value))
+    return marks
+
+
+_EVERYTHING = Filter()

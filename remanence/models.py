@@ -1,0 +1,188 @@
+"""The records that every part speaks of: a Memory, with the structure of the Agent Memory API, and a Hit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import checks
+
+if TYPE_CHECKING:
+    from .recall.explain import Explanation
+
+TIERS = ("stm", "im", "ltm")
+
+Vector = npt.NDArray[np.float32]
+
+
+@dataclass(slots=True)
+class Metadata:
+    """A memory's own bookkeeping. The caller's data is in `Memory.contents`."""
+
+    creation_time: float = 0.0
+    last_access_time: float = 0.0
+    compression_level: int = 0
+    importance_score: float = 0.5
+    retrieval_count: int = 0
+    memory_type: str = "memory"
+
+
+@dataclass(slots=True, eq=False)
+class Embeddings:
+    """One vector for each resolution: short-term, intermediate, long-term."""
+
+    full_vector: Vector | None = None
+    compressed_vector: Vector | None = None
+    abstract_vector: Vector | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Embeddings):
+            return NotImplemented
+        return all(_same(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+
+
+def _same(left: Vector | None, right: Vector | None) -> bool:
+    if left is None or right is None:
+        return left is right
+    return np.array_equal(left, right)
+
+
+@dataclass(slots=True)
+class Memory:
+    """One memory. The first seven fields are the documented structure; the rest is how it can be found.
+
+    `remember(..., metadata={…})` keeps the caller's data in `contents` beside the text; `metadata` is the
+    record's own bookkeeping, as the document has it.
+    """
+
+    memory_id: str
+    agent_id: str
+    step_number: int
+    timestamp: float
+    contents: dict[str, Any]
+    metadata: Metadata = field(default_factory=Metadata)
+    embeddings: Embeddings = field(default_factory=Embeddings)
+    text: str = ""
+    session: str | None = None
+    actor: str | None = None
+    tags: dict[str, str] = field(default_factory=dict)
+    tier: str = "stm"
+    position: tuple[float, ...] | None = None
+    place: str | None = None
+
+    @property
+    def id(self) -> str:
+        return self.memory_id
+
+    @property
+    def type(self) -> str:
+        return self.metadata.memory_type
+
+    @property
+    def importance(self) -> float:
+        return self.metadata.importance_score
+
+    def document(self) -> dict[str, Any]:
+        """The documented structure, exactly its keys, ready for JSON."""
+        return {
+            "memory_id": self.memory_id,
+            "agent_id": self.agent_id,
+            "step_number": self.step_number,
+            "timestamp": self.timestamp,
+            "contents": self.contents,
+            "metadata": {f.name: getattr(self.metadata, f.name) for f in fields(Metadata)},
+            "embeddings": {f.name: _listed(getattr(self.embeddings, f.name)) for f in fields(Embeddings)},
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON; `Memory.from_dict` reads it back."""
+        extra = {key: getattr(self, key) for key in _EXTRA}
+        extra["position"] = list(self.position) if self.position is not None else None
+        return {**self.document(), **extra}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Memory:
+        """The reverse of `to_dict`; every field is checked and unknown ones are refused."""
+        if not isinstance(data, Mapping):
+            raise checks.refuse("memory", "a mapping", data)
+        checks.known_fields("a memory", data, [f.name for f in fields(cls)])
+        for key in ("memory_id", "agent_id", "step_number", "timestamp", "contents"):
+            if key not in data:
+                raise checks.InputError(f"a memory must have the field {key!r}", field=key)
+        body = _read_metadata(data.get("metadata") or {})
+        vectors = data.get("embeddings") or {}
+        checks.known_fields("embeddings", vectors, [f.name for f in fields(Embeddings)])
+        contents = checks.json_object("contents", data["contents"])
+        written = data.get("text") or contents.get("text")
+        return cls(
+            memory_id=checks.name("memory_id", data["memory_id"]),
+            agent_id=checks.name("agent_id", data["agent_id"]),
+            step_number=checks.whole("step_number", data["step_number"]),
+            timestamp=checks.moment("timestamp", data["timestamp"]),
+            contents=contents,
+            metadata=body,
+            embeddings=Embeddings(
+                **{
+                    key: checks.vector(f"embeddings.{key}", value)
+                    for key, value in vectors.items()
+                    if value is not None
+                }
+            ),
+            text=checks.text("text", written),
+            session=_optional_name("session", data.get("session")),
+            actor=_optional_name("actor", data.get("actor")),
+            tags=checks.labels("tags", data.get("tags") or {}),
+            tier=checks.one_of("tier", data.get("tier", "stm"), TIERS),
+            position=None if data.get("position") is None else checks.point("position", data["position"]),
+            place=_optional_name("place", data.get("place")),
+        )
+
+
+_EXTRA = ("text", "session", "actor", "tags", "tier", "position", "place")
+
+
+def _optional_name(field_name: str, value: object) -> str | None:
+    return None if value is None else checks.name(field_name, value)
+
+
+def _read_metadata(data: Mapping[str, Any]) -> Metadata:
+    checks.known_fields("metadata", data, [f.name for f in fields(Metadata)])
+    default = Metadata()
+    return Metadata(
+        creation_time=checks.moment("creation_time", data.get("creation_time", default.creation_time)),
+        last_access_time=checks.moment("last_access_time", data.get("last_access_time", default.last_access_time)),
+        compression_level=checks.whole("compression_level", data.get("compression_level", 0)),
+        importance_score=checks.share("importance_score", data.get("importance_score", default.importance_score)),
+        retrieval_count=checks.whole("retrieval_count", data.get("retrieval_count", 0)),
+        memory_type=checks.name("memory_type", data.get("memory_type", default.memory_type)),
+    )
+
+
+def _listed(vector: Vector | None) -> list[float] | None:
+    return None if vector is None else [float(x) for x in vector]
+
+
+@dataclass(slots=True)
+class Hit:
+    """A memory that answers a question, and how well."""
+
+    memory: Memory
+    score: float
+    explanation: Explanation | None = None
+
+    @property
+    def text(self) -> str:
+        return self.memory.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """The hit for JSON, without its vectors."""
+        memory = self.memory.to_dict()
+        del memory["embeddings"]
+        result: dict[str, Any] = {"score": self.score, "memory": memory}
+        if self.explanation is not None:
+            result["explanation"] = self.explanation.to_dict()
+        return result
