@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import checks
+from .errors import InputError
 
 if TYPE_CHECKING:
     from .recall.explain import Explanation
@@ -112,7 +113,7 @@ class Memory:
         checks.known_fields("a memory", data, [f.name for f in fields(cls)])
         for key in ("memory_id", "agent_id", "step_number", "timestamp", "contents"):
             if key not in data:
-                raise checks.InputError(f"a memory must have the field {key!r}", field=key)
+                raise InputError(f"a memory must have the field {key!r}", field=key)
         body = _read_metadata(data.get("metadata") or {})
         vectors = data.get("embeddings") or {}
         checks.known_fields("embeddings", vectors, [f.name for f in fields(Embeddings)])

@@ -1,0 +1,246 @@
+"""From text to terms. One analyser serves memories and questions, so that what is written is what is found.
+
+- Words are Unicode words, folded (case, width, accents), stemmed by Snowball in the language of the text;
+  function words are dropped. A text in another language than English also keeps each word as written, so
+  that a question too short to betray its language still finds it.
+- Identifiers, paths, versions and hashes are kept whole and in parts: `etl/transform.py` is itself,
+  `transform.py`, `etl`, `transform` and `py`; `MemoryError` is also `memory` and `error`.
+- Scripts without spaces become single characters and pairs of neighbours.
+
+A term is a 64-bit hash, so that segments and processes need no common dictionary. Change anything that
+changes terms and raise VERSION: stores then re-analyse their rows.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import Stemmer
+
+from .stopwords import ENGLISH, OTHERS, VOTES
+
+VERSION = 1
+
+Hashes = npt.NDArray[np.uint64]
+Counts = npt.NDArray[np.uint16]
+
+# A number with thousands, C++ and C#, or word characters that code characters may join: `a.b/c`, `don't`.
+_CHUNK = re.compile(r"\d{1,3}(?:,\d{3})+(?![\d,])|\b[A-Za-z](?:\+\+|#)(?!\w)|\w+(?:(?:['’]|[.:/\\@+#=-]+)\w+)*")
+_SPACELESS = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff]+"
+)
+_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\W\d_A-Za-z]+")
+_PART = re.compile(r"[^\W_]+")
+_HEX = re.compile(r"(?:0x)?(?=[0-9a-f]*[0-9])[0-9a-f]{12,}", re.IGNORECASE)
+_VERSION = re.compile(r"v?(\d+(?:\.\d+)+)([^\s]*)", re.IGNORECASE)
+_CODE = re.compile(r"[_./\\:@#=+]|\d")
+_CAMELCASE = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
+_MARKS = re.compile("[\u0300-\u036f]")
+_PLAIN = re.compile(r"[A-Za-z]?[a-z]+(?:'[a-z]+)?")
+
+
+class Terms(NamedTuple):
+    """The terms of one text: distinct hashes, how often each occurs, and a readable word for each."""
+
+    hashes: Hashes
+    counts: Counts
+    words: tuple[str, ...]
+
+    @property
+    def length(self) -> int:
+        return int(self.counts.sum(dtype=np.int64))
+
+
+class Word(NamedTuple):
+    """One word of a question: the hashes that stand for it, best first, and whether it is a function word."""
+
+    text: str
+    hashes: tuple[int, ...]
+    stop: bool
+
+
+@lru_cache(maxsize=1 << 17)
+def term_hash(term: str) -> int:
+    return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+@lru_cache(maxsize=32)
+def _stemmer(language: str) -> Stemmer.Stemmer:
+    return Stemmer.Stemmer(language, 20_000)
+
+
+def fold(text: str) -> str:
+    """Case, width and accents away: what a reader would call the same word."""
+    if text.isascii():
+        return text.lower()
+    folded = unicodedata.normalize("NFKD", text.casefold())
+    return unicodedata.normalize("NFC", _MARKS.sub("", folded))
+
+
+def language_of(words: Iterable[str]) -> str:
+    """The language most function words speak for; English when they do not decide."""
+    votes: Counter[str] = Counter()
+    for word in words:
+        for language in VOTES.get(word, ()):
+            votes[language] += 1
+    if not votes:
+        return "english"
+    best, count = max(votes.items(), key=lambda item: (item[1], item[0] == "english"))
+    return best if count >= 2 and count > votes["english"] else "english"
+
+
+def chunks(text: str) -> list[str]:
+    """The words and identifiers of a text, as written."""
+    return _CHUNK.findall(text)
+
+
+def _is_stop(chunk: str, language: str) -> bool:
+    lowered = chunk.lower().replace("’", "'")
+    if chunk.isupper() and len(chunk) > 1:
+        return False  # IT, US, WHO
+    return lowered in (ENGLISH if language == "english" else OTHERS[language])
+
+
+def _word_terms(word: str, language: str) -> tuple[tuple[str, str], ...]:
+    """(term, readable word) of one plain word: its stem and, outside English, the word itself."""
+    bare = word.lower().replace("’", "'")
+    bare = bare.removesuffix("'s").strip("'")
+    if language == "english":
+        folded = fold(bare).replace("'", "")
+        return ((_stemmer("english").stemWord(folded), folded),) if folded else ()
+    stem, folded = fold(_stemmer(language).stemWord(bare)), fold(bare)
+    if not folded:
+        return ()
+    return ((stem, folded),) if stem == folded else ((stem, folded), (folded, folded))
+
+
+def _code_terms(chunk: str, language: str) -> Iterator[tuple[str, str]]:
+    """Terms of an identifier, a path, a version or a hash: whole, and in parts."""
+    whole = fold(chunk).replace("’", "'")
+    yield whole, whole
+    if _HEX.fullmatch(chunk):
+        digits = whole.removeprefix("0x")
+        for size in (7, 8, 12):
+            yield digits[:size], digits[:size]
+        return
+    version = _VERSION.fullmatch(chunk)
+    if version:
+        numbers = version[1].split(".")
+        for size in range(2, len(numbers) + 1):
+            prefix = ".".join(numbers[:size])
+            if prefix != whole:
+                yield prefix, prefix
+    for separator in ("/", "\\", "::"):
+        if separator in whole:
+            tail = whole.rsplit(separator, 1)[1]
+            if tail and _CODE.search(tail):
+                yield tail, tail
+    for part in _PART.findall(chunk):
+        pieces = _CAMEL.findall(part)
+        if len(pieces) > 1:
+            joined = fold(part)
+            if joined != whole and not joined.isdigit():
+                yield joined, joined
+        for piece in pieces if len(pieces) > 1 else [part]:
+            if piece.isdigit():
+                if len(piece) > 1:
+                    yield piece, piece
+            elif len(piece) > 1 or len(pieces) == 1:
+                yield from _word_terms(piece, language)
+
+
+@lru_cache(maxsize=1 << 16)
+def _chunk_terms(chunk: str, language: str) -> tuple[tuple[int, str], ...]:
+    """(hash, readable word) of every term of one chunk; empty for a function word."""
+    if _is_stop(chunk, language):
+        return ()
+    found: list[tuple[str, str]] = []
+    if _PLAIN.fullmatch(chunk.replace("’", "'")):
+        found += _word_terms(chunk, language)
+    else:
+        spaceless = _SPACELESS.findall(chunk)
+        for run in spaceless:
+            run = fold(run)
+            found += [(character, character) for character in run]
+            found += [(run[at : at + 2], run[at : at + 2]) for at in range(len(run) - 1)]
+        for rest in _SPACELESS.split(chunk) if spaceless else [chunk]:
+            rest = rest.strip("'’-_.:/\\@=")
+            if not rest:
+                continue
+            if _THOUSANDS.fullmatch(rest):
+                found.append((rest.replace(",", ""),) * 2)
+            elif _CODE.search(rest) or _CAMELCASE.search(rest):
+                found += dict.fromkeys(_code_terms(rest, language))
+            else:
+                for part in re.split(r"-+", rest):
+                    if not _is_stop(part, language):
+                        found += _word_terms(part, language)
+    return tuple((term_hash(term), word) for term, word in found)
+
+
+def analyse(text: str, extra: Iterable[str] = ()) -> Terms:
+    """The terms of a memory. `extra` are further words that belong to it, such as those of its date."""
+    pieces = chunks(text)
+    language = language_of(piece.lower() for piece in pieces)
+    counts: dict[int, int] = {}
+    words: dict[int, str] = {}
+    for piece in pieces:
+        if len(piece) > 1024:
+            terms = _chunk_terms.__wrapped__(piece, language)  # long runs would only wash the cache out
+        else:
+            terms = _chunk_terms(piece, language)
+        for hashed, word in terms:
+            if hashed in counts:
+                counts[hashed] += 1
+            else:
+                counts[hashed] = 1
+                words[hashed] = word
+    for piece in extra:
+        for hashed, word in _chunk_terms(piece, "english"):
+            counts[hashed] = counts.get(hashed, 0) + 1
+            words.setdefault(hashed, word)
+    hashes = np.fromiter(counts.keys(), np.uint64, len(counts))
+    numbers = np.minimum(np.fromiter(counts.values(), np.int64, len(counts)), 65535).astype(np.uint16)
+    return Terms(hashes, numbers, tuple(words.values()))
+
+
+def question_words(text: str) -> list[Word]:
+    """The words of a question in order, each with every hash that a memory may hold for it.
+
+    The language of a short question is a guess, so a word may match by its stem in English, by its stem in
+    the guessed language, or as written; the best of them counts once.
+    """
+    pieces = chunks(text)
+    language = language_of(piece.lower() for piece in pieces)
+    found: dict[str, Word] = {}
+    for piece in pieces:
+        stop = _is_stop(piece, language)
+        groups = [_chunk_terms(piece, "english")]
+        if language != "english" and not stop:
+            groups.insert(0, _chunk_terms(piece, language))
+        parts: dict[str, list[int]] = {}
+        for group in groups:
+            for hashed, word in group:
+                parts.setdefault(word, []).append(hashed)
+        if not parts:
+            found.setdefault(piece.lower(), Word(piece.lower(), (), True))
+        for word, hashes in parts.items():
+            hashes.append(term_hash(word))
+            found.setdefault(word, Word(word, tuple(dict.fromkeys(hashes)), stop))
+    return _without_lone_characters(list(found.values()))
+
+
+def _without_lone_characters(words: list[Word]) -> list[Word]:
+    """Single characters of a script without spaces only count when there are no pairs to ask for."""
+    pairs = {c for word in words if len(word.text) == 2 and _SPACELESS.fullmatch(word.text) for c in word.text}
+    return [word for word in words if not (len(word.text) == 1 and word.text in pairs)]

@@ -1,0 +1,332 @@
+"""What filters and context need of every row, by column: where it belongs, when, how important, and its
+neighbours in the same session. A filter becomes an ascending array of row numbers, found from the members of
+groups and from marks where it names any, so that its cost follows what it selects and not what is stored."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..filters import Filter, mark_of
+from ..models import TIERS
+from .analyser import term_hash
+
+RowNumbers = npt.NDArray[np.int64]
+Name = TypeVar("Name")
+
+_NUMBERS: dict[str, Any] = {
+    "seq": np.int64,
+    "born": np.int64,
+    "group": np.int32,
+    "kind": np.int32,
+    "actor": np.int32,
+    "tier": np.int8,
+    "time": np.float64,
+    "step": np.int64,
+    "importance": np.float64,
+    "length": np.int32,
+    "distinct": np.int32,
+    "flags": np.uint8,
+}
+NUMBERS = tuple(_NUMBERS)
+
+
+class Names(Generic[Name]):
+    """Texts as small whole numbers."""
+
+    def __init__(self) -> None:
+        self.names: list[Name] = []
+        self._codes: dict[Name, int] = {}
+
+    def code(self, name: Name) -> int:
+        code = self._codes.get(name)
+        if code is None:
+            code = self._codes[name] = len(self.names)
+            self.names.append(name)
+        return code
+
+    def find(self, name: Name) -> int | None:
+        return self._codes.get(name)
+
+
+@dataclass(slots=True)
+class ColumnBatch:
+    """Rows on their way into the columns, with their names spelled out."""
+
+    seq: Sequence[int]
+    born: Sequence[int]
+    group: Sequence[tuple[str, str | None]]
+    kind: Sequence[str]
+    actor: Sequence[str | None]
+    tier: Sequence[int]
+    time: Sequence[float]
+    step: Sequence[int]
+    importance: Sequence[float]
+    length: Sequence[int]
+    distinct: Sequence[int]
+    flags: Sequence[int]
+    position: Sequence[tuple[float, ...] | None] = field(default_factory=list)
+
+
+def marks_of(memory_tags: dict[str, str], place: str | None, attributes: set[str]) -> npt.NDArray[np.uint64]:
+    """The hashed equality terms of one memory, for the filter's tags, place and attributes."""
+    marks = [_tag_mark(key, value) for key, value in memory_tags.items()]
+    marks += [_attribute_mark(mark) for mark in attributes]
+    if place is not None:
+        marks.append(_place_mark(place))
+    return np.unique(np.array(marks, np.uint64))
+
+
+def _tag_mark(key: str, value: str) -> int:
+    return term_hash(f"tag\x00{key}\x00{value}")
+
+
+def _attribute_mark(mark: str) -> int:
+    return term_hash(f"attribute\x00{mark}")
+
+
+def _place_mark(place: str) -> int:
+    return term_hash(f"place\x00{place}")
+
+
+class Columns:
+    """Growing arrays, one value for each row."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.dead = 0
+        self.total_length = 0
+        self._arrays = {name: np.empty(0, kind) for name, kind in _NUMBERS.items()}
+        self._arrays["alive"] = np.empty(0, np.bool_)
+        self._arrays["previous"] = np.empty(0, np.int32)
+        self._arrays["next"] = np.empty(0, np.int32)
+        self._positions: npt.NDArray[np.float64] | None = None
+        self.groups: Names[tuple[str, str | None]] = Names()
+        self.kinds: Names[str] = Names()
+        self.actors: Names[str | None] = Names()
+        self._members: dict[int, array[int]] = {}
+        self._groups_of_agent: dict[str, list[int]] = {}
+        self._last: dict[int, int] = {}
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        """One column, up to the last row."""
+        return self._arrays[name][: self.size]
+
+    @property
+    def position(self) -> npt.NDArray[np.float64] | None:
+        """Rows of x, y, z (NaN: none); None while no memory has a position."""
+        return None if self._positions is None else self._positions[: self.size]
+
+    @property
+    def room(self) -> int:
+        """Rows that fit without growing."""
+        return self._arrays["seq"].size
+
+    def reserve(self, rows: int) -> None:
+        room = self.room
+        if rows <= room:
+            return
+        rows = max(rows, room * 3 // 2, 1024)
+        for name, old in self._arrays.items():
+            new = np.empty(rows, old.dtype)
+            new[: self.size] = old[: self.size]
+            self._arrays[name] = new
+        if self._positions is not None:
+            self._positions = _more_positions(self._positions, rows)
+
+    def append(self, batch: ColumnBatch) -> None:
+        """Rows in ascending order of seq, all newer than the rows here."""
+        groups = [self.groups.code(name) for name in batch.group]
+        kinds = [self.kinds.code(name) for name in batch.kind]
+        actors = [self.actors.code(name) for name in batch.actor]
+        columns = {
+            name: np.asarray(getattr(batch, name)) for name in _NUMBERS if name not in ("group", "kind", "actor")
+        }
+        positions = None
+        if any(position is not None for position in batch.position):
+            positions = np.full((len(batch.seq), 3), np.nan)
+            for at, position in enumerate(batch.position):
+                if position is not None:
+                    positions[at, : len(position)] = position
+        self.append_arrays({**columns, "group": groups, "kind": kinds, "actor": actors}, positions)
+
+    def append_arrays(self, columns: dict[str, Any], positions: npt.NDArray[np.float64] | None) -> None:
+        """The same with names already coded by this object's dictionaries."""
+        first, count = self.size, len(columns["seq"])
+        self.reserve(first + count)
+        for name in _NUMBERS:
+            self._arrays[name][first : first + count] = columns[name]
+        self._arrays["alive"][first : first + count] = True
+        self._arrays["previous"][first : first + count] = -1
+        self._arrays["next"][first : first + count] = -1
+        if positions is not None or self._positions is not None:
+            if self._positions is None or self._positions.shape[0] < self._arrays["seq"].size:
+                self._positions = _more_positions(self._positions, self._arrays["seq"].size)
+            self._positions[first : first + count] = np.nan if positions is None else positions
+        self.size = first + count
+        self.total_length += int(self["length"][first:].sum(dtype=np.int64))
+        self._enter_groups(first)
+
+    def _enter_groups(self, first: int) -> None:
+        group = self["group"][first:]
+        for code in np.unique(group).tolist():
+            if code not in self._members:
+                self._members[code] = array("I")
+                self._groups_of_agent.setdefault(self.groups.names[code][0], []).append(code)
+        order = np.lexsort((self["born"][first:], group))
+        ordered = group[order]
+        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if ordered.size else np.empty(0, int)
+        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), ordered.size], strict=True):
+            code = int(ordered[start])
+            rows = order[start:end] + first
+            self._members[code].frombytes(np.sort(rows).astype(np.uint32).tobytes())
+            if self.groups.names[code][1] is not None:
+                self._link(code, rows)
+
+    def _link(self, group: int, rows: RowNumbers) -> None:
+        """Chain rows (ordered by birth) behind those of their session that are older."""
+        born, previous, following = self["born"], self["previous"], self["next"]
+        last = self._last.get(group, -1)
+        if last < 0 or born[last] < born[rows[0]]:
+            previous[rows[1:]] = rows[:-1]
+            following[rows[:-1]] = rows[1:]
+            previous[rows[0]] = last
+            if last >= 0:
+                following[last] = rows[0]
+            self._last[group] = int(rows[-1])
+            return
+        for row in rows.tolist():  # a memory that was changed returns to its old place
+            after, before = -1, self._last.get(group, -1)
+            while before >= 0 and born[before] > born[row]:
+                after, before = before, int(previous[before])
+            previous[row], following[row] = before, after
+            if before >= 0:
+                following[before] = row
+            if after >= 0:
+                previous[after] = row
+            else:
+                self._last[group] = row
+
+    def row_of(self, seq: int) -> int | None:
+        at = int(np.searchsorted(self["seq"], seq))
+        return at if at < self.size and int(self["seq"][at]) == seq else None
+
+    def kill(self, row: int) -> None:
+        """A row that no longer counts."""
+        if not self["alive"][row]:
+            return
+        self["alive"][row] = False
+        self.dead += 1
+        self.total_length -= int(self["length"][row])
+        before, after = int(self["previous"][row]), int(self["next"][row])
+        if before >= 0:
+            self["next"][before] = after
+        if after >= 0:
+            self["previous"][after] = before
+        group = int(self["group"][row])
+        if self._last.get(group) == row:
+            self._last[group] = before
+
+    def select(self, where: Filter, marked: Callable[[int], npt.NDArray[np.uint32]]) -> RowNumbers | None:
+        """Rows inside the filter, ascending; None for all when none is dead. `marked` looks a mark up."""
+        rows = self._from_groups(where)
+        for alternatives in _marks_asked(where):
+            found = np.unique(np.concatenate([marked(mark) for mark in alternatives])).astype(np.int64)
+            rows = found if rows is None else np.intersect1d(rows, found, assume_unique=True)
+        if rows is None and not self.dead and not _needs_columns(where):
+            return None
+        keep = self["alive"] if rows is None else self["alive"][rows]
+        for test in self._tests(where):
+            keep = keep & test(rows)
+        return np.flatnonzero(keep) if rows is None else rows[keep]
+
+    def _from_groups(self, where: Filter) -> RowNumbers | None:
+        if not where.agent and not where.session:
+            return None
+        if where.agent:
+            codes = [code for agent in where.agent for code in self._groups_of_agent.get(agent, ())]
+        else:
+            codes = list(range(len(self.groups.names)))
+        if where.session:
+            wanted = set(where.session)
+            codes = [code for code in codes if self.groups.names[code][1] in wanted]
+        if not codes:
+            return np.empty(0, np.int64)
+        parts = [np.array(self._members[code], np.int64) for code in codes if code in self._members]
+        return np.sort(np.concatenate(parts)) if len(parts) > 1 else parts[0]
+
+    def _tests(self, where: Filter) -> list[Callable[[RowNumbers | None], npt.NDArray[np.bool_]]]:
+        tests: list[Callable[[RowNumbers | None], npt.NDArray[np.bool_]]] = []
+
+        def on(column: npt.NDArray[Any], test: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]) -> None:
+            tests.append(lambda rows: test(column if rows is None else column[rows]))
+
+        if where.type:
+            kinds = [code for code in map(self.kinds.find, where.type) if code is not None]
+            on(self["kind"], lambda column: np.isin(column, kinds))
+        if where.actor:
+            actors = [code for code in map(self.actors.find, where.actor) if code is not None]
+            on(self["actor"], lambda column: np.isin(column, actors))
+        if where.tier:
+            on(self["tier"], lambda column: np.isin(column, [TIERS.index(tier) for tier in where.tier]))
+        for name, low, high in (
+            ("step", where.min_step, where.max_step),
+            ("time", where.since, where.until),
+            ("importance", where.min_importance, where.max_importance),
+        ):
+            if low is not None:
+                on(self[name], lambda column, low=low: column >= low)  # type: ignore[misc]
+            if high is not None:
+                on(self[name], lambda column, high=high: column <= high)  # type: ignore[misc]
+        if where.box is not None or where.near is not None:
+            places = self.position if self.position is not None else np.full((self.size, 3), np.nan)
+            on(places, lambda column: _in_space(where, column))
+        return tests
+
+
+def _needs_columns(where: Filter) -> bool:
+    columns = (
+        where.min_step,
+        where.max_step,
+        where.since,
+        where.until,
+        where.min_importance,
+        where.max_importance,
+    )
+    return bool(where.type or where.actor or where.tier or where.box or where.near) or any(
+        value is not None for value in columns
+    )
+
+
+def _marks_asked(where: Filter) -> list[list[int]]:
+    """Marks that a row must have: one of each list."""
+    asked = [[_tag_mark(key, value)] for key, value in where.tags.items()]
+    asked += [[_attribute_mark(mark_of(path, value))] for path, value in where.attributes.items()]
+    if where.place:
+        asked.append([_place_mark(place) for place in where.place])
+    return asked
+
+
+def _in_space(where: Filter, places: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    inside = np.ones(places.shape[0], np.bool_)
+    if where.box is not None:
+        low, high = where.box
+        held = places[:, : len(low)]
+        inside &= ((held >= np.array(low)) & (held <= np.array(high))).all(axis=1)
+    if where.near is not None:
+        assert where.radius is not None
+        away = places[:, : len(where.near)] - np.array(where.near)
+        inside &= np.sqrt((away * away).sum(axis=1)) <= where.radius
+    return inside
+
+
+def _more_positions(old: npt.NDArray[np.float64] | None, rows: int) -> npt.NDArray[np.float64]:
+    new = np.full((rows, 3), np.nan)
+    if old is not None:
+        new[: old.shape[0]] = old
+    return new

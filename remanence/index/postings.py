@@ -1,0 +1,129 @@
+"""Inverted lists: term hash → the rows that hold it and how often. Blocks are packed and immutable; the
+newest rows wait in a tail of small growing lists until there are enough of them to pack."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Rows = npt.NDArray[np.uint32]
+Counts = npt.NDArray[np.uint16]
+
+_NO_ROWS: Rows = np.empty(0, np.uint32)
+_NO_COUNTS: Counts = np.empty(0, np.uint16)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Sorted terms; the entries of term i are rows[offsets[i]:offsets[i + 1]], ascending."""
+
+    terms: npt.NDArray[np.uint64]
+    offsets: npt.NDArray[np.int64]
+    rows: Rows
+    counts: Counts
+
+    @classmethod
+    def build(cls, terms: npt.NDArray[np.uint64], rows: Rows, counts: Counts) -> Block:
+        """From entries in ascending order of row."""
+        order = np.argsort(terms, kind="stable")
+        ordered = terms[order]
+        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if ordered.size else np.empty(0, np.int64)
+        offsets = np.append(starts, ordered.size).astype(np.int64)
+        return cls(ordered[starts], offsets, rows[order], counts[order])
+
+    def find(self, term: int) -> slice | None:
+        at = int(np.searchsorted(self.terms, np.uint64(term)))
+        if at == self.terms.size or int(self.terms[at]) != term:
+            return None
+        return slice(int(self.offsets[at]), int(self.offsets[at + 1]))
+
+
+class Postings:
+    """All inverted lists of an index, over row numbers that only grow."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self._tail: dict[int, tuple[array[int], array[int]]] = {}
+        self._tail_entries = 0
+
+    def add(self, row: int, terms: Iterable[int], counts: Iterable[int]) -> None:
+        """One row that is newer than all others."""
+        tail = self._tail
+        for term, count in zip(terms, counts, strict=True):
+            lists = tail.get(term)
+            if lists is None:
+                lists = tail[term] = (array("I"), array("H"))
+            lists[0].append(row)
+            lists[1].append(count)
+            self._tail_entries += 1
+
+    def add_block(self, block: Block) -> None:
+        """Rows that are newer than all others, packed."""
+        self.pack_tail()
+        self.blocks.append(block)
+        while len(self.blocks) > 1 and self.blocks[-2].rows.size <= 2 * self.blocks[-1].rows.size:
+            self.blocks[-2:] = [_joined(self.blocks[-2:])]
+
+    def pack_tail(self) -> None:
+        if not self._tail:
+            return
+        terms = np.fromiter(self._tail.keys(), np.uint64, len(self._tail))
+        sizes = np.fromiter((len(rows) for rows, _ in self._tail.values()), np.int64, len(self._tail))
+        rows = np.concatenate([np.frombuffer(rows, np.uint32) for rows, _ in self._tail.values()])
+        counts = np.concatenate([np.frombuffer(counts, np.uint16) for _, counts in self._tail.values()])
+        self._tail = {}
+        self._tail_entries = 0
+        self.add_block(Block.build(np.repeat(terms, sizes), rows, counts))
+
+    @property
+    def tail_entries(self) -> int:
+        return self._tail_entries
+
+    def lookup(self, term: int) -> tuple[Rows, Counts]:
+        """Rows that hold the term, ascending, and how often each does."""
+        rows: list[Rows] = []
+        counts: list[Counts] = []
+        for block in self.blocks:
+            found = block.find(term)
+            if found is not None:
+                rows.append(block.rows[found])
+                counts.append(block.counts[found])
+        waiting = self._tail.get(term)
+        if waiting is not None:
+            rows.append(np.array(waiting[0], np.uint32))
+            counts.append(np.array(waiting[1], np.uint16))
+        if not rows:
+            return _NO_ROWS, _NO_COUNTS
+        if len(rows) == 1:
+            return rows[0], counts[0]
+        return np.concatenate(rows), np.concatenate(counts)
+
+    def cut(self, keep: npt.NDArray[np.int64], first: int, end: int) -> Block:
+        """The entries of rows first…end-1 as a block of their own. `keep[row - first]` is a row's number
+        in it, or -1 for a row that is left out."""
+        self.pack_tail()
+        terms, rows, counts = [], [], []
+        for block in self.blocks:
+            inside = (block.rows >= first) & (block.rows < end)
+            if not inside.any():
+                continue
+            inside[inside] = keep[block.rows[inside].astype(np.int64) - first] >= 0
+            rows.append(keep[block.rows[inside].astype(np.int64) - first].astype(np.uint32))
+            terms.append(np.repeat(block.terms, np.diff(block.offsets))[inside])
+            counts.append(block.counts[inside])
+        if not terms:
+            return Block.build(np.empty(0, np.uint64), _NO_ROWS, _NO_COUNTS)
+        return Block.build(np.concatenate(terms), np.concatenate(rows), np.concatenate(counts))
+
+
+def _joined(blocks: Sequence[Block]) -> Block:
+    """One block from neighbours whose rows follow one another."""
+    return Block.build(
+        np.concatenate([np.repeat(block.terms, np.diff(block.offsets)) for block in blocks]),
+        np.concatenate([block.rows for block in blocks]),
+        np.concatenate([block.counts for block in blocks]),
+    )

@@ -1,0 +1,177 @@
+"""The recall index of one store: columns, postings, marks, vectors and vocabulary over the same rows.
+
+Rows are numbered in the order of their `seq` and only ever appended; a row that is gone is dead, not removed.
+Callers hold `lock` while they change the index or take a selection from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import RLock
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import StoreCorruptError
+from ..filters import Filter
+from ..models import TIERS
+from .analyser import Terms
+from .bits import VectorColumns
+from .columns import ColumnBatch, Columns, RowNumbers
+from .postings import Block, Postings
+from .vocabulary import Vocabulary, WordVectors
+
+Scores = npt.NDArray[np.float32]
+
+_PACK_FROM = 256  # rows that arrive together from here on are packed at once
+_PACK_TAIL = 60_000  # entries
+
+
+@dataclass(slots=True)
+class IndexRow:
+    """One row on its way into the index."""
+
+    seq: int
+    born: int
+    agent: str
+    session: str | None
+    kind: str
+    actor: str | None
+    tier: str
+    time: float
+    step: int
+    importance: float
+    position: tuple[float, ...] | None
+    flags: int
+    terms: Terms
+    marks: npt.NDArray[np.uint64]
+    vector: npt.NDArray[np.float32] | None
+
+
+class Matches(NamedTuple):
+    """Where one term occurs inside a selection (positions in it), how often, and in how many of its rows."""
+
+    at: RowNumbers
+    counts: npt.NDArray[np.uint16]
+
+
+class RecallIndex:
+    def __init__(self, word_vectors: WordVectors | None = None) -> None:
+        self.lock = RLock()
+        self.columns = Columns()
+        self.postings = Postings()
+        self.marks = Postings()
+        self.vectors: VectorColumns | None = None
+        self.vocabulary = Vocabulary(word_vectors)
+
+    @property
+    def size(self) -> int:
+        return self.columns.size
+
+    @property
+    def alive(self) -> int:
+        return self.columns.size - self.columns.dead
+
+    @property
+    def last_seq(self) -> int:
+        return int(self.columns["seq"][-1]) if self.columns.size else 0
+
+    def reserve(self, rows: int) -> None:
+        self.columns.reserve(rows)
+        if self.vectors is not None:
+            self.vectors.reserve(rows)
+
+    def extend(self, rows: Sequence[IndexRow]) -> None:
+        """Rows in ascending order of seq, newer than all here."""
+        if not rows:
+            return
+        first = self.size
+        self._extend_vectors(rows, first)
+        if len(rows) >= _PACK_FROM:
+            self.postings.add_block(_packed([row.terms for row in rows], first))
+            self.marks.add_block(_packed([_as_terms(row.marks) for row in rows], first))
+        else:
+            for at, row in enumerate(rows, first):
+                self.postings.add(at, row.terms.hashes.tolist(), row.terms.counts.tolist())
+                self.marks.add(at, row.marks.tolist(), [1] * row.marks.size)
+            if self.postings.tail_entries > _PACK_TAIL:
+                self.postings.pack_tail()
+                self.marks.pack_tail()
+        for row in rows:
+            self.vocabulary.add(row.terms.hashes.tolist(), row.terms.words)
+        self.columns.append(
+            ColumnBatch(
+                seq=[row.seq for row in rows],
+                born=[row.born for row in rows],
+                group=[(row.agent, row.session) for row in rows],
+                kind=[row.kind for row in rows],
+                actor=[row.actor for row in rows],
+                tier=[TIERS.index(row.tier) for row in rows],
+                time=[row.time for row in rows],
+                step=[row.step for row in rows],
+                importance=[row.importance for row in rows],
+                length=[row.terms.length for row in rows],
+                distinct=[row.terms.hashes.size for row in rows],
+                flags=[row.flags for row in rows],
+                position=[row.position for row in rows],
+            )
+        )
+
+    def _extend_vectors(self, rows: Sequence[IndexRow], first: int) -> None:
+        if self.vectors is None:
+            given = next((row.vector for row in rows if row.vector is not None), None)
+            if given is None:
+                return
+            self.vectors = VectorColumns(given.size)
+            self.vectors.append(np.zeros((first, given.size), np.float32))
+        matrix = np.zeros((len(rows), self.vectors.dimension), np.float32)
+        for at, row in enumerate(rows):
+            if row.vector is not None:
+                if row.vector.size != self.vectors.dimension:
+                    raise StoreCorruptError(
+                        f"row {row.seq} holds a vector of {row.vector.size} numbers among vectors of "
+                        f"{self.vectors.dimension}; `rmem reindex` embeds all memories anew"
+                    )
+                matrix[at] = row.vector
+        self.vectors.append(matrix)
+
+    def kill(self, seq: int) -> None:
+        row = self.columns.row_of(seq)
+        if row is not None:
+            self.columns.kill(row)
+
+    def select(self, where: Filter) -> RowNumbers | None:
+        """Live rows inside the filter, ascending; None for all rows when none is dead."""
+        return self.columns.select(where, lambda mark: self.marks.lookup(mark)[0])
+
+    def matches(self, term: int, rows: RowNumbers | None) -> Matches:
+        """Where a term occurs inside a selection."""
+        found, counts = self.postings.lookup(term)
+        if rows is None:
+            return Matches(found.astype(np.int64), counts)
+        if found.size == 0 or rows.size == 0:
+            return Matches(np.empty(0, np.int64), counts[:0])
+        if found.size <= rows.size:
+            at = np.minimum(np.searchsorted(rows, found), rows.size - 1)
+            inside = rows[at] == found
+            return Matches(at[inside], counts[inside])
+        at = np.minimum(np.searchsorted(found, rows), found.size - 1)
+        inside = found[at] == rows
+        return Matches(np.flatnonzero(inside), counts[at[inside]])
+
+    def average_length(self, rows: RowNumbers | None) -> float:
+        if rows is None:
+            return self.columns.total_length / self.alive if self.alive else 0.0
+        return float(self.columns["length"][rows].mean()) if rows.size else 0.0
+
+
+def _as_terms(marks: npt.NDArray[np.uint64]) -> Terms:
+    return Terms(marks, np.ones(marks.size, np.uint16), ())
+
+
+def _packed(terms: Sequence[Terms], first: int) -> Block:
+    sizes = np.fromiter((one.hashes.size for one in terms), np.int64, len(terms))
+    rows = np.repeat(np.arange(first, first + len(terms), dtype=np.uint32), sizes)
+    hashes = np.concatenate([one.hashes for one in terms])
+    return Block.build(hashes, rows, np.concatenate([one.counts for one in terms]))

@@ -1,0 +1,158 @@
+"""Segments: spans of the recall index packed into named arrays, to be kept in the store as a cache.
+
+A segment covers the live rows with first_seq ≤ seq ≤ last_seq. It is trusted only if its format, its analyser
+and every array's size and checksum are as expected; otherwise it counts as missing and is rebuilt from rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .analyser import VERSION as ANALYSER
+from .bits import VectorColumns
+from .columns import NUMBERS
+from .postings import Block
+from .recall_index import RecallIndex
+
+FORMAT = 1
+TARGET_RATIO = 4  # a new segment swallows older neighbours up to this many times its size
+MAX_ROWS = 262_144
+
+
+class BadSegment(Exception):
+    """A segment that cannot be trusted; its rows are read instead."""
+
+
+@dataclass(slots=True)
+class Segment:
+    first_seq: int
+    last_seq: int
+    rows: int
+    changes: int  # the last entry of the change log that it knows
+    arrays: dict[str, npt.NDArray[Any]]
+    names: dict[str, list[Any]] = field(default_factory=dict)
+
+
+def checksum(array: npt.NDArray[Any]) -> int:
+    """Fast enough to check on every load; tells damage, not malice."""
+    raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    whole = raw[: raw.size // 8 * 8].view(np.uint64)
+    mixed = int(np.bitwise_xor.reduce(whole, initial=np.uint64(0))) ^ int(np.add.reduce(whole, dtype=np.uint64))
+    return (mixed ^ int.from_bytes(raw[whole.size * 8 :].tobytes(), "little") ^ raw.size) & (2**63 - 1)
+
+
+def header(segment: Segment) -> str:
+    """What the store keeps beside the arrays."""
+    shapes = {name: [array.dtype.str, list(array.shape), checksum(array)] for name, array in segment.arrays.items()}
+    return json.dumps({"format": FORMAT, "analyser": ANALYSER, "arrays": shapes, "names": segment.names})
+
+
+def read(first_seq: int, last_seq: int, rows: int, changes: int, head: str, blobs: dict[str, bytes]) -> Segment:
+    """A segment from what the store kept; BadSegment if anything is not as it was written."""
+    try:
+        described = json.loads(head)
+        if described["format"] != FORMAT or described["analyser"] != ANALYSER:
+            raise BadSegment("written by another version")
+        arrays = {}
+        for name, (kind, shape, expected) in described["arrays"].items():
+            array = np.frombuffer(blobs[name], dtype=np.dtype(kind)).reshape(shape)
+            if checksum(array) != expected:
+                raise BadSegment(f"array {name} is damaged")
+            arrays[name] = array
+        if arrays["seq"].size != rows:
+            raise BadSegment("its rows are not those it claims")
+        return Segment(first_seq, last_seq, rows, changes, arrays, described["names"])
+    except (KeyError, ValueError, TypeError) as error:
+        raise BadSegment(f"unreadable: {error}") from error
+
+
+def pack(index: RecallIndex, first_seq: int, last_seq: int, changes: int) -> Segment:
+    """The live rows of a span of the index."""
+    columns = index.columns
+    first = int(np.searchsorted(columns["seq"], first_seq))
+    end = int(np.searchsorted(columns["seq"], last_seq, side="right"))
+    alive = columns["alive"][first:end]
+    kept = np.flatnonzero(alive) + first
+    keep = np.full(end - first, -1, np.int64)
+    keep[kept - first] = np.arange(kept.size)
+    arrays: dict[str, npt.NDArray[Any]] = {name: columns[name][kept] for name in NUMBERS}
+    names: dict[str, list[Any]] = {}
+    for name, dictionary in (("group", columns.groups), ("kind", columns.kinds), ("actor", columns.actors)):
+        used, local = np.unique(arrays[name], return_inverse=True)
+        arrays[name] = local.astype(np.int32)
+        names[name] = [dictionary.names[code] for code in used.tolist()]
+    if columns.position is not None and not np.isnan(columns.position[kept]).all():
+        arrays["position"] = columns.position[kept]
+    for name, postings in (("terms", index.postings), ("marks", index.marks)):
+        block = postings.cut(keep, first, end)
+        arrays |= {f"{name}.{part}": getattr(block, part) for part in ("terms", "offsets", "rows", "counts")}
+    if index.vectors is not None:
+        arrays["vectors.codes"] = index.vectors.codes[kept]
+        arrays["vectors.scales"] = index.vectors.scales[kept]
+        if index.vectors.words and index.vectors.centre is not None:
+            arrays["vectors.bits"] = np.stack([word[kept] for word in index.vectors.words])
+            arrays["vectors.centre"] = index.vectors.centre
+    words = index.vocabulary.packed(arrays["terms.terms"])
+    if words is not None:
+        arrays["words.hashes"], names["words"], arrays["words.codes"], arrays["words.scales"] = words
+    return Segment(first_seq, last_seq, int(kept.size), changes, arrays, names)
+
+
+def absorb(index: RecallIndex, segment: Segment) -> None:
+    """A segment whose rows are newer than all in the index."""
+    first, arrays = index.size, segment.arrays
+    columns = index.columns
+    coded: dict[str, Any] = {name: arrays[name] for name in NUMBERS}
+    for name, dictionary in (("group", columns.groups), ("kind", columns.kinds), ("actor", columns.actors)):
+        spelled = segment.names[name]
+        codes = [dictionary.code(tuple(one) if name == "group" else one) for one in spelled]  # type: ignore[arg-type]
+        coded[name] = np.array(codes, np.int32)[arrays[name]] if segment.rows else arrays[name]
+    _absorb_vectors(index, segment, first)
+    for name, postings in (("terms", index.postings), ("marks", index.marks)):
+        rows = arrays[f"{name}.rows"]
+        postings.add_block(
+            Block(
+                arrays[f"{name}.terms"],
+                arrays[f"{name}.offsets"],
+                rows if first == 0 else rows + np.uint32(first),
+                arrays[f"{name}.counts"],
+            )
+        )
+    if "words.codes" in arrays:
+        index.vocabulary.add_packed(
+            arrays["words.hashes"], segment.names["words"], arrays["words.codes"], arrays["words.scales"]
+        )
+    columns.append_arrays(coded, arrays.get("position"))
+
+
+def _absorb_vectors(index: RecallIndex, segment: Segment, first: int) -> None:
+    codes = segment.arrays.get("vectors.codes")
+    if codes is None:
+        if index.vectors is not None:
+            index.vectors.append(np.zeros((segment.rows, index.vectors.dimension), np.float32))
+        return
+    if index.vectors is None:
+        index.vectors = VectorColumns(codes.shape[1])
+        index.vectors.reserve(max(first + segment.rows, index.columns.room))
+        index.vectors.append(np.zeros((first, codes.shape[1]), np.float32))
+    index.vectors.append_codes(
+        codes,
+        segment.arrays["vectors.scales"],
+        segment.arrays.get("vectors.bits"),
+        segment.arrays.get("vectors.centre"),
+    )
+
+
+def swallowed(sizes: Iterable[int], fresh: int) -> int:
+    """How many of the newest segments (sizes oldest first) a new one of `fresh` rows should take in."""
+    taken, total = 0, fresh
+    for size in reversed(list(sizes)):
+        if size > TARGET_RATIO * total or size + total > MAX_ROWS:
+            break
+        taken, total = taken + 1, total + size
+    return taken

@@ -1,0 +1,108 @@
+"""The words of the memories with their meaning, so that a question word also finds its close relatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from .bits import VectorColumns, top
+
+WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
+
+_LIMIT = 65_536  # words; later ones still match themselves
+_RELATIVES = 24
+
+
+class Vocabulary:
+    """Term hashes, a readable word for each, and its vector. `vectors_of` embeds single words."""
+
+    def __init__(self, vectors_of: WordVectors | None) -> None:
+        self._vectors_of = vectors_of
+        self._columns: VectorColumns | None = None
+        self._hashes: list[int] = []
+        self._words: list[str] = []
+        self._at: dict[int, int] = {}
+        self._relatives: dict[str, list[tuple[int, str, float]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def add(self, hashes: Sequence[int], words: Sequence[str]) -> None:
+        """Words met in a memory; those that are known or are no plain words are passed over."""
+        if len(self._words) >= _LIMIT:
+            return
+        for hashed, word in zip(hashes, words, strict=True):
+            if hashed not in self._at and len(word) > 2 and word.isalpha():
+                self._at[hashed] = len(self._words)
+                self._hashes.append(hashed)
+                self._words.append(word)
+
+    def add_packed(
+        self,
+        hashes: npt.NDArray[np.uint64],
+        words: Sequence[str],
+        codes: npt.NDArray[np.int8],
+        scales: npt.NDArray[np.float32],
+    ) -> None:
+        """Words with their vectors, from a segment."""
+        self._embed_waiting()
+        fresh = [at for at, hashed in enumerate(hashes.tolist()) if hashed not in self._at]
+        fresh = fresh[: max(0, _LIMIT - len(self._words))]
+        if not fresh:
+            return
+        for at in fresh:
+            self._at[int(hashes[at])] = len(self._words)
+            self._hashes.append(int(hashes[at]))
+            self._words.append(words[at])
+        if self._columns is None:
+            self._columns = VectorColumns(codes.shape[1])
+        self._columns.append_codes(codes[fresh], scales[fresh], None, None)
+        self._relatives.clear()
+
+    def packed(
+        self, terms: npt.NDArray[np.uint64]
+    ) -> tuple[npt.NDArray[np.uint64], list[str], npt.NDArray[np.int8], npt.NDArray[np.float32]] | None:
+        """Those of `terms` that are words here, with their vectors, as `add_packed` takes them."""
+        self._embed_waiting()
+        if self._columns is None:
+            return None
+        at = np.array([self._at[term] for term in terms.tolist() if term in self._at], np.int64)
+        hashes = np.array([self._hashes[i] for i in at.tolist()], np.uint64)
+        return (
+            hashes,
+            [self._words[i] for i in at.tolist()],
+            self._columns.codes[at],
+            self._columns.scales[at],
+        )
+
+    def _embed_waiting(self) -> None:
+        done = 0 if self._columns is None else self._columns.size
+        if self._vectors_of is None or done == len(self._words):
+            return
+        vectors = self._vectors_of(self._words[done:])
+        if self._columns is None:
+            self._columns = VectorColumns(vectors.shape[1])
+        self._columns.append(vectors)
+        self._relatives.clear()
+
+    def relatives(self, word: str, floor: float) -> list[tuple[int, str, float]]:
+        """(term hash, word, cosine) of the words close in meaning to a question word, closest first."""
+        if self._vectors_of is None or len(word) < 3 or not word.isalpha():
+            return []
+        self._embed_waiting()
+        if self._columns is None:
+            return []
+        known = self._relatives.get(word)
+        if known is None:
+            query = self._vectors_of([word])[0]
+            estimate = self._columns.estimate(query, None)
+            near = top(estimate, 4 * _RELATIVES)
+            exact = self._columns.close(query, near)
+            best = np.argsort(-exact, kind="stable")[:_RELATIVES]
+            known = [(self._hashes[int(near[i])], self._words[int(near[i])], float(exact[i])) for i in best]
+            if len(self._relatives) > 4096:
+                self._relatives.clear()
+            self._relatives[word] = known
+        return [found for found in known if found[2] >= floor]
