@@ -195,10 +195,8 @@ def analyse(text: str, extra: Iterable[str] = ()) -> Terms:
     counts: dict[int, int] = {}
     words: dict[int, str] = {}
     for piece in pieces:
-        if len(piece) > 1024:
-            terms = _chunk_terms.__wrapped__(piece, language)  # long runs would only wash the cache out
-        else:
-            terms = _chunk_terms(piece, language)
+        # Long runs would only wash the cache out.
+        terms = _chunk_terms(piece, language) if len(piece) <= 1024 else _chunk_terms.__wrapped__(piece, language)
         for hashed, word in terms:
             if hashed in counts:
                 counts[hashed] += 1

@@ -128,14 +128,14 @@ class VectorColumns:
         result: Matrix = products * self.scales[rows]
         return result
 
-    def estimate(self, query: Vector, rows: RowNumbers | None) -> Matrix:
-        """An estimate of the cosine for every row (or for `rows`), on the scale of the exact values."""
+    def estimate(self, query: Vector, rows: RowNumbers | None, size: int) -> Matrix:
+        """An estimate of the cosine for the first `size` rows (or for `rows`), on the scale of exact values."""
         if not self.words:
-            return self.close(query, slice(0, self.size) if rows is None else rows)
+            return self.close(query, slice(0, size) if rows is None else rows)
         asked = self._signs(query[None, :])[:, 0]
         distance: npt.NDArray[np.uint16] | None = None
         for word, bits in zip(self.words, asked, strict=True):
-            column = word[: self.size] if rows is None else word[rows]
+            column = word[:size] if rows is None else word[rows]
             differing = np.bitwise_count(column ^ bits)
             if distance is None:
                 distance = differing.astype(np.uint16)

@@ -97,7 +97,7 @@ class Vocabulary:
         known = self._relatives.get(word)
         if known is None:
             query = self._vectors_of([word])[0]
-            estimate = self._columns.estimate(query, None)
+            estimate = self._columns.estimate(query, None, self._columns.size)
             near = top(estimate, 4 * _RELATIVES)
             exact = self._columns.close(query, near)
             best = np.argsort(-exact, kind="stable")[:_RELATIVES]

@@ -1,0 +1,131 @@
+"""A survey: the rows inside one filter, laid out for ranking. The recall engine sees nothing else of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ..filters import Filter
+from .columns import RowNumbers
+from .recall_index import Matches, RecallIndex
+
+Scores = npt.NDArray[np.float32]
+Links = npt.NDArray[np.int64]
+Exact = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float32]]
+
+
+class Survey:
+    """Rows by position 0…size-1 in order of arrival; every array here is indexed by that position."""
+
+    def __init__(self, index: RecallIndex, where: Filter, vectors_of: Exact) -> None:
+        """`vectors_of` reads the original vectors of rows, given their seq."""
+        with index.lock:
+            self._index = index
+            self._rows: RowNumbers | None = index.select(where)
+            self._end = index.size
+            self.size = self._end if self._rows is None else int(self._rows.size)
+            self.average_length = index.average_length(self._rows)
+            self._vectors = index.vectors
+            self._columns = {name: index.columns[name] for name in _COLUMNS}
+            self._vectors_of = vectors_of
+
+    def column(self, name: str) -> npt.NDArray[np.generic]:
+        whole = self._columns[name]
+        return whole if self._rows is None else whole[self._rows]
+
+    @cached_property
+    def seq(self) -> npt.NDArray[np.int64]:
+        return self.column("seq").astype(np.int64, copy=False)
+
+    @cached_property
+    def length(self) -> npt.NDArray[np.int32]:
+        return self.column("length").astype(np.int32, copy=False)
+
+    @cached_property
+    def groups(self) -> npt.NDArray[np.int32]:
+        """The session of each row as a number; -1 for a memory outside any session."""
+        group = self.column("group").astype(np.int32, copy=False)
+        sessions = np.array([session is not None for _, session in self._index.columns.groups.names], np.bool_)
+        if sessions.all():
+            return group
+        return np.where(sessions[group], group, np.int32(-1)) if group.size else group
+
+    @cached_property
+    def previous(self) -> Links:
+        return self._links("previous")
+
+    @cached_property
+    def next(self) -> Links:
+        return self._links("next")
+
+    def _links(self, name: str) -> Links:
+        """Positions of neighbours; -1 where there is none inside the survey."""
+        rows = self._columns[name]
+        if self._rows is None:
+            return np.where(rows < self._end, rows, -1).astype(np.int64) if rows.size else rows.astype(np.int64)
+        wanted = rows[self._rows].astype(np.int64)
+        if not self._rows.size:
+            return wanted
+        at = np.minimum(np.searchsorted(self._rows, wanted), self._rows.size - 1)
+        return np.where(self._rows[at] == wanted, at, -1)
+
+    def actors(self) -> list[tuple[int, str]]:
+        """(code, name) of everyone who acts in these rows."""
+        codes = np.unique(self.column("actor")) if self.size else np.empty(0, np.int32)
+        names = self._index.columns.actors.names
+        return [(int(code), name) for code in codes if (name := names[int(code)]) is not None]
+
+    def matches(self, term: int) -> Matches:
+        """Positions that hold a term, ascending, and how often each does."""
+        with self._index.lock:
+            found = self._index.matches(term, self._rows)
+        if self._rows is None and found.at.size and found.at[-1] >= self._end:
+            inside = int(np.searchsorted(found.at, self._end))
+            return Matches(found.at[:inside], found.counts[:inside])
+        return found
+
+    def relatives(self, word: str, floor: float) -> list[tuple[int, str, float]]:
+        """(term, word, cosine) of words in the memories that are close in meaning to a question word."""
+        with self._index.lock:
+            return self._index.vocabulary.relatives(word, floor)
+
+    @property
+    def dimension(self) -> int | None:
+        return None if self._vectors is None else self._vectors.dimension
+
+    def cosines(self, query: npt.NDArray[np.float32]) -> Scores:
+        """An estimate of the cosine for every row."""
+        if self._vectors is None:
+            return np.zeros(self.size, np.float32)
+        return self._vectors.estimate(query, self._rows, self._end)
+
+    def close_cosines(self, query: npt.NDArray[np.float32], at: npt.NDArray[np.int64]) -> Scores:
+        """Cosines of some positions, to about 0.001."""
+        if self._vectors is None:
+            return np.zeros(at.size, np.float32)
+        return self._vectors.close(query, at if self._rows is None else self._rows[at])
+
+    def exact_cosines(self, query: npt.NDArray[np.float32], at: npt.NDArray[np.int64]) -> Scores:
+        """Cosines of some positions from the original vectors."""
+        if self._vectors is None:
+            return np.zeros(at.size, np.float32)
+        result: Scores = self._vectors_of(self.seq[at]) @ query
+        return result
+
+
+_COLUMNS = (
+    "seq",
+    "group",
+    "actor",
+    "time",
+    "step",
+    "importance",
+    "length",
+    "distinct",
+    "flags",
+    "previous",
+    "next",
+)

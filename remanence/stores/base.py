@@ -1,0 +1,162 @@
+"""The store contract, on two levels. A plugin that keeps values needs the four methods of MemoryStore; a store
+that serves recall is a RecordStore. `remanence.testing` holds the suite that every store passes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Generic, Literal, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from ..filters import Filter
+from ..index.survey import Survey
+from ..models import Memory
+
+T = TypeVar("T")
+Vector = npt.NDArray[np.float32]
+Order = Literal["oldest", "newest", "importance", "step"]
+ORDERS: tuple[Order, ...] = ("oldest", "newest", "importance", "step")
+
+
+class MemoryStore(ABC, Generic[T]):
+    """Values by key, and a search over them."""
+
+    @abstractmethod
+    def add(self, key: str, value: T, meta: dict[str, Any] | None = None) -> None:
+        """Keep a value; one with the same key is replaced."""
+
+    @abstractmethod
+    def get(self, key: str) -> T | None:
+        """The value, or None."""
+
+    @abstractmethod
+    def search(self, query: str, top_k: int = 5) -> list[tuple[str, T, float]]:
+        """(key, value, score) of the best matches, best first."""
+
+    @abstractmethod
+    def forget(self, key: str) -> bool:
+        """Remove a value; whether there was one."""
+
+
+@dataclass(slots=True)
+class StoreStats:
+    """What a store holds."""
+
+    memories: int
+    by_agent: dict[str, int] = field(default_factory=dict)
+    by_type: dict[str, int] = field(default_factory=dict)
+    by_tier: dict[str, int] = field(default_factory=dict)
+    sessions: int = 0
+    oldest: float | None = None
+    newest: float | None = None
+    vectors: int = 0
+    dimension: int | None = None
+    words: int = 0
+    segments: int = 0
+    bytes: int = 0
+
+
+class RecordStore(MemoryStore[Memory]):
+    """Memories with their words, vectors and context.
+
+    A write that returned is durable and is found by every later call, in every process.
+    """
+
+    @abstractmethod
+    def put(self, memories: Sequence[Memory]) -> list[Memory]:
+        """Keep memories, all or none, and return them as kept.
+
+        An empty `memory_id` is filled in (`agent-step-timestamp`, unique), a negative `step_number` becomes the
+        agent's next step. A memory whose id is known replaces the old one and keeps its place in the session.
+        """
+
+    @abstractmethod
+    def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
+        """Replace a memory by what `edit` makes of it, in one transaction; None if there is none."""
+
+    @abstractmethod
+    def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
+        """The memories with these ids, in this order."""
+
+    @abstractmethod
+    def forget_many(self, keys: Sequence[str]) -> int:
+        """Remove memories; how many there were."""
+
+    @abstractmethod
+    def select(
+        self, where: Filter | None = None, *, order: Order = "oldest", limit: int | None = None, offset: int = 0
+    ) -> list[Memory]:
+        """Memories inside the filter."""
+
+    @abstractmethod
+    def count(self, where: Filter | None = None) -> int:
+        """How many memories are inside the filter."""
+
+    @abstractmethod
+    def match(self, query: str, where: Filter | None = None, k: int = 10) -> list[tuple[Memory, float]]:
+        """BM25 of the words of `query`, its statistics taken inside the filter; best first."""
+
+    @abstractmethod
+    def nearest(self, vector: Vector, where: Filter | None = None, k: int = 10) -> list[tuple[Memory, float]]:
+        """The highest cosines; best first."""
+
+    @abstractmethod
+    def survey(self, where: Filter) -> Survey:
+        """The rows inside the filter as the recall engine reads them."""
+
+    @abstractmethod
+    def touch(self, keys: Sequence[str], when: float) -> None:
+        """Note that memories were recalled. May be written later; never blocks a reader."""
+
+    @abstractmethod
+    def stats(self) -> StoreStats:
+        """What the store holds."""
+
+    @abstractmethod
+    def note(self, key: str, value: str | None = None) -> str | None:
+        """Read a fact about the store itself, or write it when `value` is given."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write what waits and let go of every resource. Closing twice is harmless."""
+
+    def add(self, key: str, value: Memory, meta: dict[str, Any] | None = None) -> None:
+        if meta:
+            raise InputError("meta must be empty: a Memory carries its own metadata", field="meta")
+        value.memory_id = key
+        self.put([value])
+
+    def get(self, key: str) -> Memory | None:
+        return self.get_many([key])[0]
+
+    def forget(self, key: str) -> bool:
+        return self.forget_many([key]) > 0
+
+    def search(self, query: str, top_k: int = 5) -> list[tuple[str, Memory, float]]:
+        return [(memory.memory_id, memory, score) for memory, score in self.match(query, k=top_k)]
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and self.get(key) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        """Ids, oldest first."""
+        offset = 0
+        while batch := self.select(limit=1000, offset=offset):
+            yield from (memory.memory_id for memory in batch)
+            offset += len(batch)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,200 @@
+"""What the embedded stores share: they keep rows, and answer from a recall index derived from those rows."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import checks
+from ..filters import Filter, attribute_marks
+from ..index import bits
+from ..index.analyser import Terms, analyse, question_words
+from ..index.bm25 import bm25
+from ..index.columns import marks_of
+from ..index.recall_index import IndexRow, RecallIndex
+from ..index.survey import Survey
+from ..index.vocabulary import WordVectors
+from ..models import TIERS, Memory
+from .base import ORDERS, Order, RecordStore, StoreStats, Vector
+
+ASKS, TELLS_TIME = 1, 2  # flags of a row: it is a question; it speaks of a time
+_RESCORED = 2000
+_MONTHS = "january february march april may june july august september october november december".split()
+_TIME_WORDS = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|ago|last|next|since|soon|recently|just|days?|weeks?|weekends?|months?"
+    r"|years?|this (?:morning|afternoon|evening|summer|autumn|fall|winter|spring)|\d+(?:st|nd|rd|th)|(?:19|20)\d\d"
+    r"|mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?"
+    r"|january|february|march|april|june|july|august|september|october|november|december)\b",
+    re.IGNORECASE,
+)
+_BRACKETED_END = re.compile(r"\s*\[[^\[\]]*\]\s*$")
+
+
+class Derived(NamedTuple):
+    """What the index needs of a memory, computed once when it is written."""
+
+    terms: Terms
+    marks: npt.NDArray[np.uint64]
+    flags: int
+
+
+def derive(memory: Memory) -> Derived:
+    """Terms of the text and of its date, marks of tags, place and attributes, and flags."""
+    text = memory.text
+    when = datetime.fromtimestamp(memory.timestamp)
+    date_words = (_MONTHS[when.month - 1], str(when.day), str(when.year))
+    flags = ASKS if _BRACKETED_END.sub("", text[-2000:]).rstrip().endswith("?") else 0
+    if _TIME_WORDS.search(text):
+        flags |= TELLS_TIME
+    return Derived(
+        analyse(text, date_words), marks_of(memory.tags, memory.place, attribute_marks(memory.contents)), flags
+    )
+
+
+def index_row(memory: Memory, derived: Derived, seq: int, born: int) -> IndexRow:
+    return IndexRow(
+        seq=seq,
+        born=born,
+        agent=memory.agent_id,
+        session=memory.session,
+        kind=memory.type,
+        actor=memory.actor,
+        tier=memory.tier,
+        time=memory.timestamp,
+        step=memory.step_number,
+        importance=memory.importance,
+        position=memory.position,
+        flags=derived.flags,
+        terms=derived.terms,
+        marks=derived.marks,
+        vector=memory.embeddings.full_vector,
+    )
+
+
+def new_id(memory: Memory) -> str:
+    """The documented form: agent-step-timestamp. The store adds a number if that is taken."""
+    return f"{memory.agent_id}-{memory.step_number}-{int(memory.timestamp)}"
+
+
+class IndexedStore(RecordStore):
+    """Selections, BM25 and neighbours from the recall index; rows from the subclass."""
+
+    def __init__(self, word_vectors: WordVectors | None = None) -> None:
+        self.word_vectors = word_vectors
+        self.index = RecallIndex(word_vectors)
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Bring the index up to every row that is durable now."""
+
+    @abstractmethod
+    def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
+        """(seq, memory) of rows, in this order; rows that have gone meanwhile are left out."""
+
+    @abstractmethod
+    def vectors_at(self, seqs: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """The original vectors of rows, one line each; zeros where there is none."""
+
+    def check_vectors(self, memories: Sequence[Memory]) -> None:
+        """Refuse vectors that do not fit each other or the store, before anything is written."""
+        dimension = None if self.index.vectors is None else self.index.vectors.dimension
+        for memory in memories:
+            vector = memory.embeddings.full_vector
+            if vector is not None:
+                memory.embeddings.full_vector = checks.vector("vector", vector, dimension=dimension)
+                dimension = vector.size
+
+    def survey(self, where: Filter) -> Survey:
+        self.refresh()
+        return Survey(self.index, where, self.vectors_at)
+
+    def select(
+        self, where: Filter | None = None, *, order: Order = "oldest", limit: int | None = None, offset: int = 0
+    ) -> list[Memory]:
+        checks.one_of("order", order, ORDERS)
+        offset = checks.whole("offset", offset)
+        end = None if limit is None else offset + checks.whole("limit", limit)
+        survey = self.survey(where or Filter())
+        if order in ("oldest", "newest"):
+            ranked = np.lexsort((survey.seq, survey.column("time")))
+            ranked = ranked[::-1] if order == "newest" else ranked
+        elif order == "step":
+            ranked = np.lexsort((survey.seq, survey.column("step")))
+        else:
+            ranked = np.lexsort((-survey.seq, -survey.column("importance").astype(np.float64)))
+        return [memory for _, memory in self.memories_at(survey.seq[ranked[offset:end]].tolist())]
+
+    def count(self, where: Filter | None = None) -> int:
+        return self.survey(where or Filter()).size
+
+    def match(self, query: str, where: Filter | None = None, k: int = 10) -> list[tuple[Memory, float]]:
+        checks.whole("k", k, low=1)
+        if not isinstance(query, str):
+            raise checks.refuse("query", "a text", query)
+        survey = self.survey(where or Filter())
+        scores = bm25(survey, question_words(query))
+        best = bits.top(scores, k)
+        best = best[scores[best] > 0]
+        return self._paired(survey, best, scores[best])
+
+    def nearest(self, vector: Vector, where: Filter | None = None, k: int = 10) -> list[tuple[Memory, float]]:
+        checks.whole("k", k, low=1)
+        survey = self.survey(where or Filter())
+        query = checks.vector("vector", vector, dimension=survey.dimension)
+        if survey.dimension is None:
+            return []
+        query = bits.unit(query[None, :])[0]
+        at, scores = nearest_rows(survey, query, k)
+        return self._paired(survey, at, scores)
+
+    def _paired(
+        self, survey: Survey, at: npt.NDArray[np.int64], scores: npt.NDArray[np.float32]
+    ) -> list[tuple[Memory, float]]:
+        """Memories with their scores; one that another process has just removed is left out."""
+        by_seq = dict(zip(survey.seq[at].tolist(), scores.tolist(), strict=True))
+        return [(memory, by_seq[seq]) for seq, memory in self.memories_at(list(by_seq))]
+
+    def _index_stats(self) -> StoreStats:
+        """What the index alone can tell, exactly."""
+        self.refresh()
+        with self.index.lock:
+            columns = self.index.columns
+            alive = columns["alive"]
+            groups = Counter(columns["group"][alive].tolist())
+            kinds = Counter(columns["kind"][alive].tolist())
+            tiers = Counter(columns["tier"][alive].tolist())
+            times = columns["time"][alive]
+            by_agent: Counter[str] = Counter()
+            for group, number in groups.items():
+                by_agent[columns.groups.names[group][0]] += number
+            vectors = self.index.vectors
+            return StoreStats(
+                memories=self.index.alive,
+                by_agent=dict(by_agent.most_common()),
+                by_type={columns.kinds.names[code]: number for code, number in kinds.most_common()},
+                by_tier={TIERS[code]: number for code, number in sorted(tiers.items())},
+                sessions=sum(columns.groups.names[group][1] is not None for group in groups),
+                oldest=float(times.min()) if times.size else None,
+                newest=float(times.max()) if times.size else None,
+                vectors=0 if vectors is None else int((vectors.scales[: alive.size][alive] > 0).sum()),
+                dimension=None if vectors is None else vectors.dimension,
+                words=len(self.index.vocabulary),
+            )
+
+
+def nearest_rows(survey: Survey, query: Vector, k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """Positions and exact cosines of the k nearest: estimates for all, codes for many, originals for the last."""
+    estimates = survey.cosines(query)
+    many = bits.top(estimates, max(_RESCORED, survey.size // 250, 4 * k))
+    close = survey.close_cosines(query, many)
+    few = many[bits.top(close, max(64, 2 * k))]
+    exact = survey.exact_cosines(query, few)
+    best = bits.top(exact, k)
+    return few[best], exact[best]

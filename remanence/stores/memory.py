@@ -1,0 +1,147 @@
+"""The in-memory store: for tests, for trying things out, and as the plainest reading of the contract."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from threading import RLock
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import StoreClosedError
+from ..index.recall_index import IndexRow, RecallIndex
+from ..index.vocabulary import WordVectors
+from ..models import Memory
+from .base import StoreStats
+from .indexed import IndexedStore, derive, index_row, new_id
+
+
+class InMemoryRecordStore(IndexedStore):
+    """Memories in a dictionary. What is handed out is a copy: changing it changes nothing here."""
+
+    def __init__(self, word_vectors: WordVectors | None = None) -> None:
+        super().__init__(word_vectors)
+        self._lock = RLock()
+        self._rows: dict[int, Memory] = {}
+        self._seq_of: dict[str, int] = {}
+        self._born: dict[str, int] = {}
+        self._next_step: dict[str, int] = {}
+        self._notes: dict[str, str] = {}
+        self._last = 0
+        self._closed = False
+
+    def _open(self) -> None:
+        if self._closed:
+            raise StoreClosedError("this store is closed; open it again to use it")
+
+    def put(self, memories: Sequence[Memory]) -> list[Memory]:
+        with self._lock:
+            self._open()
+            kept = [copy.deepcopy(memory) for memory in memories]
+            self.check_vectors(kept)
+            derived = [derive(memory) for memory in kept]  # may refuse; nothing is changed yet
+            rows: list[IndexRow] = []
+            for memory, parts in zip(kept, derived, strict=True):
+                steps = self._next_step.get(memory.agent_id, 0)
+                if memory.step_number < 0:
+                    memory.step_number = steps
+                self._next_step[memory.agent_id] = max(steps, memory.step_number + 1)
+                if not memory.memory_id:
+                    memory.memory_id = self._free_id(new_id(memory))
+                self._last += 1
+                old = self._seq_of.get(memory.memory_id)
+                if old is not None:
+                    del self._rows[old]
+                    with self.index.lock:
+                        self.index.extend(rows)
+                        rows = []
+                        self.index.kill(old)
+                born = self._born.setdefault(memory.memory_id, self._last)
+                self._rows[self._last] = memory
+                self._seq_of[memory.memory_id] = self._last
+                rows.append(index_row(memory, parts, self._last, born))
+            with self.index.lock:
+                self.index.extend(rows)
+            return [copy.deepcopy(memory) for memory in kept]
+
+    def _free_id(self, wanted: str) -> str:
+        free, number = wanted, 1
+        while free in self._seq_of:
+            number += 1
+            free = f"{wanted}-{number}"
+        return free
+
+    def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
+        with self._lock:
+            self._open()
+            seq = self._seq_of.get(memory_id)
+            if seq is None:
+                return None
+            changed = edit(copy.deepcopy(self._rows[seq]))
+            changed.memory_id = memory_id
+            return self.put([changed])[0]
+
+    def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
+        with self._lock:
+            self._open()
+            found = (self._rows.get(self._seq_of.get(key, 0)) for key in keys)
+            return [copy.deepcopy(memory) for memory in found]
+
+    def forget_many(self, keys: Sequence[str]) -> int:
+        with self._lock:
+            self._open()
+            gone = 0
+            for key in keys:
+                seq = self._seq_of.pop(key, None)
+                if seq is not None:
+                    gone += 1
+                    del self._rows[seq], self._born[key]
+                    with self.index.lock:
+                        self.index.kill(seq)
+            return gone
+
+    def touch(self, keys: Sequence[str], when: float) -> None:
+        with self._lock:
+            self._open()
+            for key in keys:
+                seq = self._seq_of.get(key)
+                if seq is not None:
+                    metadata = self._rows[seq].metadata
+                    metadata.retrieval_count += 1
+                    metadata.last_access_time = max(metadata.last_access_time, when)
+
+    def stats(self) -> StoreStats:
+        stats = self._index_stats()
+        stats.bytes = sum(len(memory.text.encode()) for memory in self._rows.values())
+        return stats
+
+    def note(self, key: str, value: str | None = None) -> str | None:
+        with self._lock:
+            self._open()
+            if value is not None:
+                self._notes[key] = value
+            return self._notes.get(key)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._rows.clear()
+            self.index = RecallIndex()
+
+    def refresh(self) -> None:
+        self._open()
+
+    def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
+        with self._lock:
+            return [(seq, copy.deepcopy(self._rows[seq])) for seq in seqs if seq in self._rows]
+
+    def vectors_at(self, seqs: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        with self._lock:
+            assert self.index.vectors is not None
+            matrix = np.zeros((seqs.size, self.index.vectors.dimension), np.float32)
+            for at, seq in enumerate(seqs.tolist()):
+                memory = self._rows.get(seq)
+                if memory is not None and memory.embeddings.full_vector is not None:
+                    matrix[at] = memory.embeddings.full_vector
+            return matrix

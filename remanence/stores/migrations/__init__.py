@@ -1,0 +1,23 @@
+"""The history of the schema, one short revision after another in `versions`, applied when a file is opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+HEAD = "m001"  # the newest revision; a test compares it with the scripts
+
+
+def upgrade(connection: Connection) -> None:
+    """Bring the schema behind a connection to HEAD, inside the caller's transaction."""
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

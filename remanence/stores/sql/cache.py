@@ -1,0 +1,95 @@
+"""Segments in the file: which spans of rows they cover, loading those that can be trusted, adding new ones.
+
+Segments follow one another without gaps from the first row on. Whatever breaks that chain (one deleted,
+truncated, damaged or of another version) and everything behind the break counts as not covered."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+
+import numpy as np
+
+from ...index import segments
+from ...index.recall_index import RecallIndex
+from ...index.segments import Segment
+
+log = logging.getLogger(__name__)
+
+SETTLE_FROM = 2048  # rows behind the last segment that are worth a new one
+SETTLE_BULK = 16_384  # the same while rows come in thousands
+
+
+def _chain(connection: sqlite3.Connection) -> list[tuple[int, int, int, int]]:
+    """(first_seq, last_seq, rows, changes) of the segments that follow one another from the first row."""
+    chain: list[tuple[int, int, int, int]] = []
+    for span in connection.execute("SELECT first_seq, last_seq, rows, changes FROM segments ORDER BY first_seq"):
+        if span[0] != (chain[-1][1] + 1 if chain else 1):
+            break
+        chain.append(span)
+    return chain
+
+
+def uncovered(connection: sqlite3.Connection) -> int:
+    """How many sequence numbers lie behind the last segment."""
+    found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone()
+    chain = _chain(connection)
+    return (found[0] if found else 0) - (chain[-1][1] if chain else 0)
+
+
+def load(connection: sqlite3.Connection, index: RecallIndex) -> int:
+    """Fill an empty index from the segments; the position in the change log up to which it is right."""
+    chain = _chain(connection)
+    index.reserve(sum(span[2] for span in chain) + 1024)
+    known = []
+    for first_seq, last_seq, rows, changes in chain:
+        try:
+            absorb(connection, index, first_seq, last_seq, rows, changes)
+        except segments.BadSegment as error:
+            log.warning("segment %d-%d is rebuilt from the rows: %s", first_seq, last_seq, error)
+            break
+        known.append(changes)
+    return min(known, default=0)
+
+
+def absorb(
+    connection: sqlite3.Connection, index: RecallIndex, first_seq: int, last_seq: int, rows: int, changes: int
+) -> None:
+    (head,) = connection.execute("SELECT head FROM segments WHERE first_seq = ?", (first_seq,)).fetchone()
+    stored = connection.execute("SELECT name, data FROM segment_arrays WHERE first_seq = ?", (first_seq,))
+    segments.absorb(index, segments.read(first_seq, last_seq, rows, changes, head, dict(stored)))
+
+
+def next_segment(connection: sqlite3.Connection, index: RecallIndex, changes: int) -> Segment | None:
+    """The rows behind the last segment, with as many of the newest segments as it is time to merge in."""
+    chain = _chain(connection)
+    covered = chain[-1][1] if chain else 0
+    last = index.last_seq
+    if last <= covered:
+        return None
+    taken = segments.swallowed([span[2] for span in chain], last - covered)
+    first = chain[-taken][0] if taken else covered + 1
+    return segments.pack(index, first, last, changes)
+
+
+def save(connection: sqlite3.Connection, segment: Segment) -> None:
+    """Put a segment in the place of those that it covers. One that another process has overtaken is dropped."""
+    chain = _chain(connection)
+    starts = {span[0] for span in chain} | {chain[-1][1] + 1 if chain else 1}
+    if segment.first_seq not in starts or (chain and chain[-1][1] >= segment.last_seq):
+        return
+    connection.execute("DELETE FROM segment_arrays WHERE first_seq >= ?", (segment.first_seq,))
+    connection.execute("DELETE FROM segments WHERE first_seq >= ?", (segment.first_seq,))
+    connection.execute(
+        "INSERT INTO segments VALUES (?, ?, ?, ?, ?)",
+        (segment.first_seq, segment.last_seq, segment.rows, segment.changes, segments.header(segment)),
+    )
+    connection.executemany(
+        "INSERT INTO segment_arrays VALUES (?, ?, ?)",
+        [(segment.first_seq, name, np.ascontiguousarray(array).data) for name, array in segment.arrays.items()],
+    )
+
+
+def clear(connection: sqlite3.Connection) -> None:
+    connection.execute("DELETE FROM segment_arrays")
+    connection.execute("DELETE FROM segments")

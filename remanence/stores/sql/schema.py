@@ -1,0 +1,102 @@
+"""The tables, described once with SQLAlchemy Core. Migrations create them; the embedded store reads and writes
+them with prepared SQL on the driver, because importing SQLAlchemy costs a short-lived process 0.3 s.
+
+memories        one row is one memory: contents, vector and analysed terms; `seq` grows with every write
+changes         what happened to rows besides being appended: the log by which indexes follow
+access          how often and when a memory was recalled, apart so that reading never rewrites a memory
+segments        packed spans of the recall index, a cache that may be deleted at any time
+notes           facts about the store: its embedder, its dimension
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+)
+
+metadata = MetaData()
+
+memories = Table(
+    "memories",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("born", Integer, nullable=False),  # the first seq this memory had; its place in the session
+    Column("agent", Text, nullable=False),
+    Column("session", Text),
+    Column("type", Text, nullable=False),
+    Column("actor", Text),
+    Column("tier", Text, nullable=False),
+    Column("step", Integer, nullable=False),
+    Column("time", Float, nullable=False),
+    Column("created", Float, nullable=False),
+    Column("importance", Float, nullable=False),
+    Column("level", Integer, nullable=False),  # compression
+    Column("position", Text),  # JSON
+    Column("place", Text),
+    Column("tags", Text),  # JSON
+    Column("text", Text, nullable=False),
+    Column("contents", Text),  # JSON without `text` where contents["text"] is the text
+    Column("flags", Integer, nullable=False),
+    Column("words", Text, nullable=False),
+    Column("terms", LargeBinary, nullable=False),
+    Column("marks", LargeBinary, nullable=False),
+    Column("vector", LargeBinary),
+    Index("memories_agent_step", "agent", "step"),
+    sqlite_autoincrement=True,
+)
+
+changes = Table(
+    "changes",
+    metadata,
+    Column("n", Integer, primary_key=True, autoincrement=True),
+    Column("seq", Integer, nullable=False),  # a row that is gone
+    sqlite_autoincrement=True,
+)
+
+access = Table(
+    "access",
+    metadata,
+    Column("born", Integer, primary_key=True, autoincrement=False),
+    Column("last", Float, nullable=False),
+    Column("count", Integer, nullable=False),
+)
+
+segments = Table(
+    "segments",
+    metadata,
+    Column("first_seq", Integer, primary_key=True, autoincrement=False),
+    Column("last_seq", Integer, nullable=False),
+    Column("rows", Integer, nullable=False),
+    Column("changes", Integer, nullable=False),
+    Column("head", Text, nullable=False),  # JSON: format, shapes, checksums, names
+)
+
+segment_arrays = Table(
+    "segment_arrays",
+    metadata,
+    Column(
+        "first_seq",
+        Integer,
+        ForeignKey("segments.first_seq", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("name", Text, primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+)
+
+notes = Table(
+    "notes",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)

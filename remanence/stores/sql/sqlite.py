@@ -1,0 +1,314 @@
+"""The embedded store: one SQLite file. The rows are the truth; the recall index is derived from them, held in
+memory, cached in the file as segments, and follows other processes' writes by `seq` and by the change log."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import checks
+from ...errors import StoreError
+from ...index.recall_index import RecallIndex
+from ...index.vocabulary import WordVectors
+from ...models import Memory
+from ..base import StoreStats
+from ..indexed import Derived, IndexedStore, derive, new_id
+from . import cache, rows
+from .file import DURABILITY, SqliteFile
+from .writer import GroupWriter
+
+log = logging.getLogger(__name__)
+
+_FETCH = 500  # ids or seqs in one statement
+_READ_AHEAD = 8192  # rows read into the index at a time
+
+
+class SqliteRecordStore(IndexedStore):
+    """`SqliteRecordStore("memories.db")`. `durability="normal"` skips the fsync of each commit: a power cut may
+    then lose the newest memories, a crash of the process still loses none."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        durability: str = "full",
+        busy_timeout: float = 30.0,
+        word_vectors: WordVectors | None = None,
+    ) -> None:
+        super().__init__(word_vectors)
+        checks.one_of("durability", durability, list(DURABILITY))
+        self.path = Path(path)
+        self._file = SqliteFile(self.path, durability, checks.number("busy_timeout", busy_timeout, low=0))
+        self._writer = GroupWriter(self._file)
+        self._changes_seen = 0
+        self._loaded = False
+        self._touched: dict[str, tuple[float, int]] = {}
+        self._touch_lock = Lock()
+
+    # Writing
+
+    def put(self, memories: Sequence[Memory]) -> list[Memory]:
+        if not memories:
+            return []
+        self.check_vectors(memories)
+        derived = [derive(memory) for memory in memories]
+
+        def work(connection: sqlite3.Connection) -> list[Memory]:
+            return self._insert(connection, memories, derived)
+
+        kept = self._writer.run(work)
+        self.settle(cache.SETTLE_FROM if len(memories) < cache.SETTLE_FROM else cache.SETTLE_BULK)
+        return kept
+
+    def _insert(
+        self, connection: sqlite3.Connection, memories: Sequence[Memory], derived: Sequence[Derived]
+    ) -> list[Memory]:
+        self._write_touched(connection)
+        self._check_dimension(connection, memories)
+        steps: dict[str, int] = {}
+        for memory, parts in zip(memories, derived, strict=True):
+            if memory.step_number < 0:
+                memory.step_number = _next_step(connection, memory.agent_id, steps)
+            elif memory.agent_id in steps:
+                steps[memory.agent_id] = max(steps[memory.agent_id], memory.step_number + 1)
+            if not memory.memory_id:
+                memory.memory_id = _free_id(connection, new_id(memory))
+                old = None
+            else:
+                old = connection.execute("SELECT seq, born FROM memories WHERE id = ?", (memory.memory_id,)).fetchone()
+            values = list(rows.to_row(memory, parts))
+            if old is not None:
+                _remove(connection, old[0])
+                values[rows.BORN] = old[1]
+                connection.execute(rows.INSERT, values)
+            else:
+                (last,) = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone() or (
+                    0,
+                )
+                values[rows.BORN] = last + 1
+                connection.execute(rows.INSERT, values)
+        return list(memories)
+
+    def _check_dimension(self, connection: sqlite3.Connection, memories: Sequence[Memory]) -> None:
+        given = next((m.embeddings.full_vector for m in memories if m.embeddings.full_vector is not None), None)
+        if given is None:
+            return
+        known = connection.execute("SELECT value FROM notes WHERE key = 'dimension'").fetchone()
+        if known is None:
+            connection.execute("INSERT INTO notes VALUES ('dimension', ?)", (str(given.size),))
+        else:
+            checks.vector("vector", given, dimension=int(known[0]))
+
+    def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
+        def work(connection: sqlite3.Connection) -> Memory | None:
+            row = connection.execute(f"{rows.READ} WHERE m.id = ?", (memory_id,)).fetchone()
+            if row is None:
+                return None
+            memory = edit(rows.to_memory(row))
+            memory.memory_id = memory_id
+            self.check_vectors([memory])
+            return self._insert(connection, [memory], [derive(memory)])[0]
+
+        return self._writer.run(work)
+
+    def forget_many(self, keys: Sequence[str]) -> int:
+        def work(connection: sqlite3.Connection) -> int:
+            gone = 0
+            for key in keys:
+                row = connection.execute("SELECT seq, born FROM memories WHERE id = ?", (key,)).fetchone()
+                if row is not None:
+                    _remove(connection, row[0])
+                    connection.execute("DELETE FROM access WHERE born = ?", (row[1],))
+                    gone += 1
+            return gone
+
+        return self._writer.run(work) if keys else 0
+
+    def touch(self, keys: Sequence[str], when: float) -> None:
+        with self._touch_lock:
+            for key in keys:
+                last, count = self._touched.get(key, (when, 0))
+                self._touched[key] = (max(last, when), count + 1)
+            full = len(self._touched) >= 512
+        if full:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the access counts that wait; a read-only file keeps none."""
+        if self._touched and not self._file.read_only:
+            self._writer.run(self._write_touched)
+
+    def _write_touched(self, connection: sqlite3.Connection) -> None:
+        with self._touch_lock:
+            touched, self._touched = self._touched, {}
+        connection.executemany(
+            "INSERT INTO access (born, last, count) SELECT born, ?, ? FROM memories WHERE id = ? "
+            "ON CONFLICT (born) DO UPDATE SET last = max(last, excluded.last), count = count + excluded.count",
+            [(last, count, key) for key, (last, count) in touched.items()],
+        )
+
+    def note(self, key: str, value: str | None = None) -> str | None:
+        if value is not None:
+            text = value
+
+            def work(connection: sqlite3.Connection) -> None:
+                connection.execute(
+                    "INSERT INTO notes VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                    (key, text),
+                )
+
+            self._writer.run(work)
+            return value
+        with self._file.reading() as connection:
+            found = connection.execute("SELECT value FROM notes WHERE key = ?", (key,)).fetchone()
+        return None if found is None else str(found[0])
+
+    # Reading
+
+    def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
+        found: dict[str, Memory] = {}
+        with self._file.reading() as connection:
+            for start in range(0, len(keys), _FETCH):
+                part = list(keys[start : start + _FETCH])
+                sql = f"{rows.READ} WHERE m.id IN ({', '.join('?' * len(part))})"
+                for row in connection.execute(sql, part):
+                    found[row[1]] = self._counted(rows.to_memory(row))
+        return [found.get(key) for key in keys]
+
+    def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
+        found: dict[int, Memory] = {}
+        with self._file.reading() as connection:
+            for start in range(0, len(seqs), _FETCH):
+                part = seqs[start : start + _FETCH]
+                sql = f"{rows.READ} WHERE m.seq IN ({', '.join(map(str, part))})"
+                for row in connection.execute(sql):
+                    found[row[0]] = self._counted(rows.to_memory(row))
+        return [(seq, found[seq]) for seq in seqs if seq in found]
+
+    def _counted(self, memory: Memory) -> Memory:
+        """With the accesses that are not written yet."""
+        waiting = self._touched.get(memory.memory_id)
+        if waiting is not None:
+            memory.metadata.last_access_time = max(memory.metadata.last_access_time, waiting[0])
+            memory.metadata.retrieval_count += waiting[1]
+        return memory
+
+    def vectors_at(self, seqs: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        assert self.index.vectors is not None
+        matrix = np.zeros((seqs.size, self.index.vectors.dimension), np.float32)
+        at = {seq: position for position, seq in enumerate(seqs.tolist())}
+        with self._file.reading() as connection:
+            for start in range(0, seqs.size, _FETCH):
+                part = ", ".join(map(str, seqs[start : start + _FETCH].tolist()))
+                for seq, vector in connection.execute(f"SELECT seq, vector FROM memories WHERE seq IN ({part})"):
+                    if vector is not None:
+                        matrix[at[seq]] = np.frombuffer(vector, "<f4")
+        return matrix
+
+    def stats(self) -> StoreStats:
+        stats = self._index_stats()
+        with self._file.reading() as connection:
+            (stats.segments,) = connection.execute("SELECT count(*) FROM segments").fetchone()
+        stats.bytes = sum(part.stat().st_size for part in (self.path, Path(f"{self.path}-wal")) if part.exists())
+        return stats
+
+    # The index
+
+    def refresh(self) -> None:
+        with self._file.reading() as connection:
+            counters = dict(connection.execute("SELECT name, seq FROM sqlite_sequence"))
+            last_row, last_change = counters.get("memories", 0), counters.get("changes", 0)
+            if self._loaded and last_row == self._rows_seen and last_change == self._changes_seen:
+                return
+        with self.index.lock:
+            if not self._loaded:
+                self._load()
+            with self._file.snapshot() as connection:
+                self._follow(connection)
+
+    _rows_seen = 0
+
+    def _load(self) -> None:
+        """Start from the segments in the file, as far as they can be trusted."""
+        with self._file.snapshot() as connection:
+            self._changes_seen = cache.load(connection, self.index)
+            self._rows_seen = self.index.last_seq
+        self._loaded = True
+
+    def _follow(self, connection: sqlite3.Connection) -> None:
+        """Take in the rows and removals since the last look."""
+        counters = dict(connection.execute("SELECT name, seq FROM sqlite_sequence"))
+        last_row, last_change = counters.get("memories", 0), counters.get("changes", 0)
+        while self._rows_seen < last_row:
+            batch = connection.execute(rows.READ_INDEX, (self._rows_seen, last_row, _READ_AHEAD)).fetchall()
+            self.index.extend([rows.to_index_row(row) for row in batch])
+            self._rows_seen = batch[-1][0] if len(batch) == _READ_AHEAD else last_row
+        if self._changes_seen < last_change:
+            for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? ORDER BY n", (self._changes_seen,)):
+                self.index.kill(seq)
+            self._changes_seen = last_change
+
+    def settle(self, threshold: int = cache.SETTLE_FROM) -> None:
+        """Pack the rows behind the last segment into a new one, if there are enough of them."""
+        if self._file.read_only:
+            return
+        with self._file.reading() as connection:
+            if cache.uncovered(connection) < threshold:
+                return
+        self.refresh()
+        with self.index.lock, self._file.reading() as connection:
+            segment = cache.next_segment(connection, self.index, self._changes_seen)
+        if segment is not None:
+            self._writer.run(lambda connection: cache.save(connection, segment))
+
+    def rebuild(self) -> None:
+        """Throw the segments away and derive the index from the rows again."""
+        self._writer.run(cache.clear)
+        with self.index.lock:
+            self.index = RecallIndex(self.word_vectors)
+            self._loaded, self._changes_seen, self._rows_seen = False, 0, 0
+        self.refresh()
+        self.settle(1)
+
+    @contextmanager
+    def connection(self) -> Iterator[sqlite3.Connection]:
+        """A reading connection, for checks and backups."""
+        with self._file.reading() as connection:
+            yield connection
+
+    def close(self) -> None:
+        if self._file.closed:
+            return
+        try:
+            self.flush()
+        except StoreError as error:
+            log.warning("access counts were not written: %s", error)
+        self._file.close()
+
+
+def _next_step(connection: sqlite3.Connection, agent: str, steps: dict[str, int]) -> int:
+    if agent not in steps:
+        (last,) = connection.execute("SELECT max(step) FROM memories WHERE agent = ?", (agent,)).fetchone()
+        steps[agent] = 0 if last is None else last + 1
+    steps[agent] += 1
+    return steps[agent] - 1
+
+
+def _free_id(connection: sqlite3.Connection, wanted: str) -> str:
+    free, number = wanted, 1
+    while connection.execute("SELECT 1 FROM memories WHERE id = ?", (free,)).fetchone():
+        number += 1
+        free = f"{wanted}-{number}"
+    return free
+
+
+def _remove(connection: sqlite3.Connection, seq: int) -> None:
+    connection.execute("DELETE FROM memories WHERE seq = ?", (seq,))
+    connection.execute("INSERT INTO changes (seq) VALUES (?)", (seq,))

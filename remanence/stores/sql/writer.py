@@ -1,0 +1,81 @@
+"""Group commit: threads that write at the same time share one transaction and one fsync."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+from ...errors import StoreClosedError, StoreReadOnlyError
+from .file import SqliteFile, explain
+
+Result = TypeVar("Result")
+Work = Callable[[sqlite3.Connection], Result]
+
+
+class _Job(Generic[Result]):
+    def __init__(self, work: Work[Result]) -> None:
+        self.work = work
+        self.done = False
+        self.result: Result | None = None
+        self.error: BaseException | None = None
+
+
+class GroupWriter:
+    """Runs writes one transaction at a time; whoever gets the lock commits for all who wait."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
+        self._turn = Lock()
+        self._queue_lock = Lock()
+        self._queue: list[_Job[Any]] = []
+
+    def run(self, work: Work[Result]) -> Result:
+        """Do `work` inside a transaction that is durable when this returns."""
+        if self._file.read_only:
+            raise StoreReadOnlyError(f"{self._file.path} or its folder cannot be written; check its permissions")
+        job = _Job(work)
+        with self._queue_lock:
+            self._queue.append(job)
+        with self._turn:
+            if not job.done:
+                with self._queue_lock:
+                    batch, self._queue = self._queue, []
+                self._commit(batch)
+        if job.error is not None:
+            raise job.error
+        return job.result  # type: ignore[return-value]
+
+    def _commit(self, batch: list[_Job[Any]]) -> None:
+        connection = self._file.writer
+        try:
+            if self._file.closed:
+                raise StoreClosedError("this store is closed; open it again to use it")
+            connection.execute("BEGIN IMMEDIATE")
+            for job in batch:
+                self._attempt(connection, job, alone=len(batch) == 1)
+            connection.execute("COMMIT")
+        except BaseException as error:
+            if not self._file.closed and connection.in_transaction:
+                connection.execute("ROLLBACK")
+            told = explain(error, self._file.path) if isinstance(error, sqlite3.Error) else error
+            for job in batch:
+                job.error = job.error or told
+        for job in batch:
+            job.done = True
+
+    def _attempt(self, connection: sqlite3.Connection, job: _Job[Any], alone: bool) -> None:
+        """One job; if it fails, only its own part of the transaction is undone."""
+        if alone:
+            job.result = job.work(connection)
+            return
+        connection.execute("SAVEPOINT job")
+        try:
+            job.result = job.work(connection)
+        except Exception as error:
+            if not connection.in_transaction:
+                raise  # SQLite gave the whole transaction up, as it does when the disk is full
+            connection.execute("ROLLBACK TO job")
+            job.error = explain(error, self._file.path) if isinstance(error, sqlite3.Error) else error
+        connection.execute("RELEASE job")
