@@ -1,0 +1,135 @@
+"""The default embedder: one fixed vector for each token, averaged. No network, no model run, no GPU.
+
+The 256-number vectors and their vocabulary come from the `wordllama` wheel. The file is mapped, not read: a
+process touches only the rows of the tokens that it meets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from remanence.embed.base import Embedder, Matrix, Vector
+from remanence.embed.bpe import PieceTokenizer
+from remanence.embed.vectors import has_content, unit_rows, windows
+from remanence.embed.wheels import file_in_wheel
+from remanence.errors import ConfigError, EmbedderError
+
+_MODEL = "l2_supercat_256"
+_DIMENSION = 256
+_INSTALL = "pip install 'wordllama>=0.4,<0.5'"
+# Limits of memory, not of length: every token of a text counts.
+_WINDOW_CHARACTERS = 4096
+_TOKENS_AT_ONCE = 8192
+_LONGEST_HEADER = 1 << 20
+
+
+class StaticEmbedder(Embedder):
+    """Mean of the token vectors of a text, at unit length.
+
+    >>> StaticEmbedder().embed(["the car broke down", ""]).shape
+    (2, 256)
+    """
+
+    def __init__(self, token_weights: Vector | None = None) -> None:
+        """`token_weights` (one number for each token) replaces the built-in weighting and marks the name."""
+        self.name = f"static:{_MODEL}"
+        self._given_weights = token_weights
+        if token_weights is not None:
+            if token_weights.ndim != 1 or not np.isfinite(token_weights).all():
+                raise ConfigError("token_weights must be a one-dimensional array of finite numbers")
+            self._given_weights = token_weights.astype(np.float32)
+            self.name += f":weights-{hashlib.sha256(self._given_weights.tobytes()).hexdigest()[:8]}"
+
+    @property
+    def dimension(self) -> int:
+        return _DIMENSION
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        sums: Matrix = np.zeros((len(texts), _DIMENSION), dtype=np.float32)
+        numbers: list[int] = []
+        spans: list[tuple[int, int]] = []
+        for row, text in enumerate(texts):
+            if not has_content(text):
+                continue
+            for window in windows(" " + text, _WINDOW_CHARACTERS):
+                before = len(numbers)
+                numbers += self._tokenizer.numbers(window)
+                spans.append((row, len(numbers) - before))
+                if len(numbers) >= _TOKENS_AT_ONCE:
+                    self._add(sums, spans, numbers)
+                    numbers, spans = [], []
+        if numbers:
+            self._add(sums, spans, numbers)
+        return unit_rows(sums)
+
+    def word_vectors(self, words: Sequence[str]) -> Matrix:
+        """The vector of each single word, for matching words of like meaning; same space as `embed`."""
+        return self.embed(words)
+
+    def _add(self, sums: Matrix, spans: list[tuple[int, int]], numbers: list[int]) -> None:
+        """Add the vectors of each span of `numbers` to its row of `sums`.
+
+        Rows are converted to float32 once for each distinct token. Each span is summed alone and in order, so
+        the vector of a text does not depend, to the last bit, on the texts beside it.
+        """
+        used, places = np.unique(np.array(numbers, dtype=np.intp), return_inverse=True)
+        rows = self._table[used].astype(np.float32)
+        rows *= self._weights[used, None]
+        start = 0
+        for row, count in spans:
+            sums[row] += np.add.reduce(rows.take(places[start : start + count], axis=0), axis=0)
+            start += count
+
+    @cached_property
+    def _tokenizer(self) -> PieceTokenizer:
+        path = file_in_wheel("wordllama", "tokenizers/l2_supercat_tokenizer_config.json", install=_INSTALL)
+        tokenizer = PieceTokenizer.from_file(path)
+        if tokenizer.size != len(self._table):
+            raise EmbedderError(
+                f"{path} has {tokenizer.size} tokens, the weights have {len(self._table)}. Run: {_INSTALL}"
+            )
+        return tokenizer
+
+    @cached_property
+    def _table(self) -> npt.NDArray[np.float16]:
+        return _map_table(file_in_wheel("wordllama", f"weights/{_MODEL}.safetensors", install=_INSTALL))
+
+    @cached_property
+    def _weights(self) -> Vector:
+        weights = _token_weights(len(self._table)) if self._given_weights is None else self._given_weights
+        if len(weights) != len(self._table):
+            raise ConfigError(f"token_weights must have {len(self._table)} numbers, got {len(weights)}")
+        return weights
+
+
+def _token_weights(vocabulary_size: int) -> Vector:
+    """How much each token counts in the mean: for now all alike.
+
+    A fixed weighting by rarity belongs here. Changing it changes the vectors, so it must also change
+    `StaticEmbedder.name`, or stores would mix old and new vectors.
+    """
+    return np.ones(vocabulary_size, dtype=np.float32)
+
+
+def _map_table(path: Path) -> npt.NDArray[np.float16]:
+    """Map the one float16 matrix of a safetensors file: a length, a JSON header, then the numbers."""
+    try:
+        with path.open("rb") as file:
+            header_size = int.from_bytes(file.read(8), "little")
+            if header_size > _LONGEST_HEADER:
+                raise ValueError("it is no safetensors file")
+            tensor = json.loads(file.read(header_size))["embedding.weight"]
+        rows, columns = tensor["shape"]
+        if tensor["dtype"] != "F16" or columns != _DIMENSION:
+            raise ValueError(f"expected F16 rows of {_DIMENSION}, got {tensor['dtype']} rows of {columns}")
+        offset = 8 + header_size + tensor["data_offsets"][0]
+        return np.memmap(path, dtype="<f2", mode="r", offset=offset, shape=(rows, columns))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EmbedderError(f"{path} is damaged or of another version ({error}). Run: {_INSTALL}") from error

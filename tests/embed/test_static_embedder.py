@@ -1,0 +1,141 @@
+"""The default embedder: meaning, unit length, odd and very long texts, start-up manners."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from remanence.embed.static import StaticEmbedder, _map_table
+from remanence.errors import ConfigError, EmbedderError
+
+EMBEDDER = StaticEmbedder()
+
+
+def test_car_is_nearer_to_automobile_than_to_banana() -> None:
+    car, automobile, banana = EMBEDDER.word_vectors(["car", "automobile", "banana"])
+    assert car @ automobile > 0.5 > 0.3 > car @ banana
+
+
+def test_a_question_is_nearest_to_the_memory_that_answers_it() -> None:
+    memories = EMBEDDER.embed(
+        [
+            "The parquet reader ran out of memory, so we stream row groups now",
+            "Lunch is at noon in the garden",
+            "The cat sleeps on the sofa",
+        ]
+    )
+    assert int(np.argmax(memories @ EMBEDDER.embed_query("how was the memory error in parquet fixed?"))) == 0
+
+
+def test_rows_have_unit_length_and_texts_without_content_are_zeros() -> None:
+    rows = EMBEDDER.embed(["hello", "", "   \n\t", "world"])
+    assert rows.shape == (4, EMBEDDER.dimension)
+    assert rows.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), [1, 0, 0, 1], atol=1e-6)
+
+
+def test_no_texts_give_no_rows() -> None:
+    assert EMBEDDER.embed([]).shape == (0, 256)
+
+
+def test_vectors_are_the_mean_of_the_token_vectors() -> None:
+    table = EMBEDDER._table.astype(np.float32)
+    mean = table[EMBEDDER._tokenizer.numbers(" the quick brown fox")].mean(axis=0)
+    np.testing.assert_allclose(EMBEDDER.embed_query("the quick brown fox"), mean / np.linalg.norm(mean), atol=1e-6)
+
+
+def test_a_vector_does_not_depend_on_the_texts_beside_it() -> None:
+    texts = [f"memory number {number} " * (number % 7 + 1) for number in range(3000)]
+    together = EMBEDDER.embed(texts)
+    for row in (0, 1, 1499, 2999):
+        assert np.array_equal(together[row], EMBEDDER.embed([texts[row]])[0])
+
+
+def test_every_token_of_a_long_text_counts() -> None:
+    text = "ship anchor harbour sail " * 20_000 + "soup pepper onion kitchen " * 20_000
+    counts = np.bincount(EMBEDDER._tokenizer.numbers(" " + text), minlength=32_000)
+    mean = counts @ EMBEDDER._table.astype(np.float64)
+    np.testing.assert_allclose(EMBEDDER.embed_query(text), mean / np.linalg.norm(mean), atol=1e-5)
+
+
+def test_token_weights_change_the_mean_and_the_name() -> None:
+    weights = np.ones(32_000, dtype=np.float32)
+    weights[EMBEDDER._tokenizer.numbers(" the")] = 0.0
+    weighted = StaticEmbedder(weights)
+    np.testing.assert_allclose(weighted.embed_query("the fox"), EMBEDDER.embed_query("fox"), atol=1e-6)
+    assert weighted.name.startswith(EMBEDDER.name + ":weights-")
+    assert weighted.name != StaticEmbedder(weights * 2).name
+
+
+def test_token_weights_of_the_wrong_shape_are_refused() -> None:
+    with pytest.raises(ConfigError, match="32000 numbers, got 3"):
+        StaticEmbedder(np.ones(3, dtype=np.float32)).embed(["x"])
+    with pytest.raises(ConfigError, match="finite"):
+        StaticEmbedder(np.full(32_000, np.nan, dtype=np.float32))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.text(max_size=60), max_size=5))
+def test_odd_texts_never_crash(texts: list[str]) -> None:
+    rows = EMBEDDER.embed(texts)
+    assert rows.shape == (len(texts), 256)
+    assert np.isfinite(rows).all()
+    for text, row in zip(texts, rows, strict=True):
+        assert np.linalg.norm(row) == pytest.approx(1.0 if text.strip() else 0.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\udfffb", "\x00", "\x00" * 100, "\ufffe", "😀" * 10_000, "\u202e"])
+def test_lone_surrogates_and_nul_are_texts_like_others(text: str) -> None:
+    assert np.linalg.norm(EMBEDDER.embed_query(text)) == pytest.approx(1.0, abs=1e-5)
+
+
+_MEMORY = """
+import resource
+from remanence.embed.static import StaticEmbedder
+embedder = StaticEmbedder()
+embedder.embed(["warm up"])
+text = {text}
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+embedder.embed([text])
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has another unit elsewhere")
+@pytest.mark.parametrize("text", ["'some words to remember ' * 430_000", "' ' * 9_999_999 + 'x'"])
+def test_ten_megabytes_of_text_need_little_memory(text: str) -> None:
+    grown = subprocess.run(
+        [sys.executable, "-c", _MEMORY.format(text=text)], capture_output=True, text=True, check=True
+    )
+    assert int(grown.stdout) < 60, "MB more than before"
+
+
+def test_starting_up_imports_no_heavy_library() -> None:
+    code = (
+        "import sys; from remanence.embed import embedder_for; embedder_for('static').embed(['hello']);"
+        "print([m for m in ('wordllama', 'tokenizers', 'safetensors', 'onnxruntime') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff" * 64, b"\x02\0\0\0\0\0\0\0{}", b"not a safetensors file at all"])
+def test_damaged_weights_are_reported_with_what_to_do(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "weights.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(EmbedderError, match=r"weights\.safetensors.*pip install"):
+        _map_table(path)
+
+
+def test_truncated_weights_are_reported(tmp_path: Path) -> None:
+    header = b'{"embedding.weight":{"dtype":"F16","shape":[32000,256],"data_offsets":[0,16384000]}}'
+    path = tmp_path / "weights.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 1000)
+    with pytest.raises(EmbedderError, match="damaged"):
+        _map_table(path)
