@@ -1,0 +1,71 @@
+"""Text to vectors: choosing an embedder by name. Each kind loads its libraries only when it is used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from remanence.embed.base import Embedder, Matrix, Vector
+from remanence.errors import ConfigError
+
+__all__ = ["Embedder", "Matrix", "Vector", "embedder_for"]
+
+EmbedderSpec = str | Embedder | Callable[[list[str]], Any] | None
+
+_KNOWN = (
+    "static (the default), minilm, onnx:PATH, http (set REMANENCE_EMBED_MODEL and REMANENCE_EMBED_URL), "
+    "http:MODEL@URL, an Embedder, or a function from a list of texts to a list of vectors"
+)
+
+
+def embedder_for(spec: EmbedderSpec = None) -> Embedder:
+    """The embedder that `spec` names; None stands for the environment's REMANENCE_EMBEDDER, or "static".
+
+    >>> embedder_for("static").name
+    'static:l2_supercat_256'
+    """
+    if spec is None:
+        spec = os.environ.get("REMANENCE_EMBEDDER", "").strip() or "static"
+    if isinstance(spec, Embedder):
+        return spec
+    if isinstance(spec, str):
+        return _named(spec)
+    if callable(spec) and not isinstance(spec, type):
+        from remanence.embed.function import FunctionEmbedder
+
+        return FunctionEmbedder(spec)
+    raise ConfigError(f"embedder must be one of: {_KNOWN}; got {spec!r}")
+
+
+def _named(spec: str) -> Embedder:
+    kind, _, rest = spec.partition(":")
+    if spec == "static":
+        return _static()
+    if spec == "minilm":
+        return _minilm()
+    if kind == "onnx" and rest:
+        from remanence.embed.onnx import OnnxEmbedder
+
+        return OnnxEmbedder(rest)
+    if kind == "http":
+        from remanence.embed.http import HttpEmbedder
+
+        return HttpEmbedder.from_spec(spec)
+    raise ConfigError(f"unknown embedder {spec!r}; known are: {_KNOWN}")
+
+
+@cache
+def _static() -> Embedder:
+    """One for the process: every store and agent shares its tables."""
+    from remanence.embed.static import StaticEmbedder
+
+    return StaticEmbedder()
+
+
+@cache
+def _minilm() -> Embedder:
+    from remanence.embed.onnx import minilm
+
+    return minilm()
