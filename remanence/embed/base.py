@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,11 @@ class Embedder(ABC):
     def embed(self, texts: Sequence[str]) -> Matrix:
         """One float32 row of unit length (or all zeros for a text without content) for each text."""
 
-    def embed_query(self, text: str) -> Vector:
-        """The vector of a question; the same space as `embed`."""
+    def embed_query(self, text: str, weigh: Callable[[str], float] | None = None) -> Vector:
+        """The vector of a question; the same space as `embed`.
+
+        `weigh`, called with a word in lower case, tells how much it counts beside the others (its rarity in a
+        store, say). Embedders that pool words use it; the others read the question as a whole.
+        """
         vector: Vector = self.embed([text])[0]
         return vector

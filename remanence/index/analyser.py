@@ -44,6 +44,7 @@ _HEX = re.compile(r"(?:0x)?(?=[0-9a-f]*[0-9])[0-9a-f]{12,}", re.IGNORECASE)
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)([^\s]*)", re.IGNORECASE)
 _CODE = re.compile(r"[_./\\:@#=+]|\d")
 _CAMELCASE = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
+_PLAIN_WORDS = re.compile(r"\w+")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 _MARKS = re.compile("[\u0300-\u036f]")
 _PLAIN = re.compile(r"[A-Za-z]?[a-z]+(?:'[a-z]+)?")
@@ -85,6 +86,11 @@ def fold(text: str) -> str:
         return text.lower()
     folded = unicodedata.normalize("NFKD", text.casefold())
     return unicodedata.normalize("NFC", _MARKS.sub("", folded))
+
+
+def plain(text: str) -> str:
+    """A text as phrases and names are compared: folded words between single spaces."""
+    return " ".join(_PLAIN_WORDS.findall(fold(text)))
 
 
 def language_of(words: Iterable[str]) -> str:

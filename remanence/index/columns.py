@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..filters import Filter, mark_of
 from ..models import TIERS
-from .analyser import term_hash
+from .analyser import plain, term_hash
 
 RowNumbers = npt.NDArray[np.int64]
 Name = TypeVar("Name")
@@ -52,6 +52,26 @@ class Names(Generic[Name]):
 
     def find(self, name: Name) -> int | None:
         return self._codes.get(name)
+
+
+class Actors(Names[str | None]):
+    """Those who act, found again by their names in a question."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_name: dict[str, list[int]] = {}
+        self._read = 0
+
+    def named_in(self, text: str) -> list[int]:
+        """The codes of the actors whose names occur in a text."""
+        for code in range(self._read, len(self.names)):
+            name = self.names[code]
+            if name is not None and (spoken := plain(name)):
+                self._by_name.setdefault(spoken, []).append(code)
+        self._read = len(self.names)
+        words = plain(text).split()[:200]
+        runs = {" ".join(words[at : at + size]) for size in range(1, 5) for at in range(len(words))}
+        return sorted(code for run in runs for code in self._by_name.get(run, ()))
 
 
 @dataclass(slots=True)
@@ -108,7 +128,7 @@ class Columns:
         self._positions: npt.NDArray[np.float64] | None = None
         self.groups: Names[tuple[str, str | None]] = Names()
         self.kinds: Names[str] = Names()
-        self.actors: Names[str | None] = Names()
+        self.actors = Actors()
         self._members: dict[int, array[int]] = {}
         self._groups_of_agent: dict[str, list[int]] = {}
         self._last: dict[int, int] = {}

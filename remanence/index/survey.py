@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +14,22 @@ from .recall_index import Matches, RecallIndex
 
 Scores = npt.NDArray[np.float32]
 Links = npt.NDArray[np.int64]
-Exact = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float32]]
+
+
+class RowSource(Protocol):
+    """What a survey reads of the rows themselves, by seq."""
+
+    def vectors_at(self, seqs: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """The original vectors, one line each; zeros where there is none."""
+
+    def texts_at(self, seqs: npt.NDArray[np.int64]) -> list[str]:
+        """The texts; empty for rows that are gone."""
 
 
 class Survey:
     """Rows by position 0…size-1 in order of arrival; every array here is indexed by that position."""
 
-    def __init__(self, index: RecallIndex, where: Filter, vectors_of: Exact) -> None:
-        """`vectors_of` reads the original vectors of rows, given their seq."""
+    def __init__(self, index: RecallIndex, where: Filter, source: RowSource) -> None:
         with index.lock:
             self._index = index
             self._rows: RowNumbers | None = index.select(where)
@@ -30,7 +38,7 @@ class Survey:
             self.average_length = index.average_length(self._rows)
             self._vectors = index.vectors
             self._columns = {name: index.columns[name] for name in _COLUMNS}
-            self._vectors_of = vectors_of
+            self._source = source
 
     def column(self, name: str) -> npt.NDArray[np.generic]:
         whole = self._columns[name]
@@ -43,6 +51,10 @@ class Survey:
     @cached_property
     def length(self) -> npt.NDArray[np.int32]:
         return self.column("length").astype(np.int32, copy=False)
+
+    @cached_property
+    def flags(self) -> npt.NDArray[np.uint8]:
+        return self.column("flags").astype(np.uint8, copy=False)
 
     @cached_property
     def groups(self) -> npt.NDArray[np.int32]:
@@ -72,11 +84,15 @@ class Survey:
         at = np.minimum(np.searchsorted(self._rows, wanted), self._rows.size - 1)
         return np.where(self._rows[at] == wanted, at, -1)
 
-    def actors(self) -> list[tuple[int, str]]:
-        """(code, name) of everyone who acts in these rows."""
-        codes = np.unique(self.column("actor")) if self.size else np.empty(0, np.int32)
-        names = self._index.columns.actors.names
-        return [(int(code), name) for code in codes if (name := names[int(code)]) is not None]
+    def actors_named(self, text: str) -> list[tuple[int, str]]:
+        """(code, name) of those who act in these rows and are named in a text."""
+        with self._index.lock:
+            named = self._index.columns.actors.named_in(text)
+            names = self._index.columns.actors.names
+        if not named:
+            return []
+        present = self.column("actor")
+        return [(code, str(names[code])) for code in named if (present == code).any()]
 
     def matches(self, term: int) -> Matches:
         """Positions that hold a term, ascending, and how often each does."""
@@ -112,8 +128,12 @@ class Survey:
         """Cosines of some positions from the original vectors."""
         if self._vectors is None:
             return np.zeros(at.size, np.float32)
-        result: Scores = self._vectors_of(self.seq[at]) @ query
+        result: Scores = self._source.vectors_at(self.seq[at]) @ query
         return result
+
+    def texts(self, at: npt.NDArray[np.int64]) -> list[str]:
+        """The texts of some positions."""
+        return self._source.texts_at(self.seq[at])
 
 
 _COLUMNS = (

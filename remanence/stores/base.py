@@ -110,6 +110,10 @@ class RecordStore(MemoryStore[Memory]):
         """The rows inside the filter as the recall engine reads them."""
 
     @abstractmethod
+    def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
+        """(seq, memory) of rows of a survey, in this order; rows that have gone meanwhile are left out."""
+
+    @abstractmethod
     def touch(self, keys: Sequence[str], when: float) -> None:
         """Note that memories were recalled. May be written later; never blocks a reader."""
 

@@ -95,12 +95,12 @@ class IndexedStore(RecordStore):
         """Bring the index up to every row that is durable now."""
 
     @abstractmethod
-    def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
-        """(seq, memory) of rows, in this order; rows that have gone meanwhile are left out."""
-
-    @abstractmethod
     def vectors_at(self, seqs: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """The original vectors of rows, one line each; zeros where there is none."""
+
+    @abstractmethod
+    def texts_at(self, seqs: npt.NDArray[np.int64]) -> list[str]:
+        """The texts of rows; empty for rows that have gone meanwhile."""
 
     def check_vectors(self, memories: Sequence[Memory]) -> None:
         """Refuse vectors that do not fit each other or the store, before anything is written."""
@@ -113,7 +113,7 @@ class IndexedStore(RecordStore):
 
     def survey(self, where: Filter) -> Survey:
         self.refresh()
-        return Survey(self.index, where, self.vectors_at)
+        return Survey(self.index, where, self)
 
     def select(
         self, where: Filter | None = None, *, order: Order = "oldest", limit: int | None = None, offset: int = 0

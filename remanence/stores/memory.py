@@ -145,3 +145,8 @@ class InMemoryRecordStore(IndexedStore):
                 if memory is not None and memory.embeddings.full_vector is not None:
                     matrix[at] = memory.embeddings.full_vector
             return matrix
+
+    def texts_at(self, seqs: npt.NDArray[np.int64]) -> list[str]:
+        with self._lock:
+            found = (self._rows.get(seq) for seq in seqs.tolist())
+            return ["" if memory is None else memory.text for memory in found]

@@ -132,20 +132,13 @@ class SqliteFile:
         from sqlalchemy import create_engine
         from sqlalchemy.pool import StaticPool
 
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
+        with engine.connect() as wrapped:
+            wrapped.exec_driver_sql("BEGIN IMMEDIATE")
             if self._revision(connection) != migrations.HEAD:
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
-                with engine.connect() as wrapped:
-                    migrations.upgrade(wrapped)
-                    connection.execute("COMMIT")
-            else:
-                connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+                migrations.upgrade(wrapped)
+            wrapped.commit()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:

@@ -212,6 +212,14 @@ class SqliteRecordStore(IndexedStore):
                         matrix[at[seq]] = np.frombuffer(vector, "<f4")
         return matrix
 
+    def texts_at(self, seqs: npt.NDArray[np.int64]) -> list[str]:
+        found: dict[int, str] = {}
+        with self._file.reading() as connection:
+            for start in range(0, seqs.size, _FETCH):
+                part = ", ".join(map(str, seqs[start : start + _FETCH].tolist()))
+                found.update(connection.execute(f"SELECT seq, text FROM memories WHERE seq IN ({part})"))
+        return [found.get(seq, "") for seq in seqs.tolist()]
+
     def stats(self) -> StoreStats:
         stats = self._index_stats()
         with self._file.reading() as connection:

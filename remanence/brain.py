@@ -1,0 +1,448 @@
+"""Brain: the plain face of the engine. Remember, recall, get, update, forget.
+
+The write path is here from top to bottom (check → embed → one transaction); the recall path hands a survey of
+the store to the recall engine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from threading import RLock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from . import checks, config
+from .errors import EmbedderError, EmbedderMismatchError, InputError, NotFoundError, VectorError
+from .filters import Filter
+from .index.bits import unit
+from .models import TIERS, Embeddings, Hit, Memory, Metadata
+from .recall.budget import estimate_tokens
+from .recall.engine import MODES, rank
+from .recall.question import read_question
+from .recall.settings import RecallSettings
+from .stores import open_store
+from .stores.base import Order, RecordStore
+
+if TYPE_CHECKING:
+    from .embed import EmbedderSpec
+    from .embed.base import Embedder
+
+Vector = npt.NDArray[np.float32]
+Progress = Callable[[int, int | None], None]
+"""Called with how many are done and how many there are (None while that is unknown)."""
+
+_CHUNK = 1000
+_WRITABLE = (
+    "text", "agent", "type", "session", "actor", "tags", "importance", "when", "metadata", "step", "position",
+    "place", "vector", "id", "tier",
+)  # fmt: skip
+
+
+class Brain:
+    """A memory that stays.
+
+        brain = Brain()                            # the default file; REMANENCE_HOME moves it
+        brain = Brain("sqlite:///path/file.db")    # or a plain path, or ":memory:"
+        brain.remember("Fixed OOM: switched to pyarrow.dataset", agent="swe-01", type="error_fix")
+        brain.recall("ETL job killed by OOM", k=5)
+
+    `embedder` is "static" (the default), "minilm", "onnx:PATH", "http:MODEL@URL", any Embedder or function, or
+    "none" for vectors that you supply. A store remembers its embedder, so a later Brain need not name it.
+    Safe to use from many threads; many processes may open one file.
+    """
+
+    def __init__(
+        self,
+        address: str | Path | None = None,
+        *,
+        embedder: EmbedderSpec = None,
+        settings: RecallSettings | Mapping[str, Any] | None = None,
+        durability: str = "full",
+    ) -> None:
+        self.settings = RecallSettings.of(settings)
+        self.address = str(address if address is not None else config.default_store())
+        checks.one_of("durability", durability, ("full", "normal"))
+        self.store: RecordStore = open_store(self.address, durability=durability, word_vectors=_word_vectors)
+        self._wanted = embedder
+        self._embedder: Embedder | None = None
+        self._resolved = False
+        self._lock = RLock()
+        try:
+            if embedder is not None:
+                self._resolve()
+        except BaseException:
+            self.store.close()
+            raise
+
+    # Embedding
+
+    def _resolve(self) -> Embedder | None:
+        """The embedder of this store: the one asked for, else the one its vectors came from, else the default."""
+        with self._lock:
+            if self._resolved:
+                return self._embedder
+            from .embed import embedder_for
+
+            known, spec = self.store.note("embedder"), self.store.note("embedder_spec")
+            if self._wanted == "none" or (self._wanted is None and known == "none"):
+                if known not in (None, "none"):
+                    raise _mismatch(str(known), "none")
+            else:
+                wanted = self._wanted if self._wanted is not None else spec
+                if wanted is None and known is not None:
+                    raise EmbedderError(
+                        f"this store holds vectors of {known!r}, which cannot be loaded by name; "
+                        "pass the same embedder to Brain(embedder=…)"
+                    )
+                self._embedder = embedder_for(wanted)
+                if known is not None and known != self._embedder.name:
+                    raise _mismatch(known, self._embedder.name)
+            self._resolved = True
+            return self._embedder
+
+    def _claim(self) -> Embedder | None:
+        """The embedder, noted in the store as the owner of its vectors."""
+        embedder = self._resolve()
+        if self.store.note("embedder") is None:
+            self.store.note("embedder", "none" if embedder is None else embedder.name)
+            if isinstance(self._wanted, str) or (self._wanted is None and embedder is not None):
+                from .embed import spec_of
+
+                self.store.note("embedder_spec", spec_of(self._wanted))
+        return embedder
+
+    @property
+    def embedder(self) -> str:
+        """The name of the embedder whose vectors this store holds, or will hold."""
+        embedder = self._resolve()
+        return "none" if embedder is None else embedder.name
+
+    # Writing
+
+    def remember(
+        self,
+        text: str,
+        *,
+        agent: str = "default",
+        type: str = "memory",
+        session: str | None = None,
+        actor: str | None = None,
+        tags: Mapping[str, Any] | None = None,
+        importance: float = 0.5,
+        when: datetime | float | str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        step: int | None = None,
+        position: Sequence[float] | None = None,
+        place: str | None = None,
+        vector: Sequence[float] | Vector | None = None,
+        id: str | None = None,
+        tier: str = "stm",
+    ) -> Memory:
+        """Keep one memory. When this returns it is on disk and every process finds it.
+
+        `metadata` is your own data and is kept in `memory.contents`; `step` defaults to the agent's next one;
+        a memory with the same `id` is replaced.
+        """
+        memory = self._draft(
+            text=text,
+            agent=agent,
+            type=type,
+            session=session,
+            actor=actor,
+            tags=tags,
+            importance=importance,
+            when=when,
+            metadata=metadata,
+            step=step,
+            position=position,
+            place=place,
+            vector=vector,
+            id=id,
+            tier=tier,
+        )
+        self._embed([memory])
+        return self.store.put([memory])[0]
+
+    def remember_many(
+        self,
+        items: Iterable[Mapping[str, Any]],
+        *,
+        chunk: int = _CHUNK,
+        on_progress: Progress | None = None,
+    ) -> list[Memory]:
+        """Keep many memories, given as mappings of `remember`'s arguments; one transaction for each chunk.
+
+        A list is checked whole before anything is written; other iterables are checked chunk by chunk.
+        """
+        checks.whole("chunk", chunk, low=1)
+        total = len(items) if isinstance(items, Sequence) else None
+        drafts: Iterable[Memory] = (self._item(at, item) for at, item in enumerate(items))
+        if total is not None:
+            drafts = list(drafts)
+        kept: list[Memory] = []
+        for batch in _chunks(drafts, chunk):
+            self._embed(batch)
+            kept += self.store.put(batch)
+            if on_progress is not None:
+                on_progress(len(kept), total)
+        return kept
+
+    def _item(self, at: int, item: Mapping[str, Any]) -> Memory:
+        if not isinstance(item, Mapping):
+            raise checks.refuse(f"item {at}", "a mapping of remember's arguments", item)
+        try:
+            checks.known_fields("a memory to remember", item, _WRITABLE)
+            return self._draft(**item)
+        except InputError as error:
+            raise type(error)(f"item {at}: {error}", field=error.field) from None
+
+    def _draft(
+        self,
+        text: object = None,
+        agent: object = "default",
+        type: object = "memory",
+        session: object = None,
+        actor: object = None,
+        tags: object = None,
+        importance: object = 0.5,
+        when: object = None,
+        metadata: object = None,
+        step: object = None,
+        position: object = None,
+        place: object = None,
+        vector: object = None,
+        id: object = None,
+        tier: object = "stm",
+    ) -> Memory:
+        """A checked memory that has no id and no vector yet."""
+        written = checks.text("text", text)
+        own = checks.json_object("metadata", metadata if metadata is not None else {})
+        if "text" in own:
+            raise InputError("metadata must not hold the key 'text': the text itself is kept there", field="metadata")
+        now = time.time()
+        return Memory(
+            memory_id="" if id is None else checks.name("id", id),
+            agent_id=checks.name("agent", agent),
+            step_number=-1 if step is None else checks.whole("step", step),
+            timestamp=now if when is None else checks.moment("when", when),
+            contents={"text": written, **own},
+            metadata=Metadata(
+                creation_time=now,
+                last_access_time=now,
+                importance_score=checks.share("importance", importance),
+                memory_type=checks.name("type", type),
+            ),
+            embeddings=Embeddings(full_vector=None if vector is None else _given("vector", vector)),
+            text=written,
+            session=None if session is None else checks.name("session", session),
+            actor=None if actor is None else checks.name("actor", actor),
+            tags=checks.labels("tags", tags if tags is not None else {}),
+            tier=checks.one_of("tier", tier, TIERS),
+            position=None if position is None else checks.point("position", position),
+            place=None if place is None else checks.name("place", place),
+        )
+
+    def _embed(self, memories: Sequence[Memory]) -> None:
+        """Give a vector to each memory that came without one, and check those that came with one."""
+        embedder = self._claim()
+        dimension = embedder.dimension if embedder is not None else None
+        for memory in memories:
+            if memory.embeddings.full_vector is not None and dimension is not None:
+                checks.vector("vector", memory.embeddings.full_vector, dimension=dimension)
+        bare = [memory for memory in memories if memory.embeddings.full_vector is None]
+        if embedder is not None and bare:
+            vectors = embedder.embed([memory.text for memory in bare])
+            for memory, vector in zip(bare, vectors, strict=True):
+                memory.embeddings.full_vector = vector if vector.any() else None
+
+    def update(self, memory_id: str, **changes: Any) -> Memory:
+        """Change fields of a memory, named as in `remember`. It keeps its id and its place in the session."""
+        checks.known_fields("an update", changes, [name for name in _WRITABLE if name not in ("id", "agent")])
+        if not changes:
+            raise InputError("an update must change at least one field", field="changes")
+        for key in ("text", "type", "importance", "when", "step", "tier"):
+            if key in changes and changes[key] is None:
+                raise checks.refuse(key, "given a value", None)
+        draft = self._draft(**{"text": "unchanged", **changes})
+        if "text" in changes or "vector" in changes:
+            self._embed([draft])
+
+        def edit(memory: Memory) -> Memory:
+            if "text" in changes:
+                memory.text = draft.text
+                memory.contents = {**memory.contents, "text": draft.text}
+            if "metadata" in changes:
+                memory.contents = {**draft.contents, "text": memory.text}
+            if "text" in changes or "vector" in changes:
+                memory.embeddings = draft.embeddings
+            if "when" in changes:
+                memory.timestamp = draft.timestamp
+            if "step" in changes:
+                memory.step_number = draft.step_number
+            if "importance" in changes:
+                memory.metadata.importance_score = draft.importance
+            if "type" in changes:
+                memory.metadata.memory_type = draft.type
+            for key in ("session", "actor", "tags", "tier", "position", "place"):
+                if key in changes:
+                    setattr(memory, key, getattr(draft, key))
+            return memory
+
+        changed = self.store.change(checks.name("memory_id", memory_id), edit)
+        if changed is None:
+            raise NotFoundError(memory_id)
+        return changed
+
+    def forget(self, memory_id: str) -> bool:
+        """Remove a memory; whether there was one."""
+        return self.store.forget(checks.name("memory_id", memory_id))
+
+    # Reading
+
+    def get(self, memory_id: str) -> Memory | None:
+        """The memory with this id, or None."""
+        return self.store.get(checks.name("memory_id", memory_id))
+
+    def memories(
+        self,
+        where: Filter | Mapping[str, Any] | None = None,
+        *,
+        order: Order = "newest",
+        limit: int | None = 100,
+        offset: int = 0,
+    ) -> list[Memory]:
+        """Memories inside a filter, without a question."""
+        return self.store.select(Filter.of(where), order=order, limit=limit, offset=offset)
+
+    def recall(
+        self,
+        question: str,
+        k: int = 5,
+        where: Filter | Mapping[str, Any] | None = None,
+        since: datetime | float | str | None = None,
+        until: datetime | float | str | None = None,
+        mode: str = "hybrid",
+        token_budget: int | None = None,
+        explain: bool = False,
+        *,
+        vector: Sequence[float] | Vector | None = None,
+        settings: RecallSettings | Mapping[str, Any] | None = None,
+        now: datetime | None = None,
+    ) -> list[Hit]:
+        """The memories that best answer a question, best first.
+
+        "Phrases in quotes" must occur, -words must not. Time words ("yesterday", "last May") raise memories of
+        that time; settings={"time_words": "filter"} keeps only those. `vector` replaces the question's own
+        vector. `token_budget` leaves out hits whose text would not fit. Scores order the hits of one question;
+        they are not probabilities.
+        """
+        asked = checks.text("question", question)
+        checks.whole("k", k, low=1)
+        checks.one_of("mode", mode, MODES)
+        checks.flag("explain", explain)
+        if token_budget is not None:
+            checks.whole("token_budget", token_budget, low=1)
+        used = self.settings if settings is None else RecallSettings.of(settings)
+        if now is not None and not isinstance(now, datetime):
+            raise checks.refuse("now", "a datetime", now)
+        filtered = Filter.of(where, since=since, until=until)
+        read = read_question(asked, (now or datetime.now()).replace(tzinfo=None))
+        if read.span is not None and used.time_words == "filter" and filtered.since is filtered.until is None:
+            filtered = Filter.of(filtered, since=read.span.start, until=read.span.end)
+        given = None if vector is None else unit(_given("vector", vector)[None, :])[0]
+        if mode != "lexical" and given is None:
+            self._resolve()
+        survey = self.store.survey(filtered)
+
+        def query_vector(text: str, weigh: Callable[[str], float]) -> Vector | None:
+            if given is not None:
+                return checks.vector("vector", given, dimension=survey.dimension)
+            embedder = self._resolve()
+            if embedder is None:
+                return None
+            found = embedder.embed_query(text, weigh)
+            if survey.dimension not in (None, found.size):
+                raise _mismatch(self.store.note("embedder") or "another embedder", embedder.name)
+            return found if found.any() else None
+
+        # With a budget, further hits may take the place of those that are too long.
+        count = k if token_budget is None else 4 * k
+        ranked = rank(survey, read, query_vector, used, mode=mode, count=count, explain=explain)
+        hits = self._hits(survey.seq[[one.at for one in ranked]].tolist(), ranked)
+        if token_budget is not None:
+            hits = _within(hits, token_budget)[:k]
+        self.store.touch([hit.memory.memory_id for hit in hits], time.time())
+        return hits
+
+    def _hits(self, seqs: Sequence[int], ranked: Sequence[Any]) -> list[Hit]:
+        by_seq = dict(zip(seqs, ranked, strict=True))
+        return [Hit(memory, by_seq[seq].score, by_seq[seq].explanation) for seq, memory in self.store.memories_at(seqs)]
+
+    def stats(self) -> dict[str, Any]:
+        """What the store holds, and where."""
+        return {"address": self.address, "embedder": self.store.note("embedder"), **asdict(self.store.stats())}
+
+    def close(self) -> None:
+        """Write what waits and close the store. Closing twice is harmless."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Brain({self.address!r})"
+
+
+def _word_vectors(words: Sequence[str]) -> npt.NDArray[np.float32]:
+    """Vectors of single words for soft matching, always from the static embedder."""
+    from .embed import static_embedder
+
+    return static_embedder().word_vectors(words)
+
+
+def _given(field: str, value: object) -> Vector:
+    """A vector from the caller, of unit length."""
+    array = checks.vector(field, value)
+    if not array.any():
+        raise VectorError(f"{field} must not be all zeros", field=field)
+    scaled: Vector = unit(array[None, :])[0]
+    return scaled
+
+
+def _mismatch(known: str, wanted: str) -> EmbedderMismatchError:
+    return EmbedderMismatchError(
+        f"this store holds vectors of {known!r}, not of {wanted!r}; open it with the embedder it has, "
+        "or re-embed it with `rmem reindex --embedder …`"
+    )
+
+
+def _within(hits: Sequence[Hit], budget: int) -> list[Hit]:
+    kept, spent = [], 0
+    for hit in hits:
+        cost = estimate_tokens(hit.text)
+        if spent + cost <= budget:
+            kept.append(hit)
+            spent += cost
+    return kept
+
+
+def _chunks(items: Iterable[Memory], size: int) -> Iterator[list[Memory]]:
+    batch: list[Memory] = []
+    for item in items:
+        batch.append(item)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

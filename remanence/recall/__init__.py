@@ -1,0 +1,1 @@
+"""Recall: from a question to ranked memories. Nothing here stores anything or knows where rows live."""

@@ -1,0 +1,333 @@
+"""Ranking the rows of a survey for a question: words and vectors → fused → context and priors → the best.
+
+Every row gets a fused score. In a small survey every row also gets its context; in a large one only those
+that could reach the top do: the best by fused score and the neighbours that these may lift."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..index import bits
+from ..index.analyser import plain
+from ..index.bm25 import WordScores, best_of, idf, term_scores
+from ..index.survey import Survey
+from . import context
+from .explain import Explanation, WordMatch
+from .fusion import fuse, standardised
+from .question import Question, without_names
+from .settings import RecallSettings
+
+Scores = npt.NDArray[np.float32]
+Positions = npt.NDArray[np.int64]
+Vector = npt.NDArray[np.float32]
+QueryVector = Callable[[str, Callable[[str], float]], Vector | None]
+"""(question without names, weight of a word) → its vector; None where there are no vectors."""
+
+MODES = ("hybrid", "lexical", "vector")
+
+_SMALL = 2048  # up to here all vectors are compared closely
+_POOL_FROM = 32_768  # from here on only a pool of rows gets its context
+_POOL, _LIFTED = 8192, 2048
+_RESCORED = 2000
+_SOFT_UP_TO = 32  # words; a pasted log is matched by its own words
+
+
+@dataclass(slots=True)
+class Ranked:
+    """A row of the survey and its score."""
+
+    at: int
+    score: float
+    explanation: Explanation | None
+
+
+def rank(
+    survey: Survey,
+    question: Question,
+    query_vector: QueryVector,
+    settings: RecallSettings,
+    *,
+    mode: str = "hybrid",
+    count: int = 10,
+    explain: bool = False,
+) -> list[Ranked]:
+    """The best `count` rows, best first."""
+    if not survey.size:
+        return []
+    allowed = _allowed(survey, question)
+    if allowed is not None and not allowed.any():
+        return []
+    if mode == "lexical":
+        return _rank_lexical(survey, question, settings, allowed, count, explain)
+    if mode == "vector":
+        return _rank_vectors(survey, question, query_vector, allowed, count, explain)
+    return _Hybrid(survey, question, query_vector, settings).rank(allowed, count, explain)
+
+
+def _allowed(survey: Survey, question: Question) -> npt.NDArray[np.bool_] | None:
+    """Rows that hold every phrase and none of the excluded words; None for all."""
+    if not question.phrases and not question.excluded:
+        return None
+    allowed = np.ones(survey.size, np.bool_)
+    for word in question.excluded:
+        for term in word.hashes:
+            allowed[survey.matches(term).at] = False
+    for phrase in question.phrases:
+        for word in question.words:
+            if not word.stop and word.text.isalnum() and word.text in phrase.split():
+                holding = np.zeros(survey.size, np.bool_)
+                for term in word.hashes:
+                    holding[survey.matches(term).at] = True
+                allowed &= holding
+        candidates = np.flatnonzero(allowed)
+        spoken = f" {phrase} "
+        for at, text in zip(candidates.tolist(), survey.texts(candidates), strict=True):
+            if spoken not in f" {plain(text)} ":
+                allowed[at] = False
+    return allowed
+
+
+def _best(scores: Scores, allowed: npt.NDArray[np.bool_] | None, count: int) -> Positions:
+    if allowed is None:
+        return bits.top(scores, count)
+    at = np.flatnonzero(allowed)
+    return at[bits.top(scores[at], count)]
+
+
+def _rank_lexical(
+    survey: Survey,
+    question: Question,
+    settings: RecallSettings,
+    allowed: npt.NDArray[np.bool_] | None,
+    count: int,
+    explain: bool,
+) -> list[Ranked]:
+    parts = _words(survey, question.text, question, settings, soft=False)
+    scores = np.zeros(survey.size, np.float32)
+    for part in parts:
+        scores[part.found.at] += part.found.scores
+    best = _best(scores, allowed, count)
+    best = best[scores[best] > 0]
+    reasons = (
+        [None] * best.size
+        if not explain
+        else [
+            Explanation("lexical", {"bm25": float(scores[at])}, float(scores[at]), words=_matches(parts, int(at)))
+            for at in best
+        ]
+    )
+    return [Ranked(int(at), float(scores[at]), reason) for at, reason in zip(best, reasons, strict=True)]
+
+
+def _rank_vectors(
+    survey: Survey,
+    question: Question,
+    query_vector: QueryVector,
+    allowed: npt.NDArray[np.bool_] | None,
+    count: int,
+    explain: bool,
+) -> list[Ranked]:
+    vector = query_vector(question.text, lambda word: 1.0)
+    if vector is None or survey.dimension is None:
+        return []
+    many = _best(survey.cosines(vector), allowed, max(_RESCORED, survey.size // 250, 4 * count))
+    few = many[bits.top(survey.close_cosines(vector, many), max(64, 2 * count))]
+    exact = survey.exact_cosines(vector, few)
+    return [
+        Ranked(
+            int(few[at]),
+            float(exact[at]),
+            Explanation("vector", {"cosine": float(exact[at])}, cosine=float(exact[at])) if explain else None,
+        )
+        for at in bits.top(exact, count)
+    ]
+
+
+@dataclass(slots=True)
+class _WordPart:
+    """A question word with what it gave: to rows that hold it (and, for hybrid recall, to their neighbours)."""
+
+    word: str
+    weight: float
+    terms: list[tuple[str, WordScores, float]]
+    found: WordScores
+
+
+def _words(survey: Survey, text: str, question: Question, settings: RecallSettings, *, soft: bool) -> list[_WordPart]:
+    kept = set(plain(text).split())
+    parts = []
+    scratch = np.zeros(survey.size, np.float32) if soft and settings.spread else np.empty(0, np.float32)
+    for word in question.words:
+        if word.text.isalnum() and word.text not in kept and text != question.text:
+            continue  # a name that was taken out
+        terms = [(word.text, term_scores(survey, term, settings.k1, settings.b), 1.0) for term in word.hashes]
+        known = max((scores.rows for _, scores, _ in terms), default=0)
+        weight = idf(survey.size, known)
+        if soft and settings.soft_weight and len(question.words) <= _SOFT_UP_TO:
+            for term, relative, cosine in survey.relatives(word.text, settings.soft_floor):
+                if term not in word.hashes:
+                    scores = term_scores(survey, term, settings.k1, settings.b)
+                    terms.append((relative, scores, settings.soft_weight * cosine))
+        found = best_of([(scores, share) for _, scores, share in terms], survey.size)
+        if soft:
+            found = context.spread(survey, found, settings.spread, scratch)
+        parts.append(_WordPart(word.text, weight, terms, found))
+    return parts
+
+
+def _matches(parts: list[_WordPart], at: int) -> list[WordMatch]:
+    """Which words a row answered, each by its best term."""
+    matched = []
+    for part in parts:
+        best = WordMatch(part.word, "", 0.0)
+        for name, scores, share in part.terms:
+            position = int(np.searchsorted(scores.at, at))
+            if position < scores.rows and scores.at[position] == at:
+                value = float(scores.scores[position]) * share
+                if value > best.score:
+                    best = WordMatch(part.word, name, value)
+        if best.score > 0:
+            matched.append(best)
+    return matched
+
+
+class _Hybrid:
+    """One hybrid ranking, step by step."""
+
+    def __init__(self, survey: Survey, question: Question, query_vector: QueryVector, settings: RecallSettings) -> None:
+        self.survey, self.question, self.settings = survey, question, settings
+        self.named = survey.actors_named(question.text)
+        bare = without_names(question.text, [name for _, name in self.named])
+        self.parts = _words(survey, bare, question, settings, soft=True)
+        self.weights = {part.word: part.weight for part in self.parts}
+        self.lexical = np.zeros(survey.size, np.float32)
+        for part in self.parts:
+            self.lexical[part.found.at] += part.found.scores
+        self.perfect = sum(self.weights.values())
+        self.vector = query_vector(bare, self._weight) if survey.dimension is not None and settings.dense else None
+        self.cosines: Scores | None = None
+
+    def _weight(self, word: str) -> float:
+        """How telling a word is among these rows, for embedders that can weigh."""
+        return self.weights.get(word, 0.5)
+
+    def rank(self, allowed: npt.NDArray[np.bool_] | None, count: int, explain: bool) -> list[Ranked]:
+        fused, words, vectors = self._fused(count)
+        pool = self._pool(fused, allowed, count)
+        components = self._components(fused, words, vectors, pool)
+        total: Scores = sum(components.values(), np.zeros(1, np.float32))
+        if pool is None:
+            best = _best(total, allowed, count)
+            at = best
+        else:
+            best = bits.top(total, count)
+            at = pool[best]
+        return [
+            Ranked(
+                int(position),
+                float(total[row]),
+                self._explained(int(position), {name: float(values[row]) for name, values in components.items()})
+                if explain
+                else None,
+            )
+            for position, row in zip(at, best, strict=True)
+        ]
+
+    def _fused(self, count: int) -> tuple[Scores, Scores, Scores]:
+        """Every row's fused score: cosines are estimates first, then close for the best and for what is near."""
+        survey, share = self.survey, self.settings.dense
+        if self.vector is None:
+            return fuse(self.lexical, self.perfect, None, share)
+        if survey.size <= _SMALL:
+            self.cosines = survey.close_cosines(self.vector, np.arange(survey.size))
+        else:
+            self.cosines = survey.cosines(self.vector)
+            estimate = fuse(self.lexical, self.perfect, self.cosines, share)[0]
+            best = bits.top(estimate, max(_RESCORED, 4 * count))
+            self.cosines[best] = survey.close_cosines(self.vector, best)
+        return fuse(self.lexical, self.perfect, self.cosines, share)
+
+    def _pool(self, fused: Scores, allowed: npt.NDArray[np.bool_] | None, count: int) -> Positions | None:
+        """The rows that get their context; None for all."""
+        survey = self.survey
+        if survey.size <= _POOL_FROM:
+            return None
+        best = bits.top(fused, max(_POOL, 8 * count))
+        lifted = best[:_LIFTED]
+        around = [lifted]
+        for links in (survey.previous, survey.next):
+            near = links[lifted]
+            near = near[near >= 0]
+            far = links[near]
+            around += [near, far[far >= 0]]
+        pool = np.unique(np.concatenate([best, *around]))
+        if allowed is None:
+            return pool
+        kept = pool[allowed[pool]]
+        return kept if kept.size >= count else np.flatnonzero(allowed)
+
+    def _components(self, fused: Scores, words: Scores, vectors: Scores, pool: Positions | None) -> dict[str, Scores]:
+        """The parts of the score of each row of the pool; they add up to it."""
+        survey, settings = self.survey, self.settings
+        lent = context.lent_by_neighbours(survey, fused, pool, settings)
+        own = fused if pool is None else fused[pool]
+        scored, mean, deviation = self._scale(fused, own + lent, pool)
+        inverse = np.float32(1.0 / deviation)
+
+        def here(values: npt.NDArray[np.generic]) -> Scores:
+            chosen = values if pool is None else values[pool]
+            return chosen.astype(np.float32, copy=False)
+
+        components = {
+            "words": here(words) * inverse,
+            "vectors": here(vectors) * inverse,
+            "neighbours": lent * inverse,
+            "baseline": np.full(own.size, -mean * inverse, np.float32),
+        }
+        groups = survey.groups if pool is None else survey.groups[pool]
+        components["session"] = np.float32(settings.session) * context.session_prior(groups, scored)
+        said = np.log1p(here(survey.column("distinct")))
+        components["length"] = np.float32(settings.length) * standardised(said)[0]
+        flags = survey.flags if pool is None else survey.flags[pool]
+        components["asking"] = np.float32(-settings.asking) * (flags & context.ASKS != 0)
+        if len(self.named) == 1:
+            components["actor"] = np.float32(settings.actor) * (here(survey.column("actor")) == self.named[0][0])
+        if self.question.asks_time:
+            components["when"] = np.float32(settings.when) * (flags & context.TELLS_TIME != 0)
+        if self.question.span is not None and settings.time_words != "off":
+            times = survey.column("time") if pool is None else survey.column("time")[pool]
+            inside = context.inside_span(times.astype(np.float64, copy=False), self.question.span)
+            components["time"] = np.float32(settings.time) * inside
+        if settings.importance:
+            held = here(survey.column("importance")) - np.float32(0.5)
+            components["importance"] = np.float32(2 * settings.importance) * held
+        return {name: values.astype(np.float32, copy=False) for name, values in components.items()}
+
+    def _scale(self, fused: Scores, lifted: Scores, pool: Positions | None) -> tuple[Scores, float, float]:
+        """Scores with their neighbours' share in deviations of all rows (of a sample, where there is a pool)."""
+        if pool is None:
+            return standardised(lifted)
+        sample = np.arange(0, self.survey.size, max(1, self.survey.size // 4096))
+        typical = fused[sample] + context.lent_by_neighbours(self.survey, fused, sample, self.settings)
+        mean, deviation = float(typical.mean()), max(float(typical.std()), 1e-9)
+        return ((lifted - mean) / np.float32(deviation)).astype(np.float32), mean, deviation
+
+    def _explained(self, at: int, components: dict[str, float]) -> Explanation:
+        notes = []
+        if len(self.named) == 1:
+            notes.append(f"the question names {self.named[0][1]}")
+        if self.question.span is not None:
+            span = self.question.span
+            notes.append(f"“{span.words}” is {span.start:%Y-%m-%d %H:%M} to {span.end:%Y-%m-%d %H:%M}")
+        return Explanation(
+            mode="hybrid",
+            components=components,
+            bm25=float(self.lexical[at]),
+            cosine=None if self.cosines is None else float(self.cosines[at]),
+            words=_matches(self.parts, at),
+            notes=notes,
+        )

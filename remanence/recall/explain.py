@@ -1,0 +1,47 @@
+"""Why a memory was found: every part of its score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class WordMatch:
+    """A question word, the word of the memory that answered it, and what it gave to BM25."""
+
+    word: str
+    matched: str
+    score: float
+
+
+@dataclass(slots=True)
+class Explanation:
+    """`components` add up to the score. `bm25` and `cosine` are the two raw sides before fusion."""
+
+    mode: str
+    components: dict[str, float]
+    bm25: float = 0.0
+    cosine: float | None = None
+    words: list[WordMatch] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def score(self) -> float:
+        return sum(self.components.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "mode": self.mode,
+            "score": self.score,
+            "components": dict(self.components),
+            "bm25": self.bm25,
+            "cosine": self.cosine,
+            "words": [{"word": m.word, "matched": m.matched, "score": m.score} for m in self.words],
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        parts = " ".join(f"{name} {value:+.2f}" for name, value in self.components.items() if abs(value) >= 0.005)
+        words = ", ".join(m.word if m.word == m.matched else f"{m.word}~{m.matched}" for m in self.words)
+        return f"{parts}" + (f" | words: {words}" if words else "")
