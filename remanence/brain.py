@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import checks, config
+from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
 from .errors import EmbedderError, EmbedderMismatchError, InputError, NotFoundError, VectorError
 from .filters import Filter
 from .index.bits import unit
@@ -30,7 +31,6 @@ from .stores import open_store
 from .stores.base import Order, RecordStore
 
 if TYPE_CHECKING:
-    from .embed import EmbedderSpec
     from .embed.base import Embedder
 
 Vector = npt.NDArray[np.float32]
@@ -68,7 +68,7 @@ class Brain:
         self.settings = RecallSettings.of(settings)
         self.address = str(address if address is not None else config.default_store())
         checks.one_of("durability", durability, ("full", "normal"))
-        self.store: RecordStore = open_store(self.address, durability=durability, word_vectors=_word_vectors)
+        self.store: RecordStore = open_store(self.address, durability=durability, word_vectors=word_vectors)
         self._wanted = embedder
         self._embedder: Embedder | None = None
         self._resolved = False
@@ -87,8 +87,6 @@ class Brain:
         with self._lock:
             if self._resolved:
                 return self._embedder
-            from .embed import embedder_for
-
             known, spec = self.store.note("embedder"), self.store.note("embedder_spec")
             if self._wanted == "none" or (self._wanted is None and known == "none"):
                 if known not in (None, "none"):
@@ -112,8 +110,6 @@ class Brain:
         if self.store.note("embedder") is None:
             self.store.note("embedder", "none" if embedder is None else embedder.name)
             if isinstance(self._wanted, str) or (self._wanted is None and embedder is not None):
-                from .embed import spec_of
-
                 self.store.note("embedder_spec", spec_of(self._wanted))
         return embedder
 
@@ -402,13 +398,6 @@ class Brain:
 
     def __repr__(self) -> str:
         return f"Brain({self.address!r})"
-
-
-def _word_vectors(words: Sequence[str]) -> npt.NDArray[np.float32]:
-    """Vectors of single words for soft matching, always from the static embedder."""
-    from .embed import static_embedder
-
-    return static_embedder().word_vectors(words)
 
 
 def _given(field: str, value: object) -> Vector:

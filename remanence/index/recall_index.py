@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import RLock
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -49,21 +48,19 @@ class IndexRow:
     vector: npt.NDArray[np.float32] | None
 
 
-class Matches(NamedTuple):
-    """Where one term occurs inside a selection (positions in it), how often, and in how many of its rows."""
-
-    at: RowNumbers
-    counts: npt.NDArray[np.uint16]
-
-
 class RecallIndex:
     def __init__(self, word_vectors: WordVectors | None = None) -> None:
         self.lock = RLock()
+        self._word_vectors = word_vectors
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all rows. Surveys taken before keep what they saw."""
         self.columns = Columns()
         self.postings = Postings()
         self.marks = Postings()
         self.vectors: VectorColumns | None = None
-        self.vocabulary = Vocabulary(word_vectors)
+        self.vocabulary = Vocabulary(self._word_vectors)
 
     @property
     def size(self) -> int:
@@ -144,21 +141,6 @@ class RecallIndex:
     def select(self, where: Filter) -> RowNumbers | None:
         """Live rows inside the filter, ascending; None for all rows when none is dead."""
         return self.columns.select(where, lambda mark: self.marks.lookup(mark)[0])
-
-    def matches(self, term: int, rows: RowNumbers | None) -> Matches:
-        """Where a term occurs inside a selection."""
-        found, counts = self.postings.lookup(term)
-        if rows is None:
-            return Matches(found.astype(np.int64), counts)
-        if found.size == 0 or rows.size == 0:
-            return Matches(np.empty(0, np.int64), counts[:0])
-        if found.size <= rows.size:
-            at = np.minimum(np.searchsorted(rows, found), rows.size - 1)
-            inside = rows[at] == found
-            return Matches(at[inside], counts[inside])
-        at = np.minimum(np.searchsorted(found, rows), found.size - 1)
-        inside = found[at] == rows
-        return Matches(np.flatnonzero(inside), counts[at[inside]])
 
     def average_length(self, rows: RowNumbers | None) -> float:
         if rows is None:

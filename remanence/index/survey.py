@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ..filters import Filter
 from .columns import RowNumbers
-from .recall_index import Matches, RecallIndex
+from .recall_index import RecallIndex
 
 Scores = npt.NDArray[np.float32]
 Links = npt.NDArray[np.int64]
 
 
+class Matches(NamedTuple):
+    """Where one term occurs in a survey (positions, ascending) and how often."""
+
+    at: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.uint16]
+
+
 class RowSource(Protocol):
     """What a survey reads of the rows themselves, by seq."""
 
-    def vectors_at(self, seqs: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        """The original vectors, one line each; zeros where there is none."""
+    def vectors_at(self, seqs: npt.NDArray[np.int64], dimension: int) -> npt.NDArray[np.float32]:
+        """The original vectors, one line each; zeros where there is none of that dimension."""
 
     def texts_at(self, seqs: npt.NDArray[np.int64]) -> list[str]:
         """The texts; empty for rows that are gone."""
@@ -31,7 +38,9 @@ class Survey:
 
     def __init__(self, index: RecallIndex, where: Filter, source: RowSource) -> None:
         with index.lock:
-            self._index = index
+            self._lock = index.lock
+            self._postings, self._vocabulary = index.postings, index.vocabulary
+            self._group_names, self._actors = index.columns.groups.names, index.columns.actors
             self._rows: RowNumbers | None = index.select(where)
             self._end = index.size
             self.size = self._end if self._rows is None else int(self._rows.size)
@@ -60,7 +69,7 @@ class Survey:
     def groups(self) -> npt.NDArray[np.int32]:
         """The session of each row as a number; -1 for a memory outside any session."""
         group = self.column("group").astype(np.int32, copy=False)
-        sessions = np.array([session is not None for _, session in self._index.columns.groups.names], np.bool_)
+        sessions = np.array([session is not None for _, session in self._group_names], np.bool_)
         if sessions.all():
             return group
         return np.where(sessions[group], group, np.int32(-1)) if group.size else group
@@ -86,9 +95,9 @@ class Survey:
 
     def actors_named(self, text: str) -> list[tuple[int, str]]:
         """(code, name) of those who act in these rows and are named in a text."""
-        with self._index.lock:
-            named = self._index.columns.actors.named_in(text)
-            names = self._index.columns.actors.names
+        with self._lock:
+            named = self._actors.named_in(text)
+            names = self._actors.names
         if not named:
             return []
         present = self.column("actor")
@@ -96,17 +105,26 @@ class Survey:
 
     def matches(self, term: int) -> Matches:
         """Positions that hold a term, ascending, and how often each does."""
-        with self._index.lock:
-            found = self._index.matches(term, self._rows)
-        if self._rows is None and found.at.size and found.at[-1] >= self._end:
-            inside = int(np.searchsorted(found.at, self._end))
-            return Matches(found.at[:inside], found.counts[:inside])
-        return found
+        with self._lock:
+            found, counts = self._postings.lookup(term)
+        rows = self._rows
+        if rows is None:
+            inside = int(np.searchsorted(found, self._end))
+            return Matches(found[:inside].astype(np.int64), counts[:inside])
+        if found.size == 0 or rows.size == 0:
+            return Matches(np.empty(0, np.int64), counts[:0])
+        if found.size <= rows.size:
+            at = np.minimum(np.searchsorted(rows, found), rows.size - 1)
+            held = rows[at] == found
+            return Matches(at[held], counts[held])
+        at = np.minimum(np.searchsorted(found, rows), found.size - 1)
+        held = found[at] == rows
+        return Matches(np.flatnonzero(held), counts[at[held]])
 
     def relatives(self, word: str, floor: float) -> list[tuple[int, str, float]]:
         """(term, word, cosine) of words in the memories that are close in meaning to a question word."""
-        with self._index.lock:
-            return self._index.vocabulary.relatives(word, floor)
+        with self._lock:
+            return self._vocabulary.relatives(word, floor)
 
     @property
     def dimension(self) -> int | None:
@@ -128,7 +146,7 @@ class Survey:
         """Cosines of some positions from the original vectors."""
         if self._vectors is None:
             return np.zeros(at.size, np.float32)
-        result: Scores = self._source.vectors_at(self.seq[at]) @ query
+        result: Scores = self._source.vectors_at(self.seq[at], query.size) @ query
         return result
 
     def texts(self, at: npt.NDArray[np.int64]) -> list[str]:

@@ -95,8 +95,8 @@ class IndexedStore(RecordStore):
         """Bring the index up to every row that is durable now."""
 
     @abstractmethod
-    def vectors_at(self, seqs: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        """The original vectors of rows, one line each; zeros where there is none."""
+    def vectors_at(self, seqs: npt.NDArray[np.int64], dimension: int) -> npt.NDArray[np.float32]:
+        """The original vectors of rows, one line each; zeros where there is none of that dimension."""
 
     @abstractmethod
     def texts_at(self, seqs: npt.NDArray[np.int64]) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import StoreClosedError
-from ..index.recall_index import IndexRow, RecallIndex
+from ..index.recall_index import IndexRow
 from ..index.vocabulary import WordVectors
 from ..models import Memory
 from .base import StoreStats
@@ -127,7 +127,7 @@ class InMemoryRecordStore(IndexedStore):
         with self._lock:
             self._closed = True
             self._rows.clear()
-            self.index = RecallIndex()
+            self.index.clear()
 
     def refresh(self) -> None:
         self._open()
@@ -136,15 +136,15 @@ class InMemoryRecordStore(IndexedStore):
         with self._lock:
             return [(seq, copy.deepcopy(self._rows[seq])) for seq in seqs if seq in self._rows]
 
-    def vectors_at(self, seqs: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+    def vectors_at(self, seqs: npt.NDArray[np.int64], dimension: int) -> npt.NDArray[np.float32]:
+        matrix = np.zeros((seqs.size, dimension), np.float32)
         with self._lock:
-            assert self.index.vectors is not None
-            matrix = np.zeros((seqs.size, self.index.vectors.dimension), np.float32)
             for at, seq in enumerate(seqs.tolist()):
                 memory = self._rows.get(seq)
-                if memory is not None and memory.embeddings.full_vector is not None:
-                    matrix[at] = memory.embeddings.full_vector
-            return matrix
+                vector = None if memory is None else memory.embeddings.full_vector
+                if vector is not None and vector.size == dimension:
+                    matrix[at] = vector
+        return matrix
 
     def texts_at(self, seqs: npt.NDArray[np.int64]) -> list[str]:
         with self._lock:

@@ -169,6 +169,10 @@ class SqliteFile:
             finally:
                 connection.execute("ROLLBACK")
 
+    def hurry(self) -> None:
+        """Wait no longer than a moment for other writers from now on."""
+        self.writer.execute("PRAGMA busy_timeout = 250")
+
     @property
     def closed(self) -> bool:
         return self._closed

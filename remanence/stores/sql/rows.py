@@ -23,7 +23,6 @@ _INDEX = (
 _ALL = (*_MEMORY, "born", "flags", "words", "terms", "marks")
 
 INSERT = f"INSERT INTO memories ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))})"
-REPLACE_AS = f"INSERT INTO memories (seq, {', '.join(_ALL)}) VALUES (?, {', '.join('?' * len(_ALL))})"
 READ = (
     f"SELECT m.seq, {', '.join('m.' + name for name in _MEMORY)}, a.last, a.count "
     "FROM memories m LEFT JOIN access a ON a.born = m.born"
@@ -58,6 +57,13 @@ def to_row(memory: Memory, derived: Derived) -> tuple[Any, ...]:
         json.dumps(contents, ensure_ascii=False) if contents else None,
         None if vector is None else vector.astype("<f4").tobytes(),
         0,
+        *derived_values(derived),
+    )
+
+
+def derived_values(derived: Derived) -> tuple[int, str, bytes, bytes]:
+    """The columns flags, words, terms and marks."""
+    return (
         derived.flags,
         "\n".join(derived.terms.words),
         _pack_terms(derived.terms),

@@ -5,6 +5,7 @@ memories        one row is one memory: contents, vector and analysed terms; `seq
 changes         what happened to rows besides being appended: the log by which indexes follow
 access          how often and when a memory was recalled, apart so that reading never rewrites a memory
 segments        packed spans of the recall index, a cache that may be deleted at any time
+staged          vectors of a re-embedding in progress, so that it can go on after an interruption
 notes           facts about the store: its embedder, its dimension
 """
 
@@ -92,6 +93,13 @@ segment_arrays = Table(
     ),
     Column("name", Text, primary_key=True),
     Column("data", LargeBinary, nullable=False),
+)
+
+staged = Table(
+    "staged",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("vector", LargeBinary),
 )
 
 notes = Table(

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ... import checks
 from ...errors import StoreError
-from ...index.recall_index import RecallIndex
+from ...index.analyser import VERSION as ANALYSER
 from ...index.vocabulary import WordVectors
 from ...models import Memory
 from ..base import StoreStats
@@ -25,6 +26,8 @@ from .file import DURABILITY, SqliteFile
 from .writer import GroupWriter
 
 log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 _FETCH = 500  # ids or seqs in one statement
 _READ_AHEAD = 8192  # rows read into the index at a time
@@ -47,7 +50,7 @@ class SqliteRecordStore(IndexedStore):
         self.path = Path(path)
         self._file = SqliteFile(self.path, durability, checks.number("busy_timeout", busy_timeout, low=0))
         self._writer = GroupWriter(self._file)
-        self._changes_seen = 0
+        self._seen = _State(0, 0, 0)
         self._loaded = False
         self._touched: dict[str, tuple[float, int]] = {}
         self._touch_lock = Lock()
@@ -63,7 +66,7 @@ class SqliteRecordStore(IndexedStore):
         def work(connection: sqlite3.Connection) -> list[Memory]:
             return self._insert(connection, memories, derived)
 
-        kept = self._writer.run(work)
+        kept = self.write(work)
         self.settle(cache.SETTLE_FROM if len(memories) < cache.SETTLE_FROM else cache.SETTLE_BULK)
         return kept
 
@@ -72,6 +75,7 @@ class SqliteRecordStore(IndexedStore):
     ) -> list[Memory]:
         self._write_touched(connection)
         self._check_dimension(connection, memories)
+        connection.execute("INSERT OR IGNORE INTO notes VALUES ('analyser', ?)", (str(ANALYSER),))
         steps: dict[str, int] = {}
         for memory, parts in zip(memories, derived, strict=True):
             if memory.step_number < 0:
@@ -116,7 +120,7 @@ class SqliteRecordStore(IndexedStore):
             self.check_vectors([memory])
             return self._insert(connection, [memory], [derive(memory)])[0]
 
-        return self._writer.run(work)
+        return self.write(work)
 
     def forget_many(self, keys: Sequence[str]) -> int:
         def work(connection: sqlite3.Connection) -> int:
@@ -129,7 +133,7 @@ class SqliteRecordStore(IndexedStore):
                     gone += 1
             return gone
 
-        return self._writer.run(work) if keys else 0
+        return self.write(work) if keys else 0
 
     def touch(self, keys: Sequence[str], when: float) -> None:
         with self._touch_lock:
@@ -143,7 +147,7 @@ class SqliteRecordStore(IndexedStore):
     def flush(self) -> None:
         """Write the access counts that wait; a read-only file keeps none."""
         if self._touched and not self._file.read_only:
-            self._writer.run(self._write_touched)
+            self.write(self._write_touched)
 
     def _write_touched(self, connection: sqlite3.Connection) -> None:
         with self._touch_lock:
@@ -164,7 +168,7 @@ class SqliteRecordStore(IndexedStore):
                     (key, text),
                 )
 
-            self._writer.run(work)
+            self.write(work)
             return value
         with self._file.reading() as connection:
             found = connection.execute("SELECT value FROM notes WHERE key = ?", (key,)).fetchone()
@@ -200,15 +204,14 @@ class SqliteRecordStore(IndexedStore):
             memory.metadata.retrieval_count += waiting[1]
         return memory
 
-    def vectors_at(self, seqs: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        assert self.index.vectors is not None
-        matrix = np.zeros((seqs.size, self.index.vectors.dimension), np.float32)
+    def vectors_at(self, seqs: npt.NDArray[np.int64], dimension: int) -> npt.NDArray[np.float32]:
+        matrix = np.zeros((seqs.size, dimension), np.float32)
         at = {seq: position for position, seq in enumerate(seqs.tolist())}
         with self._file.reading() as connection:
             for start in range(0, seqs.size, _FETCH):
                 part = ", ".join(map(str, seqs[start : start + _FETCH].tolist()))
                 for seq, vector in connection.execute(f"SELECT seq, vector FROM memories WHERE seq IN ({part})"):
-                    if vector is not None:
+                    if vector is not None and len(vector) == 4 * dimension:
                         matrix[at[seq]] = np.frombuffer(vector, "<f4")
         return matrix
 
@@ -231,37 +234,27 @@ class SqliteRecordStore(IndexedStore):
 
     def refresh(self) -> None:
         with self._file.reading() as connection:
-            counters = dict(connection.execute("SELECT name, seq FROM sqlite_sequence"))
-            last_row, last_change = counters.get("memories", 0), counters.get("changes", 0)
-            if self._loaded and last_row == self._rows_seen and last_change == self._changes_seen:
+            if self._loaded and self._seen == _state(connection):
                 return
-        with self.index.lock:
-            if not self._loaded:
-                self._load()
-            with self._file.snapshot() as connection:
-                self._follow(connection)
-
-    _rows_seen = 0
-
-    def _load(self) -> None:
-        """Start from the segments in the file, as far as they can be trusted."""
-        with self._file.snapshot() as connection:
-            self._changes_seen = cache.load(connection, self.index)
-            self._rows_seen = self.index.last_seq
-        self._loaded = True
+        with self.index.lock, self._file.snapshot() as connection:
+            self._follow(connection)
 
     def _follow(self, connection: sqlite3.Connection) -> None:
-        """Take in the rows and removals since the last look."""
-        counters = dict(connection.execute("SELECT name, seq FROM sqlite_sequence"))
-        last_row, last_change = counters.get("memories", 0), counters.get("changes", 0)
-        while self._rows_seen < last_row:
-            batch = connection.execute(rows.READ_INDEX, (self._rows_seen, last_row, _READ_AHEAD)).fetchall()
+        """Take in the rows and removals since the last look; start anew if the file was re-embedded."""
+        now = _state(connection)
+        if not self._loaded or now.generation != self._seen.generation:
+            self.index.clear()
+            changes = cache.load(connection, self.index)
+            self._seen = _State(self.index.last_seq, changes, now.generation)
+            self._loaded = True
+        last = self._seen.row
+        while last < now.row:
+            batch = connection.execute(rows.READ_INDEX, (last, now.row, _READ_AHEAD)).fetchall()
             self.index.extend([rows.to_index_row(row) for row in batch])
-            self._rows_seen = batch[-1][0] if len(batch) == _READ_AHEAD else last_row
-        if self._changes_seen < last_change:
-            for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? ORDER BY n", (self._changes_seen,)):
-                self.index.kill(seq)
-            self._changes_seen = last_change
+            last = batch[-1][0] if len(batch) == _READ_AHEAD else now.row
+        for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? ORDER BY n", (self._seen.change,)):
+            self.index.kill(seq)
+        self._seen = now
 
     def settle(self, threshold: int = cache.SETTLE_FROM) -> None:
         """Pack the rows behind the last segment into a new one, if there are enough of them."""
@@ -272,18 +265,21 @@ class SqliteRecordStore(IndexedStore):
                 return
         self.refresh()
         with self.index.lock, self._file.reading() as connection:
-            segment = cache.next_segment(connection, self.index, self._changes_seen)
+            segment = cache.next_segment(connection, self.index, self._seen.change)
         if segment is not None:
-            self._writer.run(lambda connection: cache.save(connection, segment))
+            self.write(lambda connection: cache.save(connection, segment))
 
     def rebuild(self) -> None:
         """Throw the segments away and derive the index from the rows again."""
-        self._writer.run(cache.clear)
+        self.write(cache.clear)
         with self.index.lock:
-            self.index = RecallIndex(self.word_vectors)
-            self._loaded, self._changes_seen, self._rows_seen = False, 0, 0
+            self._loaded = False
         self.refresh()
         self.settle(1)
+
+    def write(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Do `work` in a transaction of its own (or one shared with other threads); durable when this returns."""
+        return self._writer.run(work)
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
@@ -295,10 +291,25 @@ class SqliteRecordStore(IndexedStore):
         if self._file.closed:
             return
         try:
+            self._file.hurry()  # closing after a recall must not wait for another process's writes
             self.flush()
         except StoreError as error:
-            log.warning("access counts were not written: %s", error)
+            log.info("access counts were not written: %s", error)
         self._file.close()
+
+
+class _State(NamedTuple):
+    """How far a file has come: its last row, its last change, and how often it was re-embedded."""
+
+    row: int
+    change: int
+    generation: int
+
+
+def _state(connection: sqlite3.Connection) -> _State:
+    counters = dict(connection.execute("SELECT name, seq FROM sqlite_sequence").fetchall())
+    (generation,) = connection.execute("PRAGMA user_version").fetchone()
+    return _State(counters.get("memories", 0), counters.get("changes", 0), generation)
 
 
 def _next_step(connection: sqlite3.Connection, agent: str, steps: dict[str, int]) -> int:

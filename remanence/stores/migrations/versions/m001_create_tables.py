@@ -1,4 +1,4 @@
-"""Create the tables: memories, their change log, access counts, segments and notes."""
+"""Create the tables: memories, their change log, access counts, segments, staged vectors and notes."""
 
 from __future__ import annotations
 
@@ -69,6 +69,11 @@ def upgrade() -> None:
         ),
         sa.Column("name", sa.Text, primary_key=True),
         sa.Column("data", sa.LargeBinary, nullable=False),
+    )
+    op.create_table(
+        "staged",
+        sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("vector", sa.LargeBinary),
     )
     op.create_table(
         "notes",

@@ -1,0 +1,135 @@
+"""Giving every row of a file new vectors, or new terms, while others read and write it.
+
+New vectors are staged beside the old ones, batch by batch, and take their place in one transaction at the end:
+a store never holds vectors of two embedders, and an interrupted run goes on where it stopped."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ...index.analyser import VERSION as ANALYSER
+from ..indexed import Derived, derive
+from . import cache, rows
+
+if TYPE_CHECKING:
+    from ...embed.base import Embedder
+    from .sqlite import SqliteRecordStore
+
+Progress = Callable[[int, int | None], None]
+
+_BATCH = 256
+_WAITING = "SELECT seq, text FROM memories WHERE seq > ? AND seq NOT IN (SELECT seq FROM staged) ORDER BY seq LIMIT ?"
+
+
+def reembed(store: SqliteRecordStore, embedder: Embedder, spec: str | None, on_progress: Progress | None = None) -> int:
+    """Replace all vectors by this embedder's; how many rows were embedded by this call."""
+    with store.connection() as connection:
+        (total,) = connection.execute("SELECT count(*) FROM memories").fetchone()
+    store.write(lambda connection: _begin(connection, embedder.name))
+    embedded, last = 0, 0
+    while True:
+        with store.connection() as connection:
+            batch = connection.execute(_WAITING, (last, _BATCH)).fetchall()
+            (done,) = connection.execute("SELECT count(*) FROM staged").fetchone() if on_progress else (0,)
+        if on_progress is not None:
+            on_progress(min(done, total), total)
+        if not batch:
+            break
+        vectors = embedder.embed([text for _, text in batch])
+        staged = _rows(batch, vectors)
+        store.write(lambda connection, staged=staged: _stage(connection, staged))  # type: ignore[misc]
+        embedded += len(batch)
+        last = batch[-1][0]
+    return embedded + store.write(lambda connection: _finish(connection, embedder, spec))
+
+
+def _rows(batch: Sequence[tuple[int, str]], vectors: npt.NDArray[np.float32]) -> list[tuple[int, bytes | None]]:
+    return [
+        (seq, vector.astype("<f4").tobytes() if vector.any() else None)
+        for (seq, _), vector in zip(batch, vectors, strict=True)
+    ]
+
+
+def _begin(connection: sqlite3.Connection, name: str) -> None:
+    """Keep what an interrupted run has staged, if it was for the same embedder."""
+    target = connection.execute("SELECT value FROM notes WHERE key = 'reembedding'").fetchone()
+    if target is None or target[0] != name:
+        connection.execute("DELETE FROM staged")
+        _note(connection, "reembedding", name)
+
+
+def _stage(connection: sqlite3.Connection, staged: Sequence[tuple[int, bytes | None]]) -> None:
+    connection.executemany("INSERT OR REPLACE INTO staged VALUES (?, ?)", staged)
+
+
+def _finish(connection: sqlite3.Connection, embedder: Embedder, spec: str | None) -> int:
+    """Embed what came in meanwhile and put all new vectors in place, in the caller's transaction."""
+    late, last = 0, 0
+    while batch := connection.execute(_WAITING, (last, _BATCH)).fetchall():
+        _stage(connection, _rows(batch, embedder.embed([text for _, text in batch])))
+        late += len(batch)
+        last = batch[-1][0]
+    connection.execute("UPDATE memories SET vector = (SELECT vector FROM staged WHERE staged.seq = memories.seq)")
+    connection.execute("DELETE FROM staged")
+    connection.execute("DELETE FROM notes WHERE key IN ('reembedding', 'embedder_spec')")
+    _note(connection, "embedder", embedder.name)
+    _note(connection, "dimension", str(embedder.dimension))
+    if spec is not None:
+        _note(connection, "embedder_spec", spec)
+    cache.clear(connection)
+    new_generation(connection)
+    return late
+
+
+def reanalyse(store: SqliteRecordStore, on_progress: Progress | None = None) -> int:
+    """Derive the terms, marks and flags of all rows again; how many rows were changed."""
+    with store.connection() as connection:
+        (total,) = connection.execute("SELECT count(*) FROM memories").fetchone()
+    changed = seen = last = 0
+    while True:
+        with store.connection() as connection:
+            batch = connection.execute(f"{rows.READ} WHERE m.seq > ? ORDER BY m.seq LIMIT ?", (last, _BATCH)).fetchall()
+        if not batch:
+            break
+        derived = [(row[0], derive(rows.to_memory(row))) for row in batch]
+        changed += store.write(lambda connection, derived=derived: _rewrite(connection, derived))  # type: ignore[misc]
+        seen += len(batch)
+        last = batch[-1][0]
+        if on_progress is not None:
+            on_progress(min(seen, total), total)
+
+    def finish(connection: sqlite3.Connection) -> None:
+        _note(connection, "analyser", str(ANALYSER))
+        if changed:
+            cache.clear(connection)
+            new_generation(connection)
+
+    store.write(finish)
+    return changed
+
+
+def _rewrite(connection: sqlite3.Connection, derived: Sequence[tuple[int, Derived]]) -> int:
+    changed = 0
+    for seq, parts in derived:
+        values = rows.derived_values(parts)
+        changed += connection.execute(
+            "UPDATE memories SET flags = ?, words = ?, terms = ?, marks = ? WHERE seq = ? "
+            "AND NOT (flags IS ? AND words IS ? AND terms IS ? AND marks IS ?)",
+            (*values, seq, *values),
+        ).rowcount
+    return changed
+
+
+def new_generation(connection: sqlite3.Connection) -> None:
+    """Tell every process that has the file open to read its index anew."""
+    (generation,) = connection.execute("PRAGMA user_version").fetchone()
+    connection.execute(f"PRAGMA user_version = {generation + 1}")
+
+
+def _note(connection: sqlite3.Connection, key: str, value: str) -> None:
+    connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (key, value))
