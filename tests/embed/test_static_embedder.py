@@ -48,7 +48,8 @@ def weighted_mean(text: str) -> np.ndarray:
     """The definition of a vector, computed in one plain product."""
     counts = np.bincount(EMBEDDER._tokenizer.numbers(" " + text), minlength=32_000)
     mean: np.ndarray = (counts * EMBEDDER._weights) @ EMBEDDER._table.astype(np.float64)
-    return mean / np.linalg.norm(mean)
+    mean /= np.linalg.norm(mean)
+    return mean
 
 
 def test_vectors_are_the_weighted_mean_of_the_token_vectors() -> None:
