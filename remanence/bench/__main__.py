@@ -1,0 +1,5 @@
+"""`python -m remanence.bench` is `rmem bench`."""
+
+from .command import bench
+
+bench()
