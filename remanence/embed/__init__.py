@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from remanence.embed.base import Embedder, Matrix, Vector
 from remanence.errors import ConfigError
 
-__all__ = ["Embedder", "Matrix", "Vector", "embedder_for"]
+if TYPE_CHECKING:
+    from remanence.embed.static import StaticEmbedder
+
+__all__ = ["Embedder", "Matrix", "Vector", "embedder_for", "spec_of", "static_embedder", "word_vectors"]
 
 EmbedderSpec = str | Embedder | Callable[[list[str]], Any] | None
 
@@ -24,14 +27,13 @@ def embedder_for(spec: EmbedderSpec = None) -> Embedder:
     """The embedder that `spec` names; None stands for the environment's REMANENCE_EMBEDDER, or "static".
 
     >>> embedder_for("static").name
-    'static:l2_supercat_256'
+    'static:l2_supercat_256:1'
     """
-    if spec is None:
-        spec = os.environ.get("REMANENCE_EMBEDDER", "").strip() or "static"
     if isinstance(spec, Embedder):
         return spec
-    if isinstance(spec, str):
-        return _named(spec)
+    name = spec_of(spec)
+    if name is not None:
+        return _named(name)
     if callable(spec) and not isinstance(spec, type):
         from remanence.embed.function import FunctionEmbedder
 
@@ -39,10 +41,17 @@ def embedder_for(spec: EmbedderSpec = None) -> Embedder:
     raise ConfigError(f"embedder must be one of: {_KNOWN}; got {spec!r}")
 
 
+def spec_of(spec: EmbedderSpec) -> str | None:
+    """The name by which `embedder_for` finds this embedder again; None if there is none."""
+    if spec is None:
+        return os.environ.get("REMANENCE_EMBEDDER", "").strip() or "static"
+    return spec if isinstance(spec, str) else None
+
+
 def _named(spec: str) -> Embedder:
     kind, _, rest = spec.partition(":")
     if spec == "static":
-        return _static()
+        return static_embedder()
     if spec == "minilm":
         return _minilm()
     if kind == "onnx" and rest:
@@ -57,11 +66,16 @@ def _named(spec: str) -> Embedder:
 
 
 @cache
-def _static() -> Embedder:
+def static_embedder() -> StaticEmbedder:
     """One for the process: every store and agent shares its tables."""
     from remanence.embed.static import StaticEmbedder
 
     return StaticEmbedder()
+
+
+def word_vectors(words: Sequence[str]) -> Matrix:
+    """Vectors of single words for soft matching, always the static embedder's."""
+    return static_embedder().word_vectors(words)
 
 
 @cache

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from remanence.embed.bpe import PieceTokenizer
 from remanence.embed.vectors import has_content, unit_rows, windows
 from remanence.embed.wheels import file_in_wheel
 from remanence.errors import ConfigError, EmbedderError
+from remanence.index.stopwords import ENGLISH
 
 _MODEL = "l2_supercat_256"
 _DIMENSION = 256
@@ -28,6 +30,10 @@ _INSTALL = "pip install 'wordllama>=0.4,<0.5'"
 _WINDOW_CHARACTERS = 4096
 _TOKENS_AT_ONCE = 8192
 _LONGEST_HEADER = 1 << 20
+_LIGHT = 0.2
+_WEIGHTING = 1  # to be raised with every change of `_token_weights`
+_NO_WORD = re.compile(r"(?m)^(?:[^\w\n]|_)+$")
+_WORDS = re.compile(r"\w+(?:['’]\w+)?")
 
 
 class StaticEmbedder(Embedder):
@@ -39,7 +45,7 @@ class StaticEmbedder(Embedder):
 
     def __init__(self, token_weights: Vector | None = None) -> None:
         """`token_weights` (one number for each token) replaces the built-in weighting and marks the name."""
-        self.name = f"static:{_MODEL}"
+        self.name = f"static:{_MODEL}:{_WEIGHTING}"
         self._given_weights = token_weights
         if token_weights is not None:
             if token_weights.ndim != 1 or not np.isfinite(token_weights).all():
@@ -68,6 +74,22 @@ class StaticEmbedder(Embedder):
         if numbers:
             self._add(sums, spans, numbers)
         return unit_rows(sums)
+
+    def embed_query(self, text: str, weigh: Callable[[str], float] | None = None) -> Vector:
+        if weigh is None or len(text) > _WINDOW_CHARACTERS:
+            return super().embed_query(text)
+        numbers: list[int] = []
+        weights: list[float] = []
+        for word in _WORDS.findall(text):
+            pieces = self._tokenizer.numbers(" " + word)
+            numbers += pieces
+            weights += [weigh(word.lower().replace("’", "'").removesuffix("'s"))] * len(pieces)
+        if not numbers:
+            return super().embed_query(text)
+        rows = self._table[numbers].astype(np.float32)
+        pooled = np.array(weights, np.float32) @ rows
+        vector: Vector = unit_rows(pooled[None, :])[0]
+        return vector
 
     def word_vectors(self, words: Sequence[str]) -> Matrix:
         """The vector of each single word, for matching words of like meaning; same space as `embed`."""
@@ -103,19 +125,28 @@ class StaticEmbedder(Embedder):
 
     @cached_property
     def _weights(self) -> Vector:
-        weights = _token_weights(len(self._table)) if self._given_weights is None else self._given_weights
+        weights = _token_weights(self._tokenizer) if self._given_weights is None else self._given_weights
         if len(weights) != len(self._table):
             raise ConfigError(f"token_weights must have {len(self._table)} numbers, got {len(weights)}")
         return weights
 
 
-def _token_weights(vocabulary_size: int) -> Vector:
-    """How much each token counts in the mean: for now all alike.
+def _token_weights(tokenizer: PieceTokenizer) -> Vector:
+    """How much each token counts in the mean: function words and punctuation a fifth of the rest.
 
-    A fixed weighting by rarity belongs here. Changing it changes the vectors, so it must also change
-    `StaticEmbedder.name`, or stores would mix old and new vectors.
+    Changing this changes the vectors, so it must also change `StaticEmbedder.name`, or stores would mix old and
+    new vectors.
     """
-    return np.ones(vocabulary_size, dtype=np.float32)
+    pieces = tokenizer.pieces
+    weights = np.ones(tokenizer.size, dtype=np.float32)
+    for piece in _NO_WORD.findall("\n".join(pieces)):
+        weights[pieces[piece]] = _LIGHT
+    for word in ENGLISH:
+        for written in (word, word.capitalize(), word.upper()):
+            for piece in (written, "▁" + written):
+                if piece in pieces:
+                    weights[pieces[piece]] = _LIGHT
+    return weights
 
 
 def _map_table(path: Path) -> npt.NDArray[np.float16]:

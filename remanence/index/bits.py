@@ -43,6 +43,7 @@ class VectorColumns:
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
         self.size = 0
+        self.absent = 0  # rows without a vector
         self.codes: npt.NDArray[np.int8] = np.empty((0, dimension), np.int8)
         self.scales: npt.NDArray[np.float32] = np.empty(0, np.float32)
         self.words: list[npt.NDArray[np.uint64]] = []
@@ -84,6 +85,7 @@ class VectorColumns:
         first, end = self.size, self.size + len(scales)
         if end > self.codes.shape[0]:
             self.reserve(max(end, self.codes.shape[0] * 3 // 2, 1024))
+        self.absent += int((scales == 0).sum())
         self.codes[first:end] = codes
         self.scales[first:end] = scales
         if self.words and end > first:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..filters import Filter
+from .bits import top
 from .columns import RowNumbers
 from .recall_index import RecallIndex
 
@@ -130,11 +131,30 @@ class Survey:
     def dimension(self) -> int | None:
         return None if self._vectors is None else self._vectors.dimension
 
-    def cosines(self, query: npt.NDArray[np.float32]) -> Scores:
-        """An estimate of the cosine for every row."""
+    @cached_property
+    def absent(self) -> npt.NDArray[np.bool_] | None:
+        """Rows without a vector; None if every row has one."""
+        if self._vectors is None or not self._vectors.absent:
+            return None
+        scales = self._vectors.scales[: self._end] if self._rows is None else self._vectors.scales[self._rows]
+        missing: npt.NDArray[np.bool_] = scales == 0
+        return missing
+
+    def cosines(self, query: npt.NDArray[np.float32], absent: float | None = None) -> Scores:
+        """An estimate of the cosine for every row; `absent` (default: the mean) for rows without a vector."""
         if self._vectors is None:
             return np.zeros(self.size, np.float32)
-        return self._vectors.estimate(query, self._rows, self._end)
+        return self._filled(self._vectors.estimate(query, self._rows, self._end), absent)
+
+    def all_close_cosines(self, query: npt.NDArray[np.float32]) -> Scores:
+        """The same to about 0.001, for surveys that are small."""
+        return self._filled(self.close_cosines(query, np.arange(self.size)), None)
+
+    def _filled(self, scores: Scores, absent: float | None) -> Scores:
+        if self.absent is not None:
+            present = scores[~self.absent]
+            scores[self.absent] = absent if absent is not None else present.mean() if present.size else 0.0
+        return scores
 
     def close_cosines(self, query: npt.NDArray[np.float32], at: npt.NDArray[np.int64]) -> Scores:
         """Cosines of some positions, to about 0.001."""
@@ -167,3 +187,21 @@ _COLUMNS = (
     "previous",
     "next",
 )
+
+
+_RESCORED = 2000
+
+
+def nearest_rows(
+    survey: Survey, query: npt.NDArray[np.float32], k: int, allowed: npt.NDArray[np.bool_] | None = None
+) -> tuple[npt.NDArray[np.int64], Scores]:
+    """Positions and cosines of the k nearest: estimates for all, codes for many, originals for the last."""
+    estimates = survey.cosines(query, absent=-np.inf)
+    if allowed is not None:
+        estimates[~allowed] = -np.inf
+    many = top(estimates, max(_RESCORED, survey.size // 250, 4 * k))
+    many = many[estimates[many] > -np.inf]
+    few = many[top(survey.close_cosines(query, many), max(64, 2 * k))]
+    exact = survey.exact_cosines(query, few)
+    best = top(exact, k)
+    return few[best], exact[best]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..index import bits
 from ..index.analyser import plain
 from ..index.bm25 import WordScores, best_of, idf, term_scores
-from ..index.survey import Survey
+from ..index.survey import Survey, nearest_rows
 from . import context
 from .explain import Explanation, WordMatch
 from .fusion import fuse, standardised
@@ -134,16 +134,10 @@ def _rank_vectors(
     vector = query_vector(question.text, lambda word: 1.0)
     if vector is None or survey.dimension is None:
         return []
-    many = _best(survey.cosines(vector), allowed, max(_RESCORED, survey.size // 250, 4 * count))
-    few = many[bits.top(survey.close_cosines(vector, many), max(64, 2 * count))]
-    exact = survey.exact_cosines(vector, few)
+    at, cosines = nearest_rows(survey, vector, count, allowed)
     return [
-        Ranked(
-            int(few[at]),
-            float(exact[at]),
-            Explanation("vector", {"cosine": float(exact[at])}, cosine=float(exact[at])) if explain else None,
-        )
-        for at in bits.top(exact, count)
+        Ranked(place, cosine, Explanation("vector", {"cosine": cosine}, cosine=cosine) if explain else None)
+        for place, cosine in zip(at.tolist(), cosines.tolist(), strict=True)
     ]
 
 
@@ -243,11 +237,12 @@ class _Hybrid:
         if self.vector is None:
             return fuse(self.lexical, self.perfect, None, share)
         if survey.size <= _SMALL:
-            self.cosines = survey.close_cosines(self.vector, np.arange(survey.size))
+            self.cosines = survey.all_close_cosines(self.vector)
         else:
             self.cosines = survey.cosines(self.vector)
             estimate = fuse(self.lexical, self.perfect, self.cosines, share)[0]
             best = bits.top(estimate, max(_RESCORED, 4 * count))
+            best = best if survey.absent is None else best[~survey.absent[best]]
             self.cosines[best] = survey.close_cosines(self.vector, best)
         return fuse(self.lexical, self.perfect, self.cosines, share)
 

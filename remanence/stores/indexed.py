@@ -19,13 +19,12 @@ from ..index.analyser import Terms, analyse, question_words
 from ..index.bm25 import bm25
 from ..index.columns import marks_of
 from ..index.recall_index import IndexRow, RecallIndex
-from ..index.survey import Survey
+from ..index.survey import Survey, nearest_rows
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
 from .base import ORDERS, Order, RecordStore, StoreStats, Vector
 
 ASKS, TELLS_TIME = 1, 2  # flags of a row: it is a question; it speaks of a time
-_RESCORED = 2000
 _MONTHS = "january february march april may june july august september october november december".split()
 _TIME_WORDS = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|ago|last|next|since|soon|recently|just|days?|weeks?|weekends?|months?"
@@ -48,14 +47,20 @@ class Derived(NamedTuple):
 def derive(memory: Memory) -> Derived:
     """Terms of the text and of its date, marks of tags, place and attributes, and flags."""
     text = memory.text
-    when = datetime.fromtimestamp(memory.timestamp)
-    date_words = (_MONTHS[when.month - 1], str(when.day), str(when.year))
     flags = ASKS if _BRACKETED_END.sub("", text[-2000:]).rstrip().endswith("?") else 0
     if _TIME_WORDS.search(text):
         flags |= TELLS_TIME
     return Derived(
-        analyse(text, date_words), marks_of(memory.tags, memory.place, attribute_marks(memory.contents)), flags
+        analyse(text, date_words(memory.timestamp)),
+        marks_of(memory.tags, memory.place, attribute_marks(memory.contents)),
+        flags,
     )
+
+
+def date_words(timestamp: float) -> tuple[str, str, str]:
+    """Month, day and year of a memory, which are searchable with its text."""
+    when = datetime.fromtimestamp(timestamp)
+    return _MONTHS[when.month - 1], str(when.day), str(when.year)
 
 
 def index_row(memory: Memory, derived: Derived, seq: int, born: int) -> IndexRow:
@@ -187,14 +192,3 @@ class IndexedStore(RecordStore):
                 dimension=None if vectors is None else vectors.dimension,
                 words=len(self.index.vocabulary),
             )
-
-
-def nearest_rows(survey: Survey, query: Vector, k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """Positions and exact cosines of the k nearest: estimates for all, codes for many, originals for the last."""
-    estimates = survey.cosines(query)
-    many = bits.top(estimates, max(_RESCORED, survey.size // 250, 4 * k))
-    close = survey.close_cosines(query, many)
-    few = many[bits.top(close, max(64, 2 * k))]
-    exact = survey.exact_cosines(query, few)
-    best = bits.top(exact, k)
-    return few[best], exact[best]

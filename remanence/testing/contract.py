@@ -367,18 +367,18 @@ class RecordStoreContract(MemoryStoreContract):
         assert texts[int(survey.seq[survey.next[at]])] == "part 2"
 
     def test_changes_in_one_transaction(self, store: RecordStore) -> None:
-        store.put([example("before", memory_id="m")])
+        store.put([example("tulip", memory_id="m")])
 
         def edit(memory: Memory) -> Memory:
-            memory.text = "after"
-            memory.contents = {"text": "after"}
+            memory.text = "orchid"
+            memory.contents = {"text": "orchid"}
             return memory
 
         changed = store.change("m", edit)
         assert changed is not None
-        assert changed.text == "after"
-        assert [m.text for m, _ in store.match("after")] == ["after"]
-        assert store.match("before") == []
+        assert changed.text == "orchid"
+        assert [m.text for m, _ in store.match("orchid")] == ["orchid"]
+        assert store.match("tulip") == []
         assert store.change("missing", edit) is None
 
         def fail(memory: Memory) -> Memory:
@@ -388,7 +388,7 @@ class RecordStoreContract(MemoryStoreContract):
             store.change("m", fail)
         found = store.get("m")
         assert found is not None
-        assert found.text == "after"
+        assert found.text == "orchid"
 
     def test_touching_counts_and_never_moves_back(self, store: RecordStore) -> None:
         store.put([example("often read", memory_id="m")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,22 @@ def test_a_question_is_nearest_to_the_memory_that_answers_it() -> None:
         ]
     )
     assert int(np.argmax(memories @ EMBEDDER.embed_query("how was the memory error in parquet fixed?"))) == 0
+
+
+def test_the_name_changes_whenever_the_token_weights_do() -> None:
+    """Stores compare names, so other weights under the same name would mix two kinds of vectors."""
+    weights = hashlib.sha256(EMBEDDER._weights.tobytes()).hexdigest()
+    assert (EMBEDDER.name, weights[:16]) == ("static:l2_supercat_256:1", "64aa6b5c55f755f0")
+
+
+def test_telling_words_of_a_question_count_more_when_it_is_weighed() -> None:
+    plain = EMBEDDER.embed_query("the parquet and the garden")
+    weighed = EMBEDDER.embed_query(
+        "the parquet and the garden", lambda word: {"parquet": 5.0, "garden": 0.1}.get(word, 0.1)
+    )
+    parquet, garden = EMBEDDER.word_vectors(["parquet", "garden"])
+    assert weighed @ parquet > plain @ parquet
+    assert weighed @ garden < plain @ garden
 
 
 def test_rows_have_unit_length_and_texts_without_content_are_zeros() -> None:
