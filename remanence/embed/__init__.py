@@ -27,7 +27,7 @@ def embedder_for(spec: EmbedderSpec = None) -> Embedder:
     """The embedder that `spec` names; None stands for the environment's REMANENCE_EMBEDDER, or "static".
 
     >>> embedder_for("static").name
-    'static:l2_supercat_256:1'
+    'static:l2_supercat_256'
     """
     if isinstance(spec, Embedder):
         return spec

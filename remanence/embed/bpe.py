@@ -39,11 +39,6 @@ class PieceTokenizer:
         self._bytes = [self._pieces.pop(f"<0x{byte:02X}>") for byte in range(256)]
         self._remembered: dict[str, tuple[int, ...]] = {}
 
-    @property
-    def pieces(self) -> dict[str, int]:
-        """Each piece of text and its number; control tokens and single bytes are left out."""
-        return self._pieces
-
     @classmethod
     def from_file(cls, path: Path) -> PieceTokenizer:
         """Read the vocabulary out of a `tokenizer.json`, leaving its long list of merges unparsed."""

@@ -6,7 +6,6 @@ process touches only the rows of the tokens that it meets.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -20,8 +19,7 @@ from remanence.embed.base import Embedder, Matrix, Vector
 from remanence.embed.bpe import PieceTokenizer
 from remanence.embed.vectors import has_content, unit_rows, windows
 from remanence.embed.wheels import file_in_wheel
-from remanence.errors import ConfigError, EmbedderError
-from remanence.index.stopwords import ENGLISH
+from remanence.errors import EmbedderError
 
 _MODEL = "l2_supercat_256"
 _DIMENSION = 256
@@ -30,9 +28,6 @@ _INSTALL = "pip install 'wordllama>=0.4,<0.5'"
 _WINDOW_CHARACTERS = 4096
 _TOKENS_AT_ONCE = 8192
 _LONGEST_HEADER = 1 << 20
-_LIGHT = 0.2
-_WEIGHTING = 1  # to be raised with every change of `_token_weights`
-_NO_WORD = re.compile(r"(?m)^(?:[^\w\n]|_)+$")
 _WORDS = re.compile(r"\w+(?:['’]\w+)?")
 
 
@@ -43,15 +38,7 @@ class StaticEmbedder(Embedder):
     (2, 256)
     """
 
-    def __init__(self, token_weights: Vector | None = None) -> None:
-        """`token_weights` (one number for each token) replaces the built-in weighting and marks the name."""
-        self.name = f"static:{_MODEL}:{_WEIGHTING}"
-        self._given_weights = token_weights
-        if token_weights is not None:
-            if token_weights.ndim != 1 or not np.isfinite(token_weights).all():
-                raise ConfigError("token_weights must be a one-dimensional array of finite numbers")
-            self._given_weights = token_weights.astype(np.float32)
-            self.name += f":weights-{hashlib.sha256(self._given_weights.tobytes()).hexdigest()[:8]}"
+    name = f"static:{_MODEL}"
 
     @property
     def dimension(self) -> int:
@@ -86,8 +73,7 @@ class StaticEmbedder(Embedder):
             weights += [weigh(word.lower().replace("’", "'").removesuffix("'s"))] * len(pieces)
         if not numbers:
             return super().embed_query(text)
-        rows = self._table[numbers].astype(np.float32)
-        pooled = np.array(weights, np.float32) @ rows
+        pooled = np.array(weights, np.float32) @ self._table[numbers].astype(np.float32)
         vector: Vector = unit_rows(pooled[None, :])[0]
         return vector
 
@@ -103,7 +89,6 @@ class StaticEmbedder(Embedder):
         """
         used, places = np.unique(np.array(numbers, dtype=np.intp), return_inverse=True)
         rows = self._table[used].astype(np.float32)
-        rows *= self._weights[used, None]
         start = 0
         for row, count in spans:
             sums[row] += np.add.reduce(rows.take(places[start : start + count], axis=0), axis=0)
@@ -122,31 +107,6 @@ class StaticEmbedder(Embedder):
     @cached_property
     def _table(self) -> npt.NDArray[np.float16]:
         return _map_table(file_in_wheel("wordllama", f"weights/{_MODEL}.safetensors", install=_INSTALL))
-
-    @cached_property
-    def _weights(self) -> Vector:
-        weights = _token_weights(self._tokenizer) if self._given_weights is None else self._given_weights
-        if len(weights) != len(self._table):
-            raise ConfigError(f"token_weights must have {len(self._table)} numbers, got {len(weights)}")
-        return weights
-
-
-def _token_weights(tokenizer: PieceTokenizer) -> Vector:
-    """How much each token counts in the mean: function words and punctuation a fifth of the rest.
-
-    Changing this changes the vectors, so it must also change `StaticEmbedder.name`, or stores would mix old and
-    new vectors.
-    """
-    pieces = tokenizer.pieces
-    weights = np.ones(tokenizer.size, dtype=np.float32)
-    for piece in _NO_WORD.findall("\n".join(pieces)):
-        weights[pieces[piece]] = _LIGHT
-    for word in ENGLISH:
-        for written in (word, word.capitalize(), word.upper()):
-            for piece in (written, "▁" + written):
-                if piece in pieces:
-                    weights[pieces[piece]] = _LIGHT
-    return weights
 
 
 def _map_table(path: Path) -> npt.NDArray[np.float16]:

@@ -32,6 +32,7 @@ _NUMBERS: dict[str, Any] = {
     "length": np.int32,
     "distinct": np.int32,
     "flags": np.uint8,
+    "specific": np.uint8,
 }
 NUMBERS = tuple(_NUMBERS)
 
@@ -90,6 +91,7 @@ class ColumnBatch:
     length: Sequence[int]
     distinct: Sequence[int]
     flags: Sequence[int]
+    specific: Sequence[int]
     position: Sequence[tuple[float, ...] | None] = field(default_factory=list)
 
 
@@ -127,6 +129,7 @@ class Columns:
         self._arrays["next"] = np.empty(0, np.int32)
         self._positions: npt.NDArray[np.float64] | None = None
         self.groups: Names[tuple[str, str | None]] = Names()
+        self._in_session: npt.NDArray[np.bool_] = np.empty(0, np.bool_)
         self.kinds: Names[str] = Names()
         self.actors = Actors()
         self._members: dict[int, array[int]] = {}
@@ -231,6 +234,15 @@ class Columns:
                 previous[after] = row
             else:
                 self._last[group] = row
+
+    @property
+    def in_session(self) -> npt.NDArray[np.bool_]:
+        """For each group, whether it is a session (and not the rest of an agent's memories)."""
+        known = self._in_session.size
+        if known < len(self.groups.names):
+            fresh = [session is not None for _, session in self.groups.names[known:]]
+            self._in_session = np.append(self._in_session, np.array(fresh, np.bool_))
+        return self._in_session
 
     def row_of(self, seq: int) -> int | None:
         at = int(np.searchsorted(self["seq"], seq))

@@ -18,6 +18,7 @@ from ..models import TIERS
 from .analyser import Terms
 from .bits import VectorColumns
 from .columns import ColumnBatch, Columns, RowNumbers
+from .manner import Manner
 from .postings import Block, Postings
 from .vocabulary import Vocabulary, WordVectors
 
@@ -42,7 +43,7 @@ class IndexRow:
     step: int
     importance: float
     position: tuple[float, ...] | None
-    flags: int
+    manner: Manner
     terms: Terms
     marks: npt.NDArray[np.uint64]
     vector: npt.NDArray[np.float32] | None
@@ -110,7 +111,8 @@ class RecallIndex:
                 importance=[row.importance for row in rows],
                 length=[row.terms.length for row in rows],
                 distinct=[row.terms.hashes.size for row in rows],
-                flags=[row.flags for row in rows],
+                flags=[row.manner.flags for row in rows],
+                specific=[row.manner.specific for row in rows],
                 position=[row.position for row in rows],
             )
         )

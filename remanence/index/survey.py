@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,7 @@ class Survey:
         with index.lock:
             self._lock = index.lock
             self._postings, self._vocabulary = index.postings, index.vocabulary
-            self._group_names, self._actors = index.columns.groups.names, index.columns.actors
+            self._in_session, self._actors = index.columns.in_session, index.columns.actors
             self._rows: RowNumbers | None = index.select(where)
             self._end = index.size
             self.size = self._end if self._rows is None else int(self._rows.size)
@@ -50,7 +50,7 @@ class Survey:
             self._columns = {name: index.columns[name] for name in _COLUMNS}
             self._source = source
 
-    def column(self, name: str) -> npt.NDArray[np.generic]:
+    def column(self, name: str) -> npt.NDArray[Any]:
         whole = self._columns[name]
         return whole if self._rows is None else whole[self._rows]
 
@@ -70,10 +70,9 @@ class Survey:
     def groups(self) -> npt.NDArray[np.int32]:
         """The session of each row as a number; -1 for a memory outside any session."""
         group = self.column("group").astype(np.int32, copy=False)
-        sessions = np.array([session is not None for _, session in self._group_names], np.bool_)
-        if sessions.all():
+        if self._in_session.all():
             return group
-        return np.where(sessions[group], group, np.int32(-1)) if group.size else group
+        return np.where(self._in_session[group], group, np.int32(-1))
 
     @cached_property
     def previous(self) -> Links:
@@ -122,10 +121,10 @@ class Survey:
         held = found[at] == rows
         return Matches(np.flatnonzero(held), counts[at[held]])
 
-    def relatives(self, word: str, floor: float) -> list[tuple[int, str, float]]:
+    def relatives(self, word: str, floor: float, most: int) -> list[tuple[int, str, float]]:
         """(term, word, cosine) of words in the memories that are close in meaning to a question word."""
         with self._lock:
-            return self._vocabulary.relatives(word, floor)
+            return self._vocabulary.relatives(word, floor)[:most]
 
     @property
     def dimension(self) -> int | None:
@@ -184,6 +183,7 @@ _COLUMNS = (
     "length",
     "distinct",
     "flags",
+    "specific",
     "previous",
     "next",
 )

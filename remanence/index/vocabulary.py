@@ -12,7 +12,7 @@ from .bits import VectorColumns, top
 WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
 _LIMIT = 65_536  # words; later ones still match themselves
-_RELATIVES = 24
+_RELATIVES = 64
 
 
 class Vocabulary:

@@ -14,10 +14,11 @@ import numpy.typing as npt
 from ..index import bits
 from ..index.analyser import plain
 from ..index.bm25 import WordScores, best_of, idf, term_scores
+from ..index.manner import TELLS_TIME
 from ..index.survey import Survey, nearest_rows
 from . import context
 from .explain import Explanation, WordMatch
-from .fusion import fuse, standardised
+from .fusion import scale_of, sparse_scale, standardised
 from .question import Question, without_names
 from .settings import RecallSettings
 
@@ -33,6 +34,7 @@ _SMALL = 2048  # up to here all vectors are compared closely
 _POOL_FROM = 32_768  # from here on only a pool of rows gets its context
 _POOL, _LIFTED = 8192, 2048
 _RESCORED = 2000
+_FUNCTION_WORD = 0.5  # what words outside the index weigh in a question's vector
 _SOFT_UP_TO = 32  # words; a pasted log is matched by its own words
 
 
@@ -162,7 +164,7 @@ def _words(survey: Survey, text: str, question: Question, settings: RecallSettin
         known = max((scores.rows for _, scores, _ in terms), default=0)
         weight = idf(survey.size, known)
         if soft and settings.soft_weight and len(question.words) <= _SOFT_UP_TO:
-            for term, relative, cosine in survey.relatives(word.text, settings.soft_floor):
+            for term, relative, cosine in survey.relatives(word.text, settings.soft_floor, settings.soft_most):
                 if term not in word.hashes:
                     scores = term_scores(survey, term, settings.k1, settings.b)
                     terms.append((relative, scores, settings.soft_weight * cosine))
@@ -201,13 +203,12 @@ class _Hybrid:
         self.lexical = np.zeros(survey.size, np.float32)
         for part in self.parts:
             self.lexical[part.found.at] += part.found.scores
-        self.perfect = sum(self.weights.values())
         self.vector = query_vector(bare, self._weight) if survey.dimension is not None and settings.dense else None
         self.cosines: Scores | None = None
 
     def _weight(self, word: str) -> float:
         """How telling a word is among these rows, for embedders that can weigh."""
-        return self.weights.get(word, 0.5)
+        return self.weights.get(word, _FUNCTION_WORD)
 
     def rank(self, allowed: npt.NDArray[np.bool_] | None, count: int, explain: bool) -> list[Ranked]:
         fused, words, vectors = self._fused(count)
@@ -220,31 +221,33 @@ class _Hybrid:
         else:
             best = bits.top(total, count)
             at = pool[best]
-        return [
-            Ranked(
-                int(position),
-                float(total[row]),
-                self._explained(int(position), {name: float(values[row]) for name, values in components.items()})
-                if explain
-                else None,
-            )
-            for position, row in zip(at, best, strict=True)
-        ]
+        ranked = []
+        for position, row in zip(at.tolist(), best.tolist(), strict=True):
+            parts = {name: float(values[row]) for name, values in components.items()} if explain else {}
+            ranked.append(Ranked(position, float(total[row]), self._explained(position, parts) if explain else None))
+        return ranked
 
     def _fused(self, count: int) -> tuple[Scores, Scores, Scores]:
-        """Every row's fused score: cosines are estimates first, then close for the best and for what is near."""
-        survey, share = self.survey, self.settings.dense
+        """Every row's fused score and its two sides. Cosines are estimates first, then close for the best."""
+        survey, pool = self.survey, self.settings.pool
+        share = self.settings.dense if self.vector is not None else 0.0
+        words = standardised(self.lexical, sparse_scale(self.lexical[self.lexical > 0], survey.size, pool))
+        words *= np.float32(1 - share)
         if self.vector is None:
-            return fuse(self.lexical, self.perfect, None, share)
+            return words, words, np.zeros_like(words)
         if survey.size <= _SMALL:
             self.cosines = survey.all_close_cosines(self.vector)
         else:
             self.cosines = survey.cosines(self.vector)
-            estimate = fuse(self.lexical, self.perfect, self.cosines, share)[0]
+            estimate = standardised(self.cosines, scale_of(self.cosines, pool))
+            estimate *= np.float32(share)
+            estimate += words
             best = bits.top(estimate, max(_RESCORED, 4 * count))
             best = best if survey.absent is None else best[~survey.absent[best]]
             self.cosines[best] = survey.close_cosines(self.vector, best)
-        return fuse(self.lexical, self.perfect, self.cosines, share)
+        vectors = standardised(self.cosines, scale_of(self.cosines, pool))
+        vectors *= np.float32(share)
+        return words + vectors, words, vectors
 
     def _pool(self, fused: Scores, allowed: npt.NDArray[np.bool_] | None, count: int) -> Positions | None:
         """The rows that get their context; None for all."""
@@ -253,13 +256,14 @@ class _Hybrid:
             return None
         best = bits.top(fused, max(_POOL, 8 * count))
         lifted = best[:_LIFTED]
-        around = [lifted]
+        around = [best]
         for links in (survey.previous, survey.next):
             near = links[lifted]
             near = near[near >= 0]
             far = links[near]
             around += [near, far[far >= 0]]
-        pool = np.unique(np.concatenate([best, *around]))
+        pool = np.sort(np.concatenate(around))
+        pool = pool[np.append(True, pool[1:] != pool[:-1])]
         if allowed is None:
             return pool
         kept = pool[allowed[pool]]
@@ -267,49 +271,35 @@ class _Hybrid:
 
     def _components(self, fused: Scores, words: Scores, vectors: Scores, pool: Positions | None) -> dict[str, Scores]:
         """The parts of the score of each row of the pool; they add up to it."""
-        survey, settings = self.survey, self.settings
+        survey, settings, question = self.survey, self.settings, self.question
+        at: Positions | slice = slice(None) if pool is None else pool
         lent = context.lent_by_neighbours(survey, fused, pool, settings)
-        own = fused if pool is None else fused[pool]
-        scored, mean, deviation = self._scale(fused, own + lent, pool)
-        inverse = np.float32(1.0 / deviation)
-
-        def here(values: npt.NDArray[np.generic]) -> Scores:
-            chosen = values if pool is None else values[pool]
-            return chosen.astype(np.float32, copy=False)
-
+        lifted = fused[at] + lent
+        scale = scale_of(lifted, settings.pool)
+        scored = standardised(lifted, scale)
+        inverse = np.float32(1 / scale[1]) if scale[1] else np.float32(0)
         components = {
-            "words": here(words) * inverse,
-            "vectors": here(vectors) * inverse,
+            "words": words[at] * inverse,
+            "vectors": vectors[at] * inverse,
             "neighbours": lent * inverse,
-            "baseline": np.full(own.size, -mean * inverse, np.float32),
         }
-        groups = survey.groups if pool is None else survey.groups[pool]
-        components["session"] = np.float32(settings.session) * context.session_prior(groups, scored)
-        said = np.log1p(here(survey.column("distinct")))
-        components["length"] = np.float32(settings.length) * standardised(said)[0]
-        flags = survey.flags if pool is None else survey.flags[pool]
-        components["asking"] = np.float32(-settings.asking) * (flags & context.ASKS != 0)
+        components["baseline"] = scored - lifted * inverse
+        several = question.asks_several
+        weight = settings.session * (settings.several_session if several else 1.0)
+        components["session"] = np.float32(weight) * context.session_prior(survey.groups[at], scored, settings.pool)
         if len(self.named) == 1:
-            components["actor"] = np.float32(settings.actor) * (here(survey.column("actor")) == self.named[0][0])
-        if self.question.asks_time:
-            components["when"] = np.float32(settings.when) * (flags & context.TELLS_TIME != 0)
-        if self.question.span is not None and settings.time_words != "off":
-            times = survey.column("time") if pool is None else survey.column("time")[pool]
-            inside = context.inside_span(times.astype(np.float64, copy=False), self.question.span)
-            components["time"] = np.float32(settings.time) * inside
+            weight = settings.actor * (settings.several_actor if several else 1.0)
+            components["actor"] = np.float32(weight) * (survey.column("actor")[at] == self.named[0][0])
+        components |= context.manner(survey, at, settings)
+        if question.asks_time:
+            components["when"] = np.float32(settings.when) * (survey.flags[at] & TELLS_TIME != 0)
+        if question.span is not None and settings.time_words != "off":
+            times = survey.column("time")[at].astype(np.float64, copy=False)
+            components["time"] = np.float32(settings.time) * context.inside_span(times, question.span, settings)
         if settings.importance:
-            held = here(survey.column("importance")) - np.float32(0.5)
-            components["importance"] = np.float32(2 * settings.importance) * held
+            importance = survey.column("importance")[at].astype(np.float32)
+            components["importance"] = np.float32(settings.importance) * (importance - np.float32(0.5))
         return {name: values.astype(np.float32, copy=False) for name, values in components.items()}
-
-    def _scale(self, fused: Scores, lifted: Scores, pool: Positions | None) -> tuple[Scores, float, float]:
-        """Scores with their neighbours' share in deviations of all rows (of a sample, where there is a pool)."""
-        if pool is None:
-            return standardised(lifted)
-        sample = np.arange(0, self.survey.size, max(1, self.survey.size // 4096))
-        typical = fused[sample] + context.lent_by_neighbours(self.survey, fused, sample, self.settings)
-        mean, deviation = float(typical.mean()), max(float(typical.std()), 1e-9)
-        return ((lifted - mean) / np.float32(deviation)).astype(np.float32), mean, deviation
 
     def _explained(self, at: int, components: dict[str, float]) -> Explanation:
         notes = []

@@ -1,37 +1,39 @@
-"""Bringing the two sides together: words and vectors, each in standard deviations of its own scores.
+"""Bringing the two sides together: words and vectors, each in standard deviations of its own best scores.
 
-Plain reciprocal-rank fusion lost to BM25 alone in our measurements, so scores are fused, not ranks. In a large
-store a rare word would stand a hundred deviations out and drown every vector; the deviation of the lexical side
-is therefore never taken to be less than a twelfth of what a perfect match would score."""
+Plain reciprocal-rank fusion lost to BM25 alone in our measurements, so scores are fused, not ranks. Mean and
+deviation come from the best few hundred scores of a side: those of all rows would make a rare word stand a
+hundred deviations out in a large store, and drown every vector."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
+from ..index.bits import top
+
 Scores = npt.NDArray[np.float32]
 
-_PERFECT = 12.0
+_FLOOR = -2.0  # how badly a row can do
 
 
-def standardised(values: Scores, *, floor: float = 0.0) -> tuple[Scores, float, float]:
-    """(values - mean) / deviation, with the mean and the deviation used."""
+def scale_of(values: Scores, pool: int) -> tuple[float, float]:
+    """Mean and deviation of the best `pool` values; a deviation of 0 means that they tell nothing apart."""
     if not values.size:
-        return values, 0.0, 1.0
-    mean = float(values.mean(dtype=np.float64))
-    deviation = max(float(values.std(dtype=np.float32)), floor)
-    if deviation < 1e-9:
-        return np.zeros_like(values), mean, 1.0
-    result: Scores = (values - np.float32(mean)) * np.float32(1.0 / deviation)
-    return result, mean, deviation
+        return 0.0, 0.0
+    best = values if values.size <= pool else values[top(values, pool)]
+    deviation = float(best.std(dtype=np.float64))
+    return float(best.mean(dtype=np.float64)), deviation if deviation > 1e-6 else 0.0
 
 
-def fuse(lexical: Scores, perfect: float, dense: Scores | None, share: float) -> tuple[Scores, Scores, Scores]:
-    """The fused score and its two parts. `perfect` is the lexical score of a memory with every word once."""
-    words = standardised(lexical, floor=perfect / _PERFECT)[0]
-    if dense is None:
-        return words, words, np.zeros_like(words)
-    words *= np.float32(1.0 - share)
-    vectors = standardised(dense)[0]
-    vectors *= np.float32(share)
-    return words + vectors, words, vectors
+def sparse_scale(values: Scores, size: int, pool: int) -> tuple[float, float]:
+    """The same for `size` rows of which all but these values are 0."""
+    missing = min(pool, size) - values.size
+    return scale_of(np.append(values, np.zeros(missing, np.float32)) if missing > 0 else values, pool)
+
+
+def standardised(values: Scores, scale: tuple[float, float]) -> Scores:
+    mean, deviation = scale
+    if not deviation:
+        return np.zeros_like(values)
+    result: Scores = (values - np.float32(mean)) * np.float32(1 / deviation)
+    return np.maximum(result, np.float32(_FLOOR), out=result)

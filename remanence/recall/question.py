@@ -17,6 +17,11 @@ _EXCLUDED = re.compile(r"(?<!\S)-(?=[^\W\d_])([^\s\"“”]+)")
 _ASKS_TIME = re.compile(
     r"^\W*(?:\w+\W+){0,2}when\b|\b(?:what|which) (?:year|month|day|date|time)\b|\bhow long\b", re.IGNORECASE
 )
+_ASKS_SEVERAL = re.compile(  # present perfect, a plural, "both", "how many", "in common"
+    r"\b(?:has|have|had)\b(?! to\b)|^\W*(?:what|which)(?: (?:are|were)\b|(?: \w+){0,2}? \w+(?<!s)s\b(?<!'s))"
+    r"|\bboth\b|\bhow many\b|\bin common\b",
+    re.IGNORECASE,
+)
 _WORDS = re.compile(r"\w+")
 
 
@@ -28,6 +33,7 @@ class Question:
     excluded: tuple[Word, ...]
     span: Span | None
     asks_time: bool
+    asks_several: bool
 
 
 def read_question(text: str, now: datetime) -> Question:
@@ -42,6 +48,7 @@ def read_question(text: str, now: datetime) -> Question:
         excluded=tuple(excluded),
         span=time_span(rest[:2000], now),
         asks_time=bool(_ASKS_TIME.search(rest[:2000])),
+        asks_several=bool(_ASKS_SEVERAL.search(rest[:2000])),
     )
 
 

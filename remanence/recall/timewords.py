@@ -44,11 +44,17 @@ _DATE = (
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of time that a question speaks of, and the words that say so."""
+    """A stretch of time that a question speaks of, and the words that say so.
+
+    `relative`: counted back from now ("yesterday"), not a date. `every_year`: a date without its year, which may
+    mean that day or month in any year; start and end are then the last that began before now.
+    """
 
     start: datetime
     end: datetime
     words: str
+    relative: bool = False
+    every_year: bool = False
 
 
 def time_span(question: str, now: datetime) -> Span | None:
@@ -58,7 +64,10 @@ def time_span(question: str, now: datetime) -> Span | None:
         for found in pattern.finditer(text):
             span = reading(found, now)
             if span is not None and span[0] < span[1]:
-                return Span(span[0], span[1], found[0].strip())
+                words = found[0].strip()
+                relative = reading not in _DATED or words.startswith(("last ", "this past ", "past "))
+                every_year = reading is _date and not relative and not re.search(rf"\b{_YEAR}\b", words)
+                return Span(span[0], span[1], words, relative, every_year)
     return None
 
 
@@ -192,6 +201,8 @@ def _after(found: re.Match[str], now: datetime) -> tuple[datetime, datetime] | N
     read = _read_date(found["date"], now)
     return (read[1], _FAR_FUTURE) if read else None
 
+
+_DATED: tuple[_Reading, ...] = (_date, _between, _since, _before, _after)
 
 # `may` and `march` alone are everyday words: they count behind a preposition, or with a day or a year.
 _CLEAR_DATE = (

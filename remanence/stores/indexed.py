@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
@@ -18,22 +17,14 @@ from ..index import bits
 from ..index.analyser import Terms, analyse, question_words
 from ..index.bm25 import bm25
 from ..index.columns import marks_of
+from ..index.manner import Manner, manner_of
 from ..index.recall_index import IndexRow, RecallIndex
 from ..index.survey import Survey, nearest_rows
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
 from .base import ORDERS, Order, RecordStore, StoreStats, Vector
 
-ASKS, TELLS_TIME = 1, 2  # flags of a row: it is a question; it speaks of a time
 _MONTHS = "january february march april may june july august september october november december".split()
-_TIME_WORDS = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|ago|last|next|since|soon|recently|just|days?|weeks?|weekends?|months?"
-    r"|years?|this (?:morning|afternoon|evening|summer|autumn|fall|winter|spring)|\d+(?:st|nd|rd|th)|(?:19|20)\d\d"
-    r"|mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?"
-    r"|january|february|march|april|june|july|august|september|october|november|december)\b",
-    re.IGNORECASE,
-)
-_BRACKETED_END = re.compile(r"\s*\[[^\[\]]*\]\s*$")
 
 
 class Derived(NamedTuple):
@@ -41,19 +32,15 @@ class Derived(NamedTuple):
 
     terms: Terms
     marks: npt.NDArray[np.uint64]
-    flags: int
+    manner: Manner
 
 
 def derive(memory: Memory) -> Derived:
-    """Terms of the text and of its date, marks of tags, place and attributes, and flags."""
-    text = memory.text
-    flags = ASKS if _BRACKETED_END.sub("", text[-2000:]).rstrip().endswith("?") else 0
-    if _TIME_WORDS.search(text):
-        flags |= TELLS_TIME
+    """Terms of the text and of its date, marks of tags, place and attributes, and its manner."""
     return Derived(
-        analyse(text, date_words(memory.timestamp)),
-        marks_of(memory.tags, memory.place, attribute_marks(memory.contents)),
-        flags,
+        terms=analyse(memory.text, date_words(memory.timestamp)),
+        marks=marks_of(memory.tags, memory.place, attribute_marks(memory.contents)),
+        manner=manner_of(memory.text),
     )
 
 
@@ -76,7 +63,7 @@ def index_row(memory: Memory, derived: Derived, seq: int, born: int) -> IndexRow
         step=memory.step_number,
         importance=memory.importance,
         position=memory.position,
-        flags=derived.flags,
+        manner=derived.manner,
         terms=derived.terms,
         marks=derived.marks,
         vector=memory.embeddings.full_vector,

@@ -23,13 +23,13 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_static_is_the_default_and_shared_by_the_process() -> None:
     assert isinstance(embedder_for(None), StaticEmbedder)
     assert embedder_for() is embedder_for("static")
-    assert embedder_for("static").name == "static:l2_supercat_256:1"
+    assert embedder_for("static").name == "static:l2_supercat_256"
 
 
 def test_the_environment_chooses_when_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REMANENCE_EMBEDDER", "http:m@http://127.0.0.1:1/v1")
     assert embedder_for(None).name == "http:m"
-    assert embedder_for("static").name == "static:l2_supercat_256:1"
+    assert embedder_for("static").name == "static:l2_supercat_256"
 
 
 def test_an_embedder_is_taken_as_it_is() -> None:

@@ -118,8 +118,8 @@ def _rewrite(connection: sqlite3.Connection, derived: Sequence[tuple[int, Derive
     for seq, parts in derived:
         values = rows.derived_values(parts)
         changed += connection.execute(
-            "UPDATE memories SET flags = ?, words = ?, terms = ?, marks = ? WHERE seq = ? "
-            "AND NOT (flags IS ? AND words IS ? AND terms IS ? AND marks IS ?)",
+            "UPDATE memories SET flags = ?, specific = ?, words = ?, terms = ?, marks = ? WHERE seq = ? "
+            "AND NOT (flags IS ? AND specific IS ? AND words IS ? AND terms IS ? AND marks IS ?)",
             (*values, seq, *values),
         ).rowcount
     return changed

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...index.analyser import Terms
+from ...index.manner import Manner
 from ...index.recall_index import IndexRow
 from ...models import Embeddings, Memory, Metadata
 from ..indexed import Derived
@@ -18,9 +19,9 @@ _MEMORY = (
 )  # fmt: skip
 _INDEX = (
     "seq", "born", "agent", "session", "type", "actor", "tier", "step", "time", "importance", "position", "flags",
-    "words", "terms", "marks", "vector",
+    "specific", "words", "terms", "marks", "vector",
 )  # fmt: skip
-_ALL = (*_MEMORY, "born", "flags", "words", "terms", "marks")
+_ALL = (*_MEMORY, "born", "flags", "specific", "words", "terms", "marks")
 
 INSERT = f"INSERT INTO memories ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))})"
 READ = (
@@ -61,10 +62,11 @@ def to_row(memory: Memory, derived: Derived) -> tuple[Any, ...]:
     )
 
 
-def derived_values(derived: Derived) -> tuple[int, str, bytes, bytes]:
-    """The columns flags, words, terms and marks."""
+def derived_values(derived: Derived) -> tuple[int, int, str, bytes, bytes]:
+    """The columns flags, specific, words, terms and marks."""
     return (
-        derived.flags,
+        derived.manner.flags,
+        derived.manner.specific,
         "\n".join(derived.terms.words),
         _pack_terms(derived.terms),
         derived.marks.astype("<u8").tobytes(),
@@ -114,7 +116,7 @@ def to_index_row(row: tuple[Any, ...]) -> IndexRow:
     """What the index needs, from what READ_INDEX selects."""
     (
         seq, born, agent, session, kind, actor, tier, step, time, importance, position, flags,
-        words, terms, marks, vector,
+        specific, words, terms, marks, vector,
     ) = row  # fmt: skip
     return IndexRow(
         seq=seq,
@@ -128,7 +130,7 @@ def to_index_row(row: tuple[Any, ...]) -> IndexRow:
         step=step,
         importance=importance,
         position=tuple(json.loads(position)) if position else None,
-        flags=flags,
+        manner=Manner(flags, specific),
         terms=unpack_terms(terms, words),
         marks=np.frombuffer(marks, "<u8"),
         vector=None if vector is None else np.frombuffer(vector, "<f4"),

@@ -31,6 +31,7 @@ def upgrade() -> None:
         sa.Column("text", sa.Text, nullable=False),
         sa.Column("contents", sa.Text),
         sa.Column("flags", sa.Integer, nullable=False),
+        sa.Column("specific", sa.Integer, nullable=False),
         sa.Column("words", sa.Text, nullable=False),
         sa.Column("terms", sa.LargeBinary, nullable=False),
         sa.Column("marks", sa.LargeBinary, nullable=False),

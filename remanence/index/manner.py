@@ -1,0 +1,39 @@
+"""How a text speaks, told from the text alone when it is written: whether it asks, only reacts or speaks of a
+time, and how many names, numbers and quotations it holds. Ranking prefers memories that say something."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+ASKS, REACTS, TELLS_TIME = 1, 2, 4
+
+_TIME_WORDS = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|ago|last|next|since|soon|recently|just|days?|weeks?|weekends?|months?"
+    r"|years?|this (?:morning|afternoon|evening|summer|autumn|fall|winter|spring)|\d+(?:st|nd|rd|th)|(?:19|20)\d\d"
+    r"|mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?"
+    r"|january|february|march|april|june|july|august|september|october|november|december)\b",
+    re.IGNORECASE,
+)
+_REACTION = re.compile(
+    r"(?:wow|thanks|thank you|congrats|congratulations|that's|that is|sounds|awesome|cool|great|nice|glad|yeah|yep"
+    r"|definitely|absolutely|totally|bye|take care|sure|no problem|aww|oh|ok|okay)\b",
+    re.IGNORECASE,
+)
+_SPECIFIC = re.compile(r"(?<=[a-z,] )(?!I\b)[A-Z][a-z]+|\d+|\"")
+_NOTE_AT_END = re.compile(r"\s*\[[^\[\]]*\]\s*$")  # an annotation such as [image: …]
+_LOOKED_AT = 20_000  # characters; more would say nothing new
+
+
+class Manner(NamedTuple):
+    flags: int
+    specific: int
+
+
+def manner_of(text: str) -> Manner:
+    said = _NOTE_AT_END.sub("", text[-2000:]).rstrip()
+    head = text[:_LOOKED_AT]
+    flags = ASKS * said.endswith("?")
+    flags |= REACTS * bool(_REACTION.match(text.lstrip()))
+    flags |= TELLS_TIME * bool(_TIME_WORDS.search(head))
+    return Manner(flags, min(len(_SPECIFIC.findall(_NOTE_AT_END.sub("", head))), 255))
