@@ -1,0 +1,31 @@
+"""`rmem completion`: the script that teaches a shell to complete commands and options."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from .app import COMPLETE_VARIABLE, rmem
+from .face import Face
+from .options import answering
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@answering
+def completion(face: Face, shell: str) -> None:
+    """Print the completion script of your shell.
+
+    \b
+    Examples:
+      echo 'eval "$(rmem completion bash)"' >> ~/.bashrc
+      echo 'eval "$(rmem completion zsh)"' >> ~/.zshrc
+      rmem completion fish > ~/.config/fish/completions/rmem.fish
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None, "click knows these three"
+    script = kind(rmem, {}, "rmem", COMPLETE_VARIABLE).source()
+    if face.json:
+        face.document({"shell": shell, "script": script})
+    else:
+        click.echo(script)

@@ -1,0 +1,79 @@
+"""`rmem export` and `import`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .face import Face
+from .options import answering, filter_of, filtering
+from .printing import visible
+from .progress import progress
+
+_FORMAT = click.option(
+    "--format", "format_", type=click.Choice(["jsonl", "parquet"]), help="Told by the file's name if not given."
+)
+
+
+@click.command()
+@click.argument("file", metavar="FILE|-")
+@_FORMAT
+@click.option("--no-vectors", is_flag=True, help="Leave the vectors out; an import embeds the texts again.")
+@filtering
+@answering
+def export(face: Face, file: str, format_: str | None, no_vectors: bool, **filters: Any) -> None:
+    """Write memories to a JSONL or Parquet file; `-` writes JSONL to standard output.
+
+    Ids, all fields and vectors are kept. The file appears whole or not at all.
+
+    \b
+    Examples:
+      rmem export memories.jsonl
+      rmem export fixes.parquet --type error_fix --since 2026-01-01
+      rmem export - --no-vectors | jq .text
+      rmem --store old.db export - | rmem --store new.db import -
+    """
+    from ..transfer import export as write
+
+    with face.present() as brain, progress("Exporting") as bar:
+        done = write(brain, file, format_, filter_of(filters), vectors=not no_vectors, on_progress=bar)
+    if file == "-":
+        return  # standard output is the file
+    if face.json:
+        face.document(done)
+    else:
+        click.echo(f"Exported {done['memories']:,} memories to {visible(file)}")
+
+
+@click.command("import")
+@click.argument("file", metavar="FILE|-")
+@_FORMAT
+@click.option("--no-vectors", is_flag=True, help="Embed every text again, whatever the file holds.")
+@answering
+def import_(face: Face, file: str, format_: str | None, no_vectors: bool) -> None:
+    """Read memories from a JSONL or Parquet file; `-` reads standard input.
+
+    Ids are kept, so importing a file twice doubles nothing. The whole file is checked first: if a line is bad,
+    its number is told and nothing is imported. Vectors of another embedder are not used; the texts are
+    embedded again.
+
+    \b
+    Examples:
+      rmem import memories.jsonl
+      rmem --store new.db import fixes.parquet
+      ssh build-server rmem export - | rmem import -
+    """
+    from ..transfer import import_ as read
+
+    with face.brain() as brain, progress("Importing") as bar:
+        checking = bar.under("Checking")
+        done = read(brain, file, format_, vectors=not no_vectors, on_check=checking, on_progress=bar)
+    if face.json:
+        face.document(done)
+        return
+    embedded = done["imported"] - done["vectors_kept"]
+    click.echo(
+        f"Imported {done['imported']:,} memories, {done['replaced']:,} of them in place of older ones"
+        + (f"; {embedded:,} embedded with {visible(done['embedder'])}" if embedded else "")
+    )

@@ -1,0 +1,131 @@
+"""Options that several subcommands share, and how their values are read."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+from ..errors import InputError
+from .face import Face
+
+Function = Callable[..., Any]
+
+
+def answering(function: Function) -> Function:
+    """A subcommand that is given the Face, and takes --store and --json behind its own name as well."""
+
+    @click.option("--store", metavar="PATH|URL", help="The store to use, as before the command.")
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+    @wraps(function)
+    def run(as_json: bool, store: str | None, **options: Any) -> Any:
+        face = click.get_current_context().obj
+        chosen = Face(store if store is not None else face.store, face.json or as_json)
+        return function(chosen, **options)
+
+    return run
+
+
+def filtering(function: Function) -> Function:
+    """The options of a Filter; `filter_of` makes one of them."""
+    for option in reversed(_FILTERS):
+        function = option(function)
+    return function
+
+
+_FILTERS: tuple[Callable[[Function], Function], ...] = (
+    click.option("--agent", multiple=True, metavar="NAME", help="Only this agent; repeat for any of several."),
+    click.option("--type", multiple=True, metavar="NAME", help="Only this type; repeatable."),
+    click.option("--session", multiple=True, metavar="NAME", help="Only this session; repeatable."),
+    click.option("--actor", multiple=True, metavar="NAME", help="Only what this actor said or did; repeatable."),
+    click.option("--place", multiple=True, metavar="NAME", help="Only memories of this place; repeatable."),
+    click.option("--tier", multiple=True, type=click.Choice(["stm", "im", "ltm"]), help="Only this tier; repeatable."),
+    click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Only with this tag; all of several."),
+    click.option(
+        "--attr", "attributes", multiple=True, metavar="PATH=VALUE", help="Only with this value in its metadata."
+    ),
+    click.option("--since", metavar="WHEN", help="Not before: 2026-05-01, '2026-05-01 14:00', 'two weeks ago'."),
+    click.option("--until", metavar="WHEN", help="Not after; a bare date includes that day."),
+    click.option("--min-step", type=int, metavar="N", help="From this step on."),
+    click.option("--max-step", type=int, metavar="N", help="Up to this step."),
+    click.option("--min-importance", type=float, metavar="0..1", help="At least this important."),
+    click.option("--max-importance", type=float, metavar="0..1", help="At most this important."),
+    click.option("--near", metavar="X,Y", help="Positions around this point, with --radius."),
+    click.option("--radius", type=float, metavar="R", help="How far from --near."),
+)  # fmt: skip
+
+
+def filter_of(options: dict[str, Any]) -> dict[str, Any]:
+    """A filter as Brain takes it, from the options of `filtering`; those not given are left out."""
+    where = {key: value for key, value in options.items() if value not in (None, ())}
+    if "tags" in where:
+        where["tags"] = pairs("--tag", where["tags"])
+    if "attributes" in where:
+        where["attributes"] = values("--attr", where["attributes"])
+    if "near" in where:
+        where["near"] = point("--near", where["near"])
+    return where
+
+
+def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
+    """`key=value` as texts."""
+    result = {}
+    for item in given:
+        key, equals, value = item.partition("=")
+        if not equals or not key:
+            raise InputError(f"{option} must be KEY=VALUE, got {item!r}", field=option.lstrip("-"))
+        result[key] = value
+    return result
+
+
+def values(option: str, given: tuple[str, ...]) -> dict[str, Any]:
+    """`key=value` with the value read as JSON where it is JSON: 5 is a number, "5" in quotes and x are texts."""
+    return {key: value_of(value) for key, value in pairs(option, given).items()}
+
+
+def value_of(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_not_json)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _not_json(name: str) -> Any:
+    raise ValueError(name)
+
+
+def metadata(given: tuple[str, ...]) -> dict[str, Any]:
+    """--meta: `key=value` or a whole JSON object, in any mixture."""
+    result: dict[str, Any] = {}
+    for item in given:
+        if not item.lstrip().startswith("{"):
+            result.update(values("--meta", (item,)))
+            continue
+        read = value_of(item)
+        if not isinstance(read, dict):
+            raise InputError(f"--meta must be KEY=VALUE or a JSON object, got {item!r}", field="meta")
+        result.update(read)
+    return result
+
+
+def point(option: str, given: str) -> list[float]:
+    """`x,y` or `x,y,z`."""
+    try:
+        return [float(part) for part in given.split(",")]
+    except ValueError:
+        raise InputError(f"{option} must be X,Y or X,Y,Z, got {given!r}", field=option.lstrip("-")) from None
+
+
+def text_of(words: tuple[str, ...]) -> str:
+    """The words of the command line as one text, or standard input for `-`."""
+    if words != ("-",):
+        return " ".join(words)
+    written = sys.stdin.buffer.read()
+    try:
+        return written.decode("utf-8").removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise InputError(f"standard input must be UTF-8 text; byte {error.start} is not", field="text") from None

@@ -1,0 +1,124 @@
+"""How answers look to a person: tables and colours on a terminal, plain aligned text in a pipe or a file."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.box import Box
+    from rich.console import Console
+
+_LINE_BREAKS = {"\r\n": "\n", "\r": "\n", "\x0b": "\n", "\x0c": "\n", "\x85": "\n", "\u2028": "\n", "\u2029": "\n"}
+
+
+def visible(text: str) -> str:
+    """A text that cannot steer the terminal: tabs become spaces, control characters become \\x1b and the like."""
+    for other, newline in _LINE_BREAKS.items():
+        text = text.replace(other, newline)
+    text = text.expandtabs(4)
+    if text.isprintable():
+        return text
+    return "".join(one if one == "\n" or not _steers(one) else _escaped(one) for one in text)
+
+
+def _steers(character: str) -> bool:
+    # Cc: escapes and bells; Cs cannot be encoded; the bidirectional overrides reorder what is read.
+    return (
+        unicodedata.category(character) in ("Cc", "Cs")
+        or character in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    )
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii") if ord(character) < 0xD800 else f"\\u{ord(character):04x}"
+
+
+def one_line(text: str) -> str:
+    return " ".join(visible(text).split())
+
+
+def moment(seconds: float | None) -> str:
+    """Local time to the minute."""
+    return "–" if seconds is None else datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
+
+
+def size(count: float) -> str:
+    """Bytes in the unit that reads best."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+
+
+def indented(text: str, by: str) -> str:
+    return text.replace("\n", f"\n{by}")
+
+
+def aligned(rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> None:
+    """Columns two spaces apart, for a pipe; the last one is as wide as it likes."""
+    lines = [list(row) for row in rows]
+    if not lines:
+        return
+    widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]) - 1)]
+    for line in lines:
+        cells = [
+            cell.rjust(width) if at in right else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=False))
+        ]
+        click.echo("  ".join([*cells, line[-1]]).rstrip())
+
+
+def console() -> Console:
+    from rich.console import Console
+
+    return Console(markup=False, highlight=False, emoji=False)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = (), wide: int = -1) -> None:
+    """A table on the terminal; the column `wide` is cut to one line, the others are kept whole."""
+    from rich.table import Table
+
+    shown = Table(box=_box(), header_style="bold", pad_edge=False, show_edge=False)
+    last = wide % len(columns)
+    for at, column in enumerate(columns):
+        shown.add_column(
+            column,
+            justify="right" if at in right else "left",
+            no_wrap=True,
+            overflow="ellipsis" if at == last else "fold",
+            ratio=1 if at == last else None,
+            style="" if at == last else "dim" if at == 0 else None,
+        )
+    for row in rows:
+        shown.add_row(*row)
+    console().print(shown)
+
+
+def _box() -> Box:
+    from rich import box
+
+    return box.SIMPLE_HEAD
+
+
+def facts(pairs: Iterable[tuple[str, str]], *, terminal: bool) -> None:
+    """Names and values, one to a line."""
+    given = list(pairs)
+    if not terminal:
+        width = max((len(name) for name, _ in given), default=0)
+        for name, value in given:
+            click.echo(f"{name.ljust(width)}  {indented(value, ' ' * (width + 2))}")
+        return
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in given:
+        grid.add_row(name, value)
+    console().print(grid)

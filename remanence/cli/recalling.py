@@ -1,0 +1,133 @@
+"""`rmem recall`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .face import Face
+from .options import answering, filter_of, filtering, text_of, values
+from .printing import console, indented, moment, visible
+
+if TYPE_CHECKING:
+    from ..models import Hit, Memory
+    from ..recall.explain import Explanation
+
+
+@click.command()
+@click.argument("question", nargs=-1, required=True, metavar="QUESTION|-")
+@click.option("-k", default=10, show_default=True, metavar="N", help="How many memories at most.")
+@click.option("--explain", is_flag=True, help="Show every part of every score.")
+@click.option(
+    "--mode",
+    type=click.Choice(["hybrid", "lexical", "vector"]),
+    default="hybrid",
+    show_default=True,
+    help="Words and meaning together, words alone, or meaning alone.",
+)
+@click.option("--token-budget", type=int, metavar="N", help="Leave out what would not fit into N tokens together.")
+@click.option("--settings", multiple=True, metavar="NAME=VALUE", help="A setting of the ranking; repeatable.")
+@filtering
+@answering
+def recall(
+    face: Face,
+    question: tuple[str, ...],
+    k: int,
+    explain: bool,
+    mode: str,
+    token_budget: int | None,
+    settings: tuple[str, ...],
+    **filters: Any,
+) -> None:
+    """Find the memories that best answer a question, best first.
+
+    Ask in your own words. “Phrases in double quotes” must occur and -words must not; time words in the question
+    ("yesterday", "last May") raise memories of that time, --since and --until are strict.
+
+    \b
+    Examples:
+      rmem recall "ETL job killed by OOM"
+      rmem recall how did we fix the flaky login test -k 3 --explain
+      rmem recall "deploy -staging" --type error_fix --tag repo=api --since "two weeks ago"
+      rmem recall "what did Ada decide last May" --settings time_words=filter
+      rmem recall "open questions" --token-budget 2000 --json
+    """
+    asked, where = text_of(question), filter_of(filters)
+    with face.looking() as brain:
+        hits = brain.recall(
+            asked,
+            k=k,
+            where=where,
+            mode=mode,
+            token_budget=token_budget,
+            explain=explain,
+            settings=values("--settings", settings) if settings else None,
+        )
+    if face.json:
+        face.document({"question": asked, "hits": [hit.to_dict() for hit in hits]})
+    elif not hits:
+        face.note("Nothing recalled.")
+    elif face.terminal:
+        _show(hits)
+    else:
+        _write(hits)
+
+
+def _circumstances(memory: Memory) -> str:
+    """Whose, what, where and when, in one line."""
+    parts = [memory.type, memory.agent_id]
+    if memory.actor not in (None, memory.agent_id):
+        parts.append(str(memory.actor))
+    if memory.session is not None:
+        parts.append(f"session {memory.session}")
+    if memory.place is not None:
+        parts.append(f"at {memory.place}")
+    parts += [f"{key}={value}" for key, value in memory.tags.items()]
+    return visible(", ".join([*parts, moment(memory.timestamp)]))
+
+
+def _reasons(explanation: Explanation) -> list[str]:
+    """An explanation in a few lines."""
+    parts = ", ".join(f"{name} {value:+.2f}" for name, value in explanation.components.items() if abs(value) >= 0.005)
+    lines = [f"score: {parts or 'nothing'}"]
+    sides = [f"BM25 {explanation.bm25:.2f}"] if explanation.mode != "vector" else []
+    if explanation.cosine is not None:
+        sides.append(f"cosine {explanation.cosine:.3f}")
+    if sides:
+        lines.append(f"sides: {', '.join(sides)}")
+    if explanation.words:
+        words = (
+            f"{match.word}{'' if match.matched == match.word else f'~{match.matched}'} {match.score:.2f}"
+            for match in explanation.words
+        )
+        lines.append(f"words: {visible(', '.join(words))}")
+    lines += [f"note: {visible(note)}" for note in explanation.notes]
+    return lines
+
+
+def _write(hits: Sequence[Hit]) -> None:
+    for number, hit in enumerate(hits, 1):
+        click.echo(f"{number}. {indented(visible(hit.text), '   ')}")
+        click.echo(f"   {hit.score:.2f}  {_circumstances(hit.memory)}, id {visible(hit.memory.memory_id)}")
+        for line in _reasons(hit.explanation) if hit.explanation is not None else ():
+            click.echo(f"   {line}")
+
+
+def _show(hits: Sequence[Hit]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(justify="right", style="dim", no_wrap=True)
+    grid.add_column(overflow="fold", ratio=1)
+    grid.add_column(justify="right", style="cyan", no_wrap=True)
+    for number, hit in enumerate(hits, 1):
+        body = Text(visible(hit.text))
+        body.append(f"\n{_circumstances(hit.memory)}  {visible(hit.memory.memory_id)}", style="dim")
+        for line in _reasons(hit.explanation) if hit.explanation is not None else ():
+            name, _, rest = line.partition(": ")
+            body.append(f"\n{name} ", style="green").append(rest, style="dim")
+        grid.add_row(str(number), body, f"{hit.score:.2f}")
+    console().print(grid)

@@ -1,0 +1,120 @@
+"""`rmem backup`, `doctor` and `reindex`: looking after a store."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from . import endings
+from .face import Face
+from .options import answering
+from .printing import aligned, console, size, visible
+from .progress import progress
+
+if TYPE_CHECKING:
+    from ..upkeep import Finding
+
+
+@click.command()
+@click.argument("target", metavar="TARGET")
+@answering
+def backup(face: Face, target: str) -> None:
+    """Copy the store to TARGET, consistently, while others may be using it.
+
+    The copy is a store of its own: `rmem --store TARGET recall …` reads it.
+
+    \b
+    Examples:
+      rmem backup memories-2026-05-01.db
+      rmem --store team.db backup /mnt/backups/team.db --json
+    """
+    from ..upkeep import backup as copy
+
+    with progress("Copying") as bar:
+        done = copy(face.address, target, on_progress=bar)
+    if face.json:
+        face.document(done)
+    else:
+        click.echo(f"Copied {done['memories']:,} memories ({size(done['bytes'])}) to {visible(done['target'])}")
+
+
+@click.command()
+@click.option(
+    "--embedder", metavar="SPEC", help="static, minilm, onnx:PATH or http:MODEL@URL; the store's own if not given."
+)
+@answering
+def reindex(face: Face, embedder: str | None) -> None:
+    """Embed every memory anew and rebuild the index; the way to change a store's embedder.
+
+    An interrupted run goes on where it stopped. Others may use the store meanwhile.
+
+    \b
+    Examples:
+      rmem reindex
+      rmem reindex --embedder minilm
+      rmem --store team.db reindex --embedder onnx:models/bge-small
+    """
+    from ..upkeep import reindex as embed_anew
+
+    with progress("Embedding") as bar:
+        done = embed_anew(face.address, embedder, on_progress=bar)
+    if face.json:
+        face.document(done)
+    else:
+        click.echo(
+            f"Embedded {done['embedded']:,} of {done['memories']:,} memories with {visible(done['embedder'])} "
+            f"({done['dimension']} numbers each) and rebuilt the index"
+        )
+
+
+@click.command()
+@click.option("--repair", is_flag=True, help="Rebuild what is derived (terms, index) from the rows, then look again.")
+@answering
+def doctor(face: Face, repair: bool) -> None:
+    """Examine the store: the file, its rows, what is derived from them, and the versions around it.
+
+    Repairing never touches what you stored. The exit code is 6 while there are problems.
+
+    \b
+    Examples:
+      rmem doctor
+      rmem doctor --repair
+      rmem doctor --json | jq '.findings[] | select(.ok | not)'
+    """
+    from .. import upkeep
+
+    done = []
+    if repair:
+        with progress("Repairing") as bar:
+            done = upkeep.repair(face.address, on_progress=bar)
+    findings = upkeep.examine(face.address)
+    sound = all(finding.ok for finding in findings)
+    if face.json:
+        answer = {"ok": sound, "findings": [asdict(finding) for finding in findings]}
+        face.document({**answer, "repaired": done} if repair else answer)
+    else:
+        for line in done:
+            click.echo(f"repair: {visible(line)}")
+        if face.terminal:
+            _show(findings)
+        else:
+            aligned([("ok" if one.ok else "PROBLEM", one.name, visible(one.detail)) for one in findings])
+        if not sound and not repair:
+            face.note("`rmem doctor --repair` rebuilds what is derived; a damaged file needs a backup.")
+    if not sound:
+        raise click.exceptions.Exit(endings.PROBLEMS)
+
+
+def _show(findings: list[Finding]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for one in findings:
+        grid.add_row(Text("✓", "green") if one.ok else Text("✗", "bold red"), one.name, Text(visible(one.detail)))
+    console().print(grid)

@@ -1,0 +1,149 @@
+"""`rmem remember`, `update` and `forget`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ..errors import InputError, NotFoundError
+from . import endings
+from .face import Face, memory_document
+from .options import Function, answering, metadata, pairs, point, text_of
+from .printing import one_line
+
+
+def _fields(function: Function) -> Function:
+    """The options that remember and update have in common."""
+    for option in reversed(_FIELDS):
+        function = option(function)
+    return function
+
+
+_FIELDS: tuple[Callable[[Function], Function], ...] = (
+    click.option("--type", metavar="NAME", help="What kind of memory: error_fix, decision, note …"),
+    click.option("--session", metavar="NAME", help="The session it belongs to."),
+    click.option("--actor", metavar="NAME", help="Who said or did it."),
+    click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag; repeatable."),
+    click.option("--importance", type=float, metavar="0..1", help="How much it matters; 0.5 if not given."),
+    click.option("--when", metavar="WHEN", help="When it happened: 2026-05-01, '2026-05-01 14:00', 'yesterday'."),
+    click.option("--meta", multiple=True, metavar="KEY=VALUE|JSON", help="Your own data; repeatable."),
+    click.option("--step", type=int, metavar="N", help="The agent's step; the next one if not given."),
+    click.option("--place", metavar="NAME", help="Where, by name."),
+    click.option("--position", metavar="X,Y", help="Where, as two or three numbers."),
+)
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """The fields that were named, as Brain takes them."""
+    fields = {key: value for key, value in options.items() if value not in (None, ())}
+    if "tags" in fields:
+        fields["tags"] = pairs("--tag", fields["tags"])
+    if "meta" in fields:
+        fields["metadata"] = metadata(fields.pop("meta"))
+    if "position" in fields:
+        fields["position"] = point("--position", fields["position"])
+    return fields
+
+
+@click.command()
+@click.argument("text", nargs=-1, required=True, metavar="TEXT|-")
+@click.option("--agent", metavar="NAME", help="Whose memory it is; “default” if not given.")
+@_fields
+@click.option("--id", metavar="ID", help="Its id; a memory with the same id is replaced.")
+@answering
+def remember(face: Face, text: tuple[str, ...], **options: Any) -> None:
+    """Keep a memory; `-` reads the text from standard input.
+
+    When the command returns, the memory is on disk and every process finds it. Its id is printed.
+
+    \b
+    Examples:
+      rmem remember "Fixed the OOM: switched to pyarrow.dataset"
+      rmem remember "Parquet it is, CSV is dropped" --type decision --agent swe-01 --importance 0.9
+      rmem remember "Retries need jitter" --tag repo=api --meta ticket=4711 --when yesterday
+      git log -1 --format=%B | rmem remember - --type commit --session "$PWD"
+    """
+    fields = _given(options)
+    with face.brain() as brain:
+        memory = brain.remember(text_of(text), **fields)
+    if face.json:
+        face.document(memory_document(memory))
+    elif face.terminal:
+        click.echo(f"Remembered as {memory.memory_id}")
+    else:
+        click.echo(memory.memory_id)
+
+
+_CLEARED = ("session", "actor", "tags", "place", "position", "metadata")
+
+
+@click.command()
+@click.argument("memory_id", metavar="ID")
+@click.option("--text", metavar="TEXT|-", help="The new text; `-` reads standard input.")
+@_fields
+@click.option("--tier", type=click.Choice(["stm", "im", "ltm"]), help="The tier it is kept in.")
+@click.option("--clear", multiple=True, type=click.Choice(_CLEARED), help="Empty this field; repeatable.")
+@answering
+def update(face: Face, memory_id: str, text: str | None, clear: tuple[str, ...], **options: Any) -> None:
+    """Change fields of a memory; the others stay as they are.
+
+    --tag and --meta replace all tags and all metadata. A new text is embedded and indexed again.
+
+    \b
+    Examples:
+      rmem update swe-01-12-1777632000 --importance 1
+      rmem update swe-01-12-1777632000 --text "Fixed the OOM: batch size 10,000" --type error_fix
+      rmem update swe-01-12-1777632000 --clear session --clear tags
+    """
+    fields = _given(options)
+    if text is not None:
+        fields["text"] = text_of((text,))
+    for name in clear:
+        if name in fields:
+            raise InputError(f"{name} cannot be both set and cleared", field=name)
+        fields[name] = {} if name in ("tags", "metadata") else None
+    if not fields:
+        raise InputError("nothing to change; name at least one field, such as --importance", field="changes")
+    with face.looking() as brain:
+        memory = brain.update(memory_id, **fields)
+    if face.json:
+        face.document(memory_document(memory))
+    else:
+        click.echo(f"Updated {memory.memory_id}" if face.terminal else memory.memory_id)
+
+
+@click.command()
+@click.argument("memory_ids", nargs=-1, required=True, metavar="ID…")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@answering
+def forget(face: Face, memory_ids: tuple[str, ...], yes: bool) -> None:
+    """Remove memories for good. On a terminal it shows them and asks first.
+
+    \b
+    Examples:
+      rmem forget swe-01-12-1777632000
+      rmem forget swe-01-12-1777632000 swe-01-13-1777632060 --yes
+    """
+    wanted = list(dict.fromkeys(memory_ids))
+    with face.looking() as brain:
+        found = {key: memory for key in wanted if (memory := brain.get(key)) is not None}
+        if found and not yes and sys.stdin.isatty():
+            for key, memory in found.items():
+                click.echo(f"{key}  {one_line(memory.text)[:100]}", err=True)
+            question = "Forget it?" if len(found) == 1 else f"Forget these {len(found)}?"
+            if not click.confirm(question, err=True):
+                raise click.Abort
+        gone = [key for key in found if brain.forget(key)]
+    missing = [key for key in wanted if key not in gone]
+    if face.json:
+        face.document({"forgotten": gone, "missing": missing})
+    else:
+        for key in gone:
+            click.echo(f"Forgot {key}" if face.terminal else key)
+    for key in missing:
+        endings.tell(NotFoundError(key), face.json)
+    if missing:
+        raise click.exceptions.Exit(endings.NOT_FOUND)
