@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Sequence
@@ -74,6 +73,8 @@ class Rmem(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib
+
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx=ctx)
@@ -131,6 +132,8 @@ def rmem(context: click.Context, store: str | None, as_json: bool) -> None:
     Every command takes --json, and --store behind its name too; `rmem COMMAND --help` shows examples.
     """
     context.obj = Face(store, as_json)
+    if as_json:
+        context.default_map = {"bench": {"as_json": True}}  # a tool of its own, which knows no Face
 
 
 def main() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -91,6 +90,8 @@ def tell_usage(error: click.ClickException, as_json: bool) -> None:
 
 def tell_unexpected(error: Exception, as_json: bool) -> None:
     if os.environ.get(TRACEBACK):
+        import traceback
+
         traceback.print_exc()
     message = f"unexpected {type(error).__name__}: {error}"
     if not as_json:

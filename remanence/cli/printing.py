@@ -80,23 +80,24 @@ def console() -> Console:
     return Console(markup=False, highlight=False, emoji=False)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = (), wide: int = -1) -> None:
-    """A table on the terminal; the column `wide` is cut to one line, the others are kept whole."""
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> None:
+    """A table on the terminal: the last column gives way where it is narrow, the others are kept whole."""
+    from rich.cells import cell_len
     from rich.table import Table
 
-    shown = Table(box=_box(), header_style="bold", pad_edge=False, show_edge=False)
-    last = wide % len(columns)
+    lines = [list(row) for row in rows]
+    shown = Table(box=_box(), header_style="bold", show_edge=False, padding=(0, 1, 0, 0))
+    last = len(columns) - 1
     for at, column in enumerate(columns):
         shown.add_column(
             column,
             justify="right" if at in right else "left",
             no_wrap=True,
-            overflow="ellipsis" if at == last else "fold",
-            ratio=1 if at == last else None,
-            style="" if at == last else "dim" if at == 0 else None,
+            overflow="ellipsis",
+            min_width=None if at == last else max(cell_len(line[at]) for line in [columns, *lines]),
         )
-    for row in rows:
-        shown.add_row(*row)
+    for line in lines:
+        shown.add_row(*line)
     console().print(shown)
 
 

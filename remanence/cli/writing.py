@@ -66,9 +66,9 @@ def remember(face: Face, text: tuple[str, ...], **options: Any) -> None:
       rmem remember "Retries need jitter" --tag repo=api --meta ticket=4711 --when yesterday
       git log -1 --format=%B | rmem remember - --type commit --session "$PWD"
     """
-    fields = _given(options)
+    fields = {"text": text_of(text), **_given(options)}
     with face.brain() as brain:
-        memory = brain.remember(text_of(text), **fields)
+        memory = brain.remember(**fields)
     if face.json:
         face.document(memory_document(memory))
     elif face.terminal:
