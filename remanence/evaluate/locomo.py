@@ -67,9 +67,9 @@ def evaluate(
     from ..brain import Brain
 
     checks.one_of("granularity", granularity, GRANULARITIES)
-    conversations = read(path)
     if limit_conversations is not None:
-        conversations = conversations[: checks.whole("limit_conversations", limit_conversations, low=1)]
+        checks.whole("limit_conversations", limit_conversations, low=1)
+    conversations = read(path)[:limit_conversations]
     total = sum(len(one.questions) for one in conversations)
     asked = skipped = 0
     shares: list[tuple[int, dict[int, float]]] = []
