@@ -64,10 +64,13 @@ class Rmem:
 
     def terminal(self, *arguments: str, typed: str = "", **environment: str) -> Answer:
         """As a person sees it: standard input, output and errors are one terminal."""
+        return self.on_terminal([*COMMAND, *arguments], typed, **environment)
+
+    def on_terminal(self, command: list[str], typed: str = "", **environment: str) -> Answer:
         ours, theirs = pty.openpty()
         environment = {"TERM": "xterm-256color", **environment}
         child = subprocess.Popen(
-            [*COMMAND, *arguments],
+            command,
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,

@@ -189,6 +189,24 @@ def test_ctrl_c_ends_quietly(rmem: Rmem, tmp_path: Path) -> None:
     assert (out, err.strip()) == (b"", b"")
 
 
+def test_long_work_shows_a_bar_on_a_terminal_and_nothing_in_a_pipe(rmem: Rmem) -> None:
+    script = (
+        "from remanence.cli import progress\n"
+        "progress._PATIENCE = 0\n"
+        "with progress.progress('Embedding') as bar:\n"
+        "    bar.under('Checking')(1, None)\n"
+        "    bar(1, 2)\n"
+        "    bar(2, 2)\n"
+        "print('done')\n"
+    )
+    seen = rmem.on_terminal([sys.executable, "-c", script])
+    assert seen.code == 0
+    assert "Embedding" in seen.out
+    assert "2/2" in seen.out
+    piped = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=rmem.environment())
+    assert (piped.stdout, piped.stderr) == ("done\n", "")
+
+
 def test_an_answer_in_a_pipe_loads_nothing_it_does_not_need(rmem: Rmem) -> None:
     rmem("remember", "Fixed the OOM")
     script = (
