@@ -141,18 +141,23 @@ def _sink(path: str | Path, address: str) -> Iterator[IO[bytes]]:
 
 
 def _write_jsonl(sink: IO[bytes], header: Mapping[str, Any], memories: Iterator[Memory]) -> None:
-    sink.write(_line({"remanence": header}))
+    sink.write(_json({"remanence": header}).encode("utf-8") + b"\n")
     for memory in memories:
+        vectors = {name: getattr(memory.embeddings, name) for name in _VECTORS}
+        memory.embeddings = Embeddings()
         document = memory.to_dict()
-        for name in _VECTORS:
-            vector = getattr(memory.embeddings, name)
-            if vector is not None:  # nine digits give every float32 back exactly, in half the space
-                document["embeddings"][name] = [float(f"{number:.9g}") for number in vector.tolist()]
-        sink.write(_line(document))
+        del document["embeddings"]
+        written = ",".join(f'"{name}":{_numbers(vector)}' for name, vector in vectors.items())
+        sink.write(f'{_json(document)[:-1]},"embeddings":{{{written}}}}}\n'.encode())
 
 
-def _line(document: Mapping[str, Any]) -> bytes:
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8") + b"\n"
+def _json(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+
+
+def _numbers(vector: Vector | None) -> str:
+    """A vector as JSON. Nine digits give every float32 back exactly, in half the space and time of json's own."""
+    return "null" if vector is None else "[" + ",".join(["%.9g"] * vector.size) % tuple(vector.tolist()) + "]"
 
 
 # In
