@@ -103,6 +103,7 @@ class Rmem(click.Group):
 
 @click.group(
     cls=Rmem,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=f"""\b
 Exit codes:
@@ -131,6 +132,8 @@ def rmem(context: click.Context, store: str | None, as_json: bool) -> None:
 
     Every command takes --json, and --store behind its name too; `rmem COMMAND --help` shows examples.
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
     context.obj = Face(store, as_json)
     if as_json:
         context.default_map = {"bench": {"as_json": True}}  # a tool of its own, which knows no Face

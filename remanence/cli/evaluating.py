@@ -22,14 +22,17 @@ _TITLES = {
 }
 
 
-@click.group("eval")
-def evaluate() -> None:
+@click.group("eval", invoke_without_command=True)
+@click.pass_context
+def evaluate(context: click.Context) -> None:
     """Measure recall on a public data set, in a temporary store of its own.
 
     \b
     Example:
       rmem eval locomo locomo10.json
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @evaluate.command()

@@ -71,8 +71,10 @@ def test_a_mistyped_command_is_guessed(rmem: Rmem) -> None:
 
 
 def test_no_command_shows_the_help(rmem: Rmem) -> None:
-    answer = rmem()
-    assert "rmem recall" in answer.out + answer.err
+    for arguments in ((), ("eval",)):
+        answer = rmem(*arguments)
+        assert (answer.code, answer.err) == (0, "")
+        assert answer.out == rmem(*arguments, "--help").out
 
 
 def test_the_store_may_be_named_before_or_behind_the_command(rmem: Rmem, tmp_path: Path) -> None:
