@@ -93,6 +93,20 @@ def plain(text: str) -> str:
     return " ".join(_PLAIN_WORDS.findall(fold(text)))
 
 
+def says(text: str, phrase: str) -> bool:
+    """Whether a text holds a phrase (already plain) word for word; scripts without spaces have no word ends."""
+    said = plain(text)
+    at = said.find(phrase)
+    while at >= 0:
+        end = at + len(phrase)
+        starts = at == 0 or said[at - 1] == " " or bool(_SPACELESS.match(phrase))
+        ends = end == len(said) or said[end] == " " or bool(_SPACELESS.match(phrase[-1]))
+        if starts and ends:
+            return True
+        at = said.find(phrase, at + 1)
+    return False
+
+
 def language_of(words: Iterable[str]) -> str:
     """The language most function words speak for; English when they do not decide."""
     votes: Counter[str] = Counter()

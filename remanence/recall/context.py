@@ -20,6 +20,7 @@ Positions = npt.NDArray[np.int64]
 _COMMON = 0.05  # words in more rows than this share say nothing about neighbours
 _DAY = 86_400.0
 _YEARS = 60
+_MUCH_SAID, _MUCH_NAMED = 30, 8  # words and names from which on more of them is no better
 
 
 def spread(survey: Survey, found: WordScores, weight: float, scratch: Scores) -> WordScores:
@@ -77,8 +78,8 @@ def session_prior(groups: npt.NDArray[np.int32], scores: Scores, pool: int) -> S
 def manner(survey: Survey, at: Positions | slice, settings: RecallSettings) -> dict[str, Scores]:
     """What a row is worth before any question: substance up, questions and mere reactions down."""
     flags = survey.flags[at]
-    said = np.log1p(survey.column("distinct")[at].astype(np.float32))
-    named = np.log1p(survey.column("specific")[at].astype(np.float32))
+    said = np.log1p(np.minimum(survey.column("distinct")[at], _MUCH_SAID).astype(np.float32))
+    named = np.log1p(np.minimum(survey.column("specific")[at], _MUCH_NAMED).astype(np.float32))
     return {
         "length": np.float32(settings.length) * said,
         "specific": np.float32(settings.specific) * named,

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..index import bits
-from ..index.analyser import plain
+from ..index.analyser import Word, plain, question_words, says
 from ..index.bm25 import WordScores, best_of, idf, term_scores
 from ..index.manner import TELLS_TIME
+from ..index.stopwords import VOTES
 from ..index.survey import Survey, nearest_rows
 from . import context
 from .explain import Explanation, WordMatch
@@ -71,26 +72,37 @@ def rank(
 
 
 def _allowed(survey: Survey, question: Question) -> npt.NDArray[np.bool_] | None:
-    """Rows that hold every phrase and none of the excluded words; None for all."""
-    if not question.phrases and not question.excluded:
+    """Rows that hold every phrase and nothing excluded; None for all."""
+    if not (question.phrases or question.excluded or question.excluded_phrases):
         return None
     allowed = np.ones(survey.size, np.bool_)
-    for word in question.excluded:
-        for term in word.hashes:
-            allowed[survey.matches(term).at] = False
+    for words in question.excluded:  # the parts of one identifier: all of them together are excluded
+        allowed &= ~np.logical_and.reduce([_holding(survey, word) for word in words])
     for phrase in question.phrases:
-        for word in question.words:
-            if not word.stop and word.text.isalnum() and word.text in phrase.split():
-                holding = np.zeros(survey.size, np.bool_)
-                for term in word.hashes:
-                    holding[survey.matches(term).at] = True
-                allowed &= holding
-        candidates = np.flatnonzero(allowed)
-        spoken = f" {phrase} "
-        for at, text in zip(candidates.tolist(), survey.texts(candidates), strict=True):
-            if spoken not in f" {plain(text)} ":
-                allowed[at] = False
+        allowed &= _saying(survey, phrase, allowed)
+    for phrase in question.excluded_phrases:
+        allowed &= ~_saying(survey, phrase, allowed)
     return allowed
+
+
+def _holding(survey: Survey, word: Word) -> npt.NDArray[np.bool_]:
+    held = np.zeros(survey.size, np.bool_)
+    for term in word.hashes:
+        held[survey.matches(term).at] = True
+    return held
+
+
+def _saying(survey: Survey, phrase: str, among: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Rows (among some) whose text holds a phrase word for word."""
+    candidates = among.copy()
+    for word in question_words(phrase):
+        # Words that may be missing from the index, such as function words of some language, prove nothing.
+        if len(word.text) > 2 and word.text.isalpha() and word.text not in VOTES:
+            candidates &= _holding(survey, word)
+    at = np.flatnonzero(candidates)
+    said = [says(text, phrase) for text in survey.texts(at)]
+    candidates[at] = said
+    return candidates
 
 
 def _best(scores: Scores, allowed: npt.NDArray[np.bool_] | None, count: int) -> Positions:
@@ -291,6 +303,9 @@ class _Hybrid:
             weight = settings.actor * (settings.several_actor if several else 1.0)
             components["actor"] = np.float32(weight) * (survey.column("actor")[at] == self.named[0][0])
         components |= context.manner(survey, at, settings)
+        for title in question.titles:
+            said = _saying(survey, title, np.ones(survey.size, np.bool_))[at]
+            components["title"] = components.get("title", np.float32(0)) + np.float32(settings.title) * said
         if question.asks_time:
             components["when"] = np.float32(settings.when) * (survey.flags[at] & TELLS_TIME != 0)
         if question.span is not None and settings.time_words != "off":

@@ -1,6 +1,8 @@
 """Reading a question: its words, "phrases in quotes", -excluded words, the time it names and what it asks for.
 
-Any text is a question; nothing in it is an operator but double quotes and a minus before a word."""
+Any text is a question; nothing in it is an operator but double quotes and a minus before a word. In a search
+(`oom "row group" -csv`) a quoted phrase must occur. In a sentence that asks (`Who read "Dune"?`) quotes mark a
+title: memories that hold it are raised, others may still answer."""
 
 from __future__ import annotations
 
@@ -13,7 +15,13 @@ from ..index.analyser import Word, plain, question_words
 from .timewords import Span, time_span
 
 _PHRASE = re.compile(r'"([^"]{1,1000})"|“([^”]{1,1000})”')
+_EXCLUDED_PHRASE = re.compile(r'(?<!\S)-(?:"([^"]{1,1000})"|“([^”]{1,1000})”)')
 _EXCLUDED = re.compile(r"(?<!\S)-(?=[^\W\d_])([^\s\"“”]+)")
+_SENTENCE = re.compile(
+    r"\?\s*$|^\W*(?:who|whom|whose|what|when|where|which|why|how|did|do|does|is|are|was|were|has|have|had|can|could"
+    r"|will|would|should|tell|name)\b",
+    re.IGNORECASE,
+)
 _ASKS_TIME = re.compile(
     r"^\W*(?:\w+\W+){0,2}when\b|\b(?:what|which) (?:year|month|day|date|time)\b|\bhow long\b", re.IGNORECASE
 )
@@ -27,29 +35,43 @@ _WORDS = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Question:
+    """`phrases` must occur and `titles` should; `excluded` words and `excluded_phrases` must not."""
+
     text: str
     words: tuple[Word, ...]
     phrases: tuple[str, ...]
-    excluded: tuple[Word, ...]
+    titles: tuple[str, ...]
+    excluded: tuple[tuple[Word, ...], ...]
+    excluded_phrases: tuple[str, ...]
     span: Span | None
     asks_time: bool
     asks_several: bool
 
 
 def read_question(text: str, now: datetime) -> Question:
-    phrases = [spoken for found in _PHRASE.finditer(text) if (spoken := plain(found[1] or found[2]))]
-    rest = _PHRASE.sub(lambda found: f" {found[1] or found[2]} ", text)
-    excluded = [word for found in _EXCLUDED.findall(rest) for word in question_words(found)]
+    excluded_phrases = _spoken(_EXCLUDED_PHRASE, text)
+    rest = _EXCLUDED_PHRASE.sub(" ", text) if excluded_phrases else text
+    quoted = _spoken(_PHRASE, rest)
+    rest = _PHRASE.sub(lambda found: f" {found[1] or found[2]} ", rest)
+    excluded = [words for found in _EXCLUDED.findall(rest) if (words := tuple(question_words(found)))]
     rest = _EXCLUDED.sub(" ", rest) if excluded else rest
+    head = rest[:2000]
+    asks = bool(_SENTENCE.search(head if len(rest) <= 2000 else rest[-200:]))
     return Question(
         text=rest.strip(),
         words=tuple(word for word in question_words(rest) if not word.stop),
-        phrases=tuple(phrases),
+        phrases=() if asks else quoted,
+        titles=quoted if asks else (),
         excluded=tuple(excluded),
-        span=time_span(rest[:2000], now),
-        asks_time=bool(_ASKS_TIME.search(rest[:2000])),
-        asks_several=bool(_ASKS_SEVERAL.search(rest[:2000])),
+        excluded_phrases=excluded_phrases,
+        span=time_span(head, now),
+        asks_time=bool(_ASKS_TIME.search(head)),
+        asks_several=bool(_ASKS_SEVERAL.search(head)),
     )
+
+
+def _spoken(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
+    return tuple(said for found in pattern.finditer(text) if (said := plain(found[1] or found[2])))
 
 
 def without_names(text: str, names: Sequence[str]) -> str:

@@ -56,6 +56,8 @@ class RecallSettings:
     """Taken from memories that ask rather than tell."""
     reacting: float = 0.3
     """Taken from memories that open as a mere reaction ("Thanks", "Wow")."""
+    title: float = 1.0
+    """For memories that hold a title quoted in the question."""
     when: float = 1.0
     """For memories that speak of a time, if the question asks for one."""
     time: float = 2.0
