@@ -43,8 +43,9 @@ def recall(
 ) -> None:
     """Find the memories that best answer a question, best first.
 
-    Ask in your own words. “Phrases in double quotes” must occur and -words must not; time words in the question
-    ("yesterday", "last May") raise memories of that time, --since and --until are strict.
+    Ask in your own words. In a search such as 'oom "row group" -csv' the phrase must occur and the word must not;
+    in a sentence that asks, quotes only mark a title. Time words ("yesterday", "last May") raise memories of that
+    time; --since and --until are strict.
 
     \b
     Examples:
