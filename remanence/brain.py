@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from . import checks, config
 from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
-from .errors import EmbedderError, EmbedderMismatchError, InputError, NotFoundError, VectorError
+from .errors import EmbedderError, InputError, NotFoundError, VectorError
 from .filters import Filter
 from .index.bits import unit
 from .models import TIERS, Embeddings, Hit, Memory, Metadata
@@ -28,7 +28,7 @@ from .recall.engine import MODES, rank
 from .recall.question import read_question
 from .recall.settings import RecallSettings
 from .stores import open_store
-from .stores.base import Order, RecordStore
+from .stores.base import Order, Owner, RecordStore
 
 if TYPE_CHECKING:
     from .embed.base import Embedder
@@ -66,12 +66,12 @@ class Brain:
         durability: str = "full",
     ) -> None:
         self.settings = RecallSettings.of(settings)
-        self.address = str(address if address is not None else config.default_store())
+        self.address = _address(address)
         checks.one_of("durability", durability, ("full", "normal"))
         self.store: RecordStore = open_store(self.address, durability=durability, word_vectors=word_vectors)
         self._wanted = embedder
         self._embedder: Embedder | None = None
-        self._resolved = False
+        self._owner: Owner | None = None
         self._lock = RLock()
         try:
             if embedder is not None:
@@ -83,14 +83,17 @@ class Brain:
     # Embedding
 
     def _resolve(self) -> Embedder | None:
-        """The embedder of this store: the one asked for, else the one its vectors came from, else the default."""
+        """The embedder of this store: the one asked for, else the one its vectors came from, else the default.
+
+        The store is asked each time, because another process may have re-embedded it.
+        """
         with self._lock:
-            if self._resolved:
+            known = self.store.note("embedder")
+            if self._owner is not None and known in (None, self._owner.name):
                 return self._embedder
-            known, spec = self.store.note("embedder"), self.store.note("embedder_spec")
+            spec = self.store.note("embedder_spec")
             if self._wanted == "none" or (self._wanted is None and known == "none"):
-                if known not in (None, "none"):
-                    raise _mismatch(str(known), "none")
+                self._embedder, owner = None, Owner("none", "none")
             else:
                 wanted = self._wanted if self._wanted is not None else spec
                 if wanted is None and known is not None:
@@ -99,19 +102,10 @@ class Brain:
                         "pass the same embedder to Brain(embedder=…)"
                     )
                 self._embedder = embedder_for(wanted)
-                if known is not None and known != self._embedder.name:
-                    raise _mismatch(known, self._embedder.name)
-            self._resolved = True
+                owner = Owner(self._embedder.name, spec_of(wanted))
+            owner.check(known)
+            self._owner = self.store.owner = owner
             return self._embedder
-
-    def _claim(self) -> Embedder | None:
-        """The embedder, noted in the store as the owner of its vectors."""
-        embedder = self._resolve()
-        if self.store.note("embedder") is None:
-            self.store.note("embedder", "none" if embedder is None else embedder.name)
-            if isinstance(self._wanted, str) or (self._wanted is None and embedder is not None):
-                self.store.note("embedder_spec", spec_of(self._wanted))
-        return embedder
 
     @property
     def embedder(self) -> str:
@@ -177,10 +171,16 @@ class Brain:
         A list is checked whole before anything is written; other iterables are checked chunk by chunk.
         """
         checks.whole("chunk", chunk, low=1)
+        if on_progress is not None and not callable(on_progress):
+            raise checks.refuse("on_progress", "a function of two numbers", on_progress)
+        if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
+            raise checks.refuse("items", "a list of mappings of remember's arguments", items)
         total = len(items) if isinstance(items, Sequence) else None
         drafts: Iterable[Memory] = (self._item(at, item) for at, item in enumerate(items))
         if total is not None:
             drafts = list(drafts)
+            if any(draft.embeddings.full_vector is not None for draft in drafts):
+                self._check_given(drafts, self._resolve())
         kept: list[Memory] = []
         for batch in _chunks(drafts, chunk):
             self._embed(batch)
@@ -246,23 +246,29 @@ class Brain:
 
     def _embed(self, memories: Sequence[Memory]) -> None:
         """Give a vector to each memory that came without one, and check those that came with one."""
-        embedder = self._claim()
-        dimension = embedder.dimension if embedder is not None else None
-        for memory in memories:
-            if memory.embeddings.full_vector is not None and dimension is not None:
-                checks.vector("vector", memory.embeddings.full_vector, dimension=dimension)
+        embedder = self._resolve()
+        self._check_given(memories, embedder)
         bare = [memory for memory in memories if memory.embeddings.full_vector is None]
         if embedder is not None and bare:
             vectors = embedder.embed([memory.text for memory in bare])
             for memory, vector in zip(bare, vectors, strict=True):
                 memory.embeddings.full_vector = vector if vector.any() else None
 
+    def _check_given(self, memories: Sequence[Memory], embedder: Embedder | None) -> None:
+        """Refuse given vectors that do not fit the store's, before anything is written."""
+        known = self.store.note("dimension")
+        dimension = embedder.dimension if embedder is not None else int(known) if known else None
+        for memory in memories:
+            given = memory.embeddings.full_vector
+            if given is not None:
+                dimension = checks.vector("vector", given, dimension=dimension).size
+
     def update(self, memory_id: str, **changes: Any) -> Memory:
         """Change fields of a memory, named as in `remember`. It keeps its id and its place in the session."""
         checks.known_fields("an update", changes, [name for name in _WRITABLE if name not in ("id", "agent")])
         if not changes:
             raise InputError("an update must change at least one field", field="changes")
-        for key in ("text", "type", "importance", "when", "step", "tier"):
+        for key in ("text", "type", "importance", "when", "step", "tier", "vector", "tags", "metadata"):
             if key in changes and changes[key] is None:
                 raise checks.refuse(key, "given a value", None)
         draft = self._draft(**{"text": "unchanged", **changes})
@@ -348,7 +354,8 @@ class Brain:
         if now is not None and not isinstance(now, datetime):
             raise checks.refuse("now", "a datetime", now)
         filtered = Filter.of(where, since=since, until=until)
-        read = read_question(asked, (now or datetime.now()).replace(tzinfo=None))
+        local = datetime.now() if now is None else now.astimezone().replace(tzinfo=None) if now.tzinfo else now
+        read = read_question(asked, local)
         if read.span is not None and used.time_words == "filter" and filtered.since is filtered.until is None:
             filtered = Filter.of(filtered, since=read.span.start, until=read.span.end)
         given = None if vector is None else unit(_given("vector", vector)[None, :])[0]
@@ -363,8 +370,6 @@ class Brain:
             if embedder is None:
                 return None
             found = embedder.embed_query(text, weigh)
-            if survey.dimension not in (None, found.size):
-                raise _mismatch(self.store.note("embedder") or "another embedder", embedder.name)
             return found if found.any() else None
 
         # With a budget, further hits may take the place of those that are too long.
@@ -400,6 +405,14 @@ class Brain:
         return f"Brain({self.address!r})"
 
 
+def _address(address: object) -> str:
+    if address is None:
+        return str(config.default_store())
+    if not isinstance(address, str | Path):
+        raise checks.refuse("address", "a path, sqlite:///path or :memory:", address)
+    return checks.text("address", str(address))
+
+
 def _given(field: str, value: object) -> Vector:
     """A vector from the caller, of unit length."""
     array = checks.vector(field, value)
@@ -407,13 +420,6 @@ def _given(field: str, value: object) -> Vector:
         raise VectorError(f"{field} must not be all zeros", field=field)
     scaled: Vector = unit(array[None, :])[0]
     return scaled
-
-
-def _mismatch(known: str, wanted: str) -> EmbedderMismatchError:
-    return EmbedderMismatchError(
-        f"this store holds vectors of {known!r}, not of {wanted!r}; open it with the embedder it has, "
-        "or re-embed it with `rmem reindex --embedder …`"
-    )
 
 
 def _within(hits: Sequence[Hit], budget: int) -> list[Hit]:

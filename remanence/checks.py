@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from .errors import InputError, UnknownFieldError, VectorError
 
-MAX_TEXT = 16 * 1024 * 1024
+MAX_TEXT = 4 * 1024 * 1024
+MAX_BITS = 1024
 MAX_NAME = 512
 MIN_DIMENSION, MAX_DIMENSION = 8, 4096
 
@@ -91,7 +92,10 @@ def number(field: str, value: object, *, low: float = -math.inf, high: float = m
         span = f" ≥ {low:g}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise refuse(field, f"a number{span}", value)
-    result = float(value)
+    try:
+        result = float(value)
+    except OverflowError:
+        raise refuse(field, f"a number{span}", value) from None
     if not math.isfinite(result) or not low <= result <= high:
         raise refuse(field, f"a number{span}" if span else "a finite number", value)
     return result
@@ -115,9 +119,9 @@ def flag(field: str, value: object) -> bool:
 
 
 def one_of(field: str, value: object, choices: Sequence[str]) -> str:
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise refuse(field, "one of " + ", ".join(repr(choice) for choice in choices), value)
-    return str(value)
+    return value
 
 
 def moment(field: str, value: object, *, end_of_day: bool = False) -> float:
@@ -138,25 +142,32 @@ def moment(field: str, value: object, *, end_of_day: bool = False) -> float:
             return _seconds(field, datetime.fromisoformat(stripped))
         except ValueError:
             return _seconds(field, _read_words(field, stripped, expected))
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not math.isfinite(float(value)):
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise refuse(field, expected, value)
     try:
-        datetime.fromtimestamp(float(value))
+        return _representable(float(value))
     except (OverflowError, OSError, ValueError):
         raise refuse(field, expected, value) from None
-    return float(value)
+
+
+def _representable(seconds: float) -> float:
+    datetime.fromtimestamp(seconds)  # what cannot be shown as a date here is refused
+    return seconds
 
 
 def _edge(field: str, day: date, end_of_day: bool) -> float:
     start = _seconds(field, datetime.combine(day, time.min))
     if not end_of_day:
         return start
-    return _seconds(field, datetime.combine(day, time.min) + timedelta(days=1)) - 1e-3
+    try:
+        return _seconds(field, datetime.combine(day, time.min) + timedelta(days=1)) - 1e-3
+    except OverflowError:
+        raise refuse(field, "a time that this system can represent", day) from None
 
 
 def _seconds(field: str, value: datetime) -> float:
     try:
-        return value.timestamp()
+        return _representable(value.timestamp())
     except (OverflowError, OSError, ValueError):
         raise refuse(field, "a time that this system can represent", value) from None
 
@@ -177,8 +188,8 @@ def labels(field: str, value: object) -> dict[str, str]:
     result = {}
     for key, item in value.items():
         key = name(f"{field} key", key)
-        if isinstance(item, bool | int | float) and (not isinstance(item, float) or math.isfinite(item)):
-            item = json.dumps(item)
+        if isinstance(item, bool | int | float):
+            item = json.dumps(_json_value(f"{field}[{key!r}]", item, 1))
         result[key] = name(f"{field}[{key!r}]", item)
     return result
 
@@ -206,6 +217,8 @@ def _json_value(field: str, value: object, depth: int) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, int):
+        if value.bit_length() > MAX_BITS:
+            raise InputError(f"{field} must be a number of at most {MAX_BITS} bits", field=field)
         return value
     if isinstance(value, float):
         if not math.isfinite(value):
@@ -234,8 +247,12 @@ def point(field: str, value: object) -> tuple[float, ...]:
 def vector(field: str, value: object, *, dimension: int | None = None) -> npt.NDArray[np.float32]:
     """A float32 vector of 8 to 4096 finite numbers."""
     try:
-        array = np.asarray(value, dtype=np.float32)
-    except (TypeError, ValueError):
+        given = np.asarray(value)
+        if given.dtype.kind not in "fiu" and given.size:
+            raise TypeError
+        with np.errstate(over="ignore"):
+            array = given.astype(np.float32, copy=False)
+    except (TypeError, ValueError, OverflowError):
         raise VectorError(f"{field} must be a list of numbers, got {shown(value)}", field=field) from None
     if array.ndim != 1:
         raise VectorError(f"{field} must have one dimension, got the shape {array.shape}", field=field)

@@ -16,7 +16,7 @@ Names = tuple[str, ...]
 Point = tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Filter:
     """Which memories count. Every field given must hold; a list of names means any of them.
 
@@ -27,12 +27,12 @@ class Filter:
     `attributes` compares values inside `contents` by dotted path; a list there matches by any member.
     """
 
-    agent: Names = ()
-    type: Names = ()
-    session: Names = ()
-    actor: Names = ()
-    place: Names = ()
-    tier: Names = ()
+    agent: Names | None = None
+    type: Names | None = None
+    session: Names | None = None
+    actor: Names | None = None
+    place: Names | None = None
+    tier: Names | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
     min_step: int | None = None
@@ -50,12 +50,13 @@ class Filter:
             object.__setattr__(self, key, value)
 
         for key in ("agent", "type", "session", "actor", "place", "tier"):
-            value: object = getattr(self, key)
-            put(key, () if value is None or value == () else checks.names(key, value))
-        for tier in self.tier:
+            if getattr(self, key) is not None:
+                put(key, checks.names(key, getattr(self, key)))
+        for tier in self.tier or ():
             checks.one_of("tier", tier, TIERS)
-        put("tags", checks.labels("tags", self.tags or {}))
-        put("attributes", checks.json_object("attributes", self.attributes or {}))
+        put("tags", checks.labels("tags", self.tags))
+        attributes = checks.json_object("attributes", self.attributes)
+        put("attributes", {path: _canonical(value) for path, value in attributes.items()})
         for path, value in self.attributes.items():
             if isinstance(value, dict | list):
                 raise checks.refuse(f"attributes[{path!r}]", "a text, a number, True, False or None", value)
@@ -76,7 +77,7 @@ class Filter:
 
     def _check_space(self, put: Any) -> None:
         if (self.near is None) != (self.radius is None):
-            raise InputError("near and radius must be given together", field="radius" if self.near else "near")
+            raise InputError("near and radius must be given together", field="near" if self.near is None else "radius")
         if self.near is not None:
             put("near", checks.point("near", self.near))
             put("radius", checks.number("radius", self.radius, low=0))
@@ -96,10 +97,14 @@ class Filter:
         if where is None:
             where = {}
         given = {key: value for key, value in more.items() if value is not None}
+        if isinstance(where, Mapping):
+            for key, value in where.items():
+                if value is None:  # a forgotten value must not widen the filter to everybody's memories
+                    raise checks.refuse(str(key), "left out or given a value", None)
         if isinstance(where, Filter):
             if not given:
                 return where
-            clash = [key for key in given if getattr(where, key) not in (None, (), {})]
+            clash = [key for key in given if getattr(where, key) not in (None, {})]
             if clash:
                 raise InputError(f"{clash[0]} is given twice: in the filter and beside it", field=clash[0])
             return replace(where, **given)  # type: ignore[arg-type]
@@ -107,22 +112,28 @@ class Filter:
             raise checks.refuse("where", "a Filter or a mapping", where)
         checks.known_fields("a filter", where, [f.name for f in fields(cls)])
         for key in given:
-            if where.get(key) is not None:
+            if key in where:
                 raise InputError(f"{key} is given twice: in the filter and beside it", field=key)
         return cls(**{**where, **given})
 
     def __bool__(self) -> bool:
-        return self != _EVERYTHING
+        return bool(self.to_dict())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Filter) and self._identity() == other._identity()
 
     def __hash__(self) -> int:
-        return hash(json.dumps(self.to_dict(), sort_keys=True))
+        return hash(self._identity())
+
+    def _identity(self) -> str:
+        return json.dumps(self.to_dict(), sort_keys=True)  # where True is not 1
 
     def to_dict(self) -> dict[str, Any]:
         """The fields that are set, ready for JSON; `Filter.of` reads it back."""
         result = {}
         for f in fields(self):
             value = getattr(self, f.name)
-            if value is None or value in ((), {}):
+            if value is None or value == {}:
                 continue
             result[f.name] = list(value) if isinstance(value, tuple) else value
         return result
@@ -164,9 +175,11 @@ class Filter:
 
 def mark_of(path: str, value: object) -> str:
     """The searchable form of one attribute: `1` and `1.0` are one value, `True` is not `1`."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return f"{path}={json.dumps(value, ensure_ascii=False)}"
+    return f"{path}={json.dumps(_canonical(value), ensure_ascii=False)}"
+
+
+def _canonical(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def attribute_marks(contents: Mapping[str, Any], prefix: str = "") -> set[str]:
@@ -182,6 +195,3 @@ def attribute_marks(contents: Mapping[str, Any], prefix: str = "") -> set[str]:
         else:
             marks.add(mark_of(path, value))
     return marks
-
-
-_EVERYTHING = Filter()

@@ -9,6 +9,7 @@ import platform
 import sqlite3
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,8 @@ def backup(address: str | Path | None, target: str | Path, on_progress: Progress
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
         store.close()
     return {"target": str(path), "memories": count, "bytes": path.stat().st_size}
 

@@ -97,8 +97,8 @@ _SINGLE = (
     ("", "bulk.rows_per_cpu_s", "{:,.0f} rows/s CPU"),
     ("import remanence", "start.import_remanence_ms", "{:.1f} ms"),
     ("from remanence import Brain", "start.import_brain_ms", "{:.0f} ms"),
-    ("RSS with the store open", "memory.rss_bytes", "{:,.0f} bytes"),
-    ("file", "file.bytes", "{:,.0f} bytes"),
+    ("RSS with the store open", "memory.rss_bytes", "{:,.0f} MB"),
+    ("file", "file.bytes", "{:,.0f} MB"),
     ("", "file.bytes_per_memory", "{:,.0f} bytes a memory"),
     ("remember : bare insert, wall", "remember.ratios.remember_to_bare_sqlite_insert.wall", "{:.2f} ×"),
     ("lexical : FTS5, CPU", "recall.ratios.lexical_to_fts5_or.cpu", "{:.3f} ×"),
@@ -132,7 +132,8 @@ def show(report: Report, console: Console) -> None:
         for name, path, form in _SINGLE:
             value = _at(figures, path)
             if value is not None:
-                console.print(f"{name:36}{form.format(value)}", highlight=False)
+                shown = form.format(value / 1e6 if form.endswith("MB") else value)
+                console.print(f"{name:36}{shown}", highlight=False)
         console.print()
     if report["targets"]:
         table = Table(title="Targets", title_justify="left")

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import Stemmer
 
+from .marks import MARKS
 from .stopwords import ENGLISH, OTHERS, VOTES
 
 VERSION = 1
@@ -33,20 +34,32 @@ Hashes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.uint16]
 
 # A number with thousands, C++ and C#, or word characters that code characters may join: `a.b/c`, `don't`.
-_CHUNK = re.compile(r"\d{1,3}(?:,\d{3})+(?![\d,])|\b[A-Za-z](?:\+\+|#)(?!\w)|\w+(?:(?:['’]|[.:/\\@+#=-]+)\w+)*")
+_CHUNK_PATTERN = r"\d{1,3}(?:,\d{3})+(?![\d,])|\b[A-Za-z](?:\+\+|#)(?!\w)|{w}+(?:(?:['’]|[.:/\\@+#=-]+){w}+)*"
+_CHUNK = re.compile(_CHUNK_PATTERN.replace("{w}", r"\w"))
+_CHUNK_MARKED = re.compile(_CHUNK_PATTERN.replace("{w}", rf"[\w{MARKS}]"))
 _SPACELESS = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff]+"
 )
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\W\d_A-Za-z]+")
-_PART = re.compile(r"[^\W_]+")
-_HEX = re.compile(r"(?:0x)?(?=[0-9a-f]*[0-9])[0-9a-f]{12,}", re.IGNORECASE)
+_PART = re.compile(rf"(?:[^\W_]|[{MARKS}])+")
+_HANGUL = re.compile("[\uac00-\ud7a3]{2,}")
+_HEX = re.compile(r"(?:0x)?[0-9a-f]{12,}", re.IGNORECASE)
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)([^\s]*)", re.IGNORECASE)
 _CODE = re.compile(r"[_./\\:@#=+]|\d")
 _CAMELCASE = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
-_PLAIN_WORDS = re.compile(r"\w+")
+_PLAIN_WORDS = re.compile(rf"[\w{MARKS}]+")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
-_MARKS = re.compile("[\u0300-\u036f]")
+_ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u064b-\u0652\u0670]")  # also Hebrew and Arabic points
+# Letters that belong to one language that we can stem, whatever the words around them say.
+_SCRIPTS = (
+    ("\u0370", "\u03ff", "greek"),
+    ("\u0400", "\u04ff", "russian"),
+    ("\u0530", "\u058f", "armenian"),
+    ("\u0600", "\u06ff", "arabic"),
+    ("\u0900", "\u097f", "hindi"),
+    ("\u0b80", "\u0bff", "tamil"),
+)
 _PLAIN = re.compile(r"[A-Za-z]?[a-z]+(?:'[a-z]+)?")
 
 
@@ -85,7 +98,7 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFKD", text.casefold())
-    return unicodedata.normalize("NFC", _MARKS.sub("", folded))
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", folded))
 
 
 def plain(text: str) -> str:
@@ -120,12 +133,16 @@ def language_of(words: Iterable[str]) -> str:
 
 
 def chunks(text: str) -> list[str]:
-    """The words and identifiers of a text, as written."""
-    return _CHUNK.findall(text)
+    """The words and identifiers of a text, as written (but composed: é is one character)."""
+    if text.isascii():
+        return _CHUNK.findall(text)
+    return _CHUNK_MARKED.findall(unicodedata.normalize("NFC", text))
 
 
 def _is_stop(chunk: str, language: str) -> bool:
     lowered = chunk.lower().replace("’", "'")
+    if language not in OTHERS:
+        language = "english"
     if chunk.isupper() and len(chunk) > 1:
         return False  # IT, US, WHO
     return lowered in (ENGLISH if language == "english" else OTHERS[language])
@@ -135,6 +152,8 @@ def _word_terms(word: str, language: str) -> tuple[tuple[str, str], ...]:
     """(term, readable word) of one plain word: its stem and, outside English, the word itself."""
     bare = word.lower().replace("’", "'")
     bare = bare.removesuffix("'s").strip("'")
+    if language == "english" and not bare.isascii():
+        language = next((name for low, high, name in _SCRIPTS if bare and low <= bare[0] <= high), language)
     if language == "english":
         folded = fold(bare).replace("'", "")
         return ((_stemmer("english").stemWord(folded), folded),) if folded else ()
@@ -150,7 +169,7 @@ def _code_terms(chunk: str, language: str) -> Iterator[tuple[str, str]]:
     yield whole, whole
     if _HEX.fullmatch(chunk):
         digits = whole.removeprefix("0x")
-        for size in (7, 8, 12):
+        for size in range(7, min(len(digits), 13)):
             yield digits[:size], digits[:size]
         return
     version = _VERSION.fullmatch(chunk)
@@ -192,6 +211,8 @@ def _chunk_terms(chunk: str, language: str) -> tuple[tuple[int, str], ...]:
         for run in spaceless:
             run = fold(run)
             found += [(character, character) for character in run]
+            found += [(run[at : at + 2], run[at : at + 2]) for at in range(len(run) - 1)]
+        for run in _HANGUL.findall(chunk):  # particles stick to Korean words, so pairs count as well
             found += [(run[at : at + 2], run[at : at + 2]) for at in range(len(run) - 1)]
         for rest in _SPACELESS.split(chunk) if spaceless else [chunk]:
             rest = rest.strip("'’-_.:/\\@=")

@@ -3,8 +3,9 @@ as sign bits, stored by column: one array per 64-bit word. Hamming distance over
 for every row in well under a microsecond a hundred rows; the codes then score the best of them closely, and
 the store holds the float32 originals for the last word.
 
-Signs are taken around a centre, the mean of the first vectors seen, because real embeddings crowd into one
-half of their space. Vectors of few dimensions are projected onto 256 fixed directions first."""
+Signs are taken around a centre, the mean of the first thousand vectors, because real embeddings crowd into one
+half of their space; until there are that many, the codes are scanned. Vectors of few dimensions are projected
+onto 256 fixed directions first."""
 
 from __future__ import annotations
 
@@ -20,10 +21,13 @@ RowNumbers = npt.NDArray[np.int64]
 FEW_DIMENSIONS = 32  # up to here the codes themselves are scanned: it costs no more than bits would
 _MIN_BITS = 256
 _SAMPLE = 512
+_CENTRE_FROM = 1024
 
 
 def unit(matrix: Matrix) -> Matrix:
     """Rows scaled to length one; rows of zeros stay zeros."""
+    peaks = np.abs(matrix).max(axis=1, initial=0.0)[:, None]  # squares of very large or small numbers do not fit
+    matrix = np.divide(matrix, peaks, out=np.zeros_like(matrix), where=peaks > 0)
     lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))[:, None]
     result: Matrix = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
     return result
@@ -76,34 +80,49 @@ class VectorColumns:
         centre: Vector | None,
     ) -> None:
         """Rows in packed form. `bits` (one line per word) are used if they were taken around our centre."""
-        if self.centre is None and len(scales) and self.words:
-            known = scales > 0
-            if centre is not None:
-                self.centre = centre
-            elif known.any():
-                self.centre = (codes[known] * scales[known, None]).mean(axis=0, dtype=np.float32)
         first, end = self.size, self.size + len(scales)
         if end > self.codes.shape[0]:
             self.reserve(max(end, self.codes.shape[0] * 3 // 2, 1024))
         self.absent += int((scales == 0).sum())
         self.codes[first:end] = codes
         self.scales[first:end] = scales
-        if self.words and end > first:
-            if bits is None or centre is None or self.centre is None or not np.array_equal(centre, self.centre):
-                for start in range(first, end, 65_536):
-                    stop = min(end, start + 65_536)
-                    packed = self._signs(self.codes[start:stop] * self.scales[start:stop, None])
-                    for at, word in enumerate(self.words):
-                        word[start:stop] = packed[at]
-            else:
-                for at, word in enumerate(self.words):
-                    word[first:end] = bits[at]
         self.size = end
+        if not self.words:
+            return
+        if self.centre is None:
+            self.centre = centre if centre is not None else self._first_centre()
+            if self.centre is None:
+                return
+            self._fill_signs(0, first)
+        if bits is not None and centre is not None and np.array_equal(centre, self.centre):
+            for word, line in zip(self.words, bits, strict=True):
+                word[first:end] = line
+        else:
+            self._fill_signs(first, end)
+
+    def _first_centre(self) -> Vector | None:
+        """The mean of the vectors so far, once there are enough of them to mean something."""
+        if self.size - self.absent < _CENTRE_FROM:
+            return None
+        known = self.scales[: self.size] > 0
+        total = np.zeros(self.dimension, np.float64)
+        for start in range(0, self.size, 65_536):
+            stop = min(self.size, start + 65_536)
+            total += (self.codes[start:stop] * self.scales[start:stop, None]).sum(axis=0, dtype=np.float64)
+        centre: Vector = (total / known.sum()).astype(np.float32)
+        return centre
+
+    def _fill_signs(self, first: int, end: int) -> None:
+        for start in range(first, end, 65_536):
+            stop = min(end, start + 65_536)
+            packed = self._signs(self.codes[start:stop] * self.scales[start:stop, None])
+            for word, line in zip(self.words, packed, strict=True):
+                word[start:stop] = line
 
     def _signs(self, vectors: Matrix) -> npt.NDArray[np.uint64]:
         """Sign bits, one line per 64-bit word."""
-        if self.centre is not None:
-            vectors = vectors - self.centre
+        assert self.centre is not None
+        vectors = vectors - self.centre
         if self._directions is not None:
             vectors = vectors @ self._directions
         packed = np.packbits(vectors > 0, axis=1)
@@ -111,10 +130,6 @@ class VectorColumns:
         if missing:
             packed = np.pad(packed, ((0, 0), (0, missing)))
         return np.ascontiguousarray(np.ascontiguousarray(packed).view(np.uint64).T)
-
-    def bits(self, first: int, end: int) -> npt.NDArray[np.uint64]:
-        """The sign bits of some rows, as `append_codes` takes them."""
-        return np.stack([word[first:end] for word in self.words]) if self.words else np.empty((0, 0), np.uint64)
 
     def close(self, query: Vector, rows: RowNumbers | slice) -> Matrix:
         """Cosines of some rows from their codes."""
@@ -130,10 +145,10 @@ class VectorColumns:
         result: Matrix = products * self.scales[rows]
         return result
 
-    def estimate(self, query: Vector, rows: RowNumbers | None, size: int) -> Matrix:
-        """An estimate of the cosine for the first `size` rows (or for `rows`), on the scale of exact values."""
-        if not self.words:
-            return self.close(query, slice(0, size) if rows is None else rows)
+    def estimate(self, query: Vector, rows: RowNumbers | None, size: int) -> tuple[Matrix, float]:
+        """Cosines of the first `size` rows (or of `rows`) as far as the bits tell, and their standard error."""
+        if self.centre is None:
+            return self.close(query, slice(0, size) if rows is None else rows), 0.0
         asked = self._signs(query[None, :])[:, 0]
         distance: npt.NDArray[np.uint16] | None = None
         for word, bits in zip(self.words, asked, strict=True):
@@ -146,22 +161,25 @@ class VectorColumns:
         assert distance is not None
         return self._calibrated(query, distance, rows)
 
-    def _calibrated(self, query: Vector, distance: npt.NDArray[np.uint16], rows: RowNumbers | None) -> Matrix:
-        """From distances to cosines: a straight line through a sample of rows scored closely."""
-        count = distance.size
+    def _calibrated(
+        self, query: Vector, distance: npt.NDArray[np.uint16], rows: RowNumbers | None
+    ) -> tuple[Matrix, float]:
+        """From distances to cosines. An angle shows as its share of differing bits, so cos(π · distance / bits) is
+        the cosine around the centre; a line through a sample of rows scored closely leads back to the origin."""
+        count, bits = distance.size, 64 * len(self.words) if self._directions is None else _MIN_BITS
         if count == 0:
-            return np.empty(0, np.float32)
-        sample = np.arange(0, count, max(1, count // _SAMPLE))
-        nearest = int(distance.argmin())
-        sample = np.append(sample, nearest)
+            return np.empty(0, np.float32), 0.0
+        around = np.cos(np.pi * np.arange(bits + 1) / min(bits, max(self.dimension, _MIN_BITS)))
+        sample = np.append(np.arange(0, count, max(1, count // _SAMPLE)), int(distance.argmin()))
         exact = self.close(query, sample if rows is None else rows[sample])
-        x = distance[sample].astype(np.float32)
+        x = around[distance[sample]]
         spread = float(x.var())
         slope = float(((x - x.mean()) * (exact - exact.mean())).mean()) / spread if spread > 0 else 0.0
-        slope = min(slope, -1e-6)
-        result: Matrix = distance * np.float32(slope)
-        result += np.float32(float(exact.mean()) - slope * float(x.mean()))
-        return result
+        slope = max(slope, 1e-6)
+        level = float(exact.mean()) - slope * float(x.mean())
+        error = float(np.std(exact - (slope * x + level)))
+        table = (slope * around + level).astype(np.float32)
+        return table[distance], error
 
 
 def _grown(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:

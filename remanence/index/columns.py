@@ -284,7 +284,7 @@ class Columns:
             codes = [code for agent in where.agent for code in self._groups_of_agent.get(agent, ())]
         else:
             codes = list(range(len(self.groups.names)))
-        if where.session:
+        if where.session is not None:
             wanted = set(where.session)
             codes = [code for code in codes if self.groups.names[code][1] in wanted]
         if not codes:
@@ -305,7 +305,8 @@ class Columns:
             actors = [code for code in map(self.actors.find, where.actor) if code is not None]
             on(self["actor"], lambda column: np.isin(column, actors))
         if where.tier:
-            on(self["tier"], lambda column: np.isin(column, [TIERS.index(tier) for tier in where.tier]))
+            tiers = where.tier
+            on(self["tier"], lambda column: np.isin(column, [TIERS.index(tier) for tier in tiers]))
         for name, low, high in (
             ("step", where.min_step, where.max_step),
             ("time", where.since, where.until),

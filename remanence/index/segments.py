@@ -6,9 +6,10 @@ and every array's size and checksum are as expected; otherwise it counts as miss
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from .bits import VectorColumns
 from .columns import NUMBERS
 from .postings import Block
 from .recall_index import RecallIndex
+from .vocabulary import PackedWords
 
 FORMAT = 1
 TARGET_RATIO = 4  # a new segment swallows older neighbours up to this many times its size
@@ -38,36 +40,47 @@ class Segment:
     names: dict[str, list[Any]] = field(default_factory=dict)
 
 
-def checksum(array: npt.NDArray[Any]) -> int:
-    """Fast enough to check on every load; tells damage, not malice."""
+def checksum(array: npt.NDArray[Any]) -> str:
+    """Sum and exclusive or of the bytes as 64-bit words, which no single flipped bit leaves alone. Fast enough to
+    check on every load; tells damage, not malice."""
     raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     whole = raw[: raw.size // 8 * 8].view(np.uint64)
-    mixed = int(np.bitwise_xor.reduce(whole, initial=np.uint64(0))) ^ int(np.add.reduce(whole, dtype=np.uint64))
-    return (mixed ^ int.from_bytes(raw[whole.size * 8 :].tobytes(), "little") ^ raw.size) & (2**63 - 1)
+    mixed = int(np.bitwise_xor.reduce(whole, initial=np.uint64(0)))
+    total = int(np.add.reduce(whole, dtype=np.uint64))
+    return f"{mixed:x}.{total:x}.{raw[whole.size * 8 :].tobytes().hex()}"
+
+
+def _seal(segment: Segment, shapes: object) -> int:
+    """A checksum over all that is not an array."""
+    told = [FORMAT, ANALYSER, segment.first_seq, segment.last_seq, segment.rows, segment.changes, segment.names, shapes]
+    return crc32(json.dumps(told).encode())
 
 
 def header(segment: Segment) -> str:
     """What the store keeps beside the arrays."""
     shapes = {name: [array.dtype.str, list(array.shape), checksum(array)] for name, array in segment.arrays.items()}
-    return json.dumps({"format": FORMAT, "analyser": ANALYSER, "arrays": shapes, "names": segment.names})
+    described = {"arrays": shapes, "names": segment.names, "seal": _seal(segment, shapes)}
+    return json.dumps({"format": FORMAT, "analyser": ANALYSER, **described})
 
 
-def read(first_seq: int, last_seq: int, rows: int, changes: int, head: str, blobs: dict[str, bytes]) -> Segment:
+def read(first_seq: int, last_seq: int, rows: int, changes: int, head: str, blobs: Mapping[str, bytes]) -> Segment:
     """A segment from what the store kept; BadSegment if anything is not as it was written."""
     try:
         described = json.loads(head)
         if described["format"] != FORMAT or described["analyser"] != ANALYSER:
             raise BadSegment("written by another version")
-        arrays = {}
+        segment = Segment(first_seq, last_seq, rows, changes, {}, described["names"])
+        if described["seal"] != _seal(segment, described["arrays"]):
+            raise BadSegment("its description is damaged")
         for name, (kind, shape, expected) in described["arrays"].items():
             array = np.frombuffer(blobs[name], dtype=np.dtype(kind)).reshape(shape)
             if checksum(array) != expected:
                 raise BadSegment(f"array {name} is damaged")
-            arrays[name] = array
-        if arrays["seq"].size != rows:
+            segment.arrays[name] = array
+        if segment.arrays["seq"].size != rows:
             raise BadSegment("its rows are not those it claims")
-        return Segment(first_seq, last_seq, rows, changes, arrays, described["names"])
-    except (KeyError, ValueError, TypeError) as error:
+        return segment
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise BadSegment(f"unreadable: {error}") from error
 
 
@@ -94,12 +107,13 @@ def pack(index: RecallIndex, first_seq: int, last_seq: int, changes: int) -> Seg
     if index.vectors is not None:
         arrays["vectors.codes"] = index.vectors.codes[kept]
         arrays["vectors.scales"] = index.vectors.scales[kept]
-        if index.vectors.words and index.vectors.centre is not None:
+        if index.vectors.centre is not None:
             arrays["vectors.bits"] = np.stack([word[kept] for word in index.vectors.words])
             arrays["vectors.centre"] = index.vectors.centre
     words = index.vocabulary.packed(arrays["terms.terms"])
-    if words is not None:
-        arrays["words.hashes"], names["words"], arrays["words.codes"], arrays["words.scales"] = words
+    arrays["words.hashes"], names["words"] = words.hashes, list(words.words)
+    if words.codes is not None and words.scales is not None:
+        arrays["words.codes"], arrays["words.scales"] = words.codes, words.scales
     return Segment(first_seq, last_seq, int(kept.size), changes, arrays, names)
 
 
@@ -123,10 +137,11 @@ def absorb(index: RecallIndex, segment: Segment) -> None:
                 arrays[f"{name}.counts"],
             )
         )
-    if "words.codes" in arrays:
-        index.vocabulary.add_packed(
-            arrays["words.hashes"], segment.names["words"], arrays["words.codes"], arrays["words.scales"]
+    index.vocabulary.add_packed(
+        PackedWords(
+            arrays["words.hashes"], segment.names["words"], arrays.get("words.codes"), arrays.get("words.scales")
         )
+    )
     columns.append_arrays(coded, arrays.get("position"))
 
 

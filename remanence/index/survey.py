@@ -49,6 +49,7 @@ class Survey:
             self._vectors = index.vectors
             self._columns = {name: index.columns[name] for name in _COLUMNS}
             self._source = source
+            self.cosine_error = 0.0  # standard error of the last estimate
 
     def column(self, name: str) -> npt.NDArray[Any]:
         whole = self._columns[name]
@@ -143,7 +144,8 @@ class Survey:
         """An estimate of the cosine for every row; `absent` (default: the mean) for rows without a vector."""
         if self._vectors is None:
             return np.zeros(self.size, np.float32)
-        return self._filled(self._vectors.estimate(query, self._rows, self._end), absent)
+        scores, self.cosine_error = self._vectors.estimate(query, self._rows, self._end)
+        return self._filled(scores, absent)
 
     def all_close_cosines(self, query: npt.NDArray[np.float32]) -> Scores:
         """The same to about 0.001, for surveys that are small."""
@@ -189,19 +191,30 @@ _COLUMNS = (
 )
 
 
-_RESCORED = 2000
+_FIRST, _ERRORS, _MOST = 1024, 4.0, 0.1
 
 
 def nearest_rows(
     survey: Survey, query: npt.NDArray[np.float32], k: int, allowed: npt.NDArray[np.bool_] | None = None
 ) -> tuple[npt.NDArray[np.int64], Scores]:
-    """Positions and cosines of the k nearest: estimates for all, codes for many, originals for the last."""
+    """Positions and cosines of the k nearest.
+
+    Estimates for all; codes for the best of them and then for every row whose estimate is within a few standard
+    errors of the k-th best; the originals have the last word.
+    """
     estimates = survey.cosines(query, absent=-np.inf)
     if allowed is not None:
         estimates[~allowed] = -np.inf
-    many = top(estimates, max(_RESCORED, survey.size // 250, 4 * k))
+    many = top(estimates, max(_FIRST, 4 * k))
     many = many[estimates[many] > -np.inf]
-    few = many[top(survey.close_cosines(query, many), max(64, 2 * k))]
+    close = survey.close_cosines(query, many)
+    if survey.cosine_error and many.size > k:
+        bar = float(close[top(close, k)[-1]]) - _ERRORS * survey.cosine_error
+        within = np.flatnonzero(estimates >= bar)
+        if within.size > many.size:
+            many = within if within.size <= _MOST * survey.size else top(estimates, int(_MOST * survey.size) + k)
+            close = survey.close_cosines(query, many)
+    few = many[top(close, max(64, 2 * k))]
     exact = survey.exact_cosines(query, few)
     best = top(exact, k)
     return few[best], exact[best]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,13 @@ WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
 _LIMIT = 65_536  # words; later ones still match themselves
 _RELATIVES = 64
+
+
+class PackedWords(NamedTuple):
+    hashes: npt.NDArray[np.uint64]
+    words: Sequence[str]
+    codes: npt.NDArray[np.int8] | None
+    scales: npt.NDArray[np.float32] | None
 
 
 class Vocabulary:
@@ -39,43 +47,35 @@ class Vocabulary:
                 self._hashes.append(hashed)
                 self._words.append(word)
 
-    def add_packed(
-        self,
-        hashes: npt.NDArray[np.uint64],
-        words: Sequence[str],
-        codes: npt.NDArray[np.int8],
-        scales: npt.NDArray[np.float32],
-    ) -> None:
-        """Words with their vectors, from a segment."""
+    def add_packed(self, packed: PackedWords) -> None:
+        """Words from a segment, with their vectors where they are known."""
+        if self._vectors_of is None or packed.codes is None or packed.scales is None:
+            self.add(packed.hashes.tolist(), packed.words)
+            return
         self._embed_waiting()
-        fresh = [at for at, hashed in enumerate(hashes.tolist()) if hashed not in self._at]
+        fresh = [at for at, hashed in enumerate(packed.hashes.tolist()) if hashed not in self._at]
         fresh = fresh[: max(0, _LIMIT - len(self._words))]
         if not fresh:
             return
         for at in fresh:
-            self._at[int(hashes[at])] = len(self._words)
-            self._hashes.append(int(hashes[at]))
-            self._words.append(words[at])
+            hashed = int(packed.hashes[at])
+            self._at[hashed] = len(self._words)
+            self._hashes.append(hashed)
+            self._words.append(packed.words[at])
         if self._columns is None:
-            self._columns = VectorColumns(codes.shape[1])
-        self._columns.append_codes(codes[fresh], scales[fresh], None, None)
+            self._columns = VectorColumns(packed.codes.shape[1])
+        self._columns.append_codes(packed.codes[fresh], packed.scales[fresh], None, None)
         self._relatives.clear()
 
-    def packed(
-        self, terms: npt.NDArray[np.uint64]
-    ) -> tuple[npt.NDArray[np.uint64], list[str], npt.NDArray[np.int8], npt.NDArray[np.float32]] | None:
-        """Those of `terms` that are words here, with their vectors, as `add_packed` takes them."""
+    def packed(self, terms: npt.NDArray[np.uint64]) -> PackedWords:
+        """Those of `terms` that are words here, as `add_packed` takes them."""
         self._embed_waiting()
-        if self._columns is None:
-            return None
         at = np.array([self._at[term] for term in terms.tolist() if term in self._at], np.int64)
         hashes = np.array([self._hashes[i] for i in at.tolist()], np.uint64)
-        return (
-            hashes,
-            [self._words[i] for i in at.tolist()],
-            self._columns.codes[at],
-            self._columns.scales[at],
-        )
+        words = [self._words[i] for i in at.tolist()]
+        if self._columns is None:
+            return PackedWords(hashes, words, None, None)
+        return PackedWords(hashes, words, self._columns.codes[at], self._columns.scales[at])
 
     def _embed_waiting(self) -> None:
         done = 0 if self._columns is None else self._columns.size
@@ -97,7 +97,7 @@ class Vocabulary:
         known = self._relatives.get(word)
         if known is None:
             query = self._vectors_of([word])[0]
-            estimate = self._columns.estimate(query, None, self._columns.size)
+            estimate, _ = self._columns.estimate(query, None, self._columns.size)
             near = top(estimate, 4 * _RELATIVES)
             exact = self._columns.close(query, near)
             best = np.argsort(-exact, kind="stable")[:_RELATIVES]

@@ -274,11 +274,11 @@ class _Hybrid:
             near = near[near >= 0]
             far = links[near]
             around += [near, far[far >= 0]]
-        pool = np.sort(np.concatenate(around))
+        pool: Positions = np.sort(np.concatenate(around))
         pool = pool[np.append(True, pool[1:] != pool[:-1])]
         if allowed is None:
             return pool
-        kept = pool[allowed[pool]]
+        kept: Positions = pool[allowed[pool]]
         return kept if kept.size >= count else np.flatnonzero(allowed)
 
     def _components(self, fused: Scores, words: Scores, vectors: Scores, pool: Positions | None) -> dict[str, Scores]:

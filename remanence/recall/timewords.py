@@ -100,12 +100,22 @@ def _read_date(words: str, now: datetime) -> tuple[datetime, datetime] | None:
         month = _MONTHS[month_found[1].rstrip(".")]
         day_found = re.search(r"\b(\d{1,2})(?:st|nd|rd|th)?\b", words)
         day = int(day_found[1]) if day_found else None
-        start = datetime(year or now.year, month, day or 1)
-        if year is None and start > now:
-            start = start.replace(year=start.year - 1)
+        start = datetime(year, month, day or 1) if year else _last(month, day or 1, now)
         return (start, start + timedelta(days=1)) if day else (start, _months_later(start, 1))
     except ValueError:  # 31 June
         return None
+
+
+def _last(month: int, day: int, now: datetime) -> datetime:
+    """The last such day that has begun; 29 February needs a leap year."""
+    for year in range(now.year, now.year - 9, -1):
+        try:
+            start = datetime(year, month, day)
+        except ValueError:
+            continue
+        if start <= now:
+            return start
+    raise ValueError
 
 
 def _unit_span(unit: str, now: datetime, back: int) -> tuple[datetime, datetime]:
@@ -178,6 +188,8 @@ def _between(found: re.Match[str], now: datetime) -> tuple[datetime, datetime] |
     year = re.search(rf"\b{_YEAR}\b", found["to"])
     if year and not re.search(rf"\b{_YEAR}\b", found["from"]):
         first = _read_date(f"{found['from']} {year[0]}", now) or first
+    if first[0] >= second[1]:
+        first = _read_date(f"{found['from']} {second[0].year}", now) or first
     if first[0] >= second[1]:
         first = _read_date(f"{found['from']} {second[0].year - 1}", now) or first
     return first[0], second[1]

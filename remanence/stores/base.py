@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
+from ..errors import EmbedderMismatchError, InputError
 from ..filters import Filter
 from ..index.survey import Survey
 from ..models import Memory
@@ -43,6 +43,21 @@ class MemoryStore(ABC, Generic[T]):
         """Remove a value; whether there was one."""
 
 
+class Owner(NamedTuple):
+    """Whose vectors these are: an embedder's name, and the words by which it can be loaded again."""
+
+    name: str
+    spec: str | None
+
+    def check(self, known: str | None) -> None:
+        """Refuse to mix these vectors with those of the embedder that a store knows."""
+        if known is not None and known != self.name:
+            raise EmbedderMismatchError(
+                f"this store holds vectors of {known!r}, not of {self.name!r}; open it with the embedder it has, "
+                "or re-embed it with `rmem reindex --embedder …`"
+            )
+
+
 @dataclass(slots=True)
 class StoreStats:
     """What a store holds."""
@@ -64,15 +79,19 @@ class StoreStats:
 class RecordStore(MemoryStore[Memory]):
     """Memories with their words, vectors and context.
 
-    A write that returned is durable and is found by every later call, in every process.
+    A write that returned is durable and is found by every later call, in every process. `owner` names the
+    embedder of the vectors to be written; a store that holds vectors of another refuses them.
     """
+
+    owner: Owner | None = None
 
     @abstractmethod
     def put(self, memories: Sequence[Memory]) -> list[Memory]:
         """Keep memories, all or none, and return them as kept.
 
         An empty `memory_id` is filled in (`agent-step-timestamp`, unique), a negative `step_number` becomes the
-        agent's next step. A memory whose id is known replaces the old one and keeps its place in the session.
+        agent's next step (one after its highest), and vectors are kept at unit length. A memory whose id is known
+        replaces the old one and keeps its place in the session.
         """
 
     @abstractmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -95,13 +96,15 @@ class IndexedStore(RecordStore):
         """The texts of rows; empty for rows that have gone meanwhile."""
 
     def check_vectors(self, memories: Sequence[Memory]) -> None:
-        """Refuse vectors that do not fit each other or the store, before anything is written."""
+        """Refuse vectors that do not fit each other or the store, before anything is written; scale the rest."""
         dimension = None if self.index.vectors is None else self.index.vectors.dimension
         for memory in memories:
             vector = memory.embeddings.full_vector
             if vector is not None:
-                memory.embeddings.full_vector = checks.vector("vector", vector, dimension=dimension)
-                dimension = vector.size
+                checked = checks.vector("vector", vector, dimension=dimension)
+                dimension = checked.size
+                if abs(float(checked @ checked) - 1) > 1e-3:
+                    memory.embeddings = replace(memory.embeddings, full_vector=bits.unit(checked[None, :])[0])
 
     def survey(self, where: Filter) -> Survey:
         self.refresh()

@@ -40,6 +40,11 @@ class InMemoryRecordStore(IndexedStore):
             self._open()
             kept = [copy.deepcopy(memory) for memory in memories]
             self.check_vectors(kept)
+            if self.owner is not None and any(memory.embeddings.full_vector is not None for memory in kept):
+                self.owner.check(self._notes.get("embedder"))
+                self._notes["embedder"] = self.owner.name
+                if self.owner.spec is not None:
+                    self._notes["embedder_spec"] = self.owner.spec
             derived = [derive(memory) for memory in kept]  # may refuse; nothing is changed yet
             rows: list[IndexRow] = []
             for memory, parts in zip(kept, derived, strict=True):
@@ -96,7 +101,10 @@ class InMemoryRecordStore(IndexedStore):
                 seq = self._seq_of.pop(key, None)
                 if seq is not None:
                     gone += 1
-                    del self._rows[seq], self._born[key]
+                    agent = self._rows.pop(seq).agent_id
+                    del self._born[key]
+                    steps = (memory.step_number for memory in self._rows.values() if memory.agent_id == agent)
+                    self._next_step[agent] = max(steps, default=-1) + 1
                     with self.index.lock:
                         self.index.kill(seq)
             return gone
@@ -134,6 +142,7 @@ class InMemoryRecordStore(IndexedStore):
 
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
         with self._lock:
+            self._open()
             return [(seq, copy.deepcopy(self._rows[seq])) for seq in seqs if seq in self._rows]
 
     def vectors_at(self, seqs: npt.NDArray[np.int64], dimension: int) -> npt.NDArray[np.float32]:

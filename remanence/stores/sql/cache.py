@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,19 +38,28 @@ def uncovered(connection: sqlite3.Connection) -> int:
     return (found[0] if found else 0) - (chain[-1][1] if chain else 0)
 
 
-def load(connection: sqlite3.Connection, index: RecallIndex) -> int:
-    """Fill an empty index from the segments; the position in the change log up to which it is right."""
+class Loaded(NamedTuple):
+    """How far the segments brought an index: up to which change it is right, and where trust ended."""
+
+    changes: int
+    distrusted: int | None  # first_seq of the first segment that cannot be used
+
+
+def load(connection: sqlite3.Connection, index: RecallIndex) -> Loaded:
+    """Fill an empty index from the segments."""
     chain = _chain(connection)
     index.reserve(sum(span[2] for span in chain) + 1024)
-    known = []
+    known: list[int] = []
     for first_seq, last_seq, rows, changes in chain:
         try:
             absorb(connection, index, first_seq, last_seq, rows, changes)
         except segments.BadSegment as error:
             log.warning("segment %d-%d is rebuilt from the rows: %s", first_seq, last_seq, error)
-            break
+            return Loaded(min(known, default=0), first_seq)
         known.append(changes)
-    return min(known, default=0)
+    (count,) = connection.execute("SELECT count(*) FROM segments").fetchone()
+    behind = chain[-1][1] + 1 if chain else 1
+    return Loaded(min(known, default=0), behind if count > len(chain) else None)
 
 
 def absorb(
@@ -78,8 +88,7 @@ def save(connection: sqlite3.Connection, segment: Segment) -> None:
     starts = {span[0] for span in chain} | {chain[-1][1] + 1 if chain else 1}
     if segment.first_seq not in starts or (chain and chain[-1][1] >= segment.last_seq):
         return
-    connection.execute("DELETE FROM segment_arrays WHERE first_seq >= ?", (segment.first_seq,))
-    connection.execute("DELETE FROM segments WHERE first_seq >= ?", (segment.first_seq,))
+    drop_from(connection, segment.first_seq)
     connection.execute(
         "INSERT INTO segments VALUES (?, ?, ?, ?, ?)",
         (segment.first_seq, segment.last_seq, segment.rows, segment.changes, segments.header(segment)),
@@ -88,6 +97,12 @@ def save(connection: sqlite3.Connection, segment: Segment) -> None:
         "INSERT INTO segment_arrays VALUES (?, ?, ?)",
         [(segment.first_seq, name, np.ascontiguousarray(array).data) for name, array in segment.arrays.items()],
     )
+
+
+def drop_from(connection: sqlite3.Connection, first_seq: int) -> None:
+    """Remove the segments from a row on."""
+    connection.execute("DELETE FROM segment_arrays WHERE first_seq >= ?", (first_seq,))
+    connection.execute("DELETE FROM segments WHERE first_seq >= ?", (first_seq,))
 
 
 def clear(connection: sqlite3.Connection) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -102,13 +103,25 @@ class SqliteFile:
     def _prepare(self, connection: sqlite3.Connection, exists: bool) -> None:
         if not exists and not self.read_only:
             connection.execute("PRAGMA page_size = 8192")
-            connection.execute("PRAGMA journal_mode = WAL")
+            self._use_wal(connection)
         if self._revision(connection) == migrations.HEAD:
             return
         if self.read_only:
             raise StoreReadOnlyError(f"{self.path} needs its schema upgraded, but cannot be written")
-        connection.execute("PRAGMA journal_mode = WAL")
+        self._use_wal(connection)
         self._migrate(connection)
+
+    def _use_wal(self, connection: sqlite3.Connection) -> None:
+        """Switch to write-ahead logging. SQLite does not wait for others here, so we do."""
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
 
     def _revision(self, connection: sqlite3.Connection) -> str | None:
         """The file's schema revision; None for a new file. Refuses files that are not ours or too new."""
@@ -130,15 +143,19 @@ class SqliteFile:
     def _migrate(self, connection: sqlite3.Connection) -> None:
         """Apply what is missing under the write lock; whoever comes second finds nothing left to do."""
         from sqlalchemy import create_engine
+        from sqlalchemy.exc import DBAPIError
         from sqlalchemy.pool import StaticPool
 
         engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
-        with engine.connect() as wrapped:
-            wrapped.exec_driver_sql("BEGIN IMMEDIATE")
-            if self._revision(connection) != migrations.HEAD:
-                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                migrations.upgrade(wrapped)
-            wrapped.commit()
+        try:
+            with engine.connect() as wrapped:
+                wrapped.exec_driver_sql("BEGIN IMMEDIATE")
+                if self._revision(connection) != migrations.HEAD:
+                    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                    migrations.upgrade(wrapped)
+                wrapped.commit()
+        except DBAPIError as error:
+            raise error.orig if isinstance(error.orig, sqlite3.Error) else error from None
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:

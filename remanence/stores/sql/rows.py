@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import StoreCorruptError
 from ...index.analyser import Terms
 from ...index.manner import Manner
 from ...index.recall_index import IndexRow
@@ -118,6 +119,8 @@ def to_index_row(row: tuple[Any, ...]) -> IndexRow:
         seq, born, agent, session, kind, actor, tier, step, time, importance, position, flags,
         specific, words, terms, marks, vector,
     ) = row  # fmt: skip
+    if len(terms) % 10 or len(marks) % 8 or (words.count("\n") + 1 if words else 0) != len(terms) // 10:
+        raise StoreCorruptError(f"row {seq} holds damaged terms; `rmem doctor --repair` derives them again")
     return IndexRow(
         seq=seq,
         born=born,

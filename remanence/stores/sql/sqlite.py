@@ -7,6 +7,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, TypeVar
@@ -52,6 +53,7 @@ class SqliteRecordStore(IndexedStore):
         self._writer = GroupWriter(self._file)
         self._seen = _State(0, 0, 0)
         self._loaded = False
+        self._distrusted: int | None = None
         self._touched: dict[str, tuple[float, int]] = {}
         self._touch_lock = Lock()
 
@@ -60,6 +62,7 @@ class SqliteRecordStore(IndexedStore):
     def put(self, memories: Sequence[Memory]) -> list[Memory]:
         if not memories:
             return []
+        memories = [replace(memory, metadata=replace(memory.metadata)) for memory in memories]
         self.check_vectors(memories)
         derived = [derive(memory) for memory in memories]
 
@@ -67,14 +70,14 @@ class SqliteRecordStore(IndexedStore):
             return self._insert(connection, memories, derived)
 
         kept = self.write(work)
-        self.settle(cache.SETTLE_FROM if len(memories) < cache.SETTLE_FROM else cache.SETTLE_BULK)
+        self._settle_if_possible(cache.SETTLE_FROM if len(memories) < 256 else cache.SETTLE_BULK)
         return kept
 
     def _insert(
         self, connection: sqlite3.Connection, memories: Sequence[Memory], derived: Sequence[Derived]
     ) -> list[Memory]:
         self._write_touched(connection)
-        self._check_dimension(connection, memories)
+        self._check_kind(connection, memories)
         connection.execute("INSERT OR IGNORE INTO notes VALUES ('analyser', ?)", (str(ANALYSER),))
         steps: dict[str, int] = {}
         for memory, parts in zip(memories, derived, strict=True):
@@ -100,15 +103,21 @@ class SqliteRecordStore(IndexedStore):
                 connection.execute(rows.INSERT, values)
         return list(memories)
 
-    def _check_dimension(self, connection: sqlite3.Connection, memories: Sequence[Memory]) -> None:
+    def _check_kind(self, connection: sqlite3.Connection, memories: Sequence[Memory]) -> None:
         given = next((m.embeddings.full_vector for m in memories if m.embeddings.full_vector is not None), None)
         if given is None:
             return
-        known = connection.execute("SELECT value FROM notes WHERE key = 'dimension'").fetchone()
-        if known is None:
-            connection.execute("INSERT INTO notes VALUES ('dimension', ?)", (str(given.size),))
+        known = dict(connection.execute("SELECT key, value FROM notes WHERE key IN ('dimension', 'embedder')"))
+        if "dimension" in known:
+            checks.vector("vector", given, dimension=int(known["dimension"]))
         else:
-            checks.vector("vector", given, dimension=int(known[0]))
+            connection.execute("INSERT INTO notes VALUES ('dimension', ?)", (str(given.size),))
+        if self.owner is not None:
+            self.owner.check(known.get("embedder"))
+            if "embedder" not in known:
+                connection.execute("INSERT INTO notes VALUES ('embedder', ?)", (self.owner.name,))
+                if self.owner.spec is not None:
+                    connection.execute("INSERT INTO notes VALUES ('embedder_spec', ?)", (self.owner.spec,))
 
     def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
         def work(connection: sqlite3.Connection) -> Memory | None:
@@ -238,14 +247,17 @@ class SqliteRecordStore(IndexedStore):
                 return
         with self.index.lock, self._file.snapshot() as connection:
             self._follow(connection)
+        if self._distrusted is not None:
+            self._settle_if_possible(1)
 
     def _follow(self, connection: sqlite3.Connection) -> None:
         """Take in the rows and removals since the last look; start anew if the file was re-embedded."""
         now = _state(connection)
         if not self._loaded or now.generation != self._seen.generation:
             self.index.clear()
-            changes = cache.load(connection, self.index)
-            self._seen = _State(self.index.last_seq, changes, now.generation)
+            loaded = cache.load(connection, self.index)
+            self._distrusted = loaded.distrusted
+            self._seen = _State(self.index.last_seq, loaded.changes, now.generation)
             self._loaded = True
         last = self._seen.row
         while last < now.row:
@@ -257,9 +269,12 @@ class SqliteRecordStore(IndexedStore):
         self._seen = now
 
     def settle(self, threshold: int = cache.SETTLE_FROM) -> None:
-        """Pack the rows behind the last segment into a new one, if there are enough of them."""
+        """Pack the rows behind the last good segment into a new one, if there are enough of them."""
         if self._file.read_only:
             return
+        distrusted, self._distrusted = self._distrusted, None
+        if distrusted is not None:
+            self.write(lambda connection: cache.drop_from(connection, distrusted))
         with self._file.reading() as connection:
             if cache.uncovered(connection) < threshold:
                 return
@@ -268,6 +283,13 @@ class SqliteRecordStore(IndexedStore):
             segment = cache.next_segment(connection, self.index, self._seen.change)
         if segment is not None:
             self.write(lambda connection: cache.save(connection, segment))
+
+    def _settle_if_possible(self, threshold: int) -> None:
+        """The same where it is not what the caller asked for: a cache that cannot be written harms nobody."""
+        try:
+            self.settle(threshold)
+        except StoreError as error:
+            log.warning("no new segment was written: %s", error)
 
     def rebuild(self) -> None:
         """Throw the segments away and derive the index from the rows again."""
@@ -295,7 +317,7 @@ class SqliteRecordStore(IndexedStore):
             self.flush()
         except StoreError as error:
             log.info("access counts were not written: %s", error)
-        self._file.close()
+        self._writer.close()
 
 
 class _State(NamedTuple):

@@ -47,6 +47,11 @@ class GroupWriter:
             raise job.error
         return job.result  # type: ignore[return-value]
 
+    def close(self) -> None:
+        """Close the file once the transaction under way is done."""
+        with self._turn:
+            self._file.close()
+
     def _commit(self, batch: list[_Job[Any]]) -> None:
         connection = self._file.writer
         try:
