@@ -174,7 +174,7 @@ def show(report: dict[str, Any]) -> None:
             if isinstance(value, dict) and "not_possible" in value:
                 notes[f"{peer}, {part.split('_')[0]}: not possible offline: {value['not_possible']}"] = None
                 value = None
-            cells.append(_cell(value.get(key) if isinstance(value, dict) else value))
+            cells.append(cell(value.get(key) if isinstance(value, dict) else value))
         table.add_row(title, *cells)
     console = Console() if sys.stdout.isatty() else Console(width=120)
     console.print(table)
@@ -186,7 +186,7 @@ def show(report: dict[str, Any]) -> None:
     console.print(f"remanence {metadata.version('remanence')}, {datetime.now():%Y-%m-%d}", highlight=False)
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
     if isinstance(value, dict):
         return f"{value['p50']:.3g} / {value['p95']:.3g}"
     if isinstance(value, bool):

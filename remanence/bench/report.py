@@ -50,10 +50,10 @@ def judged(sizes: Mapping[str, Report]) -> list[dict[str, Any]]:
     results = []
     for target in TARGETS:
         for size in target.sizes:
-            figure = _at(sizes.get(str(size), {}), target.path)
-            if figure is None:
+            found = figure_at(sizes.get(str(size), {}), target.path)
+            if found is None:
                 continue
-            value = figure * target.scale
+            value = found * target.scale
             met = value <= target.limit if target.most else value >= target.limit
             results.append(
                 {
@@ -68,7 +68,8 @@ def judged(sizes: Mapping[str, Report]) -> list[dict[str, Any]]:
     return results
 
 
-def _at(report: Report, path: str) -> float | None:
+def figure_at(report: Report, path: str) -> float | None:
+    """The figure behind a dotted path; None where it was not measured."""
     found: Any = report
     for key in path.split("."):
         if not isinstance(found, dict) or key not in found:
@@ -77,7 +78,7 @@ def _at(report: Report, path: str) -> float | None:
     return float(found)
 
 
-_TIMED = (
+TIMED = (
     ("remember, durable, one by one", "remember.remember"),
     ("  bare SQLite insert of the same row", "remember.baselines.bare_sqlite_insert"),
     ("recall hybrid", "recall.hybrid"),
@@ -92,7 +93,7 @@ _TIMED = (
     ("  python -c pass", "start.baselines.python_pass"),
 )
 
-_SINGLE = (
+SINGLE = (
     ("remember in bulk", "bulk.rows_per_wall_s", "{:,.0f} rows/s wall"),
     ("", "bulk.rows_per_cpu_s", "{:,.0f} rows/s CPU"),
     ("import remanence", "start.import_remanence_ms", "{:.1f} ms"),
@@ -119,18 +120,18 @@ def show(report: Report, console: Console) -> None:
         for kind in ("CPU", "wall"):
             for share in ("p50", "p95", "p99"):
                 table.add_column(f"{kind} {share}", justify="right")
-        for name, path in _TIMED:
-            if _at(figures, f"{path}.calls") is not None:
+        for name, path in TIMED:
+            if figure_at(figures, f"{path}.calls") is not None:
                 cells = [
-                    _figure(_at(figures, f"{path}.{kind}.{share}"))
+                    figure(figure_at(figures, f"{path}.{kind}.{share}"))
                     for kind in ("cpu_ms", "wall_ms")
                     for share in ("p50", "p95", "p99")
                 ]
                 table.add_row(name, *cells)
         if table.row_count:
             console.print(table)
-        for name, path, form in _SINGLE:
-            value = _at(figures, path)
+        for name, path, form in SINGLE:
+            value = figure_at(figures, path)
             if value is not None:
                 shown = form.format(value / 1e6 if form.endswith("MB") else value)
                 console.print(f"{name:36}{shown}", highlight=False)
@@ -141,12 +142,13 @@ def show(report: Report, console: Console) -> None:
             table.add_column(heading, justify="left" if not heading else "right")
         for row in report["targets"]:
             verdict = "[green]met[/]" if row["met"] else "[red]not met[/]"
-            measured = f"{_figure(row['measured'])} {row['unit']}".strip()
+            measured = f"{figure(row['measured'])} {row['unit']}".strip()
             table.add_row(row["name"], f"{row['size']:,}", row["target"], measured, verdict)
         console.print(table)
 
 
-def _figure(value: float | None) -> str:
+def figure(value: float | None) -> str:
+    """Three digits that matter."""
     if value is None:
         return ""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}" if value >= 1 else f"{value:.4g}"

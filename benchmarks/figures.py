@@ -1,0 +1,137 @@
+"""Puts measured figures into docs/benchmarks.md, so that the page says what a run said.
+
+    rmem bench --json > benchmarks/results/bench.json
+    python benchmarks/peers.py --json benchmarks/results/peers.json
+    python benchmarks/figures.py
+
+Every `benchmarks/results/bench*.json` and `peers*.json` is read; the tables between the markers of the page are
+written anew, the words around them are left alone."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from peers import ROWS  # noqa: E402
+from peers import cell as peer_cell  # noqa: E402
+
+from remanence.bench.report import SINGLE, TIMED, figure, figure_at, judged  # noqa: E402
+
+PAGE = HERE.parent / "docs" / "benchmarks.md"
+RESULTS = HERE / "results"
+
+
+def main() -> None:
+    reports = [_read(path) for path in sorted(RESULTS.glob("bench*.json"))]
+    sizes = {size: figures for report in reports for size, figures in report["sizes"].items()}
+    ordered = dict(sorted(sizes.items(), key=lambda item: int(item[0])))
+    page = PAGE.read_text("utf-8")
+    page = put(page, "targets", targets(ordered))
+    page = put(page, "times", times(ordered))
+    page = put(page, "singles", singles(ordered))
+    page = put(page, "machine", machines(reports))
+    peers = [_read(path) for path in sorted(RESULTS.glob("peers*.json"))]
+    page = put(page, "peers", "\n\n".join(map(compared, sorted(peers, key=lambda report: report["size"]))))
+    PAGE.write_text(page, "utf-8")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return found
+
+
+def put(page: str, name: str, table: str) -> str:
+    """The page with what stands between two markers replaced."""
+    start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+    before, _, rest = page.partition(start)
+    _, found, after = rest.partition(end)
+    if not found:
+        sys.exit(f"{PAGE.name} has no markers for {name}")
+    return f"{before}{start}{table}\n{end}{after}"
+
+
+def table(heading: list[str], lines: list[list[str]]) -> str:
+    rows = [heading, ["---", *["---:"] * (len(heading) - 1)], *lines]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
+
+
+def targets(sizes: dict[str, Any]) -> str:
+    return table(
+        ["", "memories", "target", "measured", "met"],
+        [
+            [
+                row["name"],
+                f"{row['size']:,}",
+                row["target"],
+                f"{figure(row['measured'])} {row['unit']}".strip(),
+                "yes" if row["met"] else "**no**",
+            ]
+            for row in judged(sizes)
+        ],
+    )
+
+
+def times(sizes: dict[str, Any]) -> str:
+    lines = []
+    for title, path in TIMED:
+        cells = [title.replace("  ", "– ", 1)]
+        for figures in sizes.values():
+            for kind in ("cpu_ms", "wall_ms"):
+                found = [figure_at(figures, f"{path}.{kind}.{share}") for share in ("p50", "p95", "p99")]
+                cells.append(" / ".join(map(figure, found)) if found[0] is not None else "")
+        lines.append(cells)
+    heading = [f"{int(size):,}, {kind}" for size in sizes for kind in ("CPU", "wall")]
+    return table(["milliseconds, p50 / p95 / p99", *heading], lines)
+
+
+def singles(sizes: dict[str, Any]) -> str:
+    lines = []
+    for title, path, form in SINGLE:
+        cells = [title]
+        for figures in sizes.values():
+            value = figure_at(figures, path)
+            scaled = value / 1e6 if value is not None and form.endswith("MB") else value
+            cells.append("" if scaled is None else form.format(scaled))
+        lines.append(cells)
+    return table(["", *(f"{int(size):,}" for size in sizes)], lines)
+
+
+def machines(reports: list[dict[str, Any]]) -> str:
+    lines = []
+    for report in reports:
+        facts = report["machine"]
+        sizes = ", ".join(f"{int(size):,}" for size in report["sizes"])
+        lines.append(
+            f"- {sizes} memories: {report['date'][:10]}, {facts['cpus_usable']} shared cores, "
+            f"{facts['memory_gb']:g} GB, {facts['filesystem']}, load {facts['load_before']:g} before the run, "
+            f"Python {facts['python']}, numpy {facts['numpy']} ({facts['blas_threads']} thread), "
+            f"SQLite {facts['sqlite']}, embedder {report['embedder']}"
+        )
+    return "\n".join(lines)
+
+
+def compared(report: dict[str, Any]) -> str:
+    peers = report["peers"]
+    lines = []
+    notes: dict[str, None] = {}
+    for title, part, key in ROWS:
+        cells = [title.replace("  ", "– ", 1)]
+        for peer, figures in peers.items():
+            value = figures.get(part)
+            if isinstance(value, dict) and "not_possible" in value:
+                notes[f"- {peer}: not possible offline: {value['not_possible']}."] = None
+                value = None
+            cells.append(peer_cell(value.get(key) if isinstance(value, dict) else value))
+        lines.append(cells)
+    heading = [f"{peer} {figures.get('version', 'failed')}" for peer, figures in peers.items()]
+    title = f"{report['size']:,} memories, {report['date'][:10]}, wall p50 / p95 unless said"
+    return "\n".join([table([title, *heading], lines), "", *notes])
+
+
+if __name__ == "__main__":
+    main()
