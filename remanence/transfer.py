@@ -100,7 +100,8 @@ def export(
 
 def _session_by_session(survey: Survey) -> npt.NDArray[np.int64]:
     """Positions so that each memory stands behind the one before it in its session."""
-    previous, following = survey.previous.tolist(), survey.next.tolist()
+    everything = np.arange(survey.size)
+    previous, following = survey.before(everything).tolist(), survey.after(everything).tolist()
     order: list[int] = []
     seen = bytearray(survey.size)
     firsts = [at for at, before in enumerate(previous) if before < 0]

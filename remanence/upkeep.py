@@ -210,7 +210,7 @@ def _index(store: SqliteRecordStore) -> Finding:
             row = rows.to_index_row(connection.execute(rows.READ_INDEX, (seq - 1, seq, 1)).fetchone())
             at = int(np.searchsorted(columns["seq"], seq))
             for term, count in zip(row.terms.hashes.tolist(), row.terms.counts.tolist(), strict=True):
-                found, counts = store.index.postings.lookup(term)
+                found, counts, _ = store.index.postings.lookup([term])
                 place = int(np.searchsorted(found, at))
                 if place == found.size or found[place] != at or counts[place] != count:
                     return Finding("index", False, f"row {seq} is not under all of its words")

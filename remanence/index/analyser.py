@@ -106,17 +106,24 @@ def plain(text: str) -> str:
     return " ".join(_PLAIN_WORDS.findall(fold(text)))
 
 
-def says(text: str, phrase: str) -> bool:
-    """Whether a text holds a phrase (already plain) word for word; scripts without spaces have no word ends."""
-    said = plain(text)
-    at = said.find(phrase)
+class Phrase(NamedTuple):
+    """A phrase as it was written, and as it is compared."""
+
+    written: str
+    plain: str
+
+
+def says(text: str, phrase: Phrase) -> bool:
+    """Whether a text holds a phrase word for word; scripts without spaces have no word ends."""
+    said, wanted = plain(text), phrase.plain
+    at = said.find(wanted)
     while at >= 0:
-        end = at + len(phrase)
-        starts = at == 0 or said[at - 1] == " " or bool(_SPACELESS.match(phrase))
-        ends = end == len(said) or said[end] == " " or bool(_SPACELESS.match(phrase[-1]))
+        end = at + len(wanted)
+        starts = at == 0 or said[at - 1] == " " or bool(_SPACELESS.match(wanted))
+        ends = end == len(said) or said[end] == " " or bool(_SPACELESS.match(wanted[-1]))
         if starts and ends:
             return True
-        at = said.find(phrase, at + 1)
+        at = said.find(wanted, at + 1)
     return False
 
 

@@ -20,7 +20,7 @@ RowNumbers = npt.NDArray[np.int64]
 
 FEW_DIMENSIONS = 32  # up to here the codes themselves are scanned: it costs no more than bits would
 _MIN_BITS = 256
-_SAMPLE = 512
+_SAMPLE = 256
 _CENTRE_FROM = 1024
 
 
@@ -145,10 +145,14 @@ class VectorColumns:
         result: Matrix = products * self.scales[rows]
         return result
 
-    def estimate(self, query: Vector, rows: RowNumbers | None, size: int) -> tuple[Matrix, float]:
-        """Cosines of the first `size` rows (or of `rows`) as far as the bits tell, and their standard error."""
+    def estimate(self, query: Vector, rows: RowNumbers | None, size: int) -> Estimate:
+        """The cosines of the first `size` rows (or of `rows`) as far as the bits tell."""
         if self.centre is None:
-            return self.close(query, slice(0, size) if rows is None else rows), 0.0
+            return Estimate(self, query, rows, self.close(query, slice(0, size) if rows is None else rows), None)
+        return Estimate(self, query, rows, None, self.distances(query, rows, size))
+
+    def distances(self, query: Vector, rows: RowNumbers | None, size: int) -> npt.NDArray[np.uint16]:
+        """In how many sign bits each row differs from the query."""
         asked = self._signs(query[None, :])[:, 0]
         distance: npt.NDArray[np.uint16] | None = None
         for word, bits in zip(self.words, asked, strict=True):
@@ -159,27 +163,137 @@ class VectorColumns:
             else:
                 distance += differing
         assert distance is not None
-        return self._calibrated(query, distance, rows)
+        return distance
 
-    def _calibrated(
-        self, query: Vector, distance: npt.NDArray[np.uint16], rows: RowNumbers | None
-    ) -> tuple[Matrix, float]:
-        """From distances to cosines. An angle shows as its share of differing bits, so cos(π · distance / bits) is
-        the cosine around the centre; a line through a sample of rows scored closely leads back to the origin."""
-        count, bits = distance.size, 64 * len(self.words) if self._directions is None else _MIN_BITS
-        if count == 0:
-            return np.empty(0, np.float32), 0.0
-        around = np.cos(np.pi * np.arange(bits + 1) / min(bits, max(self.dimension, _MIN_BITS)))
-        sample = np.append(np.arange(0, count, max(1, count // _SAMPLE)), int(distance.argmin()))
-        exact = self.close(query, sample if rows is None else rows[sample])
+    @property
+    def used_bits(self) -> int:
+        """How many sign bits a vector really has; the rest of its last word is zeros."""
+        return max(self.dimension, _MIN_BITS)
+
+
+class Estimate:
+    """Cosines of a query with many rows: exact to about 0.001 where looked at closely, estimated elsewhere.
+
+    An angle shows as its share of differing bits, so cos(π · distance / bits) is the cosine around the centre; a
+    line through a sample of rows looked at closely leads back to the origin.
+    """
+
+    def __init__(
+        self,
+        columns: VectorColumns,
+        query: Vector,
+        rows: RowNumbers | None,
+        values: Matrix | None,
+        distance: npt.NDArray[np.uint16] | None,
+    ) -> None:
+        self._columns, self._query, self._rows = columns, query, rows
+        self._values, self._distance = values, distance
+        self.error = 0.0
+        self._known: Matrix | None = None  # NaN where a row was not looked at closely
+        self.absent: float | None = None
+        if distance is not None:
+            self._table = self._calibrate(distance)
+        self._missing = self._find_missing()
+
+    def _find_missing(self) -> npt.NDArray[np.bool_] | None:
+        if not self._columns.absent:
+            return None
+        size = self._values.size if self._values is not None else self._distance.size  # type: ignore[union-attr]
+        scales = self._columns.scales[:size] if self._rows is None else self._columns.scales[self._rows]
+        missing: npt.NDArray[np.bool_] = scales == 0
+        present = ~missing
+        sample = np.flatnonzero(present)[: 4 * _SAMPLE]
+        self.absent = float(self._raw(sample).mean()) if sample.size else 0.0
+        return missing
+
+    def _calibrate(self, distance: npt.NDArray[np.uint16]) -> Matrix:
+        around = np.cos(np.pi * np.arange(65 * len(self._columns.words)) / self._columns.used_bits)
+        sample = np.append(np.arange(0, distance.size, max(1, distance.size // _SAMPLE)), int(distance.argmin()))
+        exact = self._close(sample)
         x = around[distance[sample]]
         spread = float(x.var())
         slope = float(((x - x.mean()) * (exact - exact.mean())).mean()) / spread if spread > 0 else 0.0
         slope = max(slope, 1e-6)
         level = float(exact.mean()) - slope * float(x.mean())
-        error = float(np.std(exact - (slope * x + level)))
-        table = (slope * around + level).astype(np.float32)
-        return table[distance], error
+        self.error = float(np.std(exact - (slope * x + level)))
+        return (slope * around + level).astype(np.float32)
+
+    def _close(self, at: RowNumbers) -> Matrix:
+        return self._columns.close(self._query, at if self._rows is None else self._rows[at])
+
+    def _raw(self, at: RowNumbers) -> Matrix:
+        if self._values is not None:
+            return self._values[at]
+        assert self._distance is not None
+        result: Matrix = self._table[self._distance[at]]
+        return result
+
+    def at(self, at: RowNumbers) -> Matrix:
+        """The cosines of some positions; the mean for rows without a vector."""
+        result = self._raw(at)
+        if self._known is not None:
+            known = self._known[at]
+            result = np.where(np.isnan(known), result, known)
+        if self._missing is not None:
+            result = np.where(self._missing[at], np.float32(self.absent or 0.0), result)
+        return result
+
+    def look_closely(self, at: RowNumbers) -> None:
+        """Score some positions by their codes."""
+        if self._distance is not None:
+            self._known = np.full(self._distance.size, np.nan, np.float32)
+            self._known[at] = self._close(at)
+
+    def best(self, count: int, allowed: npt.NDArray[np.bool_] | None = None) -> RowNumbers:
+        """At least `count` of the positions with the highest estimates, in no order, all with a vector."""
+        excluded = self._missing if allowed is None else ~allowed if self._missing is None else self._missing | ~allowed
+        if self._values is not None:
+            values = self._values if excluded is None else np.where(excluded, np.float32(-9), self._values)
+            found = least(-values, count)
+        else:
+            assert self._distance is not None
+            distance = self._distance
+            if excluded is not None:
+                distance = np.where(excluded, np.uint16(65535), distance)
+            found = least(distance, count)
+        return found if excluded is None else found[~excluded[found]]
+
+    def above(self, bar: float) -> RowNumbers:
+        """The positions whose estimate reaches a bar."""
+        assert self._distance is not None
+        reach = np.flatnonzero(self._table[: self._columns.used_bits + 1] >= bar)
+        found = np.flatnonzero(self._distance <= (reach[-1] if reach.size else 0))
+        return found if self._missing is None else found[~self._missing[found]]
+
+
+def least(values: npt.NDArray[Any], count: int) -> RowNumbers:
+    """At least `count` positions of the lowest values, in no order, and not many more.
+
+    A partition of a million values costs ten milliseconds; a threshold guessed from a sample costs a pass.
+    """
+    size = values.size
+    if count >= size:
+        return np.arange(size)
+    step = max(1, size // 8192)
+    if step > 4:
+        sample = values[::step]
+        keep = min(sample.size - 1, int(count / step * 1.3) + 16)
+        threshold = np.partition(sample, keep)[keep]
+        found = np.flatnonzero(values <= threshold)
+        if count <= found.size <= 4 * count + 1024:
+            return found
+        if found.size > count:  # many are equal: leave the edge out and fill up with as many of it as are missing
+            below = np.flatnonzero(values < threshold)
+            if below.size <= 4 * count:
+                edge = found[values[found] == threshold][: max(0, count - below.size)]
+                return np.concatenate([below, edge])
+    return np.argpartition(values, count - 1)[:count]
+
+
+def most(values: npt.NDArray[np.float32], count: int) -> RowNumbers:
+    """Up to `count` positions of the highest values above zero, in no order."""
+    above = np.flatnonzero(values)
+    return above if above.size <= count else above[least(-values[above], count)]
 
 
 def _grown(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
@@ -189,31 +303,11 @@ def _grown(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
 
 
 def top(scores: npt.NDArray[np.floating[Any]], count: int) -> RowNumbers:
-    """Positions of the `count` highest scores, best first; ties go to the earlier position.
-
-    A partition of a million scores costs ten milliseconds. A threshold guessed from a sample leaves a few
-    thousand to sort; a guess that left too few is not used.
-    """
-    size = scores.size
-    if count >= size:
-        return np.argsort(-scores, kind="stable")
-    if size > 50_000 and count * 8 < size:
-        step = max(1, size // 16_384)
-        sample = scores[::step]
-        keep = min(sample.size - 1, int(count / step * 1.5) + 24)
-        threshold = np.partition(sample, sample.size - 1 - keep)[sample.size - 1 - keep]
-        near = np.flatnonzero(scores >= threshold)
-        if count <= near.size < size // 4:
-            return near[_best(scores[near], count)]
-    return _best(scores, count)
-
-
-def _best(scores: npt.NDArray[np.floating[Any]], count: int) -> RowNumbers:
-    if count < scores.size:
-        cut = np.partition(scores, scores.size - count)[scores.size - count]
-        above = np.flatnonzero(scores > cut)
-        equal = np.flatnonzero(scores == cut)[: count - above.size]
-        chosen = np.sort(np.concatenate([above, equal]))
-    else:
-        chosen = np.arange(scores.size)
-    return chosen[np.argsort(-scores[chosen], kind="stable")]
+    """Positions of the `count` highest scores, best first; ties go to the earlier position."""
+    near = np.sort(least(-scores, count)) if count < scores.size else np.arange(scores.size)
+    if near.size > count:  # `least` may have cut among equals; take them all, then the earliest
+        edge = np.partition(scores[near], near.size - count)[near.size - count]
+        near = np.flatnonzero(scores >= edge)
+    elif near.size == count and count:
+        near = np.flatnonzero(scores >= scores[near].min())
+    return near[np.argsort(-scores[near], kind="stable")[:count]]

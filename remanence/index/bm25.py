@@ -1,5 +1,5 @@
 """BM25 over a survey: idf = ln(1 + (N - n + ½) / (n + ½)), its statistics taken inside the filter, so that a
-filter answers exactly as a store that held nothing else would."""
+filter answers exactly as a store that held nothing else would. All terms of a question are scored in one go."""
 
 from __future__ import annotations
 
@@ -17,61 +17,66 @@ K1, B = 0.9, 0.4
 
 
 @dataclass(slots=True)
-class WordScores:
-    """What one question word gives to the rows that hold it."""
+class TermScores:
+    """What each of some terms gives to the rows that hold it, term after term."""
 
     at: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float32]
+    ends: list[int]
 
-    @property
-    def rows(self) -> int:
-        return int(self.at.size)
+    def part(self, first: int, end: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        """Positions (ascending within a term) and scores of the terms first…end-1."""
+        low = self.ends[first - 1] if first else 0
+        high = self.ends[end - 1] if end else 0
+        return self.at[low:high], self.scores[low:high]
+
+    def holding(self, term: int) -> int:
+        """In how many rows a term occurs."""
+        return self.ends[term] - (self.ends[term - 1] if term else 0)
 
 
 def idf(rows: int, holding: int) -> float:
     return math.log(1 + (rows - holding + 0.5) / (holding + 0.5))
 
 
-def term_scores(survey: Survey, term: int, k1: float, b: float) -> WordScores:
-    found = survey.matches(term)
-    if not found.at.size:
-        return WordScores(found.at, np.empty(0, np.float32))
+def score_terms(
+    survey: Survey, terms: Sequence[int], shares: Sequence[float] | None = None, k1: float = K1, b: float = B
+) -> TermScores:
+    """BM25 of every term for every row that holds it, times the term's share."""
+    found = survey.matches(terms)
+    sizes = np.diff(np.array([0, *found.ends]))
+    weights = np.array([idf(survey.size, int(size)) * (k1 + 1) for size in sizes], np.float32)
+    if shares is not None:
+        weights *= np.array(shares, np.float32)
     counts = found.counts.astype(np.float32)
-    lengths = survey.length[found.at]
-    norm = lengths.astype(np.float32) * np.float32(k1 * b / max(survey.average_length, 1e-9))
+    norm = survey.length[found.at] * np.float32(k1 * b / max(survey.average_length, 1e-9))
     norm += np.float32(k1 * (1 - b))
     norm += counts
-    counts *= np.float32(idf(survey.size, found.at.size) * (k1 + 1))
+    counts *= np.repeat(weights, sizes)
     counts /= norm
-    return WordScores(found.at, counts)
+    return TermScores(found.at, counts, found.ends)
 
 
-def best_of(parts: Sequence[tuple[WordScores, float]], size: int) -> WordScores:
-    """The best of several terms for each row: terms that stand for one word never add up."""
-    parts = [part for part in parts if part[0].rows]
-    if not parts:
-        return WordScores(np.empty(0, np.int64), np.empty(0, np.float32))
-    if len(parts) == 1:
-        return WordScores(parts[0][0].at, parts[0][0].scores * np.float32(parts[0][1]))
-    total = sum(part.rows for part, _ in parts)
-    if total * 8 > size:
-        dense = np.zeros(size, np.float32)
-        for part, weight in parts:
-            dense[part.at] = np.maximum(dense[part.at], part.scores * np.float32(weight))
-        at = np.flatnonzero(dense)
-        return WordScores(at, dense[at])
-    at = np.concatenate([part.at for part, _ in parts])
-    scores = np.concatenate([part.scores * np.float32(weight) for part, weight in parts])
-    order = np.argsort(at, kind="stable")
-    at, scores = at[order], scores[order]
-    starts = np.flatnonzero(np.r_[True, at[1:] != at[:-1]])
-    return WordScores(at[starts], np.maximum.reduceat(scores, starts))
+def add_best(
+    total: npt.NDArray[np.float32],
+    scratch: npt.NDArray[np.float32],
+    at: npt.NDArray[np.int64],
+    scores: npt.NDArray[np.float32],
+) -> None:
+    """Add to each row the best of its scores: terms that stand for one word never add up. `scratch` is zeros
+    before and after; a row may occur more than once, because equal values are then written."""
+    np.maximum.at(scratch, at, scores)
+    total[at] = total[at] + scratch[at]
+    scratch[at] = 0
 
 
 def bm25(survey: Survey, words: Sequence[Word], k1: float = K1, b: float = B) -> npt.NDArray[np.float32]:
     """A score for every row; each word counts by the best of its hashes."""
     total = np.zeros(survey.size, np.float32)
+    scratch = np.zeros(survey.size, np.float32)
+    scored = score_terms(survey, [term for word in words for term in word.hashes], None, k1, b)
+    first = 0
     for word in words:
-        found = best_of([(term_scores(survey, term, k1, b), 1.0) for term in word.hashes], survey.size)
-        total[found.at] += found.scores
+        add_best(total, scratch, *scored.part(first, first + len(word.hashes)))
+        first += len(word.hashes)
     return total

@@ -197,6 +197,8 @@ class Columns:
 
     def _enter_groups(self, first: int) -> None:
         group = self["group"][first:]
+        if not group.size:
+            return
         for code in np.unique(group).tolist():
             if code not in self._members:
                 self._members[code] = array("I")

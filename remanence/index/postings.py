@@ -35,12 +35,6 @@ class Block:
         offsets = np.append(starts, ordered.size).astype(np.int64)
         return cls(ordered[starts], offsets, rows[order], counts[order])
 
-    def find(self, term: int) -> slice | None:
-        at = int(np.searchsorted(self.terms, np.uint64(term)))
-        if at == self.terms.size or int(self.terms[at]) != term:
-            return None
-        return slice(int(self.offsets[at]), int(self.offsets[at + 1]))
-
 
 class Postings:
     """All inverted lists of an index, over row numbers that only grow."""
@@ -83,24 +77,31 @@ class Postings:
     def tail_entries(self) -> int:
         return self._tail_entries
 
-    def lookup(self, term: int) -> tuple[Rows, Counts]:
-        """Rows that hold the term, ascending, and how often each does."""
-        rows: list[Rows] = []
-        counts: list[Counts] = []
+    def lookup(self, terms: Sequence[int]) -> tuple[Rows, Counts, list[int]]:
+        """Rows that hold each term (ascending), how often, and where the part of each term ends."""
+        wanted = np.array(terms, np.uint64)
+        places = []
         for block in self.blocks:
-            found = block.find(term)
-            if found is not None:
-                rows.append(block.rows[found])
-                counts.append(block.counts[found])
-        waiting = self._tail.get(term)
-        if waiting is not None:
-            rows.append(np.array(waiting[0], np.uint32))
-            counts.append(np.array(waiting[1], np.uint16))
-        if not rows:
-            return _NO_ROWS, _NO_COUNTS
-        if len(rows) == 1:
-            return rows[0], counts[0]
-        return np.concatenate(rows), np.concatenate(counts)
+            at = np.searchsorted(block.terms, wanted)
+            inside = np.minimum(at, max(block.terms.size - 1, 0))
+            held = (block.terms[inside] == wanted) if block.terms.size else np.zeros(wanted.size, np.bool_)
+            places.append((block, held.tolist(), block.offsets[inside].tolist(), block.offsets[inside + 1].tolist()))
+        rows: list[Rows] = [_NO_ROWS]
+        counts: list[Counts] = [_NO_COUNTS]
+        ends, total = [], 0
+        for number, term in enumerate(terms):
+            for block, held, starts, stops in places:
+                if held[number]:
+                    rows.append(block.rows[starts[number] : stops[number]])
+                    counts.append(block.counts[starts[number] : stops[number]])
+                    total += stops[number] - starts[number]
+            waiting = self._tail.get(term)
+            if waiting is not None:
+                rows.append(np.array(waiting[0], np.uint32))
+                counts.append(np.array(waiting[1], np.uint16))
+                total += len(waiting[0])
+            ends.append(total)
+        return np.concatenate(rows), np.concatenate(counts), ends
 
     def cut(self, keep: npt.NDArray[np.int64], first: int, end: int) -> Block:
         """The entries of rows first…end-1 as a block of their own. `keep[row - first]` is a row's number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -9,19 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ..filters import Filter
-from .bits import top
+from .bits import Estimate, top
 from .columns import RowNumbers
 from .recall_index import RecallIndex
 
 Scores = npt.NDArray[np.float32]
-Links = npt.NDArray[np.int64]
 
 
 class Matches(NamedTuple):
-    """Where one term occurs in a survey (positions, ascending) and how often."""
+    """Where terms occur in a survey (positions, ascending for each) and how often; where each term's part ends."""
 
     at: npt.NDArray[np.int64]
     counts: npt.NDArray[np.uint16]
+    ends: list[int]
 
 
 class RowSource(Protocol):
@@ -49,7 +50,6 @@ class Survey:
             self._vectors = index.vectors
             self._columns = {name: index.columns[name] for name in _COLUMNS}
             self._source = source
-            self.cosine_error = 0.0  # standard error of the last estimate
 
     def column(self, name: str) -> npt.NDArray[Any]:
         whole = self._columns[name]
@@ -63,36 +63,36 @@ class Survey:
     def length(self) -> npt.NDArray[np.int32]:
         return self.column("length").astype(np.int32, copy=False)
 
-    @cached_property
-    def flags(self) -> npt.NDArray[np.uint8]:
-        return self.column("flags").astype(np.uint8, copy=False)
+    def column_at(self, name: str, at: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """A column at some positions (any value for position -1)."""
+        return self._columns[name][at if self._rows is None else self._rows[at]]
 
-    @cached_property
-    def groups(self) -> npt.NDArray[np.int32]:
-        """The session of each row as a number; -1 for a memory outside any session."""
-        group = self.column("group").astype(np.int32, copy=False)
-        if self._in_session.all():
-            return group
+    def groups_at(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """The session of rows as a number; -1 for a memory outside any session."""
+        group = self.column_at("group", at)
         return np.where(self._in_session[group], group, np.int32(-1))
 
-    @cached_property
-    def previous(self) -> Links:
-        return self._links("previous")
+    def before(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The positions of the rows before these in their sessions; -1 where there is none in the survey."""
+        return self._neighbour("previous", at)
+
+    def after(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return self._neighbour("next", at)
+
+    def _neighbour(self, name: str, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        found = self.column_at(name, at).astype(np.int64)
+        inside = (at >= 0) & (found >= 0) & (found < self._end)
+        if self._rows is not None:
+            found = self._positions[np.where(inside, found, 0)]
+        return np.where(inside, found, -1)
 
     @cached_property
-    def next(self) -> Links:
-        return self._links("next")
-
-    def _links(self, name: str) -> Links:
-        """Positions of neighbours; -1 where there is none inside the survey."""
-        rows = self._columns[name]
-        if self._rows is None:
-            return np.where(rows < self._end, rows, -1).astype(np.int64) if rows.size else rows.astype(np.int64)
-        wanted = rows[self._rows].astype(np.int64)
-        if not self._rows.size:
-            return wanted
-        at = np.minimum(np.searchsorted(self._rows, wanted), self._rows.size - 1)
-        return np.where(self._rows[at] == wanted, at, -1)
+    def _positions(self) -> npt.NDArray[np.int64]:
+        """From row numbers to positions; -1 outside the survey."""
+        assert self._rows is not None
+        positions = np.full(self._end, -1, np.int64)
+        positions[self._rows] = np.arange(self._rows.size)
+        return positions
 
     def actors_named(self, text: str) -> list[tuple[int, str]]:
         """(code, name) of those who act in these rows and are named in a text."""
@@ -104,23 +104,19 @@ class Survey:
         present = self.column("actor")
         return [(code, str(names[code])) for code in named if (present == code).any()]
 
-    def matches(self, term: int) -> Matches:
-        """Positions that hold a term, ascending, and how often each does."""
+    def matches(self, terms: Sequence[int]) -> Matches:
+        """Where each of some terms occurs."""
         with self._lock:
-            found, counts = self._postings.lookup(term)
-        rows = self._rows
-        if rows is None:
-            inside = int(np.searchsorted(found, self._end))
-            return Matches(found[:inside].astype(np.int64), counts[:inside])
-        if found.size == 0 or rows.size == 0:
-            return Matches(np.empty(0, np.int64), counts[:0])
-        if found.size <= rows.size:
-            at = np.minimum(np.searchsorted(rows, found), rows.size - 1)
-            held = rows[at] == found
-            return Matches(at[held], counts[held])
-        at = np.minimum(np.searchsorted(found, rows), found.size - 1)
-        held = found[at] == rows
-        return Matches(np.flatnonzero(held), counts[at[held]])
+            rows, counts, ends = self._postings.lookup(terms)
+        at = rows.astype(np.int64)
+        if self._rows is None and (not at.size or int(at.max()) < self._end):
+            return Matches(at, counts, ends)
+        inside = at < self._end
+        if self._rows is not None:
+            at = np.where(inside, self._positions[np.where(inside, at, 0)], -1)
+            inside = at >= 0
+        kept = np.append(0, np.cumsum(inside))
+        return Matches(at[inside], counts[inside], kept[np.array(ends, np.int64)].tolist())
 
     def relatives(self, word: str, floor: float, most: int) -> list[tuple[int, str, float]]:
         """(term, word, cosine) of words in the memories that are close in meaning to a question word."""
@@ -131,31 +127,9 @@ class Survey:
     def dimension(self) -> int | None:
         return None if self._vectors is None else self._vectors.dimension
 
-    @cached_property
-    def absent(self) -> npt.NDArray[np.bool_] | None:
-        """Rows without a vector; None if every row has one."""
-        if self._vectors is None or not self._vectors.absent:
-            return None
-        scales = self._vectors.scales[: self._end] if self._rows is None else self._vectors.scales[self._rows]
-        missing: npt.NDArray[np.bool_] = scales == 0
-        return missing
-
-    def cosines(self, query: npt.NDArray[np.float32], absent: float | None = None) -> Scores:
-        """An estimate of the cosine for every row; `absent` (default: the mean) for rows without a vector."""
-        if self._vectors is None:
-            return np.zeros(self.size, np.float32)
-        scores, self.cosine_error = self._vectors.estimate(query, self._rows, self._end)
-        return self._filled(scores, absent)
-
-    def all_close_cosines(self, query: npt.NDArray[np.float32]) -> Scores:
-        """The same to about 0.001, for surveys that are small."""
-        return self._filled(self.close_cosines(query, np.arange(self.size)), None)
-
-    def _filled(self, scores: Scores, absent: float | None) -> Scores:
-        if self.absent is not None:
-            present = scores[~self.absent]
-            scores[self.absent] = absent if absent is not None else present.mean() if present.size else 0.0
-        return scores
+    def cosines(self, query: npt.NDArray[np.float32]) -> Estimate | None:
+        """The cosine of every row, as far as the sign bits tell."""
+        return None if self._vectors is None else self._vectors.estimate(query, self._rows, self._end)
 
     def close_cosines(self, query: npt.NDArray[np.float32], at: npt.NDArray[np.int64]) -> Scores:
         """Cosines of some positions, to about 0.001."""
@@ -192,6 +166,7 @@ _COLUMNS = (
 
 
 _FIRST, _ERRORS, _MOST = 1024, 4.0, 0.1
+_ALL_CLOSE = 16_384
 
 
 def nearest_rows(
@@ -202,19 +177,20 @@ def nearest_rows(
     Estimates for all; codes for the best of them and then for every row whose estimate is within a few standard
     errors of the k-th best; the originals have the last word.
     """
-    estimates = survey.cosines(query, absent=-np.inf)
-    if allowed is not None:
-        estimates[~allowed] = -np.inf
-    many = top(estimates, max(_FIRST, 4 * k))
-    many = many[estimates[many] > -np.inf]
+    estimate = survey.cosines(query)
+    if estimate is None:
+        return np.empty(0, np.int64), np.empty(0, np.float32)
+    many = estimate.best(survey.size if survey.size <= _ALL_CLOSE else max(_FIRST, 4 * k), allowed)
     close = survey.close_cosines(query, many)
-    if survey.cosine_error and many.size > k:
-        bar = float(close[top(close, k)[-1]]) - _ERRORS * survey.cosine_error
-        within = np.flatnonzero(estimates >= bar)
+    if estimate.error and survey.size > _ALL_CLOSE and many.size > k:
+        within = estimate.above(float(close[top(close, k)[-1]]) - _ERRORS * estimate.error)
+        if within.size > _MOST * survey.size:
+            within = estimate.best(int(_MOST * survey.size), allowed)
+        elif allowed is not None:
+            within = within[allowed[within]]
         if within.size > many.size:
-            many = within if within.size <= _MOST * survey.size else top(estimates, int(_MOST * survey.size) + k)
-            close = survey.close_cosines(query, many)
-    few = many[top(close, max(64, 2 * k))]
+            many, close = within, survey.close_cosines(query, within)
+    few = many[top(close, k + 24)]
     exact = survey.exact_cosines(query, few)
     best = top(exact, k)
     return few[best], exact[best]

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .bits import VectorColumns, top
+from .bits import VectorColumns, least, top
 
 WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
 _LIMIT = 65_536  # words; later ones still match themselves
-_RELATIVES = 64
+_RELATIVES = 32
 
 
 class PackedWords(NamedTuple):
@@ -96,13 +96,22 @@ class Vocabulary:
             return []
         known = self._relatives.get(word)
         if known is None:
-            query = self._vectors_of([word])[0]
-            estimate, _ = self._columns.estimate(query, None, self._columns.size)
-            near = top(estimate, 4 * _RELATIVES)
-            exact = self._columns.close(query, near)
-            best = np.argsort(-exact, kind="stable")[:_RELATIVES]
-            known = [(self._hashes[int(near[i])], self._words[int(near[i])], float(exact[i])) for i in best]
-            if len(self._relatives) > 4096:
+            known = self._nearest(self._vectors_of([word])[0])
+            if len(self._relatives) > 8192:
                 self._relatives.clear()
             self._relatives[word] = known
         return [found for found in known if found[2] >= floor]
+
+    def _nearest(self, query: npt.NDArray[np.float32]) -> list[tuple[int, str, float]]:
+        columns = self._columns
+        assert columns is not None
+        near: npt.NDArray[np.int64] | slice = slice(0, columns.size)
+        if columns.centre is not None:
+            near = least(columns.distances(query, None, columns.size), 4 * _RELATIVES)
+        exact = columns.close(query, near)
+        best = top(exact, _RELATIVES)
+        at = best if isinstance(near, slice) else near[best]
+        return [
+            (self._hashes[i], self._words[i], cosine)
+            for i, cosine in zip(at.tolist(), exact[best].tolist(), strict=True)
+        ]

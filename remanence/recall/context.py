@@ -1,13 +1,13 @@
-"""What surrounds a memory: its neighbours and its session, who acted, when, and how it speaks."""
+"""What surrounds a memory: its neighbours and its session, when it was, and how it speaks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
 
-from ..index.bm25 import WordScores
 from ..index.manner import ASKS, REACTS
 from ..index.survey import Survey
 from .fusion import scale_of, standardised
@@ -17,48 +17,26 @@ from .timewords import Span
 Scores = npt.NDArray[np.float32]
 Positions = npt.NDArray[np.int64]
 
-_COMMON = 0.05  # words in more rows than this share say nothing about neighbours
 _DAY = 86_400.0
 _YEARS = 60
 _MUCH_SAID, _MUCH_NAMED = 30, 8  # words and names from which on more of them is no better
 
 
-def spread(survey: Survey, found: WordScores, weight: float, scratch: Scores) -> WordScores:
-    """A question word also counts, weakly, next to the rows that hold it. `scratch` is zeros, and is again."""
-    if not weight or not found.rows or found.rows > _COMMON * survey.size + 256:
-        return found
-    touched = [found.at]
-    scratch[found.at] = found.scores
-    for links in (survey.next, survey.previous):
-        at, scores, share = found.at, found.scores, weight
-        for _ in range(2):
-            at = links[at]
-            inside = at >= 0
-            at, scores = at[inside], scores[inside]
-            scratch[at] = np.maximum(scratch[at], scores * np.float32(share))
-            touched.append(at)
-            share /= 2
-    everywhere = np.sort(np.concatenate(touched))
-    everywhere = everywhere[np.append(True, everywhere[1:] != everywhere[:-1])]
-    values = scratch[everywhere]
-    scratch[everywhere] = 0
-    return WordScores(everywhere, values)
+def lent_by_neighbours(
+    survey: Survey, at: Positions, fused: Callable[[Positions], Scores], settings: RecallSettings
+) -> Scores:
+    """What the rows around lend to each of the rows `at`. `fused` scores rows; position -1 lends nothing."""
 
+    def value(places: Positions) -> Scores:
+        return np.where(places >= 0, fused(places), np.float32(0))
 
-def lent_by_neighbours(survey: Survey, fused: Scores, at: Positions | None, settings: RecallSettings) -> Scores:
-    """What the rows around lend to each row (or to the rows `at`)."""
-    padded = np.append(fused, np.float32(0))  # position -1 lends nothing
-    before = survey.previous if at is None else survey.previous[at]
-    after = survey.next if at is None else survey.next[at]
-    direct = padded[before]
-    lent: Scores = np.float32(settings.near) * (direct + padded[after])
+    before, after = survey.before(at), survey.after(at)
+    direct = value(before)
+    lent: Scores = np.float32(settings.near) * (direct + value(after))
     if settings.far:
-        further_before = np.where(before >= 0, survey.previous[before], -1)
-        further_after = np.where(after >= 0, survey.next[after], -1)
-        lent += np.float32(settings.far) * (padded[further_before] + padded[further_after])
+        lent += np.float32(settings.far) * (value(survey.before(before)) + value(survey.after(after)))
     if settings.answer:
-        asks = (survey.flags[before] & ASKS != 0) & (before >= 0)
-        lent += np.float32(settings.answer) * direct * asks
+        lent += np.float32(settings.answer) * direct * ((survey.column_at("flags", before) & ASKS) != 0)
     return lent
 
 
@@ -75,11 +53,11 @@ def session_prior(groups: npt.NDArray[np.int32], scores: Scores, pool: int) -> S
     return prior
 
 
-def manner(survey: Survey, at: Positions | slice, settings: RecallSettings) -> dict[str, Scores]:
+def manner(survey: Survey, at: Positions, settings: RecallSettings) -> dict[str, Scores]:
     """What a row is worth before any question: substance up, questions and mere reactions down."""
-    flags = survey.flags[at]
-    said = np.log1p(np.minimum(survey.column("distinct")[at], _MUCH_SAID).astype(np.float32))
-    named = np.log1p(np.minimum(survey.column("specific")[at], _MUCH_NAMED).astype(np.float32))
+    flags = survey.column_at("flags", at)
+    said = np.log1p(np.minimum(survey.column_at("distinct", at), _MUCH_SAID).astype(np.float32))
+    named = np.log1p(np.minimum(survey.column_at("specific", at), _MUCH_NAMED).astype(np.float32))
     return {
         "length": np.float32(settings.length) * said,
         "specific": np.float32(settings.specific) * named,

@@ -9,8 +9,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..index.bits import top
-
 Scores = npt.NDArray[np.float32]
 
 _FLOOR = -2.0  # how badly a row can do
@@ -20,15 +18,9 @@ def scale_of(values: Scores, pool: int) -> tuple[float, float]:
     """Mean and deviation of the best `pool` values; a deviation of 0 means that they tell nothing apart."""
     if not values.size:
         return 0.0, 0.0
-    best = values if values.size <= pool else values[top(values, pool)]
+    best = values if values.size <= pool else np.partition(values, values.size - pool)[values.size - pool :]
     deviation = float(best.std(dtype=np.float64))
     return float(best.mean(dtype=np.float64)), deviation if deviation > 1e-6 else 0.0
-
-
-def sparse_scale(values: Scores, size: int, pool: int) -> tuple[float, float]:
-    """The same for `size` rows of which all but these values are 0."""
-    missing = min(pool, size) - values.size
-    return scale_of(np.append(values, np.zeros(missing, np.float32)) if missing > 0 else values, pool)
 
 
 def standardised(values: Scores, scale: tuple[float, float]) -> Scores:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..index.analyser import Word, plain, question_words
+from ..index.analyser import Phrase, Word, plain, question_words
 from .timewords import Span, time_span
 
 _PHRASE = re.compile(r'"([^"]{1,1000})"|“([^”]{1,1000})”')
@@ -39,10 +39,10 @@ class Question:
 
     text: str
     words: tuple[Word, ...]
-    phrases: tuple[str, ...]
-    titles: tuple[str, ...]
+    phrases: tuple[Phrase, ...]
+    titles: tuple[Phrase, ...]
     excluded: tuple[tuple[Word, ...], ...]
-    excluded_phrases: tuple[str, ...]
+    excluded_phrases: tuple[Phrase, ...]
     span: Span | None
     asks_time: bool
     asks_several: bool
@@ -70,8 +70,9 @@ def read_question(text: str, now: datetime) -> Question:
     )
 
 
-def _spoken(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
-    return tuple(said for found in pattern.finditer(text) if (said := plain(found[1] or found[2])))
+def _spoken(pattern: re.Pattern[str], text: str) -> tuple[Phrase, ...]:
+    written = (found[1] or found[2] for found in pattern.finditer(text))
+    return tuple(Phrase(words, said) for words in written if (said := plain(words)))
 
 
 def without_names(text: str, names: Sequence[str]) -> str:

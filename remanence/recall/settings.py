@@ -26,7 +26,7 @@ class RecallSettings:
     """Cosine from which a word of a memory counts as a relative of a question word."""
     soft_weight: float = 0.7
     """What a relative counts, times its cosine."""
-    soft_most: int = 16
+    soft_most: int = 8
     """At most so many relatives of a word, the closest first."""
     spread: float = 0.3
     """What a word counts that stands in the neighbouring memory of the session (half of it at two steps)."""

@@ -363,8 +363,8 @@ class RecordStoreContract(MemoryStoreContract):
         survey = store.survey(Filter.of({"session": "s"}))
         texts = {int(seq): memory.text for seq, memory in store.memories_at(survey.seq.tolist())}
         at = next(place for place, seq in enumerate(survey.seq.tolist()) if texts[seq] == "part one again")
-        assert texts[int(survey.seq[survey.previous[at]])] == "part 0"
-        assert texts[int(survey.seq[survey.next[at]])] == "part 2"
+        assert texts[int(survey.seq[survey.before(np.array([at]))[0]])] == "part 0"
+        assert texts[int(survey.seq[survey.after(np.array([at]))[0]])] == "part 2"
 
     def test_changes_in_one_transaction(self, store: RecordStore) -> None:
         store.put([example("tulip", memory_id="m")])

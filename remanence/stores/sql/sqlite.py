@@ -149,7 +149,7 @@ class SqliteRecordStore(IndexedStore):
             for key in keys:
                 last, count = self._touched.get(key, (when, 0))
                 self._touched[key] = (max(last, when), count + 1)
-            full = len(self._touched) >= 512
+            full = len(self._touched) >= 65_536
         if full:
             self.flush()
 

@@ -1,0 +1,103 @@
+"""The words of a question at work: the terms that stand for each, their relatives, and what they score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..index.analyser import plain
+from ..index.bm25 import add_best, idf, score_terms
+from ..index.survey import Survey
+from .explain import WordMatch
+from .question import Question
+from .settings import RecallSettings
+
+Scores = npt.NDArray[np.float32]
+
+_SOFT_UP_TO = 32  # words; a pasted log is matched by its own words
+_COMMON, _MANY = 0.05, 8192  # words in more rows than this share, or than this, say nothing about neighbours
+
+
+@dataclass(slots=True)
+class _Part:
+    """A question word and its terms, which lie side by side in the scored terms."""
+
+    word: str
+    names: list[str]
+    own: int  # how many of the terms are the word itself
+    first: int
+
+
+class QuestionWords:
+    """Every word of a question (less the names in it), scored over a survey. `scores` is BM25 for each row."""
+
+    def __init__(self, survey: Survey, question: Question, text: str, settings: RecallSettings, *, soft: bool) -> None:
+        self._parts: list[_Part] = []
+        terms: list[int] = []
+        shares: list[float] = []
+        kept = set(plain(text).split()) if text != question.text else None
+        relatives = soft and settings.soft_weight > 0 and len(question.words) <= _SOFT_UP_TO
+        for word in question.words:
+            if kept is not None and word.text.isalnum() and word.text not in kept:
+                continue  # a name that was taken out
+            part = _Part(word.text, [word.text] * len(word.hashes), len(word.hashes), len(terms))
+            terms += word.hashes
+            shares += [1.0] * len(word.hashes)
+            if relatives:
+                for term, name, cosine in survey.relatives(word.text, settings.soft_floor, settings.soft_most):
+                    if term not in word.hashes:
+                        part.names.append(name)
+                        terms.append(term)
+                        shares.append(settings.soft_weight * cosine)
+            self._parts.append(part)
+        self._scored = score_terms(survey, terms, shares, settings.k1, settings.b)
+        self.weights = {part.word: idf(survey.size, self._known(part)) for part in self._parts}
+        self.scores = np.zeros(survey.size, np.float32)
+        scratch = np.zeros(survey.size, np.float32)
+        for part in self._parts:
+            at, scores = self._scored.part(part.first, part.first + len(part.names))
+            if soft and settings.spread and at.size <= min(_COMMON * survey.size + 256, _MANY):
+                at, scores = _spread(survey, at, scores, settings.spread, scratch)
+            add_best(self.scores, scratch, at, scores)
+
+    def _known(self, part: _Part) -> int:
+        """In how many rows a word itself occurs."""
+        return max((self._scored.holding(part.first + at) for at in range(part.own)), default=0)
+
+    def matches(self, at: int) -> list[WordMatch]:
+        """Which words a row answered, each by its best term."""
+        matched = []
+        for part in self._parts:
+            best = WordMatch(part.word, "", 0.0)
+            for number, name in enumerate(part.names):
+                rows, scores = self._scored.part(part.first + number, part.first + number + 1)
+                place = int(np.searchsorted(rows, at))
+                if place < rows.size and rows[place] == at and scores[place] > best.score:
+                    best = WordMatch(part.word, name, float(scores[place]))
+            if best.score > 0:
+                matched.append(best)
+        return matched
+
+
+def _spread(
+    survey: Survey, at: npt.NDArray[np.int64], scores: Scores, weight: float, scratch: Scores
+) -> tuple[npt.NDArray[np.int64], Scores]:
+    """A word also counts, weakly, for the neighbours of the rows that hold it: half of it at two steps."""
+    if not at.size:
+        return at, scores
+    np.maximum.at(scratch, at, scores)
+    best = scratch[at]
+    scratch[at] = 0
+    reached, lent = [at], [best]
+    for step in (survey.after, survey.before):
+        place, value, share = at, best, weight
+        for _ in range(2):
+            place = step(place)
+            inside = place >= 0
+            place, value = place[inside], value[inside]
+            reached.append(place)
+            lent.append(value * np.float32(share))
+            share /= 2
+    return np.concatenate(reached), np.concatenate(lent)
