@@ -188,7 +188,7 @@ def show(report: dict[str, Any]) -> None:
 
 def cell(value: Any) -> str:
     if isinstance(value, dict):
-        return f"{value['p50']:.3g} / {value['p95']:.3g}"
+        return " / ".join(f"{one:,.0f}" if one >= 100 else f"{one:.3g}" for one in (value["p50"], value["p95"]))
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):

@@ -21,6 +21,7 @@ RowNumbers = npt.NDArray[np.int64]
 FEW_DIMENSIONS = 32  # up to here the codes themselves are scanned: it costs no more than bits would
 _MIN_BITS = 256
 _SAMPLE = 256
+ALL_CLOSE = 2048  # rows whose codes are compared as fast as their bits
 _CENTRE_FROM = 1024
 
 
@@ -147,7 +148,7 @@ class VectorColumns:
 
     def estimate(self, query: Vector, rows: RowNumbers | None, size: int) -> Estimate:
         """The cosines of the first `size` rows (or of `rows`) as far as the bits tell."""
-        if self.centre is None:
+        if self.centre is None or (size if rows is None else rows.size) <= ALL_CLOSE:
             return Estimate(self, query, rows, self.close(query, slice(0, size) if rows is None else rows), None)
         return Estimate(self, query, rows, None, self.distances(query, rows, size))
 

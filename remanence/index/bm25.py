@@ -45,7 +45,7 @@ def score_terms(
     """BM25 of every term for every row that holds it, times the term's share."""
     found = survey.matches(terms)
     sizes = np.diff(np.array([0, *found.ends]))
-    weights = np.array([idf(survey.size, int(size)) * (k1 + 1) for size in sizes], np.float32)
+    weights = ((k1 + 1) * np.log1p((survey.size - sizes + 0.5) / (sizes + 0.5))).astype(np.float32)
     if shares is not None:
         weights *= np.array(shares, np.float32)
     counts = found.counts.astype(np.float32)

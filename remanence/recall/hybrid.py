@@ -27,7 +27,6 @@ Vector = npt.NDArray[np.float32]
 QueryVector = Callable[[str, Callable[[str], float]], Vector | None]
 """(question without names, weight of a word) → its vector; None where there are no vectors."""
 
-_ALL_CLOSE = 2048  # up to here all vectors are compared closely
 _ALL_ROWS = 4096  # up to here every row gets its context
 _SIDE = 1500  # of a larger survey: rows that each side sends on
 _LIFTED = 256  # of those: how many may lift their neighbours
@@ -97,8 +96,7 @@ class Hybrid:
         """The parts of the score of each candidate; they add up to it."""
         survey, settings, question = self.survey, self.settings, self.question
         if self.cosines is not None and self.vector is not None:
-            closely = at if survey.size <= _ALL_CLOSE else at[least(-self._rough(at), _RESCORED)]
-            self.cosines.look_closely(closely)
+            self.cosines.look_closely(at if at.size <= _RESCORED else at[least(-self._rough(at), _RESCORED)])
         words_scale = scale_of(self.lexical[at], settings.pool)
         vector_scale = (0.0, 0.0) if self.cosines is None else scale_of(self.cosines.at(at), settings.pool)
 
