@@ -223,7 +223,7 @@ class Brain:
             raise InputError("metadata must not hold the key 'text': the text itself is kept there", field="metadata")
         now = time.time()
         return Memory(
-            memory_id="" if id is None else checks.name("id", id),
+            memory_id="" if id is None else checks.memory_id("id", id),
             agent_id=checks.name("agent", agent),
             step_number=-1 if step is None else checks.whole("step", step),
             timestamp=now if when is None else checks.moment("when", when),
@@ -296,20 +296,20 @@ class Brain:
                     setattr(memory, key, getattr(draft, key))
             return memory
 
-        changed = self.store.change(checks.name("memory_id", memory_id), edit)
+        changed = self.store.change(checks.memory_id("memory_id", memory_id), edit)
         if changed is None:
             raise NotFoundError(memory_id)
         return changed
 
     def forget(self, memory_id: str) -> bool:
         """Remove a memory; whether there was one."""
-        return self.store.forget(checks.name("memory_id", memory_id))
+        return self.store.forget(checks.memory_id("memory_id", memory_id))
 
     # Reading
 
     def get(self, memory_id: str) -> Memory | None:
         """The memory with this id, or None."""
-        return self.store.get(checks.name("memory_id", memory_id))
+        return self.store.get(checks.memory_id("memory_id", memory_id))
 
     def memories(
         self,

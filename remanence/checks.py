@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from numbers import Integral, Real
@@ -19,6 +20,7 @@ from .errors import InputError, UnknownFieldError, VectorError
 MAX_TEXT = 4 * 1024 * 1024
 MAX_BITS = 1024
 MAX_NAME = 512
+_CONTROL = re.compile(r"[\x00-\x1f]")
 MIN_DIMENSION, MAX_DIMENSION = 8, 4096
 
 
@@ -69,12 +71,17 @@ def text(field: str, value: object, *, maximum: int = MAX_TEXT) -> str:
     return _sound(field, value)
 
 
-def name(field: str, value: object) -> str:
+def name(field: str, value: object, *, maximum: int = MAX_NAME) -> str:
     """A short identifier: an agent, a type, a session, a tag."""
-    checked = text(field, value, maximum=MAX_NAME)
-    if any(ord(character) < 32 for character in checked):
+    checked = text(field, value, maximum=maximum)
+    if _CONTROL.search(checked):
         raise refuse(field, "a name without control characters", value)
     return checked
+
+
+def memory_id(field: str, value: object) -> str:
+    """An id: it may hold an agent's whole name, a step and a time."""
+    return name(field, value, maximum=MAX_NAME + 64)
 
 
 def names(field: str, value: object) -> tuple[str, ...]:

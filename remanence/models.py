@@ -114,13 +114,16 @@ class Memory:
         for key in ("memory_id", "agent_id", "step_number", "timestamp", "contents"):
             if key not in data:
                 raise InputError(f"a memory must have the field {key!r}", field=key)
+        for key in ("metadata", "embeddings"):
+            if data.get(key) is not None and not isinstance(data[key], Mapping):
+                raise checks.refuse(key, "a mapping", data[key])
         body = _read_metadata(data.get("metadata") or {})
         vectors = data.get("embeddings") or {}
         checks.known_fields("embeddings", vectors, [f.name for f in fields(Embeddings)])
         contents = checks.json_object("contents", data["contents"])
         written = data.get("text") or contents.get("text")
         return cls(
-            memory_id=checks.name("memory_id", data["memory_id"]),
+            memory_id=checks.memory_id("memory_id", data["memory_id"]),
             agent_id=checks.name("agent_id", data["agent_id"]),
             step_number=checks.whole("step_number", data["step_number"]),
             timestamp=checks.moment("timestamp", data["timestamp"]),
@@ -136,7 +139,7 @@ class Memory:
             text=checks.text("text", written),
             session=_optional_name("session", data.get("session")),
             actor=_optional_name("actor", data.get("actor")),
-            tags=checks.labels("tags", data.get("tags") or {}),
+            tags=checks.labels("tags", {} if data.get("tags") is None else data["tags"]),
             tier=checks.one_of("tier", data.get("tier", "stm"), TIERS),
             position=None if data.get("position") is None else checks.point("position", data["position"]),
             place=_optional_name("place", data.get("place")),

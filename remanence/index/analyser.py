@@ -274,6 +274,8 @@ def question_words(text: str) -> list[Word]:
         groups = [_chunk_terms(piece, "english")]
         if language != "english" and not stop:
             groups.insert(0, _chunk_terms(piece, language))
+        elif not piece.isascii() and not stop:  # surely not English, and too short to tell what
+            groups += [_chunk_terms(piece, other) for other in OTHERS]
         parts: dict[str, list[int]] = {}
         for group in groups:
             for hashed, word in group:

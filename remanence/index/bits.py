@@ -5,10 +5,11 @@ the store holds the float32 originals for the last word.
 
 Signs are taken around a centre, the mean of the first thousand vectors, because real embeddings crowd into one
 half of their space; until there are that many, the codes are scanned. Vectors of few dimensions are projected
-onto 256 fixed directions first."""
+onto 512 fixed directions first."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ RowNumbers = npt.NDArray[np.int64]
 
 FEW_DIMENSIONS = 32  # up to here the codes themselves are scanned: it costs no more than bits would
 _MIN_BITS = 256
+_PROJECTED = 512  # sign bits of vectors with fewer dimensions than that
 _SAMPLE = 256
 ALL_CLOSE = 2048  # rows whose codes are compared as fast as their bits
 _CENTRE_FROM = 1024
@@ -56,9 +58,9 @@ class VectorColumns:
         self._directions: Matrix | None = None
         if FEW_DIMENSIONS < dimension < _MIN_BITS:
             rng = np.random.default_rng(20_260_501)
-            self._directions = rng.standard_normal((dimension, _MIN_BITS)).astype(np.float32)
+            self._directions = rng.standard_normal((dimension, _PROJECTED)).astype(np.float32)
         if dimension > FEW_DIMENSIONS:
-            self.words = [np.empty(0, np.uint64) for _ in range(-(-max(dimension, _MIN_BITS) // 64))]
+            self.words = [np.empty(0, np.uint64) for _ in range(-(-self.used_bits // 64))]
 
     def reserve(self, rows: int) -> None:
         """Room for `rows` rows in all, so that loading a large store copies nothing twice."""
@@ -90,16 +92,18 @@ class VectorColumns:
         self.size = end
         if not self.words:
             return
-        if self.centre is None:
-            self.centre = centre if centre is not None else self._first_centre()
-            if self.centre is None:
+        mean = self.centre
+        if mean is None:
+            mean = centre if centre is not None else self._first_centre()
+            if mean is None:
                 return
-            self._fill_signs(0, first)
-        if bits is not None and centre is not None and np.array_equal(centre, self.centre):
+            self._fill_signs(0, first, mean)
+        if bits is not None and centre is not None and np.array_equal(centre, mean):
             for word, line in zip(self.words, bits, strict=True):
                 word[first:end] = line
         else:
-            self._fill_signs(first, end)
+            self._fill_signs(first, end, mean)
+        self.centre = mean  # last: readers do not wait for us
 
     def _first_centre(self) -> Vector | None:
         """The mean of the vectors so far, once there are enough of them to mean something."""
@@ -113,17 +117,16 @@ class VectorColumns:
         centre: Vector = (total / known.sum()).astype(np.float32)
         return centre
 
-    def _fill_signs(self, first: int, end: int) -> None:
+    def _fill_signs(self, first: int, end: int, centre: Vector) -> None:
         for start in range(first, end, 65_536):
             stop = min(end, start + 65_536)
-            packed = self._signs(self.codes[start:stop] * self.scales[start:stop, None])
+            packed = self._signs(self.codes[start:stop] * self.scales[start:stop, None], centre)
             for word, line in zip(self.words, packed, strict=True):
                 word[start:stop] = line
 
-    def _signs(self, vectors: Matrix) -> npt.NDArray[np.uint64]:
-        """Sign bits, one line per 64-bit word."""
-        assert self.centre is not None
-        vectors = vectors - self.centre
+    def _signs(self, vectors: Matrix, centre: Vector) -> npt.NDArray[np.uint64]:
+        """Sign bits around a centre, one line per 64-bit word."""
+        vectors = vectors - centre
         if self._directions is not None:
             vectors = vectors @ self._directions
         packed = np.packbits(vectors > 0, axis=1)
@@ -154,7 +157,8 @@ class VectorColumns:
 
     def distances(self, query: Vector, rows: RowNumbers | None, size: int) -> npt.NDArray[np.uint16]:
         """In how many sign bits each row differs from the query."""
-        asked = self._signs(query[None, :])[:, 0]
+        assert self.centre is not None
+        asked = self._signs(query[None, :], self.centre)[:, 0]
         distance: npt.NDArray[np.uint16] | None = None
         for word, bits in zip(self.words, asked, strict=True):
             column = word[:size] if rows is None else word[rows]
@@ -166,10 +170,15 @@ class VectorColumns:
         assert distance is not None
         return distance
 
+    @cached_property
+    def around(self) -> npt.NDArray[np.float64]:
+        """The cosine around the centre that each distance stands for."""
+        return np.cos(np.pi * np.arange(65 * len(self.words)) / self.used_bits)
+
     @property
     def used_bits(self) -> int:
         """How many sign bits a vector really has; the rest of its last word is zeros."""
-        return max(self.dimension, _MIN_BITS)
+        return _PROJECTED if self.dimension < _MIN_BITS else self.dimension
 
 
 class Estimate:
@@ -208,8 +217,8 @@ class Estimate:
         return missing
 
     def _calibrate(self, distance: npt.NDArray[np.uint16]) -> Matrix:
-        around = np.cos(np.pi * np.arange(65 * len(self._columns.words)) / self._columns.used_bits)
-        sample = np.append(np.arange(0, distance.size, max(1, distance.size // _SAMPLE)), int(distance.argmin()))
+        around = self._columns.around
+        sample = np.arange(0, distance.size, max(1, distance.size // _SAMPLE))
         exact = self._close(sample)
         x = around[distance[sample]]
         spread = float(x.var())
@@ -292,8 +301,8 @@ def least(values: npt.NDArray[Any], count: int) -> RowNumbers:
 
 
 def most(values: npt.NDArray[np.float32], count: int) -> RowNumbers:
-    """Up to `count` positions of the highest values above zero, in no order."""
-    above = np.flatnonzero(values)
+    """About `count` positions of the highest values above zero, in no order; all of them if they are few."""
+    above = np.flatnonzero(values > 0)
     return above if above.size <= count else above[least(-values[above], count)]
 
 

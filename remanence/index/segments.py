@@ -41,13 +41,14 @@ class Segment:
 
 
 def checksum(array: npt.NDArray[Any]) -> str:
-    """Sum and exclusive or of the bytes as 64-bit words, which no single flipped bit leaves alone. Fast enough to
-    check on every load; tells damage, not malice."""
+    """The exclusive or of all 64-bit words, which no single flipped bit leaves alone, and a CRC of the sums of 4 KiB
+    blocks, which notices blocks in the wrong place. Fast enough for every load; tells damage, not malice."""
     raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     whole = raw[: raw.size // 8 * 8].view(np.uint64)
     mixed = int(np.bitwise_xor.reduce(whole, initial=np.uint64(0)))
-    total = int(np.add.reduce(whole, dtype=np.uint64))
-    return f"{mixed:x}.{total:x}.{raw[whole.size * 8 :].tobytes().hex()}"
+    blocks = whole[: whole.size // 512 * 512].reshape(-1, 512)
+    sums = np.append(np.add.reduce(blocks, axis=1, dtype=np.uint64), whole[blocks.size :])
+    return f"{mixed:x}.{crc32(sums.tobytes() + raw[whole.size * 8 :].tobytes()):x}"
 
 
 def _seal(segment: Segment, shapes: object) -> int:

@@ -185,7 +185,7 @@ def nearest_rows(
     if estimate.error and survey.size > _ALL_CLOSE and many.size > k:
         within = estimate.above(float(close[top(close, k)[-1]]) - _ERRORS * estimate.error)
         if within.size > _MOST * survey.size:
-            within = estimate.best(int(_MOST * survey.size), allowed)
+            within = estimate.best(max(int(_MOST * survey.size), many.size), allowed)
         elif allowed is not None:
             within = within[allowed[within]]
         if within.size > many.size:

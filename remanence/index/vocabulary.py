@@ -8,12 +8,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .bits import VectorColumns, least, top
+from .bits import VectorColumns, top
 
 WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
 _LIMIT = 65_536  # words; later ones still match themselves
 _RELATIVES = 32
+_REACH = 0.43  # share of differing bits up to which two words may be relatives; 0.5 is none at all
 
 
 class PackedWords(NamedTuple):
@@ -107,7 +108,7 @@ class Vocabulary:
         assert columns is not None
         near: npt.NDArray[np.int64] | slice = slice(0, columns.size)
         if columns.centre is not None:
-            near = least(columns.distances(query, None, columns.size), 4 * _RELATIVES)
+            near = np.flatnonzero(columns.distances(query, None, columns.size) <= _REACH * columns.used_bits)
         exact = columns.close(query, near)
         best = top(exact, _RELATIVES)
         at = best if isinstance(near, slice) else near[best]

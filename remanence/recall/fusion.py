@@ -6,6 +6,8 @@ hundred deviations out in a large store, and drown every vector."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -19,8 +21,11 @@ def scale_of(values: Scores, pool: int) -> tuple[float, float]:
     if not values.size:
         return 0.0, 0.0
     best = values if values.size <= pool else np.partition(values, values.size - pool)[values.size - pool :]
-    deviation = float(best.std(dtype=np.float64))
-    return float(best.mean(dtype=np.float64)), deviation if deviation > 1e-6 else 0.0
+    wide = best.astype(np.float64)
+    mean = float(wide.sum()) / wide.size
+    wide -= mean
+    deviation = math.sqrt(float(wide @ wide) / wide.size)
+    return mean, deviation if deviation > 1e-6 else 0.0
 
 
 def standardised(values: Scores, scale: tuple[float, float]) -> Scores:

@@ -28,7 +28,7 @@ QueryVector = Callable[[str, Callable[[str], float]], Vector | None]
 """(question without names, weight of a word) → its vector; None where there are no vectors."""
 
 _ALL_ROWS = 4096  # up to here every row gets its context
-_SIDE = 1500  # of a larger survey: rows that each side sends on
+_SIDE = 1000  # of a larger survey: rows that each side sends on
 _LIFTED = 256  # of those: how many may lift their neighbours
 _RESCORED = 1000
 _FUNCTION_WORD = 0.5  # what words outside the index weigh in a question's vector
@@ -62,26 +62,32 @@ class Hybrid:
         return at[best], {name: values[best] for name, values in components.items()}
 
     def _candidates(self, allowed: npt.NDArray[np.bool_] | None, count: int) -> Positions:
-        """Rows that may reach the top, ascending."""
+        """Rows that may reach the top, ascending; the best of them are looked at closely."""
         survey = self.survey
         if survey.size <= max(_ALL_ROWS, 2 * count):
-            return np.arange(survey.size)
+            at = np.arange(survey.size)
+            self._look_closely(at, self._rough(at) if at.size > _RESCORED else None)
+            return at
         wanted = max(_SIDE, 4 * count)
-        sides = [most(self.lexical, wanted)]
-        if self.cosines is not None:
-            sides.append(self.cosines.best(wanted))
         chosen = np.zeros(survey.size, np.bool_)
-        for side in sides:
-            chosen[side] = True
+        chosen[most(self.lexical, wanted)] = True
+        if self.cosines is not None:
+            chosen[self.cosines.best(wanted)] = True
         if allowed is not None and int((chosen & allowed).sum()) < count:
             chosen |= allowed
         at = np.flatnonzero(chosen)
-        lifting = at[least(-self._rough(at), _LIFTED)]
+        rough = self._rough(at)
+        self._look_closely(at, rough)
+        lifting = at[least(-rough, _LIFTED)]
         for step in (survey.before, survey.after):
             near = step(lifting)
             for place in (near, step(near)):
                 chosen[place[place >= 0]] = True
         return np.flatnonzero(chosen)
+
+    def _look_closely(self, at: Positions, rough: Scores | None) -> None:
+        if self.cosines is not None:
+            self.cosines.look_closely(at if rough is None else at[least(-rough, _RESCORED)])
 
     def _rough(self, at: Positions) -> Scores:
         """A first fused score, good enough to choose by."""
@@ -95,8 +101,6 @@ class Hybrid:
     def _components(self, at: Positions) -> dict[str, Scores]:
         """The parts of the score of each candidate; they add up to it."""
         survey, settings, question = self.survey, self.settings, self.question
-        if self.cosines is not None and self.vector is not None:
-            self.cosines.look_closely(at if at.size <= _RESCORED else at[least(-self._rough(at), _RESCORED)])
         words_scale = scale_of(self.lexical[at], settings.pool)
         vector_scale = (0.0, 0.0) if self.cosines is None else scale_of(self.cosines.at(at), settings.pool)
 

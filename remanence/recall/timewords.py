@@ -199,6 +199,14 @@ def _date(found: re.Match[str], now: datetime) -> tuple[datetime, datetime] | No
     return _read_date(found["date"], now)
 
 
+def _last_month(found: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
+    """ "last May": the last one that is over."""
+    read = _read_date(found["date"], now)
+    if read is not None and read[1] > now:
+        read = _read_date(f"{found['date']} {read[0].year - 1}", now)
+    return read
+
+
 def _since(found: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
     read = _read_date(found["date"], now)
     return (read[0], _FAR_FUTURE) if read else None
@@ -233,7 +241,7 @@ _READINGS: list[tuple[re.Pattern[str], _Reading]] = [
         (r"\b((?:the )?day before yesterday|yesterday|last night|today|tonight|this (?:morning|afternoon|evening))\b",
          lambda found, now: _relative_day(_bare(found), now)),
         (r"\b(this|last|previous) (?P<unit>week|weekend|month|year)\b", _this_or_last),
-        (rf"\b(?:last|this past|past) (?P<date>{_MONTH})(?=\W|$)", _date),
+        (rf"\b(?:last|this past|past) (?P<date>{_MONTH})(?=\W|$)", _last_month),
         (r"\b(?:on|last|this past) (?P<day>monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b", _weekday),
         (rf"\b(?P<date>{_CLEAR_DATE})(?=\W|$)", _date),
         (rf"\b(?:in|during|of|by) (?P<date>{_DATE})(?=\W|$)", _date),

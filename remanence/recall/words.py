@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from .settings import RecallSettings
 Scores = npt.NDArray[np.float32]
 
 _SOFT_UP_TO = 32  # words; a pasted log is matched by its own words
-_COMMON, _MANY = 0.05, 8192  # words in more rows than this share, or than this, say nothing about neighbours
+_COMMON, _MANY = 0.05, 4096  # words in more rows than this share, or than this, say nothing about neighbours
 
 
 @dataclass(slots=True)
@@ -54,13 +55,27 @@ class QuestionWords:
             self._parts.append(part)
         self._scored = score_terms(survey, terms, shares, settings.k1, settings.b)
         self.weights = {part.word: idf(survey.size, self._known(part)) for part in self._parts}
-        self.scores = np.zeros(survey.size, np.float32)
-        scratch = np.zeros(survey.size, np.float32)
-        for part in self._parts:
-            at, scores = self._scored.part(part.first, part.first + len(part.names))
-            if soft and settings.spread and at.size <= min(_COMMON * survey.size + 256, _MANY):
-                at, scores = _spread(survey, at, scores, settings.spread, scratch)
-            add_best(self.scores, scratch, at, scores)
+        self.scores = self._sum(survey, settings.spread if soft else 0.0)
+
+    def _sum(self, survey: Survey, spread: float) -> Scores:
+        """Each row's sum over the words of the best term. A word also counts, weakly, for the neighbours of the
+        rows that hold it: half of that again at two steps."""
+        total = np.zeros(survey.size + 1, np.float32)  # the last place takes what is lent to nobody (-1)
+        scratch = np.zeros(survey.size + 1, np.float32)
+        parts = [self._scored.part(part.first, part.first + len(part.names)) for part in self._parts]
+        few = min(_COMMON * survey.size + 256, _MANY)
+        lending = [bool(spread) and at.size <= few for at, _ in parts]
+        reached = _neighbours(survey, [part for part, lends in zip(parts, lending, strict=True) if lends])
+        start = 0
+        for (at, scores), lends in zip(parts, lending, strict=True):
+            if lends:
+                end = start + at.size
+                near, far = scores * np.float32(spread), scores * np.float32(spread / 2)
+                at = np.concatenate([at, *(places[start:end] for places in reached)])
+                scores = np.concatenate([scores, near, far, near, far])
+                start = end
+            add_best(total, scratch, at, scores)
+        return total[: survey.size]
 
     def _known(self, part: _Part) -> int:
         """In how many rows a word itself occurs."""
@@ -81,23 +96,8 @@ class QuestionWords:
         return matched
 
 
-def _spread(
-    survey: Survey, at: npt.NDArray[np.int64], scores: Scores, weight: float, scratch: Scores
-) -> tuple[npt.NDArray[np.int64], Scores]:
-    """A word also counts, weakly, for the neighbours of the rows that hold it: half of it at two steps."""
-    if not at.size:
-        return at, scores
-    np.maximum.at(scratch, at, scores)
-    best = scratch[at]
-    scratch[at] = 0
-    reached, lent = [at], [best]
-    for step in (survey.after, survey.before):
-        place, value, share = at, best, weight
-        for _ in range(2):
-            place = step(place)
-            inside = place >= 0
-            place, value = place[inside], value[inside]
-            reached.append(place)
-            lent.append(value * np.float32(share))
-            share /= 2
-    return np.concatenate(reached), np.concatenate(lent)
+def _neighbours(survey: Survey, parts: Sequence[tuple[npt.NDArray[np.int64], Scores]]) -> list[npt.NDArray[np.int64]]:
+    """The rows one and two steps after and before those of all parts, side by side."""
+    at = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in parts)])
+    after, before = survey.after(at), survey.before(at)
+    return [after, survey.after(after), before, survey.before(before)]
