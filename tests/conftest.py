@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+from remanence import Filter
 
 settings.register_profile(
     "remanence",
@@ -21,3 +24,18 @@ def _home_of_its_own(tmp_path_factory, monkeypatch):
     """No test reads or writes the memories of whoever runs it."""
     monkeypatch.setenv("REMANENCE_HOME", str(tmp_path_factory.mktemp("home")))
     monkeypatch.delenv("REMANENCE_EMBEDDER", raising=False)
+
+
+@pytest.fixture
+def neighbours():
+    """A function: {id: (id before, id after)} in the sessions of a store, inside a filter."""
+
+    def look(store, **where):
+        survey = store.survey(Filter(**where))
+        ids = [memory.memory_id for _, memory in store.memories_at(survey.seq.tolist())]
+        at = np.arange(survey.size)
+        pairs = zip(survey.before(at).tolist(), survey.after(at).tolist(), strict=True)
+        named = [*ids, None]  # position -1 is nobody
+        return {key: (named[before], named[after]) for key, (before, after) in zip(ids, pairs, strict=True)}
+
+    return look
