@@ -203,7 +203,7 @@ def labels(field: str, value: object) -> dict[str, str]:
 
 def json_object(field: str, value: object) -> dict[str, Any]:
     """A mapping that JSON can carry there and back unchanged."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict | Mapping):
         raise refuse(field, "a mapping", value)
     return {_key(field, key): _json_value(f"{field}[{key!r}]", item, 1) for key, item in value.items()}
 

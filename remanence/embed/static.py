@@ -20,6 +20,7 @@ from remanence.embed.bpe import PieceTokenizer
 from remanence.embed.vectors import has_content, unit_rows, windows
 from remanence.embed.wheels import file_in_wheel
 from remanence.errors import EmbedderError
+from remanence.index.arrays import distinct
 
 _MODEL = "l2_supercat_256"
 _DIMENSION = 256
@@ -27,6 +28,7 @@ _INSTALL = "pip install 'wordllama>=0.4,<0.5'"
 # Limits of memory, not of length: every token of a text counts.
 _WINDOW_CHARACTERS = 4096
 _TOKENS_AT_ONCE = 8192
+_MANY_TEXTS = 200
 _LONGEST_HEADER = 1 << 20
 _WORDS = re.compile(r"\w+(?:['’]\w+)?")
 
@@ -48,6 +50,8 @@ class StaticEmbedder(Embedder):
         sums: Matrix = np.zeros((len(texts), _DIMENSION), dtype=np.float32)
         numbers: list[int] = []
         spans: list[tuple[int, int]] = []
+        if len(texts) >= _MANY_TEXTS:
+            self._tokenizer.learn(" " + text for text in texts if len(text) <= _WINDOW_CHARACTERS)
         for row, text in enumerate(texts):
             if not has_content(text):
                 continue
@@ -87,7 +91,9 @@ class StaticEmbedder(Embedder):
         Rows are converted to float32 once for each distinct token. Each span is summed alone and in order, so
         the vector of a text does not depend, to the last bit, on the texts beside it.
         """
-        used, places = np.unique(np.array(numbers, dtype=np.intp), return_inverse=True)
+        tokens = np.array(numbers, dtype=np.intp)
+        used = distinct(tokens)
+        places = np.searchsorted(used, tokens)
         rows = self._table[used].astype(np.float32)
         start = 0
         for row, count in spans:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
@@ -127,8 +127,11 @@ def says(text: str, phrase: Phrase) -> bool:
     return False
 
 
-def language_of(words: Iterable[str]) -> str:
-    """The language most function words speak for; English when they do not decide."""
+def language_of(words: Sequence[str]) -> str:
+    """The language most function words (in lower case) speak for; English when they do not decide."""
+    english = sum(map(ENGLISH.__contains__, words))
+    if english * 6 >= len(words):
+        return "english"
     votes: Counter[str] = Counter()
     for word in words:
         for language in VOTES.get(word, ()):
@@ -136,7 +139,7 @@ def language_of(words: Iterable[str]) -> str:
     if not votes:
         return "english"
     best, count = max(votes.items(), key=lambda item: (item[1], item[0] == "english"))
-    return best if count >= 2 and count > votes["english"] else "english"
+    return best if count >= 2 and count > english else "english"
 
 
 def chunks(text: str) -> list[str]:
@@ -239,7 +242,7 @@ def _chunk_terms(chunk: str, language: str) -> tuple[tuple[int, str], ...]:
 def analyse(text: str, extra: Iterable[str] = ()) -> Terms:
     """The terms of a memory. `extra` are further words that belong to it, such as those of its date."""
     pieces = chunks(text)
-    language = language_of(piece.lower() for piece in pieces)
+    language = language_of([piece.lower() for piece in pieces])
     counts: dict[int, int] = {}
     words: dict[int, str] = {}
     for piece in pieces:
@@ -267,7 +270,7 @@ def question_words(text: str) -> list[Word]:
     the guessed language, or as written; the best of them counts once.
     """
     pieces = chunks(text)
-    language = language_of(piece.lower() for piece in pieces)
+    language = language_of([piece.lower() for piece in pieces])
     found: dict[str, Word] = {}
     for piece in pieces:
         stop = _is_stop(piece, language)

@@ -4,10 +4,9 @@ groups and from marks where it names any, so that its cost follows what it selec
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from ..filters import Filter, mark_of
 from ..models import TIERS
 from .analyser import plain, term_hash
+from .arrays import distinct, starts_of_runs
 
 RowNumbers = npt.NDArray[np.int64]
 Name = TypeVar("Name")
@@ -101,7 +101,7 @@ def marks_of(memory_tags: dict[str, str], place: str | None, attributes: set[str
     marks += [_attribute_mark(mark) for mark in attributes]
     if place is not None:
         marks.append(_place_mark(place))
-    return np.unique(np.array(marks, np.uint64))
+    return np.array(sorted(set(marks)), np.uint64)
 
 
 def _tag_mark(key: str, value: str) -> int:
@@ -114,6 +114,29 @@ def _attribute_mark(mark: str) -> int:
 
 def _place_mark(place: str) -> int:
     return term_hash(f"place\x00{place}")
+
+
+class _Run(NamedTuple):
+    """Rows sorted by group: those of codes[i] are rows[bounds[i]:bounds[i + 1]]."""
+
+    codes: npt.NDArray[np.int32]
+    bounds: npt.NDArray[np.int64]
+    rows: RowNumbers
+
+    def members(self, wanted: npt.NDArray[np.int32]) -> RowNumbers:
+        at = np.minimum(np.searchsorted(self.codes, wanted), self.codes.size - 1)
+        held = at[self.codes[at] == wanted].tolist()
+        parts = [self.rows[self.bounds[one] : self.bounds[one + 1]] for one in held]
+        return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def _joined(older: _Run, younger: _Run) -> _Run:
+    codes = np.concatenate([np.repeat(run.codes, np.diff(run.bounds)) for run in (older, younger)])
+    rows = np.concatenate([older.rows, younger.rows])
+    order = np.argsort(codes, kind="stable")
+    ordered = codes[order]
+    starts = starts_of_runs(ordered)
+    return _Run(ordered[starts], np.append(starts, rows.size), rows[order])
 
 
 class Columns:
@@ -132,9 +155,10 @@ class Columns:
         self._in_session: npt.NDArray[np.bool_] = np.empty(0, np.bool_)
         self.kinds: Names[str] = Names()
         self.actors = Actors()
-        self._members: dict[int, array[int]] = {}
+        self._runs: list[_Run] = []
+        self._entered: set[int] = set()
         self._groups_of_agent: dict[str, list[int]] = {}
-        self._last: dict[int, int] = {}
+        self._last: npt.NDArray[np.int64] = np.empty(0, np.int64)  # the youngest row of each session
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         """One column, up to the last row."""
@@ -199,43 +223,59 @@ class Columns:
         group = self["group"][first:]
         if not group.size:
             return
-        for code in np.unique(group).tolist():
-            if code not in self._members:
-                self._members[code] = array("I")
-                self._groups_of_agent.setdefault(self.groups.names[code][0], []).append(code)
         order = np.lexsort((self["born"][first:], group))
-        ordered = group[order]
-        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if ordered.size else np.empty(0, int)
-        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), ordered.size], strict=True):
-            code = int(ordered[start])
-            rows = order[start:end] + first
-            self._members[code].frombytes(np.sort(rows).astype(np.uint32).tobytes())
-            if self.groups.names[code][1] is not None:
-                self._link(code, rows)
+        ordered, rows = group[order], order + first
+        starts = starts_of_runs(ordered)
+        codes = ordered[starts]
+        for code in codes.tolist():
+            if code not in self._entered:
+                self._entered.add(code)
+                self._groups_of_agent.setdefault(self.groups.names[code][0], []).append(code)
+        self._runs.append(_Run(codes, np.append(starts, rows.size), rows))
+        while len(self._runs) > 1 and self._runs[-2].rows.size <= 2 * self._runs[-1].rows.size:
+            self._runs[-2:] = [_joined(self._runs[-2], self._runs[-1])]
+        self._link(codes, starts, ordered, rows)
 
-    def _link(self, group: int, rows: RowNumbers) -> None:
-        """Chain rows (ordered by birth) behind those of their session that are older."""
+    def _link(
+        self,
+        codes: npt.NDArray[np.int32],
+        starts: npt.NDArray[np.int64],
+        ordered: npt.NDArray[np.int32],
+        rows: RowNumbers,
+    ) -> None:
+        """Chain rows (by group, then birth) behind the older ones of their sessions."""
+        born, previous, following, sessions = self["born"], self["previous"], self["next"], self.in_session
+        if len(self._last) < len(self.groups.names):
+            more = np.full(len(self.groups.names) - len(self._last), -1, np.int64)
+            self._last = np.append(self._last, more)
+        joined = (ordered[1:] == ordered[:-1]) & sessions[ordered[1:]]
+        previous[rows[1:][joined]] = rows[:-1][joined]
+        following[rows[:-1][joined]] = rows[1:][joined]
+        firsts, lasts = rows[starts], rows[np.append(starts[1:], rows.size) - 1]
+        older = self._last[codes]
+        chained = sessions[codes] & (older >= 0)
+        late = chained & (born[np.where(older >= 0, older, 0)] > born[firsts])
+        chained &= ~late
+        previous[firsts[chained]] = older[chained]
+        following[older[chained]] = firsts[chained]
+        self._last[codes[~late]] = lasts[~late]
+        for number in np.flatnonzero(late).tolist():  # memories that were changed return to their old places
+            end = starts[number + 1] if number + 1 < starts.size else rows.size
+            for row in rows[starts[number] : end].tolist():
+                self._insert(int(codes[number]), row)
+
+    def _insert(self, group: int, row: int) -> None:
         born, previous, following = self["born"], self["previous"], self["next"]
-        last = self._last.get(group, -1)
-        if last < 0 or born[last] < born[rows[0]]:
-            previous[rows[1:]] = rows[:-1]
-            following[rows[:-1]] = rows[1:]
-            previous[rows[0]] = last
-            if last >= 0:
-                following[last] = rows[0]
-            self._last[group] = int(rows[-1])
-            return
-        for row in rows.tolist():  # a memory that was changed returns to its old place
-            after, before = -1, self._last.get(group, -1)
-            while before >= 0 and born[before] > born[row]:
-                after, before = before, int(previous[before])
-            previous[row], following[row] = before, after
-            if before >= 0:
-                following[before] = row
-            if after >= 0:
-                previous[after] = row
-            else:
-                self._last[group] = row
+        after, before = -1, int(self._last[group])
+        while before >= 0 and born[before] > born[row]:
+            after, before = before, int(previous[before])
+        previous[row], following[row] = before, after
+        if before >= 0:
+            following[before] = row
+        if after >= 0:
+            previous[after] = row
+        else:
+            self._last[group] = row
 
     @property
     def in_session(self) -> npt.NDArray[np.bool_]:
@@ -263,14 +303,14 @@ class Columns:
         if after >= 0:
             self["previous"][after] = before
         group = int(self["group"][row])
-        if self._last.get(group) == row:
+        if self._last[group] == row:
             self._last[group] = before
 
     def select(self, where: Filter, marked: Callable[[int], npt.NDArray[np.uint32]]) -> RowNumbers | None:
         """Rows inside the filter, ascending; None for all when none is dead. `marked` looks a mark up."""
         rows = self._from_groups(where)
         for alternatives in _marks_asked(where):
-            found = np.unique(np.concatenate([marked(mark) for mark in alternatives])).astype(np.int64)
+            found = distinct(np.concatenate([marked(mark) for mark in alternatives])).astype(np.int64)
             rows = found if rows is None else np.intersect1d(rows, found, assume_unique=True)
         if rows is None and not self.dead and not _needs_columns(where):
             return None
@@ -291,8 +331,9 @@ class Columns:
             codes = [code for code in codes if self.groups.names[code][1] in wanted]
         if not codes:
             return np.empty(0, np.int64)
-        parts = [np.array(self._members[code], np.int64) for code in codes if code in self._members]
-        return np.sort(np.concatenate(parts)) if len(parts) > 1 else parts[0]
+        wanted_codes = np.array(sorted(codes), np.int32)
+        parts = [run.members(wanted_codes) for run in self._runs]
+        return np.sort(np.concatenate([np.empty(0, np.int64), *parts]))
 
     def _tests(self, where: Filter) -> list[Callable[[RowNumbers | None], npt.NDArray[np.bool_]]]:
         tests: list[Callable[[RowNumbers | None], npt.NDArray[np.bool_]]] = []

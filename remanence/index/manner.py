@@ -8,12 +8,15 @@ from typing import NamedTuple
 
 ASKS, REACTS, TELLS_TIME = 1, 2, 4
 
-_TIME_WORDS = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|ago|last|next|since|soon|recently|just|days?|weeks?|weekends?|months?"
-    r"|years?|this (?:morning|afternoon|evening|summer|autumn|fall|winter|spring)|\d+(?:st|nd|rd|th)|(?:19|20)\d\d"
-    r"|mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?"
-    r"|january|february|march|april|june|july|august|september|october|november|december)\b",
-    re.IGNORECASE,
+_TIME_WORDS = frozenset(
+    """yesterday today tonight tomorrow ago last next since soon recently just day days week weeks weekend weekends
+    month months year years monday mondays tuesday tuesdays wednesday wednesdays thursday thursdays friday fridays
+    saturday saturdays sunday sundays january february march april june july august september october november
+    december""".split()
+)
+_WORD = re.compile(r"[^\W\d_]+")
+_TIME_FORMS = re.compile(
+    r"\b(?:this (?:morning|afternoon|evening|summer|autumn|fall|winter|spring)|\d+(?:st|nd|rd|th)|(?:19|20)\d\d)\b"
 )
 _REACTION = re.compile(
     r"(?:wow|thanks|thank you|congrats|congratulations|that's|that is|sounds|awesome|cool|great|nice|glad|yeah|yep"
@@ -35,5 +38,9 @@ def manner_of(text: str) -> Manner:
     head = text[:_LOOKED_AT]
     flags = ASKS * said.endswith("?")
     flags |= REACTS * bool(_REACTION.match(text.lstrip()))
-    flags |= TELLS_TIME * bool(_TIME_WORDS.search(head))
+    flags |= TELLS_TIME * _tells_time(head.lower())
     return Manner(flags, min(len(_SPECIFIC.findall(_NOTE_AT_END.sub("", head))), 255))
+
+
+def _tells_time(text: str) -> bool:
+    return not _TIME_WORDS.isdisjoint(_WORD.findall(text)) or bool(_TIME_FORMS.search(text))

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import starts_of_runs
+
 Rows = npt.NDArray[np.uint32]
 Counts = npt.NDArray[np.uint16]
 
@@ -31,7 +33,7 @@ class Block:
         """From entries in ascending order of row."""
         order = np.argsort(terms, kind="stable")
         ordered = terms[order]
-        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if ordered.size else np.empty(0, np.int64)
+        starts = starts_of_runs(ordered)
         offsets = np.append(starts, ordered.size).astype(np.int64)
         return cls(ordered[starts], offsets, rows[order], counts[order])
 
@@ -58,6 +60,8 @@ class Postings:
     def add_block(self, block: Block) -> None:
         """Rows that are newer than all others, packed."""
         self.pack_tail()
+        if not block.terms.size:
+            return
         self.blocks.append(block)
         while len(self.blocks) > 1 and self.blocks[-2].rows.size <= 2 * self.blocks[-1].rows.size:
             self.blocks[-2:] = [_joined(self.blocks[-2:])]
@@ -83,8 +87,8 @@ class Postings:
         places = []
         for block in self.blocks:
             at = np.searchsorted(block.terms, wanted)
-            inside = np.minimum(at, max(block.terms.size - 1, 0))
-            held = (block.terms[inside] == wanted) if block.terms.size else np.zeros(wanted.size, np.bool_)
+            inside = np.minimum(at, block.terms.size - 1)
+            held = block.terms[inside] == wanted
             places.append((block, held.tolist(), block.offsets[inside].tolist(), block.offsets[inside + 1].tolist()))
         rows: list[Rows] = [_NO_ROWS]
         counts: list[Counts] = [_NO_COUNTS]

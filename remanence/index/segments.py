@@ -15,15 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from .analyser import VERSION as ANALYSER
+from .arrays import distinct
 from .bits import VectorColumns
 from .columns import NUMBERS
 from .postings import Block
 from .recall_index import RecallIndex
 from .vocabulary import PackedWords
 
-FORMAT = 1
+FORMAT = 1  # to be raised with every change of what a segment holds
 TARGET_RATIO = 4  # a new segment swallows older neighbours up to this many times its size
 MAX_ROWS = 262_144
+_WORD_ARRAYS = ("hashes", "codes", "scales", "bits", "centre")
 
 
 class BadSegment(Exception):
@@ -97,8 +99,8 @@ def pack(index: RecallIndex, first_seq: int, last_seq: int, changes: int) -> Seg
     arrays: dict[str, npt.NDArray[Any]] = {name: columns[name][kept] for name in NUMBERS}
     names: dict[str, list[Any]] = {}
     for name, dictionary in (("group", columns.groups), ("kind", columns.kinds), ("actor", columns.actors)):
-        used, local = np.unique(arrays[name], return_inverse=True)
-        arrays[name] = local.astype(np.int32)
+        used = distinct(arrays[name])
+        arrays[name] = np.searchsorted(used, arrays[name]).astype(np.int32)
         names[name] = [dictionary.names[code] for code in used.tolist()]
     if columns.position is not None and not np.isnan(columns.position[kept]).all():
         arrays["position"] = columns.position[kept]
@@ -112,9 +114,10 @@ def pack(index: RecallIndex, first_seq: int, last_seq: int, changes: int) -> Seg
             arrays["vectors.bits"] = np.stack([word[kept] for word in index.vectors.words])
             arrays["vectors.centre"] = index.vectors.centre
     words = index.vocabulary.packed(arrays["terms.terms"])
-    arrays["words.hashes"], names["words"] = words.hashes, list(words.words)
-    if words.codes is not None and words.scales is not None:
-        arrays["words.codes"], arrays["words.scales"] = words.codes, words.scales
+    arrays["words.text"] = np.frombuffer("\n".join(words.words).encode(), np.uint8)
+    for part in _WORD_ARRAYS:
+        if getattr(words, part) is not None:
+            arrays[f"words.{part}"] = getattr(words, part)
     return Segment(first_seq, last_seq, int(kept.size), changes, arrays, names)
 
 
@@ -138,11 +141,9 @@ def absorb(index: RecallIndex, segment: Segment) -> None:
                 arrays[f"{name}.counts"],
             )
         )
-    index.vocabulary.add_packed(
-        PackedWords(
-            arrays["words.hashes"], segment.names["words"], arrays.get("words.codes"), arrays.get("words.scales")
-        )
-    )
+    text = arrays["words.text"].tobytes().decode()
+    parts = {part: arrays.get(f"words.{part}") for part in _WORD_ARRAYS}
+    index.vocabulary.add_packed(PackedWords(words=text.split("\n") if text else [], **parts))  # type: ignore[arg-type]
     columns.append_arrays(coded, arrays.get("position"))
 
 

@@ -19,9 +19,11 @@ _REACH = 0.43  # share of differing bits up to which two words may be relatives;
 
 class PackedWords(NamedTuple):
     hashes: npt.NDArray[np.uint64]
-    words: Sequence[str]
+    words: list[str]
     codes: npt.NDArray[np.int8] | None
     scales: npt.NDArray[np.float32] | None
+    bits: npt.NDArray[np.uint64] | None
+    centre: npt.NDArray[np.float32] | None
 
 
 class Vocabulary:
@@ -50,22 +52,25 @@ class Vocabulary:
 
     def add_packed(self, packed: PackedWords) -> None:
         """Words from a segment, with their vectors where they are known."""
-        if self._vectors_of is None or packed.codes is None or packed.scales is None:
+        codes, scales = packed.codes, packed.scales
+        if self._vectors_of is None or codes is None or scales is None:
             self.add(packed.hashes.tolist(), packed.words)
             return
         self._embed_waiting()
-        fresh = [at for at, hashed in enumerate(packed.hashes.tolist()) if hashed not in self._at]
-        fresh = fresh[: max(0, _LIMIT - len(self._words))]
-        if not fresh:
-            return
-        for at in fresh:
-            hashed = int(packed.hashes[at])
-            self._at[hashed] = len(self._words)
-            self._hashes.append(hashed)
-            self._words.append(packed.words[at])
+        hashes, words = packed.hashes.tolist(), packed.words
+        bits, centre = packed.bits, packed.centre
+        if self._words or len(words) > _LIMIT:
+            fresh = [at for at, hashed in enumerate(hashes) if hashed not in self._at]
+            fresh = fresh[: max(0, _LIMIT - len(self._words))]
+            hashes, words = [hashes[at] for at in fresh], [words[at] for at in fresh]
+            codes, scales, bits, centre = codes[fresh], scales[fresh], None, None
+        first = len(self._words)
+        self._at.update(zip(hashes, range(first, first + len(hashes)), strict=True))
+        self._hashes += hashes
+        self._words += words
         if self._columns is None:
-            self._columns = VectorColumns(packed.codes.shape[1])
-        self._columns.append_codes(packed.codes[fresh], packed.scales[fresh], None, None)
+            self._columns = VectorColumns(codes.shape[1])
+        self._columns.append_codes(codes, scales, bits, centre)
         self._relatives.clear()
 
     def packed(self, terms: npt.NDArray[np.uint64]) -> PackedWords:
@@ -75,8 +80,11 @@ class Vocabulary:
         hashes = np.array([self._hashes[i] for i in at.tolist()], np.uint64)
         words = [self._words[i] for i in at.tolist()]
         if self._columns is None:
-            return PackedWords(hashes, words, None, None)
-        return PackedWords(hashes, words, self._columns.codes[at], self._columns.scales[at])
+            return PackedWords(hashes, words, None, None, None, None)
+        columns = self._columns
+        known = columns.centre is not None
+        bits = np.stack([word[at] for word in columns.words]) if known else None
+        return PackedWords(hashes, words, columns.codes[at], columns.scales[at], bits, columns.centre)
 
     def _embed_waiting(self) -> None:
         done = 0 if self._columns is None else self._columns.size

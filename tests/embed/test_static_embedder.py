@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from remanence.embed.static import StaticEmbedder, _map_table
 from remanence.errors import EmbedderError
@@ -72,11 +74,22 @@ def test_a_vector_does_not_depend_on_the_texts_beside_it() -> None:
         assert np.array_equal(together[row], EMBEDDER.embed([texts[row]])[0])
 
 
+def test_learning_many_words_at_once_changes_no_vector() -> None:
+    rng = np.random.default_rng(5)
+    syllables = ["ka", "lo", "mir", "té", "шу", "zz", "Qu", "9", "-", "'s", "ing"]
+    texts = [" ".join("".join(rng.choice(syllables, 4)) for _ in range(12)) for _ in range(600)]
+    together = StaticEmbedder().embed(texts)
+    alone = StaticEmbedder()
+    assert np.array_equal(together, np.concatenate([alone.embed([text]) for text in texts]))
+
+
 def test_every_token_of_a_long_text_counts() -> None:
     text = "ship anchor harbour sail " * 20_000 + "soup pepper onion kitchen " * 20_000
     np.testing.assert_allclose(EMBEDDER.embed_query(text), weighted_mean(text), atol=1e-5)
 
 
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.text(max_size=60), max_size=5))
 def test_odd_texts_never_crash(texts: list[str]) -> None:
     rows = EMBEDDER.embed(texts)
     assert rows.shape == (len(texts), 256)

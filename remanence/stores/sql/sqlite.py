@@ -62,7 +62,7 @@ class SqliteRecordStore(IndexedStore):
     def put(self, memories: Sequence[Memory]) -> list[Memory]:
         if not memories:
             return []
-        memories = [replace(memory, metadata=replace(memory.metadata)) for memory in memories]
+        memories = [replace(memory) for memory in memories]
         self.check_vectors(memories)
         derived = [derive(memory) for memory in memories]
 
@@ -80,6 +80,7 @@ class SqliteRecordStore(IndexedStore):
         self._check_kind(connection, memories)
         connection.execute("INSERT OR IGNORE INTO notes VALUES ('analyser', ?)", (str(ANALYSER),))
         steps: dict[str, int] = {}
+        last = _state(connection).row
         for memory, parts in zip(memories, derived, strict=True):
             if memory.step_number < 0:
                 memory.step_number = _next_step(connection, memory.agent_id, steps)
@@ -90,17 +91,13 @@ class SqliteRecordStore(IndexedStore):
                 old = None
             else:
                 old = connection.execute("SELECT seq, born FROM memories WHERE id = ?", (memory.memory_id,)).fetchone()
+            last += 1
             values = list(rows.to_row(memory, parts))
+            values[rows.BORN] = last
             if old is not None:
                 _remove(connection, old[0])
                 values[rows.BORN] = old[1]
-                connection.execute(rows.INSERT, values)
-            else:
-                (last,) = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone() or (
-                    0,
-                )
-                values[rows.BORN] = last + 1
-                connection.execute(rows.INSERT, values)
+            connection.execute(rows.INSERT, values)
         return list(memories)
 
     def _check_kind(self, connection: sqlite3.Connection, memories: Sequence[Memory]) -> None:
