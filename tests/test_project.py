@@ -32,7 +32,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 FORBIDDEN = {  # beside the layers
     "index": {"embed"},
-    "embed": {"index"},
     "recall": {"stores", "embed"},
     "stores": {"embed"},
 }

@@ -164,8 +164,15 @@ def _word_terms(word: str, language: str) -> tuple[tuple[str, str], ...]:
     bare = bare.removesuffix("'s").strip("'")
     if language == "english" and not bare.isascii():
         language = next((name for low, high, name in _SCRIPTS if bare and low <= bare[0] <= high), language)
+    stem_of, _, ending = bare.partition("'")
+    if ending and len(stem_of) > 2 and "'" not in ending:  # İstanbul'da is also İstanbul
+        return (*_word_terms(stem_of, language), *_whole_word(bare.replace("'", ""), language))
+    return _whole_word(bare.replace("'", ""), language)
+
+
+def _whole_word(bare: str, language: str) -> tuple[tuple[str, str], ...]:
     if language == "english":
-        folded = fold(bare).replace("'", "")
+        folded = fold(bare)
         return ((_stemmer("english").stemWord(folded), folded),) if folded else ()
     stem, folded = fold(_stemmer(language).stemWord(bare)), fold(bare)
     if not folded:

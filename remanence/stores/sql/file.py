@@ -97,6 +97,7 @@ class SqliteFile:
         connection.execute("PRAGMA cache_size = -16384")
         connection.execute("PRAGMA temp_store = MEMORY")
         if not self.read_only:
+            connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
             connection.execute(f"PRAGMA synchronous = {self._durability}")
         return connection
 
