@@ -22,6 +22,7 @@ _HOMES = {
     "RecallSettings": "recall.settings",
     "RecordStore": "stores.base",
     "RemanenceError": "errors",
+    "by_session": "recall.sessions",
     "errors": "errors",
 }
 
@@ -38,6 +39,7 @@ __all__ = [
     "RecordStore",
     "RemanenceError",
     "__version__",
+    "by_session",
     "errors",
 ]
 
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from .filters import Filter
     from .models import Hit, Memory
     from .recall.explain import Explanation
+    from .recall.sessions import by_session
     from .recall.settings import RecallSettings
     from .stores.base import MemoryStore, RecordStore
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import checks
 from ..errors import InputError
+from ..recall.sessions import by_session
 
 if TYPE_CHECKING:
     from ..brain import Brain
@@ -26,7 +27,7 @@ Turn = tuple[int, int]
 
 DEPTHS = (1, 5, 10, 20, 50)
 GRANULARITIES = ("turn", "session")
-_HITS = {"turn": 50, "session": 200}  # turns to read; the first sessions of a ranking may have many turns each
+_HITS = {"turn": 50, "session": 1000}  # turns to read; sessions are ranked by all of theirs
 GROUPS = {"1-4": (1, 2, 3, 4), "5": (5,), "all": (1, 2, 3, 4, 5), "1": (1,), "2": (2,), "3": (3,), "4": (4,)}
 """Categories reported together; 5 holds the adversarial questions, which have no answer."""
 
@@ -100,18 +101,19 @@ def _remembered(brain: Brain, conversation: Conversation) -> dict[str, Turn]:
     return {memory.memory_id: turn for memory, turn in zip(kept, conversation.turns, strict=True)}
 
 
-def _ranking(brain: Brain, question: Question, name: str, turn_of: dict[str, Turn], granularity: str) -> list[Turn]:
+def _ranking(brain: Brain, question: Question, name: str, turn_of: dict[str, Turn], granularity: str) -> list[Any]:
+    """Turns, or numbers of sessions, best first."""
     hits = brain.recall(question.text, k=_HITS[granularity], where={"agent": name})
+    if granularity == "session":
+        return [turn_of[found.hits[0].memory.memory_id][0] for found in by_session(hits)]
     return [turn_of[hit.memory.memory_id] for hit in hits]
 
 
-def _found(evidence: Iterable[Turn], ranking: Sequence[Turn], granularity: str) -> dict[int, float]:
-    """The share of the evidence among the first k turns or, by session, among the first k different sessions."""
+def _found(evidence: Iterable[Turn], ranked: Sequence[Any], granularity: str) -> dict[int, float]:
+    """The share of the evidence (turns, or their sessions) among the first k."""
     wanted: set[Any] = set(evidence)
-    ranked: list[Any] = list(ranking)
     if granularity == "session":
         wanted = {session for session, _ in wanted}
-        ranked = list(dict.fromkeys(session for session, _ in ranking))
     return {k: len(wanted.intersection(ranked[:k])) / len(wanted) for k in DEPTHS}
 
 

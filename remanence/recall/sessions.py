@@ -1,0 +1,37 @@
+"""Hits by session: which conversation, task or run a question is about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..models import Hit
+
+
+@dataclass(slots=True)
+class SessionHits:
+    """A session, how well it answers, and its hits, best first."""
+
+    agent: str
+    session: str | None
+    score: float = -math.inf
+    hits: list[Hit] = field(default_factory=list)
+
+
+def by_session(hits: Sequence[Hit]) -> list[SessionHits]:
+    """The sessions of some hits, best first. A session scores by a soft maximum of its hits, ½ ln Σ exp(2 · score):
+    the best one decides, several good ones help.
+
+        for found in by_session(brain.recall("the flaky upload test", k=100)):
+            print(found.session, len(found.hits))
+    """
+    sessions: dict[tuple[str, str | None], SessionHits] = {}
+    for hit in hits:
+        key = (hit.memory.agent_id, hit.memory.session)
+        found = sessions.setdefault(key, SessionHits(*key))
+        found.hits.append(hit)
+    for found in sessions.values():
+        best = max(hit.score for hit in found.hits)
+        found.score = best + 0.5 * math.log(sum(math.exp(2 * (hit.score - best)) for hit in found.hits))
+    return sorted(sessions.values(), key=lambda found: -found.score)
