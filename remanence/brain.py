@@ -48,7 +48,7 @@ class Brain:
     """A memory that stays.
 
         brain = Brain()                            # the default file; REMANENCE_HOME moves it
-        brain = Brain("sqlite:///path/file.db")    # or a plain path, or ":memory:"
+        brain = Brain("sqlite:///path/file.db")    # or a plain path, ":memory:", or a RecordStore of your own
         brain.remember("Fixed OOM: switched to pyarrow.dataset", agent="swe-01", type="error_fix")
         brain.recall("ETL job killed by OOM", k=5)
 
@@ -59,16 +59,19 @@ class Brain:
 
     def __init__(
         self,
-        address: str | Path | None = None,
+        address: str | Path | RecordStore | None = None,
         *,
         embedder: EmbedderSpec = None,
         settings: RecallSettings | Mapping[str, Any] | None = None,
         durability: str = "full",
     ) -> None:
         self.settings = RecallSettings.of(settings)
-        self.address = _address(address)
         checks.one_of("durability", durability, ("full", "normal"))
-        self.store: RecordStore = open_store(self.address, durability=durability, word_vectors=word_vectors)
+        if isinstance(address, RecordStore):
+            self.address, self.store = type(address).__name__, address
+        else:
+            self.address = _address(address)
+            self.store = open_store(self.address, durability=durability, word_vectors=word_vectors)
         self._wanted = embedder
         self._embedder: Embedder | None = None
         self._owner: Owner | None = None

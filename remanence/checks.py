@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import InputError, UnknownFieldError, VectorError
+from .timewords import time_span
 
 MAX_TEXT = 4 * 1024 * 1024
 MAX_BITS = 1024
@@ -134,7 +135,8 @@ def one_of(field: str, value: object, choices: Sequence[str]) -> str:
 def moment(field: str, value: object, *, end_of_day: bool = False) -> float:
     """Seconds since the epoch from a datetime, a date, a number, an ISO text or words ("two weeks ago").
 
-    A datetime without a zone is local time. A bare date is its first instant, or its last with `end_of_day`.
+    A datetime without a zone is local time. A bare date, or words that mean a span such as "yesterday", are
+    their first instant, or their last with `end_of_day`.
     """
     expected = "a datetime, a date, seconds since the epoch or a text such as '2026-05-01' or 'two weeks ago'"
     if isinstance(value, datetime):
@@ -148,7 +150,7 @@ def moment(field: str, value: object, *, end_of_day: bool = False) -> float:
                 return _edge(field, date.fromisoformat(stripped), end_of_day)
             return _seconds(field, datetime.fromisoformat(stripped))
         except ValueError:
-            return _seconds(field, _read_words(field, stripped, expected))
+            return _read_words(field, stripped, expected, end_of_day)
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise refuse(field, expected, value)
     try:
@@ -179,13 +181,17 @@ def _seconds(field: str, value: datetime) -> float:
         raise refuse(field, "a time that this system can represent", value) from None
 
 
-def _read_words(field: str, words: str, expected: str) -> datetime:
-    import dateparser  # 0.2 s to import; only words need it
+def _read_words(field: str, words: str, expected: str, end: bool) -> float:
+    """Words as questions understand them ("last May": its first or last instant), else as dateparser does."""
+    span = time_span(words, datetime.now())
+    if span is not None and span.words == " ".join(words.lower().split()):
+        return _seconds(field, span.end - timedelta(milliseconds=1) if end else span.start)
+    import dateparser  # 0.2 s to import; only words that we do not know need it
 
     found: datetime | None = dateparser.parse(words, languages=["en"], settings={"PREFER_DATES_FROM": "past"})
     if found is None:
         raise refuse(field, expected, words)
-    return found
+    return _seconds(field, found)
 
 
 def labels(field: str, value: object) -> dict[str, str]:

@@ -32,13 +32,17 @@ class Metadata:
     memory_type: str = "memory"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Embeddings:
     """One vector for each resolution: short-term, intermediate, long-term."""
 
     full_vector: Vector | None = None
     compressed_vector: Vector | None = None
     abstract_vector: Vector | None = None
+
+    def __repr__(self) -> str:
+        sizes = {f.name: getattr(self, f.name).size for f in fields(self) if getattr(self, f.name) is not None}
+        return f"Embeddings({', '.join(f'{name}=<{size} numbers>' for name, size in sizes.items())})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Embeddings):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("question", nargs=-1, required=True, metavar="QUESTION|-")
-@click.option("-k", default=10, show_default=True, metavar="N", help="How many memories at most.")
+@click.option("-k", default=5, show_default=True, metavar="N", help="How many memories at most.")
 @click.option("--explain", is_flag=True, help="Show every part of every score.")
 @click.option(
     "--mode",

@@ -1,4 +1,4 @@
-"""Vectors for search. Each is kept as 8-bit codes (a quarter of its size, error below 0.001 in a cosine) and
+"""Vectors for search. Each is kept as 8-bit codes (a quarter of its size, a cosine within about 0.001) and
 as sign bits, stored by column: one array per 64-bit word. Hamming distance over the bits gives an estimate
 for every row in well under a microsecond a hundred rows; the codes then score the best of them closely, and
 the store holds the float32 originals for the last word.

@@ -10,15 +10,16 @@ import numpy.typing as npt
 
 from ..index.manner import ASKS, REACTS
 from ..index.survey import Survey
+from ..timewords import Span
 from .fusion import scale_of, standardised
 from .settings import RecallSettings
-from .timewords import Span
 
 Scores = npt.NDArray[np.float32]
 Positions = npt.NDArray[np.int64]
 
 _DAY = 86_400.0
 _YEARS = 60
+_HANDFUL = 20
 _MUCH_SAID, _MUCH_NAMED = 30, 8  # words and names from which on more of them is no better
 
 
@@ -54,15 +55,17 @@ def session_prior(groups: npt.NDArray[np.int32], scores: Scores, pool: int) -> S
 
 
 def manner(survey: Survey, at: Positions, settings: RecallSettings) -> dict[str, Scores]:
-    """What a row is worth before any question: substance up, questions and mere reactions down."""
+    """What a row is worth before any question: substance up, questions and mere reactions down. Among a handful of
+    rows scores cannot be many deviations apart, so this counts less there."""
+    trust = np.float32(survey.size / (survey.size + _HANDFUL))
     flags = survey.column_at("flags", at)
     said = np.log1p(np.minimum(survey.column_at("distinct", at), _MUCH_SAID).astype(np.float32))
     named = np.log1p(np.minimum(survey.column_at("specific", at), _MUCH_NAMED).astype(np.float32))
     return {
-        "length": np.float32(settings.length) * said,
-        "specific": np.float32(settings.specific) * named,
-        "asking": np.float32(-settings.asking) * (flags & ASKS != 0),
-        "reacting": np.float32(-settings.reacting) * (flags & REACTS != 0),
+        "length": trust * np.float32(settings.length) * said,
+        "specific": trust * np.float32(settings.specific) * named,
+        "asking": trust * np.float32(-settings.asking) * (flags & ASKS != 0),
+        "reacting": trust * np.float32(-settings.reacting) * (flags & REACTS != 0),
     }
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..index.analyser import Phrase, Word, plain, question_words
-from .timewords import Span, time_span
+from ..timewords import Span, time_span
 
 _PHRASE = re.compile(r'"([^"]{1,1000})"|“([^”]{1,1000})”')
 _EXCLUDED_PHRASE = re.compile(r'(?<!\S)-(?:"([^"]{1,1000})"|“([^”]{1,1000})”)')
