@@ -124,7 +124,8 @@ def compared(report: dict[str, Any]) -> str:
         for peer, figures in peers.items():
             value = figures.get(part)
             if isinstance(value, dict) and "not_possible" in value:
-                notes[f"- {peer}: not possible offline: {value['not_possible']}."] = None
+                search = part.removesuffix("_one_agent")
+                notes[f"- {peer}, {search}: not possible offline: {value['not_possible']}."] = None
                 value = None
             cells.append(peer_cell(value.get(key) if isinstance(value, dict) else value))
         lines.append(cells)
