@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 
 _MONTHS = {
     name: number
@@ -42,6 +43,12 @@ _DATE = (
 )
 
 
+_HINT = re.compile(
+    r"\d|ago\b|last|past|this|previous|today|tonight|yesterday|earlier|back|since|before|after|until|till|between|from|"
+    r"on (?:mon|tue|wed|thu|fri|sat|sun)|(?:in|during|of|by) (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A stretch of time that a question speaks of, and the words that say so.
@@ -60,7 +67,9 @@ class Span:
 def time_span(question: str, now: datetime) -> Span | None:
     """The span that a question names, seen from `now`; None if it names none."""
     text = " ".join(question.lower().replace("’", "'").split())
-    for pattern, reading in _READINGS:
+    if not _HINT.search(text):
+        return None
+    for pattern, reading in _readings():
         for found in pattern.finditer(text):
             span = reading(found, now)
             if span is not None and span[0] < span[1]:
@@ -228,9 +237,12 @@ _DATED: tuple[_Reading, ...] = (_date, _between, _since, _before, _after)
 _CLEAR_DATE = (
     rf"(?:\d{{4}}-\d\d-\d\d|{_DAY}(?: of)? {_MONTH}(?:,? {_YEAR})?|{_MONTH} {_DAY}\b(?:,? {_YEAR})?|{_MONTH},? {_YEAR})"
 )
-_READINGS: list[tuple[re.Pattern[str], _Reading]] = [
-    (re.compile(pattern), reading)
-    for pattern, reading in (
+
+
+@cache
+def _readings() -> list[tuple[re.Pattern[str], _Reading]]:
+    """Patterns with what reads them, the more particular first; compiled when a question first hints at a time."""
+    written: tuple[tuple[str, _Reading], ...] = (
         (rf"\b(?:between|from) (?P<from>{_DATE}) (?:and|to|until|till) (?P<to>{_DATE})(?=\W|$)", _between),
         (rf"\b(?:since) (?P<date>{_DATE})(?=\W|$)", _since),
         (rf"\b(?:before|until|till) (?P<date>{_DATE})(?=\W|$)", _before),
@@ -245,8 +257,8 @@ _READINGS: list[tuple[re.Pattern[str], _Reading]] = [
         (r"\b(?:on|last|this past) (?P<day>monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b", _weekday),
         (rf"\b(?P<date>{_CLEAR_DATE})(?=\W|$)", _date),
         (rf"\b(?:in|during|of|by) (?P<date>{_DATE})(?=\W|$)", _date),
-    )
-]  # fmt: skip
+    )  # fmt: skip
+    return [(re.compile(pattern), reading) for pattern, reading in written]
 
 
 def _bare(found: re.Match[str]) -> re.Match[str]:

@@ -36,19 +36,18 @@ Counts = npt.NDArray[np.uint16]
 # A number with thousands, C++ and C#, or word characters that code characters may join: `a.b/c`, `don't`.
 _CHUNK_PATTERN = r"\d{1,3}(?:,\d{3})+(?![\d,])|\b[A-Za-z](?:\+\+|#)(?!\w)|{w}+(?:(?:['’]|[.:/\\@+#=-]+){w}+)*"
 _CHUNK = re.compile(_CHUNK_PATTERN.replace("{w}", r"\w"))
-_CHUNK_MARKED = re.compile(_CHUNK_PATTERN.replace("{w}", rf"[\w{MARKS}]"))
 _SPACELESS = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff]+"
 )
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\W\d_A-Za-z]+")
-_PART = re.compile(rf"(?:[^\W_]|[{MARKS}])+")
+_PART = re.compile(r"[^\W_]+")
 _HANGUL = re.compile("[\uac00-\ud7a3]{2,}")
 _HEX = re.compile(r"(?:0x)?[0-9a-f]{12,}", re.IGNORECASE)
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)([^\s]*)", re.IGNORECASE)
 _CODE = re.compile(r"[_./\\:@#=+]|\d")
 _CAMELCASE = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
-_PLAIN_WORDS = re.compile(rf"[\w{MARKS}]+")
+_PLAIN_WORDS = re.compile(r"\w+")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 _ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u064b-\u0652\u0670]")  # also Hebrew and Arabic points
 # Letters that belong to one language that we can stem, whatever the words around them say.
@@ -93,6 +92,24 @@ def _stemmer(language: str) -> Stemmer.Stemmer:
     return Stemmer.Stemmer(language, 20_000)
 
 
+class _Marked(NamedTuple):
+    """The patterns above for texts in which combining marks continue words; slow to compile, so only when needed."""
+
+    chunk: re.Pattern[str]
+    part: re.Pattern[str]
+    plain: re.Pattern[str]
+
+
+@lru_cache(maxsize=1)
+def _marked() -> _Marked:
+    word = rf"[\w{MARKS}]"
+    return _Marked(
+        re.compile(_CHUNK_PATTERN.replace("{w}", word)),
+        re.compile(rf"(?:[^\W_]|[{MARKS}])+"),
+        re.compile(f"{word}+"),
+    )
+
+
 def fold(text: str) -> str:
     """Case, width and accents away: what a reader would call the same word."""
     if text.isascii():
@@ -103,7 +120,8 @@ def fold(text: str) -> str:
 
 def plain(text: str) -> str:
     """A text as phrases and names are compared: folded words between single spaces."""
-    return " ".join(_PLAIN_WORDS.findall(fold(text)))
+    words = _PLAIN_WORDS if text.isascii() else _marked().plain
+    return " ".join(words.findall(fold(text)))
 
 
 class Phrase(NamedTuple):
@@ -146,7 +164,7 @@ def chunks(text: str) -> list[str]:
     """The words and identifiers of a text, as written (but composed: é is one character)."""
     if text.isascii():
         return _CHUNK.findall(text)
-    return _CHUNK_MARKED.findall(unicodedata.normalize("NFC", text))
+    return _marked().chunk.findall(unicodedata.normalize("NFC", text))
 
 
 def _is_stop(chunk: str, language: str) -> bool:
@@ -164,9 +182,10 @@ def _word_terms(word: str, language: str) -> tuple[tuple[str, str], ...]:
     bare = bare.removesuffix("'s").strip("'")
     if language == "english" and not bare.isascii():
         language = next((name for low, high, name in _SCRIPTS if bare and low <= bare[0] <= high), language)
-    stem_of, _, ending = bare.partition("'")
-    if ending and len(stem_of) > 2 and "'" not in ending:  # İstanbul'da is also İstanbul
-        return (*_word_terms(stem_of, language), *_whole_word(bare.replace("'", ""), language))
+    head, _, tail = bare.partition("'")  # İstanbul'da is also İstanbul, l'école is also école
+    main = head if len(head) > 2 else tail
+    if tail and len(main) > 2 and "'" not in tail:
+        return (*_whole_word(main, language), *_whole_word(head + tail, language))
     return _whole_word(bare.replace("'", ""), language)
 
 
@@ -201,7 +220,7 @@ def _code_terms(chunk: str, language: str) -> Iterator[tuple[str, str]]:
             tail = whole.rsplit(separator, 1)[1]
             if tail and _CODE.search(tail):
                 yield tail, tail
-    for part in _PART.findall(chunk):
+    for part in (_PART if chunk.isascii() else _marked().part).findall(chunk):
         pieces = _CAMEL.findall(part)
         if len(pieces) > 1:
             joined = fold(part)

@@ -84,6 +84,11 @@ class VectorColumns:
     ) -> None:
         """Rows in packed form. `bits` (one line per word) are used if they were taken around our centre."""
         first, end = self.size, self.size + len(scales)
+        if first == 0 and self.codes.shape[0] == 0 and bits is not None and centre is not None and self.words:
+            # A store opened from one segment keeps its arrays as they are until more rows come.
+            self.codes, self.scales, self.words, self.centre = codes, scales, list(bits), centre
+            self.size, self.absent = end, int((scales == 0).sum())
+            return
         if end > self.codes.shape[0]:
             self.reserve(max(end, self.codes.shape[0] * 3 // 2, 1024))
         self.absent += int((scales == 0).sum())

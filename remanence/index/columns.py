@@ -4,8 +4,7 @@ groups and from marks where it names any, so that its cost follows what it selec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -73,26 +72,6 @@ class Actors(Names[str | None]):
         words = plain(text).split()[:200]
         runs = {" ".join(words[at : at + size]) for size in range(1, 5) for at in range(len(words))}
         return sorted(code for run in runs for code in self._by_name.get(run, ()))
-
-
-@dataclass(slots=True)
-class ColumnBatch:
-    """Rows on their way into the columns, with their names spelled out."""
-
-    seq: Sequence[int]
-    born: Sequence[int]
-    group: Sequence[tuple[str, str | None]]
-    kind: Sequence[str]
-    actor: Sequence[str | None]
-    tier: Sequence[int]
-    time: Sequence[float]
-    step: Sequence[int]
-    importance: Sequence[float]
-    length: Sequence[int]
-    distinct: Sequence[int]
-    flags: Sequence[int]
-    specific: Sequence[int]
-    position: Sequence[tuple[float, ...] | None] = field(default_factory=list)
 
 
 def marks_of(memory_tags: dict[str, str], place: str | None, attributes: set[str]) -> npt.NDArray[np.uint64]:
@@ -186,21 +165,19 @@ class Columns:
         if self._positions is not None:
             self._positions = _more_positions(self._positions, rows)
 
-    def append(self, batch: ColumnBatch) -> None:
-        """Rows in ascending order of seq, all newer than the rows here."""
-        groups = [self.groups.code(name) for name in batch.group]
-        kinds = [self.kinds.code(name) for name in batch.kind]
-        actors = [self.actors.code(name) for name in batch.actor]
-        columns = {
-            name: np.asarray(getattr(batch, name)) for name in _NUMBERS if name not in ("group", "kind", "actor")
-        }
+    def append(self, rows: Mapping[str, Sequence[Any]]) -> None:
+        """Rows in ascending order of seq, all newer than the rows here: their values by column, names spelled out,
+        with `position` a tuple or None for each."""
+        columns: dict[str, Any] = {name: rows[name] for name in NUMBERS}
+        for name, names in (("group", self.groups), ("kind", self.kinds), ("actor", self.actors)):
+            columns[name] = [names.code(spelled) for spelled in rows[name]]
         positions = None
-        if any(position is not None for position in batch.position):
-            positions = np.full((len(batch.seq), 3), np.nan)
-            for at, position in enumerate(batch.position):
+        if any(position is not None for position in rows["position"]):
+            positions = np.full((len(rows["seq"]), 3), np.nan)
+            for at, position in enumerate(rows["position"]):
                 if position is not None:
                     positions[at, : len(position)] = position
-        self.append_arrays({**columns, "group": groups, "kind": kinds, "actor": actors}, positions)
+        self.append_arrays(columns, positions)
 
     def append_arrays(self, columns: dict[str, Any], positions: npt.NDArray[np.float64] | None) -> None:
         """The same with names already coded by this object's dictionaries."""

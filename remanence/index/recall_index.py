@@ -17,7 +17,7 @@ from ..filters import Filter
 from ..models import TIERS
 from .analyser import Terms
 from .bits import VectorColumns
-from .columns import ColumnBatch, Columns, RowNumbers
+from .columns import Columns, RowNumbers
 from .manner import Manner
 from .postings import Block, Postings
 from .vocabulary import Vocabulary, WordVectors
@@ -99,22 +99,22 @@ class RecallIndex:
         for row in rows:
             self.vocabulary.add(row.terms.hashes.tolist(), row.terms.words)
         self.columns.append(
-            ColumnBatch(
-                seq=[row.seq for row in rows],
-                born=[row.born for row in rows],
-                group=[(row.agent, row.session) for row in rows],
-                kind=[row.kind for row in rows],
-                actor=[row.actor for row in rows],
-                tier=[TIERS.index(row.tier) for row in rows],
-                time=[row.time for row in rows],
-                step=[row.step for row in rows],
-                importance=[row.importance for row in rows],
-                length=[row.terms.length for row in rows],
-                distinct=[row.terms.hashes.size for row in rows],
-                flags=[row.manner.flags for row in rows],
-                specific=[row.manner.specific for row in rows],
-                position=[row.position for row in rows],
-            )
+            {
+                "seq": [row.seq for row in rows],
+                "born": [row.born for row in rows],
+                "group": [(row.agent, row.session) for row in rows],
+                "kind": [row.kind for row in rows],
+                "actor": [row.actor for row in rows],
+                "tier": [TIERS.index(row.tier) for row in rows],
+                "time": [row.time for row in rows],
+                "step": [row.step for row in rows],
+                "importance": [row.importance for row in rows],
+                "length": [row.terms.length for row in rows],
+                "distinct": [row.terms.hashes.size for row in rows],
+                "flags": [row.manner.flags for row in rows],
+                "specific": [row.manner.specific for row in rows],
+                "position": [row.position for row in rows],
+            }
         )
 
     def _extend_vectors(self, rows: Sequence[IndexRow], first: int) -> None:

@@ -155,8 +155,10 @@ def _absorb_vectors(index: RecallIndex, segment: Segment, first: int) -> None:
         return
     if index.vectors is None:
         index.vectors = VectorColumns(codes.shape[1])
-        index.vectors.reserve(max(first + segment.rows, index.columns.room))
-        index.vectors.append(np.zeros((first, codes.shape[1]), np.float32))
+        if first:
+            index.vectors.append(np.zeros((first, codes.shape[1]), np.float32))
+        if index.columns.room > 2 * segment.rows:  # more segments follow
+            index.vectors.reserve(index.columns.room)
     index.vectors.append_codes(
         codes,
         segment.arrays["vectors.scales"],

@@ -94,7 +94,6 @@ class SqliteFile:
         )
         connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
         connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA cache_size = -16384")
         connection.execute("PRAGMA temp_store = MEMORY")
         if not self.read_only:
             connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
