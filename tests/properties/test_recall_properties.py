@@ -16,13 +16,13 @@ from remanence import Brain
 from remanence.errors import InputError
 from remanence.index.analyser import fold, question_words
 from remanence.recall.question import read_question
-from remanence.recall.timewords import time_span
 from remanence.stores.indexed import date_words
 from remanence.stores.sql import cache
 from remanence.testing.contract import clustered_vectors, plain_bm25
+from remanence.timewords import time_span
 
 NOW = datetime(2026, 5, 20, 15, 30)
-PLAIN = [word for word in WORDS if word.isascii()]
+PLAIN = [word for word in WORDS if word.isascii() and word not in ("running", "runs", "cats")]  # one form of a stem
 MODES = ("hybrid", "lexical", "vector")
 
 questions = st.lists(

@@ -1,0 +1,152 @@
+"""Nearest vectors from sign bits and codes against brute force, at the sizes where estimates matter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from remanence import Brain, Filter
+from remanence.index.recall_index import RecallIndex
+from remanence.index.survey import Survey, nearest_rows
+from remanence.stores.indexed import derive, index_row
+from remanence.testing.contract import example
+from remanence.testing.synthetic import clustered_vectors, synthetic_memories
+
+PATTERN = index_row(example("the same words"), derive(example("the same words")), 1, 1)
+
+
+class Rows:
+    """The original vectors, as a store would hand them out."""
+
+    def __init__(self, vectors):
+        self.vectors = vectors
+
+    def vectors_at(self, seqs, dimension):
+        return self.vectors[seqs - 1]
+
+    def texts_at(self, seqs):
+        return [""] * seqs.size
+
+
+def index_of(vectors, batches):
+    """An index that the vectors entered in batches of these sizes; the last size is used until the end."""
+    index = RecallIndex(None)
+    start = 0
+    sizes = list(batches)
+    while start < len(vectors):
+        size = sizes.pop(0) if len(sizes) > 1 else sizes[0]
+        index.extend(
+            [
+                replace(PATTERN, seq=at + 1, born=at + 1, agent=f"agent-{at % 100}", step=at, vector=vectors[at])
+                for at in range(start, min(start + size, len(vectors)))
+            ]
+        )
+        start += size
+    return index
+
+
+def recall_at_10(index, vectors, questions, where, rows):
+    """The share of the true ten nearest that were found; equally near ones are equally good."""
+    survey = Survey(index, where, Rows(vectors))
+    inside = vectors if rows is None else vectors[rows]
+    hits = 0
+    for question in questions:
+        _, scores = nearest_rows(survey, question, 10)
+        bar = np.partition(inside @ question, -10)[-10]
+        hits += int((scores >= bar - 1e-6).sum())
+    return hits / (10 * len(questions))
+
+
+@cache
+def _vectors(count, dimension):
+    return clustered_vectors(count, dimension)
+
+
+FILTERS = {
+    "everything": (Filter(), None),
+    "one agent in a hundred": (Filter(agent="agent-7"), slice(7, None, 100)),
+    "a third": (Filter(agent=[f"agent-{n}" for n in range(33)]), None),
+    "the newest half": (Filter(min_step=50_000), slice(50_000, None)),
+}
+
+
+@pytest.mark.parametrize("batches", [(1, 1, 50, 5000), (20_000,)], ids=["the first come one by one", "in bulk"])
+@pytest.mark.parametrize("dimension", [64, 256])
+def test_nearest_of_a_hundred_thousand_are_the_true_nearest(dimension, batches):
+    vectors = _vectors(100_000, dimension)
+    questions = clustered_vectors(100, dimension, part=9)
+    index = index_of(vectors, batches)
+    for name, (where, rows) in FILTERS.items():
+        if name == "a third":
+            rows = np.flatnonzero(np.arange(len(vectors)) % 100 < 33)
+        assert recall_at_10(index, vectors, questions, where, rows) >= 0.999, name
+
+
+def test_nearest_among_vectors_that_crowd_in_one_direction():
+    """Real embeddings share a large common part; signs around zero would tell nothing."""
+    rng = np.random.default_rng(8)
+    vectors = _vectors(30_000, 256) + 2 * rng.standard_normal(256).astype(np.float32) / 16
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    questions = vectors[::751] + 0.02 * rng.standard_normal((40, 256)).astype(np.float32)
+    questions /= np.linalg.norm(questions, axis=1, keepdims=True)
+    assert recall_at_10(index_of(vectors, (1, 4000)), vectors, questions, Filter(), None) >= 0.999
+
+
+def test_nearest_among_the_vectors_of_real_texts():
+    with Brain(":memory:") as brain:
+        texts = [memory["text"] for memory in synthetic_memories(20_000)]
+        assert brain.embedder
+        vectors = brain._resolve().embed(texts)
+        questions = brain._resolve().embed([" ".join(text.split()[:6]) for text in texts[::500]])
+    assert recall_at_10(index_of(vectors, (1, 5000)), vectors, questions, Filter(), None) >= 0.98
+
+
+@pytest.mark.parametrize("dimension", [8, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1000, 4096])
+def test_vectors_of_every_dimension_are_found(dimension):
+    count = 2500 if dimension < 1000 else 1300
+    vectors = clustered_vectors(count, dimension)
+    index = index_of(vectors, (1, 700))
+    assert recall_at_10(index, vectors, vectors[::251], Filter(), None) == 1.0
+
+
+def test_memories_without_a_vector_are_never_near():
+    vectors = clustered_vectors(3000, 64).copy()
+    vectors[::3] = 0
+    given = [vector if vector.any() else None for vector in vectors]
+    index = index_of(given, (5, 600))
+    survey = Survey(index, Filter(), Rows(vectors))
+    for question in clustered_vectors(10, 64, part=3):
+        at, scores = nearest_rows(survey, question, 2500)
+        assert len(at) == 2000
+        assert (at % 3 != 0).all()
+        assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("first", [0, 1, 1023, 1024, 1500])
+def test_vectors_may_begin_after_any_number_of_memories_without(first):
+    """A store may hold memories without vectors before the first one with a vector arrives."""
+    vectors = clustered_vectors(2600, 48)
+    given = [None if at < first else vector for at, vector in enumerate(vectors)]
+    index = index_of(given, (300,))
+    survey = Survey(index, Filter(), Rows(vectors))
+    for question in vectors[-10:]:
+        at, _ = nearest_rows(survey, question, 10)
+        exact = vectors[first:] @ question
+        assert set(at.tolist()) == set((np.argsort(-exact, kind="stable")[:10] + first).tolist())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dimension", [64, 256])
+def test_nearest_of_a_million_are_the_true_nearest(dimension):
+    vectors = np.concatenate([clustered_vectors(100_000, dimension, part=part) for part in range(10)])
+    questions = clustered_vectors(50, dimension, part=99)
+    index = index_of(vectors, (1, 100_000))
+    for where, rows in (
+        (Filter(), None),
+        (Filter(agent="agent-7"), slice(7, None, 100)),
+        (Filter(max_step=499_999), slice(0, 500_000)),
+    ):
+        assert recall_at_10(index, vectors, questions, where, rows) >= 0.999
