@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import InputError, UnknownFieldError, VectorError
-from .timewords import time_span
+from .timewords import time_ago, time_span
 
 MAX_TEXT = 4 * 1024 * 1024
 MAX_BITS = 1024
@@ -183,7 +183,11 @@ def _seconds(field: str, value: datetime) -> float:
 
 def _read_words(field: str, words: str, expected: str, end: bool) -> float:
     """Words as questions understand them ("last May": its first or last instant), else as dateparser does."""
-    span = time_span(words, datetime.now())
+    now = datetime.now()
+    exact = time_ago(words, now)
+    if exact is not None:
+        return _seconds(field, exact)
+    span = time_span(words, now)
     if span is not None and span.words == " ".join(words.lower().split()):
         return _seconds(field, span.end - timedelta(milliseconds=1) if end else span.start)
     import dateparser  # 0.2 s to import; only words that we do not know need it

@@ -43,6 +43,7 @@ _DATE = (
 )
 
 
+_AGO = re.compile(rf"{_NUMBER} (?P<unit>minute|hour|day|week|month|year)s? ago")
 _HINT = re.compile(
     r"\d|ago\b|last|past|this|previous|today|tonight|yesterday|earlier|back|since|before|after|until|till|between|from|"
     r"on (?:mon|tue|wed|thu|fri|sat|sun)|(?:in|during|of|by) (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
@@ -62,6 +63,25 @@ class Span:
     words: str
     relative: bool = False
     every_year: bool = False
+
+
+def time_ago(words: str, now: datetime) -> datetime | None:
+    """The moment that "two weeks ago" or "3 hours ago" is, exactly; None for other words."""
+    found = _AGO.fullmatch(" ".join(words.lower().split()))
+    if found is None:
+        return None
+    number, unit = _count(found["number"]), found["unit"]
+    try:
+        if unit in ("month", "year"):
+            months = number * (12 if unit == "year" else 1)
+            start = _months_later(now, -months)
+            last_day = (_months_later(start, 1) - timedelta(days=1)).day
+            return start.replace(day=min(now.day, last_day))
+        return now - number * timedelta(
+            weeks=unit == "week", days=unit == "day", hours=unit == "hour", minutes=unit == "minute"
+        )
+    except (OverflowError, ValueError):
+        return None
 
 
 def time_span(question: str, now: datetime) -> Span | None:

@@ -1,0 +1,194 @@
+"""What is particular to the embedded store: its schema and history, its pragmas, its handles."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from remanence.errors import ConfigError, InputError, StoreCorruptError
+from remanence.stores import migrations, open_store
+from remanence.stores.memory import InMemoryRecordStore
+from remanence.stores.sql import cache, schema
+from remanence.stores.sql.sqlite import SqliteRecordStore
+from remanence.testing.contract import clustered_vectors, example
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "memories.db"
+
+
+def test_the_newest_revision_is_the_one_that_the_code_expects():
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    config.set_main_option("path_separator", "os")
+    assert ScriptDirectory.from_config(config).get_current_head() == migrations.HEAD
+
+
+def test_the_migrations_lead_to_the_schema_as_described(path):
+    import sqlalchemy as sa
+
+    SqliteRecordStore(path).close()
+    found = sa.inspect(sa.create_engine(f"sqlite:///{path}"))
+    assert set(found.get_table_names()) - {"alembic_version"} == set(schema.metadata.tables)
+    for name, table in schema.metadata.tables.items():
+        columns = {column["name"]: column for column in found.get_columns(name)}
+        assert list(columns) == [column.name for column in table.columns]
+        for column in table.columns:
+            assert type(column.type) is type(columns[column.name]["type"]) or (
+                str(column.type.compile()) == str(columns[column.name]["type"])
+            ), (name, column.name)
+            assert columns[column.name]["nullable"] == column.nullable
+        indexes = {index["name"]: index["column_names"] for index in found.get_indexes(name)}
+        assert indexes == {index.name: [column.name for column in index.columns] for index in table.indexes}
+
+
+@pytest.mark.parametrize(("durability", "level"), [("full", 2), ("normal", 1)])
+def test_durability_is_what_was_asked_for(path, durability, level):
+    with SqliteRecordStore(path, durability=durability) as store:
+        (synchronous,) = store._file.writer.execute("PRAGMA synchronous").fetchone()
+        (journal,) = store._file.writer.execute("PRAGMA journal_mode").fetchone()
+    assert synchronous == level
+    assert journal == "wal"
+
+
+def test_full_durability_is_the_default(path):
+    with SqliteRecordStore(path) as store:
+        assert store._file.writer.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+def test_one_memory_is_one_row(path):
+    with SqliteRecordStore(path) as store:
+        store.put([example("a row", memory_id="m", vector=clustered_vectors(1, 16)[0])])
+    with sqlite3.connect(path) as plain:
+        counts = {
+            name: plain.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
+            for name in ("memories", "access", "segments")
+        }
+        row = plain.execute("SELECT text, length(vector), length(terms) > 0 FROM memories").fetchone()
+    plain.close()
+    assert counts == {"memories": 1, "access": 0, "segments": 0}
+    assert row == ("a row", 64, 1)
+
+
+def test_bulk_writes_are_settled_and_single_ones_are_not(path, monkeypatch):
+    monkeypatch.setattr(cache, "SETTLE_FROM", 40)
+    monkeypatch.setattr(cache, "SETTLE_BULK", 90)
+    with SqliteRecordStore(path) as store:
+        store.put([example(f"stone {n}") for n in range(60)])
+        assert store.stats().segments == 0
+        store.put([example(f"stone {n}") for n in range(60)])
+        assert store.stats().segments == 1
+        for n in range(45):
+            store.put([example(f"river {n}")])
+        assert store.stats().segments >= 1
+        assert len(store.match("river", k=100)) == 45
+
+
+def test_segments_stay_few_however_much_is_written(path, monkeypatch):
+    monkeypatch.setattr(cache, "SETTLE_FROM", 8)
+    with SqliteRecordStore(path, durability="normal") as store:
+        for n in range(400):
+            store.put([example(f"stone {n}", memory_id=f"m{n}")])
+        assert 1 <= store.stats().segments <= 10
+    with SqliteRecordStore(path) as store:
+        assert len(store.match("stone", k=1000)) == 400
+
+
+def test_a_handle_follows_many_changes_of_another(path):
+    with SqliteRecordStore(path, durability="normal") as writer, SqliteRecordStore(path) as reader:
+        assert len(reader) == 0
+        kept = {}
+        for n in range(150):
+            writer.put([example(f"text {n}", memory_id=f"m{n}")])
+            kept[f"m{n}"] = f"text {n}"
+            if n % 3 == 0 and n:
+                writer.forget(f"m{n - 1}")
+                kept.pop(f"m{n - 1}")
+            if n % 4 == 0 and f"m{n // 2}" in kept:
+                writer.put([example(f"again {n}", memory_id=f"m{n // 2}")])
+                kept[f"m{n // 2}"] = f"again {n}"
+            if n % 10 == 0:
+                assert {memory.memory_id: memory.text for memory in reader.select()} == kept
+        assert {memory.memory_id: memory.text for memory in reader.select()} == kept
+
+
+def test_a_survey_keeps_what_it_saw_while_others_write(path):
+    from remanence import Filter
+
+    with SqliteRecordStore(path, durability="normal") as store:
+        store.put([example(f"stone {n}", memory_id=f"m{n}", vector=v) for n, v in enumerate(clustered_vectors(50, 16))])
+        survey = store.survey(Filter())
+        seqs = survey.seq.tolist()
+        store.put([example(f"late {n}", vector=v) for n, v in enumerate(clustered_vectors(2000, 16))])
+        store.forget_many([f"m{n}" for n in range(0, 50, 2)])
+        assert survey.size == 50
+        assert survey.seq.tolist() == seqs
+        assert survey.length.size == 50
+        left = [memory.memory_id for _, memory in store.memories_at(seqs)]
+        assert left == [f"m{n}" for n in range(1, 50, 2)], "rows that have gone are left out"
+
+
+def test_a_put_that_fails_leaves_the_callers_memories_as_they_were(path):
+    with SqliteRecordStore(path) as store:
+        store.put([example("first", vector=clustered_vectors(1, 16)[0])])
+        mine = [example("second"), example("third", vector=clustered_vectors(1, 32)[0])]
+        with pytest.raises(InputError):
+            store.put(mine)
+        assert [(memory.memory_id, memory.step_number) for memory in mine] == [("", -1), ("", -1)]
+        other = store.put([example("someone else's")])[0]
+        mine[1].embeddings.full_vector = None
+        kept = store.put(mine)
+        assert other.memory_id not in {memory.memory_id for memory in kept}
+        assert len(store) == 4
+
+
+def test_rows_of_a_wrong_dimension_are_reported_by_name(path):
+    with SqliteRecordStore(path) as store:
+        store.put([example("a", memory_id="a", vector=clustered_vectors(1, 16)[0])])
+    with sqlite3.connect(path) as plain:
+        plain.execute("INSERT INTO memories SELECT NULL, 'b', born, agent, session, type, actor, tier, step, time, created, "
+                      "importance, level, position, place, tags, text, contents, "
+                      + ", ".join(c.name for c in schema.memories.columns if c.name not in (
+                          "seq", "id", "born", "agent", "session", "type", "actor", "tier", "step", "time", "created",
+                          "importance", "level", "position", "place", "tags", "text", "contents", "vector"))
+                      + ", x'00000000' FROM memories")  # fmt: skip
+    plain.close()
+    with SqliteRecordStore(path) as store, pytest.raises(StoreCorruptError, match=r"row 2 .*reindex"):
+        store.select()
+
+
+def test_addresses_open_the_store_they_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with open_store(":memory:") as store:
+        assert isinstance(store, InMemoryRecordStore)
+    with open_store("relative.db") as store:
+        assert isinstance(store, SqliteRecordStore)
+    with open_store(f"sqlite:///{tmp_path}/absolute.db") as store:
+        assert store.path == tmp_path / "absolute.db"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["absolute.db", "relative.db"]
+    with pytest.raises(ConfigError, match="postgresql"):
+        open_store("postgresql://localhost/db")
+
+
+def test_bad_options_are_refused_before_a_file_is_made(path):
+    for options in ({"durability": "never"}, {"busy_timeout": -1}, {"busy_timeout": "1"}, {"busy_timeout": True}):
+        with pytest.raises(InputError, match=next(iter(options))):
+            SqliteRecordStore(path, **options)
+    assert not path.exists()
+
+
+def test_vectors_are_kept_to_the_last_bit(path):
+    vectors = clustered_vectors(20, 33)
+    with SqliteRecordStore(path) as store:
+        store.put([example(f"v{n}", memory_id=f"v{n}", vector=vector) for n, vector in enumerate(vectors)])
+        store.rebuild()
+    with SqliteRecordStore(path) as store:
+        for n, vector in enumerate(vectors):
+            assert np.array_equal(store.get(f"v{n}").embeddings.full_vector, vector)
