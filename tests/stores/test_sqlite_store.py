@@ -77,20 +77,6 @@ def test_one_memory_is_one_row(path):
     assert row == ("a row", 64, 1)
 
 
-def test_bulk_writes_are_settled_and_single_ones_are_not(path, monkeypatch):
-    monkeypatch.setattr(cache, "SETTLE_FROM", 40)
-    monkeypatch.setattr(cache, "SETTLE_BULK", 90)
-    with SqliteRecordStore(path) as store:
-        store.put([example(f"stone {n}") for n in range(60)])
-        assert store.stats().segments == 0
-        store.put([example(f"stone {n}") for n in range(60)])
-        assert store.stats().segments == 1
-        for n in range(45):
-            store.put([example(f"river {n}")])
-        assert store.stats().segments >= 1
-        assert len(store.match("river", k=100)) == 45
-
-
 def test_segments_stay_few_however_much_is_written(path, monkeypatch):
     monkeypatch.setattr(cache, "SETTLE_FROM", 8)
     with SqliteRecordStore(path, durability="normal") as store:
@@ -151,14 +137,9 @@ def test_a_put_that_fails_leaves_the_callers_memories_as_they_were(path):
 
 def test_rows_of_a_wrong_dimension_are_reported_by_name(path):
     with SqliteRecordStore(path) as store:
-        store.put([example("a", memory_id="a", vector=clustered_vectors(1, 16)[0])])
+        store.put([example(f"text {n}", memory_id=f"m{n}", vector=clustered_vectors(1, 16)[0]) for n in range(2)])
     with sqlite3.connect(path) as plain:
-        plain.execute("INSERT INTO memories SELECT NULL, 'b', born, agent, session, type, actor, tier, step, time, created, "
-                      "importance, level, position, place, tags, text, contents, "
-                      + ", ".join(c.name for c in schema.memories.columns if c.name not in (
-                          "seq", "id", "born", "agent", "session", "type", "actor", "tier", "step", "time", "created",
-                          "importance", "level", "position", "place", "tags", "text", "contents", "vector"))
-                      + ", x'00000000' FROM memories")  # fmt: skip
+        plain.execute("UPDATE memories SET vector = x'0000803f' WHERE id = 'm1'")
     plain.close()
     with SqliteRecordStore(path) as store, pytest.raises(StoreCorruptError, match=r"row 2 .*reindex"):
         store.select()
