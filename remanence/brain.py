@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from . import checks, config
 from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
-from .errors import EmbedderError, InputError, NotFoundError, VectorError
+from .errors import EmbedderError, EmbedderMismatchError, InputError, NotFoundError, VectorError
 from .filters import Filter
 from .index.bits import unit
 from .models import TIERS, Embeddings, Hit, Memory, Metadata
@@ -85,12 +85,15 @@ class Brain:
 
     # Embedding
 
-    def _resolve(self) -> Embedder | None:
+    def _resolve(self, *, writing: bool = False) -> Embedder | None:
         """The embedder of this store: the one asked for, else the one its vectors came from, else the default.
 
-        The store is asked each time, because another process may have re-embedded it.
+        The store is asked each time, because another process may have re-embedded it. Writers need not: the
+        store compares again in the transaction.
         """
         with self._lock:
+            if writing and self._owner is not None:
+                return self._embedder
             known = self.store.note("embedder")
             if self._owner is not None and known in (None, self._owner.name):
                 return self._embedder
@@ -159,8 +162,7 @@ class Brain:
             id=id,
             tier=tier,
         )
-        self._embed([memory])
-        return self.store.put([memory])[0]
+        return self._keep([memory])[0]
 
     def remember_many(
         self,
@@ -186,8 +188,7 @@ class Brain:
                 self._check_given(drafts, self._resolve())
         kept: list[Memory] = []
         for batch in _chunks(drafts, chunk):
-            self._embed(batch)
-            kept += self.store.put(batch)
+            kept += self._keep(batch)
             if on_progress is not None:
                 on_progress(len(kept), total)
         return kept
@@ -247,11 +248,28 @@ class Brain:
             place=None if place is None else checks.name("place", place),
         )
 
+    def _keep(self, memories: Sequence[Memory]) -> list[Memory]:
+        """Embed and store memories. If another process has re-embedded the store meanwhile, embed them again."""
+        bare = [memory for memory in memories if memory.embeddings.full_vector is None]
+        self._embed(memories)
+        try:
+            return self.store.put(memories)
+        except (EmbedderMismatchError, VectorError):
+            owner = self._owner
+            self._resolve()  # raises if the embedder was asked for by name
+            if self._owner == owner:
+                raise
+            for memory in bare:
+                memory.embeddings = Embeddings()
+            self._embed(memories)
+            return self.store.put(memories)
+
     def _embed(self, memories: Sequence[Memory]) -> None:
         """Give a vector to each memory that came without one, and check those that came with one."""
-        embedder = self._resolve()
-        self._check_given(memories, embedder)
+        embedder = self._resolve(writing=True)
         bare = [memory for memory in memories if memory.embeddings.full_vector is None]
+        if len(bare) < len(memories):
+            self._check_given(memories, embedder)
         if embedder is not None and bare:
             vectors = embedder.embed([memory.text for memory in bare])
             for memory, vector in zip(bare, vectors, strict=True):

@@ -54,6 +54,7 @@ class SqliteRecordStore(IndexedStore):
         self._seen = _State(0, 0, 0)
         self._loaded = False
         self._distrusted: int | None = None
+        self._unsettled = 0  # rows behind the last segment, as far as we know
         self._touched: dict[str, tuple[float, int]] = {}
         self._touch_lock = Lock()
 
@@ -70,7 +71,10 @@ class SqliteRecordStore(IndexedStore):
             return self._insert(connection, memories, derived)
 
         kept = self.write(work)
-        self._settle_if_possible(cache.SETTLE_FROM if len(memories) < 256 else cache.SETTLE_BULK)
+        threshold = cache.SETTLE_FROM if len(memories) < 256 else cache.SETTLE_BULK
+        self._unsettled += len(memories)
+        if self._unsettled >= threshold or self._unsettled == len(memories):
+            self._settle_if_possible(threshold)
         return kept
 
     def _insert(
@@ -78,9 +82,8 @@ class SqliteRecordStore(IndexedStore):
     ) -> list[Memory]:
         self._write_touched(connection)
         self._check_kind(connection, memories)
-        connection.execute("INSERT OR IGNORE INTO notes VALUES ('analyser', ?)", (str(ANALYSER),))
         steps: dict[str, int] = {}
-        last = _state(connection).row
+        (last,) = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone() or (0,)
         for memory, parts in zip(memories, derived, strict=True):
             if memory.step_number < 0:
                 memory.step_number = _next_step(connection, memory.agent_id, steps)
@@ -101,20 +104,21 @@ class SqliteRecordStore(IndexedStore):
         return list(memories)
 
     def _check_kind(self, connection: sqlite3.Connection, memories: Sequence[Memory]) -> None:
+        """Refuse vectors that are not of the store's kind; note the kind of the first ones."""
+        known = dict(connection.execute("SELECT key, value FROM notes").fetchall())
+        fresh = {} if "analyser" in known else {"analyser": str(ANALYSER)}
         given = next((m.embeddings.full_vector for m in memories if m.embeddings.full_vector is not None), None)
-        if given is None:
-            return
-        known = dict(connection.execute("SELECT key, value FROM notes WHERE key IN ('dimension', 'embedder')"))
-        if "dimension" in known:
-            checks.vector("vector", given, dimension=int(known["dimension"]))
-        else:
-            connection.execute("INSERT INTO notes VALUES ('dimension', ?)", (str(given.size),))
-        if self.owner is not None:
-            self.owner.check(known.get("embedder"))
-            if "embedder" not in known:
-                connection.execute("INSERT INTO notes VALUES ('embedder', ?)", (self.owner.name,))
-                if self.owner.spec is not None:
-                    connection.execute("INSERT INTO notes VALUES ('embedder_spec', ?)", (self.owner.spec,))
+        if given is not None:
+            if self.owner is not None:
+                self.owner.check(known.get("embedder"))
+                fresh |= {"embedder": self.owner.name}
+                fresh |= {"embedder_spec": self.owner.spec} if self.owner.spec is not None else {}
+            if "dimension" in known:
+                checks.vector("vector", given, dimension=int(known["dimension"]))
+            fresh |= {"dimension": str(given.size)}
+        new = [(key, value) for key, value in fresh.items() if key not in known]
+        if new:
+            connection.executemany("INSERT INTO notes VALUES (?, ?)", new)
 
     def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
         def work(connection: sqlite3.Connection) -> Memory | None:
@@ -158,6 +162,8 @@ class SqliteRecordStore(IndexedStore):
     def _write_touched(self, connection: sqlite3.Connection) -> None:
         with self._touch_lock:
             touched, self._touched = self._touched, {}
+        if not touched:
+            return
         connection.executemany(
             "INSERT INTO access (born, last, count) SELECT born, ?, ? FROM memories WHERE id = ? "
             "ON CONFLICT (born) DO UPDATE SET last = max(last, excluded.last), count = count + excluded.count",
@@ -273,8 +279,9 @@ class SqliteRecordStore(IndexedStore):
         if distrusted is not None:
             self.write(lambda connection: cache.drop_from(connection, distrusted))
         with self._file.reading() as connection:
-            if cache.uncovered(connection) < threshold:
-                return
+            self._unsettled = cache.uncovered(connection)
+        if self._unsettled < threshold:
+            return
         self.refresh()
         with self.index.lock, self._file.reading() as connection:
             segment = cache.next_segment(connection, self.index, self._seen.change)
