@@ -380,14 +380,12 @@ class Brain:
         if read.span is not None and used.time_words == "filter" and filtered.since is filtered.until is None:
             filtered = Filter.of(filtered, since=read.span.start, until=read.span.end)
         given = None if vector is None else unit(_given("vector", vector)[None, :])[0]
-        if mode != "lexical" and given is None:
-            self._resolve()
+        embedder = self._resolve() if mode != "lexical" and given is None else None
         survey = self.store.survey(filtered)
 
         def query_vector(text: str, weigh: Callable[[str], float]) -> Vector | None:
             if given is not None:
                 return checks.vector("vector", given, dimension=survey.dimension)
-            embedder = self._resolve()
             if embedder is None:
                 return None
             found = embedder.embed_query(text, weigh)

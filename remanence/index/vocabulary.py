@@ -96,20 +96,18 @@ class Vocabulary:
         self._columns.append(vectors)
         self._relatives.clear()
 
-    def relatives(self, word: str, floor: float) -> list[tuple[int, str, float]]:
-        """(term hash, word, cosine) of the words close in meaning to a question word, closest first."""
-        if self._vectors_of is None or len(word) < 3 or not word.isalpha():
-            return []
+    def relatives(self, words: Sequence[str], floor: float) -> list[list[tuple[int, str, float]]]:
+        """For each question word (term hash, word, cosine) of the words close to it in meaning, closest first."""
         self._embed_waiting()
-        if self._columns is None:
-            return []
-        known = self._relatives.get(word)
-        if known is None:
-            known = self._nearest(self._vectors_of([word])[0])
-            if len(self._relatives) > 8192:
-                self._relatives.clear()
-            self._relatives[word] = known
-        return [found for found in known if found[2] >= floor]
+        if self._vectors_of is None or self._columns is None:
+            return [[] for _ in words]
+        if len(self._relatives) > 8192:
+            self._relatives.clear()
+        fresh = [word for word in words if word not in self._relatives and len(word) > 2 and word.isalpha()]
+        if fresh:
+            for word, vector in zip(fresh, self._vectors_of(fresh), strict=True):
+                self._relatives[word] = self._nearest(vector)
+        return [[found for found in self._relatives.get(word, ()) if found[2] >= floor] for word in words]
 
     def _nearest(self, query: npt.NDArray[np.float32]) -> list[tuple[int, str, float]]:
         columns = self._columns

@@ -39,19 +39,19 @@ class QuestionWords:
         terms: list[int] = []
         shares: list[float] = []
         kept = set(plain(text).split()) if text != question.text else None
-        relatives = soft and settings.soft_weight > 0 and len(question.words) <= _SOFT_UP_TO
-        for word in question.words:
-            if kept is not None and word.text.isalnum() and word.text not in kept:
-                continue  # a name that was taken out
+        words = [word for word in question.words if kept is None or not word.text.isalnum() or word.text in kept]
+        related: list[list[tuple[int, str, float]]] = [[] for _ in words]
+        if soft and settings.soft_weight > 0 and len(words) <= _SOFT_UP_TO:
+            related = survey.relatives([word.text for word in words], settings.soft_floor)
+        for word, relatives in zip(words, related, strict=True):
             part = _Part(word.text, [word.text] * len(word.hashes), len(word.hashes), len(terms))
             terms += word.hashes
             shares += [1.0] * len(word.hashes)
-            if relatives:
-                for term, name, cosine in survey.relatives(word.text, settings.soft_floor, settings.soft_most):
-                    if term not in word.hashes:
-                        part.names.append(name)
-                        terms.append(term)
-                        shares.append(settings.soft_weight * cosine)
+            for term, name, cosine in relatives[: settings.soft_most]:
+                if term not in word.hashes:
+                    part.names.append(name)
+                    terms.append(term)
+                    shares.append(settings.soft_weight * cosine)
             self._parts.append(part)
         self._scored = score_terms(survey, terms, shares, settings.k1, settings.b)
         self.weights = {part.word: idf(survey.size, self._known(part)) for part in self._parts}
