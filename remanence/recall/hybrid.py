@@ -17,7 +17,7 @@ from . import context
 from .explain import Explanation
 from .fusion import scale_of, standardised
 from .phrases import saying
-from .question import Question, without_names
+from .question import Question, is_open, without_names
 from .settings import RecallSettings
 from .words import QuestionWords
 
@@ -38,8 +38,10 @@ class Hybrid:
     def __init__(self, survey: Survey, question: Question, query_vector: QueryVector, settings: RecallSettings) -> None:
         self.survey, self.question, self.settings = survey, question, settings
         self.named = survey.actors_named(question.text)
-        bare = without_names(question.text, [name for _, name in self.named])
+        bare = without_names(question.topic, [name for _, name in self.named])
         self.words = QuestionWords(survey, question, bare, settings, soft=True)
+        # Where only a time or a person is asked for, that decides.
+        self.emphasis = settings.open if is_open(self.words.weights) else 1.0
         self.lexical = self.words.scores
         wanted = survey.dimension is not None and settings.dense > 0
         self.vector = query_vector(bare, self._weight) if wanted else None
@@ -73,6 +75,8 @@ class Hybrid:
         chosen[most(self.lexical, wanted)] = True
         if self.cosines is not None:
             chosen[self.cosines.best(wanted)] = True
+        if self.emphasis > 1:
+            chosen[self._asked_for(wanted)] = True
         if allowed is not None and int((chosen & allowed).sum()) < count:
             chosen |= allowed
         at = np.flatnonzero(chosen)
@@ -84,6 +88,17 @@ class Hybrid:
             for place in (near, step(near)):
                 chosen[place[place >= 0]] = True
         return np.flatnonzero(chosen)
+
+    def _asked_for(self, wanted: int) -> Positions:
+        """The newest rows of the time and of the one person that the question names."""
+        found = [np.empty(0, np.int64)]
+        if self.question.span is not None:
+            times, span = self.survey.column("time"), self.question.span
+            inside = (times >= span.start.timestamp()) & (times <= span.end.timestamp())
+            found.append(np.flatnonzero(inside)[-wanted:])
+        if len(self.named) == 1:
+            found.append(np.flatnonzero(self.survey.column("actor") == self.named[0][0])[-wanted:])
+        return np.concatenate(found)
 
     def _look_closely(self, at: Positions, rough: Scores | None) -> None:
         if self.cosines is not None:
@@ -129,7 +144,7 @@ class Hybrid:
         prior = context.session_prior(survey.groups_at(at), scored, settings.pool)
         components["session"] = np.float32(weight) * prior
         if len(self.named) == 1:
-            weight = settings.actor * (settings.several_actor if several else 1.0)
+            weight = self.emphasis * settings.actor * (settings.several_actor if several else 1.0)
             components["actor"] = np.float32(weight) * (survey.column_at("actor", at) == self.named[0][0])
         components |= context.manner(survey, at, settings)
         for title in question.titles:
@@ -140,7 +155,8 @@ class Hybrid:
             components["when"] = np.float32(settings.when) * tells
         if question.span is not None and settings.time_words != "off":
             times = survey.column_at("time", at)
-            components["time"] = np.float32(settings.time) * context.inside_span(times, question.span, settings)
+            weight = self.emphasis * settings.time
+            components["time"] = np.float32(weight) * context.inside_span(times, question.span, settings)
         if settings.importance:
             importance = survey.column_at("importance", at).astype(np.float32)
             components["importance"] = np.float32(settings.importance) * (importance - np.float32(0.5))

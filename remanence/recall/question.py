@@ -7,7 +7,7 @@ title: memories that hold it are raised, others may still answer."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -30,14 +30,22 @@ _ASKS_SEVERAL = re.compile(  # present perfect, a plural, "both", "how many", "i
     r"|\bboth\b|\bhow many\b|\bin common\b",
     re.IGNORECASE,
 )
+_OPEN = frozenset(
+    """happen happens happened happening occur occurred do does did done doing say says said tell told talk talked
+    discuss discussed go goes went going see saw seen know remember recall mention mentioned work worked working
+    new news anything something everything thing things stuff event events update updates memory memories
+    last next day days week weeks weekend month months year years today yesterday ago recent recently lately latest""".split()
+)
 _WORDS = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`phrases` must occur and `titles` should; `excluded` words and `excluded_phrases` must not."""
+    """`phrases` must occur and `titles` should; `excluded` words and `excluded_phrases` must not. `topic` is the
+    text without words such as "yesterday", which say when and not what."""
 
     text: str
+    topic: str
     words: tuple[Word, ...]
     phrases: tuple[Phrase, ...]
     titles: tuple[Phrase, ...]
@@ -57,17 +65,31 @@ def read_question(text: str, now: datetime) -> Question:
     rest = _EXCLUDED.sub(" ", rest) if excluded else rest
     head = rest[:2000]
     asks = bool(_SENTENCE.search(head if len(rest) <= 2000 else rest[-200:]))
+    span = time_span(head, now)
     return Question(
         text=rest.strip(),
+        topic=_without_time(rest, span),
         words=tuple(word for word in question_words(rest) if not word.stop),
         phrases=() if asks else quoted,
         titles=quoted if asks else (),
         excluded=tuple(excluded),
         excluded_phrases=excluded_phrases,
-        span=time_span(head, now),
+        span=span,
         asks_time=bool(_ASKS_TIME.search(head)),
         asks_several=bool(_ASKS_SEVERAL.search(head)),
     )
+
+
+def _without_time(text: str, span: Span | None) -> str:
+    if span is None or not span.relative:
+        return text.strip()
+    words = r"\s+".join(map(re.escape, span.words.split()))
+    return re.sub(words, " ", text, count=1, flags=re.IGNORECASE).strip()
+
+
+def is_open(words: Iterable[str]) -> bool:
+    """Whether the words of a question ask for anything at all: "what happened?", "what did Ann do?"."""
+    return all(word in _OPEN for word in words)
 
 
 def _spoken(pattern: re.Pattern[str], text: str) -> tuple[Phrase, ...]:
@@ -81,5 +103,4 @@ def without_names(text: str, names: Sequence[str]) -> str:
         return text
     longest_first = sorted(names, key=len, reverse=True)
     pattern = r"\b(?:" + "|".join(map(re.escape, longest_first)) + r")(?:['’]s)?(?!\w)"
-    bare = " ".join(re.sub(pattern, " ", text, flags=re.IGNORECASE).split())
-    return bare if _WORDS.search(bare) else text
+    return " ".join(re.sub(pattern, " ", text, flags=re.IGNORECASE).split())

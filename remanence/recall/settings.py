@@ -66,6 +66,8 @@ class RecallSettings:
     """Days over which that fades before a date."""
     time_after: float = 14.0
     """Days over which it fades after a date: things are often told later."""
+    open: float = 5.0
+    """Factor on `time` and `actor` when the question asks for nothing else ("what happened yesterday?")."""
     importance: float = 0.5
     """Times the memory's importance above its default of 0.5."""
     time_words: str = "boost"

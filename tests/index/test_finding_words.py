@@ -49,7 +49,7 @@ IDENTIFIERS = {
         "Foo.java",
         "Foo.java:42",
     ],
-    r"lost C:\Users\bob\notes.txt yesterday": ["notes.txt", r"C:\Users\bob\notes.txt", "notes", "bob"],
+    r"lost D:\work\bob\notes.txt yesterday": ["notes.txt", r"D:\work\bob\notes.txt", "notes", "bob"],
     "std::unordered_map is slow here": ["std::unordered_map", "unordered_map", "unordered", "map"],
     "pinned numpy==1.26.4 for now": ["numpy", "1.26.4", "numpy==1.26.4", "1.26"],
     "upgraded to v2.10.3-rc1": ["v2.10.3-rc1", "2.10.3", "2.10", "v2.10", "v2.10.3"],
