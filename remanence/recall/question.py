@@ -34,8 +34,10 @@ _OPEN = frozenset(
     """happen happens happened happening occur occurred do does did done doing say says said tell told talk talked
     discuss discussed go goes went going see saw seen know remember recall mention mentioned work worked working
     new news anything something everything thing things stuff event events update updates memory memories
-    last next day days week weeks weekend month months year years today yesterday ago recent recently lately latest""".split()
+    last next day days week weeks weekend month months year years today yesterday ago recent recently lately
+    latest""".split()
 )
+_MOST_OPERATORS = 32  # phrases and exclusions of each kind; a pasted file is full of them
 _WORDS = re.compile(r"\w+")
 
 
@@ -61,7 +63,8 @@ def read_question(text: str, now: datetime) -> Question:
     rest = _EXCLUDED_PHRASE.sub(" ", text) if excluded_phrases else text
     quoted = _spoken(_PHRASE, rest)
     rest = _PHRASE.sub(lambda found: f" {found[1] or found[2]} ", rest)
-    excluded = [words for found in _EXCLUDED.findall(rest) if (words := tuple(question_words(found)))]
+    named = list(dict.fromkeys(_EXCLUDED.findall(rest)))[:_MOST_OPERATORS]
+    excluded = [words for found in named if (words := tuple(question_words(found)))]
     rest = _EXCLUDED.sub(" ", rest) if excluded else rest
     head = rest[:2000]
     asks = bool(_SENTENCE.search(head if len(rest) <= 2000 else rest[-200:]))
@@ -93,8 +96,8 @@ def is_open(words: Iterable[str]) -> bool:
 
 
 def _spoken(pattern: re.Pattern[str], text: str) -> tuple[Phrase, ...]:
-    written = (found[1] or found[2] for found in pattern.finditer(text))
-    return tuple(Phrase(words, said) for words in written if (said := plain(words)))
+    written = dict.fromkeys(found[1] or found[2] for found in pattern.finditer(text))
+    return tuple(Phrase(words, said) for words in list(written)[:_MOST_OPERATORS] if (said := plain(words)))
 
 
 def without_names(text: str, names: Sequence[str]) -> str:
