@@ -12,9 +12,9 @@ from .bits import VectorColumns, top
 
 WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
-_LIMIT = 65_536  # words; later ones still match themselves
+_LIMIT = 32_768  # words; later ones still match themselves
 _RELATIVES = 32
-_REACH = 0.43  # share of differing bits up to which two words may be relatives; 0.5 is none at all
+_REACH = 0.4  # share of differing bits up to which two words may be relatives; 0.5 is none at all
 
 
 class PackedWords(NamedTuple):
