@@ -14,6 +14,8 @@ import pytest
 from remanence import Brain, Filter, Hit, Memory, RecallSettings
 from remanence.errors import ConfigError, EmbedderError, EmbedderMismatchError, StoreError
 from remanence.recall.budget import estimate_tokens
+from remanence.stores.memory import InMemoryRecordStore
+from remanence.stores.sql.sqlite import SqliteRecordStore
 
 
 @pytest.fixture(params=["file", "memory"])
@@ -214,6 +216,15 @@ def test_brains_in_memory_share_nothing():
     with Brain(":memory:") as one, Brain(":memory:") as two:
         one.remember("mine")
         assert two.memories() == []
+
+
+def test_a_brain_may_be_given_a_store(tmp_path):
+    for store in (InMemoryRecordStore(), SqliteRecordStore(tmp_path / "mine.db", durability="normal")):
+        with Brain(store) as brain:
+            memory = brain.remember("kept in a store of my own")
+            assert store.get(memory.memory_id).text == memory.text
+            assert _ids(brain.recall("store of my own")) == [memory.memory_id]
+            assert brain.stats()["memories"] == 1
 
 
 def test_a_file_that_is_closed_is_one_file(path):

@@ -23,15 +23,12 @@ from remanence.stores.sql import cache
 from remanence.stores.sql.sqlite import SqliteRecordStore
 from remanence.testing.contract import plain_bm25
 
-_EMPTY = Path(tempfile.mkdtemp(prefix="remanence-model-")) / "empty.db"
-
 
 @pytest.fixture(scope="module", autouse=True)
-def _empty_file():
+def _empty_file(tmp_path_factory):
     """One empty store, copied for every run: making the tables takes longer than everything else here."""
-    SqliteRecordStore(_EMPTY).close()
-    yield
-    shutil.rmtree(_EMPTY.parent)
+    SqliteAgainstModel.empty = tmp_path_factory.mktemp("model") / "empty.db"
+    SqliteRecordStore(SqliteAgainstModel.empty).close()
 
 
 class StoreAgainstModel(RuleBasedStateMachine):
@@ -255,13 +252,15 @@ class InMemoryAgainstModel(StoreAgainstModel):
 class SqliteAgainstModel(StoreAgainstModel):
     """With a second handle that reads along, segments made and merged early, and the file opened anew."""
 
+    empty: Path
+
     def __init__(self):
         super().__init__()
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(cache, "SETTLE_FROM", 6)
         self.patch.setattr(cache, "SETTLE_BULK", 6)
         self.folder = Path(tempfile.mkdtemp(prefix="remanence-model-"))
-        self.path = Path(shutil.copy(_EMPTY, self.folder / "memories.db"))
+        self.path = Path(shutil.copy(self.empty, self.folder / "memories.db"))
         self.other = None
 
     def open(self):
