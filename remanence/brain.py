@@ -191,6 +191,7 @@ class Brain:
             kept += self._keep(batch)
             if on_progress is not None:
                 on_progress(len(kept), total)
+        self.store.tidy()
         return kept
 
     def _item(self, at: int, item: Mapping[str, Any]) -> Memory:

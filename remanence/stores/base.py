@@ -140,6 +140,9 @@ class RecordStore(MemoryStore[Memory]):
     def stats(self) -> StoreStats:
         """What the store holds."""
 
+    def tidy(self) -> None:
+        """Called after many writes: time to bring what is derived from them into its best form."""
+
     @abstractmethod
     def note(self, key: str, value: str | None = None) -> str | None:
         """Read a fact about the store itself, or write it when `value` is given."""

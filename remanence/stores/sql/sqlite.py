@@ -288,6 +288,10 @@ class SqliteRecordStore(IndexedStore):
         if segment is not None:
             self.write(lambda connection: cache.save(connection, segment))
 
+    def tidy(self) -> None:
+        """Pack what the last bulk left behind, or every new process would read it row by row."""
+        self._settle_if_possible(cache.SETTLE_FROM)
+
     def _settle_if_possible(self, threshold: int) -> None:
         """The same where it is not what the caller asked for: a cache that cannot be written harms nobody."""
         try:
