@@ -182,7 +182,11 @@ def test_ctrl_c_ends_quietly(rmem: Rmem, tmp_path: Path) -> None:
     pipe = tmp_path / "slow.jsonl"
     os.mkfifo(pipe)
     child = subprocess.Popen(
-        [*COMMAND, "import", str(pipe)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=rmem.environment()
+        [*COMMAND, "import", str(pipe)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=rmem.environment(),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a test run in the background ignores it
     )
     with pipe.open("wb"):  # opens once the command is reading, and keeps it waiting
         child.send_signal(signal.SIGINT)
