@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from ..index.analyser import Phrase, Word, plain, question_words
 from ..timewords import Span, time_span
@@ -37,7 +38,8 @@ _OPEN = frozenset(
     last next day days week weeks weekend month months year years today yesterday ago recent recently lately
     latest""".split()
 )
-_MOST_OPERATORS = 32  # phrases and exclusions of each kind; a pasted file is full of them
+_MOST_OPERATORS = 8  # phrases and exclusions that somebody types; a pasted file has more, and means none of them
+_DATA = re.compile(r'"\s*:\s*["\[{\d]')  # `"level": "error"`: pasted JSON quotes everything
 _WORDS = re.compile(r"\w+")
 
 
@@ -59,13 +61,7 @@ class Question:
 
 
 def read_question(text: str, now: datetime) -> Question:
-    excluded_phrases = _spoken(_EXCLUDED_PHRASE, text)
-    rest = _EXCLUDED_PHRASE.sub(" ", text) if excluded_phrases else text
-    quoted = _spoken(_PHRASE, rest)
-    rest = _PHRASE.sub(lambda found: f" {found[1] or found[2]} ", rest)
-    named = list(dict.fromkeys(_EXCLUDED.findall(rest)))[:_MOST_OPERATORS]
-    excluded = [words for found in named if (words := tuple(question_words(found)))]
-    rest = _EXCLUDED.sub(" ", rest) if excluded else rest
+    rest, quoted, excluded, excluded_phrases = _operators(text)
     head = rest[:2000]
     asks = bool(_SENTENCE.search(head if len(rest) <= 2000 else rest[-200:]))
     span = time_span(head, now)
@@ -75,12 +71,36 @@ def read_question(text: str, now: datetime) -> Question:
         words=tuple(word for word in question_words(rest) if not word.stop),
         phrases=() if asks else quoted,
         titles=quoted if asks else (),
-        excluded=tuple(excluded),
+        excluded=excluded,
         excluded_phrases=excluded_phrases,
         span=span,
         asks_time=bool(_ASKS_TIME.search(head)),
         asks_several=bool(_ASKS_SEVERAL.search(head)),
     )
+
+
+def _is_pasted(text: str) -> bool:
+    """Whether a text holds so many quotes or dashes that nobody means them as operators."""
+    if _DATA.search(text):
+        return True
+    return any(
+        sum(1 for _ in islice(pattern.finditer(text), _MOST_OPERATORS + 1)) > _MOST_OPERATORS
+        for pattern in (_PHRASE, _EXCLUDED)
+    )
+
+
+def _operators(text: str) -> tuple[str, tuple[Phrase, ...], tuple[tuple[Word, ...], ...], tuple[Phrase, ...]]:
+    """A question without its operators, its quoted phrases, its excluded words and its excluded phrases."""
+    if _is_pasted(text):
+        return text, (), (), ()
+    excluded_phrases = _spoken(_EXCLUDED_PHRASE, text)
+    rest = _EXCLUDED_PHRASE.sub(" ", text) if excluded_phrases else text
+    quoted = _spoken(_PHRASE, rest)
+    rest = _PHRASE.sub(lambda found: f" {found[1] or found[2]} ", rest)
+    named = dict.fromkeys(_EXCLUDED.findall(rest))
+    excluded = tuple(words for found in named if (words := tuple(question_words(found))))
+    rest = _EXCLUDED.sub(" ", rest) if excluded else rest
+    return rest, quoted, excluded, excluded_phrases
 
 
 def _without_time(text: str, span: Span | None) -> str:
@@ -97,7 +117,7 @@ def is_open(words: Iterable[str]) -> bool:
 
 def _spoken(pattern: re.Pattern[str], text: str) -> tuple[Phrase, ...]:
     written = dict.fromkeys(found[1] or found[2] for found in pattern.finditer(text))
-    return tuple(Phrase(words, said) for words in list(written)[:_MOST_OPERATORS] if (said := plain(words)))
+    return tuple(Phrase(words, said) for words in written if (said := plain(words)))
 
 
 def without_names(text: str, names: Sequence[str]) -> str:
