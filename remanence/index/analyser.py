@@ -17,7 +17,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -60,6 +60,10 @@ _SCRIPTS = (
     ("\u0b80", "\u0bff", "tamil"),
 )
 _PLAIN = re.compile(r"[A-Za-z]?[a-z]+(?:'[a-z]+)?")
+_REMEMBERED_LENGTH = 64  # characters of a term
+_MOST = 65_535  # occurrences of a term that are counted
+_REMEMBERED_CHUNKS = 1 << 16
+_LONG = 1024  # characters of a chunk that is not worth remembering
 
 
 class Terms(NamedTuple):
@@ -82,9 +86,16 @@ class Word(NamedTuple):
     stop: bool
 
 
-@lru_cache(maxsize=1 << 17)
 def term_hash(term: str) -> int:
+    """The number that stands for a term. Long ones, such as whole texts, hardly come twice and are not remembered."""
+    return _remembered_hash(term) if len(term) <= _REMEMBERED_LENGTH else _hash(term)
+
+
+def _hash(term: str) -> int:
     return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+_remembered_hash = lru_cache(maxsize=1 << 17)(_hash)
 
 
 @lru_cache(maxsize=32)
@@ -234,11 +245,17 @@ def _code_terms(chunk: str, language: str) -> Iterator[tuple[str, str]]:
                 yield from _word_terms(piece, language)
 
 
-@lru_cache(maxsize=1 << 16)
-def _chunk_terms(chunk: str, language: str) -> tuple[tuple[int, str], ...]:
-    """(hash, readable word) of every term of one chunk; empty for a function word."""
+class _ChunkTerms(NamedTuple):
+    """The terms of one chunk, and a readable word for each."""
+
+    hashes: tuple[int, ...]
+    words: tuple[str, ...]
+
+
+def _chunk_terms(chunk: str, language: str) -> _ChunkTerms:
+    """Every term of one chunk; none for a function word."""
     if _is_stop(chunk, language):
-        return ()
+        return _ChunkTerms((), ())
     found: list[tuple[str, str]] = []
     if _PLAIN.fullmatch(chunk.replace("’", "'")):
         found += _word_terms(chunk, language)
@@ -262,31 +279,49 @@ def _chunk_terms(chunk: str, language: str) -> tuple[tuple[int, str], ...]:
                 for part in re.split(r"-+", rest):
                     if not _is_stop(part, language):
                         found += _word_terms(part, language)
-    return tuple((term_hash(term), word) for term, word in found)
+    return _ChunkTerms(tuple(term_hash(term) for term, _ in found), tuple(word for _, word in found))
+
+
+class _KnownChunks(dict[str, _ChunkTerms]):
+    """The terms of every chunk of a language that was asked for. A plain dictionary, because looking up a word costs
+    more than anything else here and an `lru_cache` takes three times as long."""
+
+    def __init__(self, language: str) -> None:
+        self._language = language
+
+    def __missing__(self, chunk: str) -> _ChunkTerms:
+        terms = _chunk_terms(chunk, self._language)
+        if len(chunk) <= _LONG:
+            if len(self) >= _REMEMBERED_CHUNKS:
+                self.clear()
+            self[chunk] = terms
+        return terms
+
+
+_known_chunks = cache(_KnownChunks)
 
 
 def analyse(text: str, extra: Iterable[str] = ()) -> Terms:
     """The terms of a memory. `extra` are further words that belong to it, such as those of its date."""
     pieces = chunks(text)
     language = language_of([piece.lower() for piece in pieces])
-    counts: dict[int, int] = {}
-    words: dict[int, str] = {}
-    for piece in pieces:
-        # Long runs would only wash the cache out.
-        terms = _chunk_terms(piece, language) if len(piece) <= 1024 else _chunk_terms.__wrapped__(piece, language)
-        for hashed, word in terms:
-            if hashed in counts:
-                counts[hashed] += 1
-            else:
-                counts[hashed] = 1
-                words[hashed] = word
-    for piece in extra:
-        for hashed, word in _chunk_terms(piece, "english"):
-            counts[hashed] = counts.get(hashed, 0) + 1
-            words.setdefault(hashed, word)
-    hashes = np.fromiter(counts.keys(), np.uint64, len(counts))
-    numbers = np.minimum(np.fromiter(counts.values(), np.int64, len(counts)), 65535).astype(np.uint16)
-    return Terms(hashes, numbers, tuple(words.values()))
+    terms = [*map(_known_chunks(language).__getitem__, pieces), *map(_known_chunks("english").__getitem__, extra)]
+    found: list[int] = []
+    words: list[str] = []
+    for hashes, spelled in terms:
+        found += hashes
+        words += spelled
+    counts = Counter(found)
+    if len(counts) < len(found):  # the word that a term had first is the one that stands for it
+        first = dict(zip(reversed(found), reversed(words), strict=True))
+        words = [first[hashed] for hashed in counts]
+    if max(counts.values(), default=0) > _MOST:
+        counts = Counter({hashed: min(count, _MOST) for hashed, count in counts.items()})
+    return Terms(
+        np.fromiter(counts.keys(), np.uint64, len(counts)),
+        np.fromiter(counts.values(), np.uint16, len(counts)),
+        tuple(words),
+    )
 
 
 def question_words(text: str) -> list[Word]:
@@ -300,14 +335,14 @@ def question_words(text: str) -> list[Word]:
     found: dict[str, Word] = {}
     for piece in pieces:
         stop = _is_stop(piece, language)
-        groups = [_chunk_terms(piece, "english")]
+        groups = [_known_chunks("english")[piece]]
         if language != "english" and not stop:
-            groups.insert(0, _chunk_terms(piece, language))
+            groups.insert(0, _known_chunks(language)[piece])
         elif not piece.isascii() and not stop:  # surely not English, and too short to tell what
-            groups += [_chunk_terms(piece, other) for other in OTHERS]
+            groups += [_known_chunks(other)[piece] for other in OTHERS]
         parts: dict[str, list[int]] = {}
         for group in groups:
-            for hashed, word in group:
+            for hashed, word in zip(group.hashes, group.words, strict=True):
                 parts.setdefault(word, []).append(hashed)
         if not parts:
             found.setdefault(piece.lower(), Word(piece.lower(), (), True))

@@ -15,6 +15,8 @@ _TIME_WORDS = frozenset(
     december""".split()
 )
 _WORD = re.compile(r"[^\W\d_]+")
+_ONLY_LETTERS = {code: " " for code in range(128) if not chr(code).isalpha()}  # of a text in ASCII
+_DIGIT = re.compile(r"\d")
 _TIME_FORMS = re.compile(
     r"\b(?:this (?:morning|afternoon|evening|summer|autumn|fall|winter|spring)|\d+(?:st|nd|rd|th)|(?:19|20)\d\d)\b"
 )
@@ -23,7 +25,8 @@ _REACTION = re.compile(
     r"|definitely|absolutely|totally|bye|take care|sure|no problem|aww|oh|ok|okay)\b",
     re.IGNORECASE,
 )
-_SPECIFIC = re.compile(r"(?<=[a-z,] )(?!I\b)[A-Z][a-z]+|\d+|\"")
+# A name inside a sentence, a number or a quotation mark. One set of first characters lets `re` skip all the others.
+_SPECIFIC = re.compile(r"[A-Z\d\"](?:(?<=[a-z,] [A-Z])[a-z]+|(?<=\d)\d*|(?<=\"))")
 _NOTE_AT_END = re.compile(r"\s*\[[^\[\]]*\]\s*$")  # an annotation such as [image: …]
 _LOOKED_AT = 20_000  # characters; more would say nothing new
 
@@ -34,13 +37,20 @@ class Manner(NamedTuple):
 
 
 def manner_of(text: str) -> Manner:
-    said = _NOTE_AT_END.sub("", text[-2000:]).rstrip()
+    said = _without_note(text[-2000:]).rstrip()
     head = text[:_LOOKED_AT]
     flags = ASKS * said.endswith("?")
     flags |= REACTS * bool(_REACTION.match(text.lstrip()))
     flags |= TELLS_TIME * _tells_time(head.lower())
-    return Manner(flags, min(len(_SPECIFIC.findall(_NOTE_AT_END.sub("", head))), 255))
+    return Manner(flags, min(len(_SPECIFIC.findall(_without_note(head))), 255))
+
+
+def _without_note(text: str) -> str:
+    return _NOTE_AT_END.sub("", text) if text.rstrip().endswith("]") else text
 
 
 def _tells_time(text: str) -> bool:
-    return not _TIME_WORDS.isdisjoint(_WORD.findall(text)) or bool(_TIME_FORMS.search(text))
+    words = text.translate(_ONLY_LETTERS).split() if text.isascii() else _WORD.findall(text)
+    if not _TIME_WORDS.isdisjoint(words):
+        return True
+    return ("this " in text or bool(_DIGIT.search(text))) and bool(_TIME_FORMS.search(text))
