@@ -120,12 +120,13 @@ class Filter:
         return bool(self.to_dict())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Filter) and self._identity() == other._identity()
+        return isinstance(other, Filter) and self.key() == other.key()
 
     def __hash__(self) -> int:
-        return hash(self._identity())
+        return hash(self.key())
 
-    def _identity(self) -> str:
+    def key(self) -> str:
+        """The same text for equal filters."""
         return json.dumps(self.to_dict(), sort_keys=True)  # where True is not 1
 
     def to_dict(self) -> dict[str, Any]:

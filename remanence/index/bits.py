@@ -25,6 +25,8 @@ _PROJECTED = 512  # sign bits of vectors with fewer dimensions than that
 _SAMPLE = 256
 ALL_CLOSE = 2048  # rows whose codes are compared as fast as their bits
 _CENTRE_FROM = 1024
+_SORTED = 1024  # scores that are sorted faster than the best of them are found
+_FIT_A_BYTE = 3  # words of 64 bits whose differences can be counted in eight bits
 
 
 def unit(matrix: Matrix) -> Matrix:
@@ -160,19 +162,21 @@ class VectorColumns:
             return Estimate(self, query, rows, self.close(query, slice(0, size) if rows is None else rows), None)
         return Estimate(self, query, rows, None, self.distances(query, rows, size))
 
-    def distances(self, query: Vector, rows: RowNumbers | None, size: int) -> npt.NDArray[np.uint16]:
-        """In how many sign bits each row differs from the query."""
+    def distances(
+        self, query: Vector, rows: RowNumbers | None, size: int, words: int | None = None
+    ) -> npt.NDArray[np.uint8 | np.uint16]:
+        """In how many sign bits each row differs from the query, counting those of the first `words` words only."""
         assert self.centre is not None
-        asked = self._signs(query[None, :], self.centre)[:, 0]
-        distance: npt.NDArray[np.uint16] | None = None
-        for word, bits in zip(self.words, asked, strict=True):
-            column = word[:size] if rows is None else word[rows]
-            differing = np.bitwise_count(column ^ bits)
-            if distance is None:
-                distance = differing.astype(np.uint16)
+        asked = self._signs(query[None, :], self.centre)[:words, 0]
+        distance: npt.NDArray[np.uint8 | np.uint16] = np.empty(0, np.uint8)
+        for number, (word, bits) in enumerate(zip(self.words, asked, strict=False)):
+            differing = np.bitwise_count((word[:size] if rows is None else word[rows]) ^ bits)
+            if number == 0:
+                distance = differing
+            elif number == _FIT_A_BYTE:
+                distance = np.add(distance, differing, dtype=np.uint16)
             else:
                 distance += differing
-        assert distance is not None
         return distance
 
     @cached_property
@@ -199,7 +203,7 @@ class Estimate:
         query: Vector,
         rows: RowNumbers | None,
         values: Matrix | None,
-        distance: npt.NDArray[np.uint16] | None,
+        distance: npt.NDArray[np.uint8 | np.uint16] | None,
     ) -> None:
         self._columns, self._query, self._rows = columns, query, rows
         self._values, self._distance = values, distance
@@ -221,7 +225,7 @@ class Estimate:
         self.absent = float(self._raw(sample).mean()) if sample.size else 0.0
         return missing
 
-    def _calibrate(self, distance: npt.NDArray[np.uint16]) -> Matrix:
+    def _calibrate(self, distance: npt.NDArray[np.uint8 | np.uint16]) -> Matrix:
         around = self._columns.around
         sample = np.arange(0, distance.size, max(1, distance.size // _SAMPLE))
         exact = self._close(sample)
@@ -289,8 +293,8 @@ def least(values: npt.NDArray[Any], count: int) -> RowNumbers:
     size = values.size
     if count >= size:
         return np.arange(size)
-    step = max(1, size // 8192)
-    if step > 4:
+    step = size // 4096
+    if step > 1:
         sample = values[::step]
         keep = min(sample.size - 1, int(count / step * 1.3) + 16)
         threshold = np.partition(sample, keep)[keep]
@@ -319,7 +323,9 @@ def _grown(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
 
 def top(scores: npt.NDArray[np.floating[Any]], count: int) -> RowNumbers:
     """Positions of the `count` highest scores, best first; ties go to the earlier position."""
-    near = np.sort(least(-scores, count)) if count < scores.size else np.arange(scores.size)
+    if scores.size <= max(count, _SORTED):
+        return np.argsort(-scores, kind="stable")[:count]
+    near = least(-scores, count)
     if near.size > count:  # `least` may have cut among equals; take them all, then the earliest
         edge = np.partition(scores[near], near.size - count)[near.size - count]
         near = np.flatnonzero(scores >= edge)

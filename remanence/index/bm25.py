@@ -57,15 +57,9 @@ def score_terms(
     return TermScores(found.at, counts, found.ends)
 
 
-def add_best(
-    total: npt.NDArray[np.float32],
-    scratch: npt.NDArray[np.float32],
-    at: npt.NDArray[np.int64],
-    scores: npt.NDArray[np.float32],
-) -> None:
-    """Add to each row the best of its scores: terms that stand for one word never add up. `scratch` is zeros
-    before and after; a row may occur more than once, because equal values are then written."""
-    np.maximum.at(scratch, at, scores)
+def move(scratch: npt.NDArray[np.float32], total: npt.NDArray[np.float32], at: npt.NDArray[np.int64]) -> None:
+    """Add the scores of some rows in `scratch` to `total` and leave zeros. A row may occur more than once, because
+    equal values are then written."""
     total[at] = total[at] + scratch[at]
     scratch[at] = 0
 
@@ -77,6 +71,8 @@ def bm25(survey: Survey, words: Sequence[Word], k1: float = K1, b: float = B) ->
     scored = score_terms(survey, [term for word in words for term in word.hashes], None, k1, b)
     first = 0
     for word in words:
-        add_best(total, scratch, *scored.part(first, first + len(word.hashes)))
+        at, scores = scored.part(first, first + len(word.hashes))
+        np.maximum.at(scratch, at, scores)  # terms that stand for one word never add up
+        move(scratch, total, at)
         first += len(word.hashes)
     return total

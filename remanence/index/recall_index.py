@@ -64,6 +64,11 @@ class RecallIndex:
         self.vocabulary = Vocabulary(self._word_vectors)
 
     @property
+    def version(self) -> tuple[Columns, int, int]:
+        """Equal as long as no row came or went."""
+        return self.columns, self.columns.size, self.columns.dead
+
+    @property
     def size(self) -> int:
         return self.columns.size
 

@@ -81,7 +81,7 @@ class Survey:
 
     def _neighbour(self, name: str, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         found = self.column_at(name, at).astype(np.int64)
-        inside = (at >= 0) & (found >= 0) & (found < self._end)
+        inside = (found.view(np.uint64) < self._end) & (at >= 0)  # a negative number is a very large one
         if self._rows is not None:
             found = self._positions[np.where(inside, found, 0)]
         return np.where(inside, found, -1)
@@ -149,6 +149,28 @@ class Survey:
         return self._source.texts_at(self.seq[at])
 
 
+class Surveys:
+    """The last surveys of an index, used again while it stays as it was: an agent asks much of the same rows."""
+
+    def __init__(self, index: RecallIndex, source: RowSource) -> None:
+        self._index, self._source = index, source
+        self._version = index.version
+        self._kept: dict[str, Survey] = {}
+
+    def take(self, where: Filter) -> Survey:
+        with self._index.lock:
+            if self._version != self._index.version:
+                self._kept.clear()
+                self._version = self._index.version
+            key = where.key()
+            survey = self._kept.pop(key, None) or Survey(self._index, where, self._source)
+            self._kept[key] = survey  # the youngest is the last
+            if len(self._kept) > _KEPT:
+                del self._kept[next(iter(self._kept))]
+            return survey
+
+
+_KEPT = 4
 _COLUMNS = (
     "seq",
     "group",

@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .bits import VectorColumns, top
+from .bits import VectorColumns, least, top
 
 WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
 _LIMIT = 32_768  # words; later ones still match themselves
 _RELATIVES = 32
-_REACH = 0.4  # share of differing bits up to which two words may be relatives; 0.5 is none at all
+_FIRST_LOOK = 2  # words of sign bits that choose which vocabulary words are looked at closely
+_LOOKED_AT = 128
 
 
 class PackedWords(NamedTuple):
@@ -114,7 +115,7 @@ class Vocabulary:
         assert columns is not None
         near: npt.NDArray[np.int64] | slice = slice(0, columns.size)
         if columns.centre is not None:
-            near = np.flatnonzero(columns.distances(query, None, columns.size) <= _REACH * columns.used_bits)
+            near = least(columns.distances(query, None, columns.size, _FIRST_LOOK), _LOOKED_AT)
         exact = columns.close(query, near)
         best = top(exact, _RELATIVES)
         at = best if isinstance(near, slice) else near[best]

@@ -20,16 +20,12 @@ _EXCLUDED_PHRASE = re.compile(r'(?<!\S)-(?:"([^"]{1,1000})"|“([^”]{1,1000})�
 _EXCLUDED = re.compile(r"(?<!\S)-(?=[^\W\d_])([^\s\"“”]+)")
 _SENTENCE = re.compile(
     r"\?\s*$|^\W*(?:who|whom|whose|what|when|where|which|why|how|did|do|does|is|are|was|were|has|have|had|can|could"
-    r"|will|would|should|tell|name)\b",
-    re.IGNORECASE,
+    r"|will|would|should|tell|name)\b"
 )
-_ASKS_TIME = re.compile(
-    r"^\W*(?:\w+\W+){0,2}when\b|\b(?:what|which) (?:year|month|day|date|time)\b|\bhow long\b", re.IGNORECASE
-)
+_ASKS_TIME = re.compile(r"^\W*(?:\w+\W+){0,2}when\b|\b(?:what|which) (?:year|month|day|date|time)\b|\bhow long\b")
 _ASKS_SEVERAL = re.compile(  # present perfect, a plural, "both", "how many", "in common"
     r"\b(?:has|have|had)\b(?! to\b)|^\W*(?:what|which)(?: (?:are|were)\b|(?: \w+){0,2}? \w+(?<!s)s\b(?<!'s))"
-    r"|\bboth\b|\bhow many\b|\bin common\b",
-    re.IGNORECASE,
+    r"|\bboth\b|\bhow many\b|\bin common\b"
 )
 _OPEN = frozenset(
     """happen happens happened happening occur occurred do does did done doing say says said tell told talk talked
@@ -63,7 +59,8 @@ class Question:
 def read_question(text: str, now: datetime) -> Question:
     rest, quoted, excluded, excluded_phrases = _operators(text)
     head = rest[:2000]
-    asks = bool(_SENTENCE.search(head if len(rest) <= 2000 else rest[-200:]))
+    lowered = head.lower()
+    asks = bool(_SENTENCE.search(lowered if len(rest) <= 2000 else rest[-200:].lower()))
     span = time_span(head, now)
     return Question(
         text=rest.strip(),
@@ -74,8 +71,8 @@ def read_question(text: str, now: datetime) -> Question:
         excluded=excluded,
         excluded_phrases=excluded_phrases,
         span=span,
-        asks_time=bool(_ASKS_TIME.search(head)),
-        asks_several=bool(_ASKS_SEVERAL.search(head)),
+        asks_time=bool(_ASKS_TIME.search(lowered)),
+        asks_several=bool(_ASKS_SEVERAL.search(lowered)),
     )
 
 

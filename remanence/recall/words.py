@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..index.analyser import plain
-from ..index.bm25 import add_best, idf, score_terms
+from ..index.bm25 import idf, move, score_terms
 from ..index.survey import Survey
 from .explain import WordMatch
 from .question import Question
@@ -18,7 +18,7 @@ from .settings import RecallSettings
 Scores = npt.NDArray[np.float32]
 
 _SOFT_UP_TO = 32  # words; a pasted log is matched by its own words
-_COMMON, _MANY = 0.05, 4096  # words in more rows than this share, or than this, say nothing about neighbours
+_COMMON, _MANY = 0.05, 2048  # words in more rows than this share, or than this, say nothing about neighbours
 
 
 @dataclass(slots=True)
@@ -68,13 +68,17 @@ class QuestionWords:
         reached = _neighbours(survey, [part for part, lends in zip(parts, lending, strict=True) if lends])
         start = 0
         for (at, scores), lends in zip(parts, lending, strict=True):
+            np.maximum.at(scratch, at, scores)
             if lends:
                 end = start + at.size
-                near, far = scores * np.float32(spread), scores * np.float32(spread / 2)
+                best = scratch[at]
+                shares = (spread, spread / 2, spread, spread / 2)
+                for places, share in zip(reached, shares, strict=True):
+                    there = places[start:end]
+                    scratch[there] = np.maximum(scratch[there], best * np.float32(share))
                 at = np.concatenate([at, *(places[start:end] for places in reached)])
-                scores = np.concatenate([scores, near, far, near, far])
                 start = end
-            add_best(total, scratch, at, scores)
+            move(scratch, total, at)
         return total[: survey.size]
 
     def _known(self, part: _Part) -> int:

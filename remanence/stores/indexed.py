@@ -20,7 +20,7 @@ from ..index.bm25 import bm25
 from ..index.columns import marks_of
 from ..index.manner import Manner, manner_of
 from ..index.recall_index import IndexRow, RecallIndex
-from ..index.survey import Survey, nearest_rows
+from ..index.survey import Survey, Surveys, nearest_rows
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
 from .base import ORDERS, Order, RecordStore, StoreStats, Vector
@@ -82,6 +82,7 @@ class IndexedStore(RecordStore):
     def __init__(self, word_vectors: WordVectors | None = None) -> None:
         self.word_vectors = word_vectors
         self.index = RecallIndex(word_vectors)
+        self._surveys = Surveys(self.index, self)
 
     @abstractmethod
     def refresh(self) -> None:
@@ -108,7 +109,7 @@ class IndexedStore(RecordStore):
 
     def survey(self, where: Filter) -> Survey:
         self.refresh()
-        return Survey(self.index, where, self)
+        return self._surveys.take(where)
 
     def select(
         self, where: Filter | None = None, *, order: Order = "oldest", limit: int | None = None, offset: int = 0

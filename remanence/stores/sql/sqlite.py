@@ -203,8 +203,8 @@ class SqliteRecordStore(IndexedStore):
         with self._file.reading() as connection:
             for start in range(0, len(seqs), _FETCH):
                 part = seqs[start : start + _FETCH]
-                sql = f"{rows.READ} WHERE m.seq IN ({', '.join(map(str, part))})"
-                for row in connection.execute(sql):
+                sql = f"{rows.READ} WHERE m.seq IN ({', '.join('?' * len(part))})"  # sqlite3 keeps it prepared
+                for row in connection.execute(sql, part):
                     found[row[0]] = self._counted(rows.to_memory(row))
         return [(seq, found[seq]) for seq in seqs if seq in found]
 
