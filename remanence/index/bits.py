@@ -9,6 +9,7 @@ onto 512 fixed directions first."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy.typing as npt
 Matrix = npt.NDArray[np.float32]
 Vector = npt.NDArray[np.float32]
 RowNumbers = npt.NDArray[np.int64]
+Distances = npt.NDArray[np.uint8 | np.uint16]
 
 FEW_DIMENSIONS = 32  # up to here the codes themselves are scanned: it costs no more than bits would
 _MIN_BITS = 256
@@ -26,6 +28,7 @@ _SAMPLE = 256
 ALL_CLOSE = 2048  # rows whose codes are compared as fast as their bits
 _CENTRE_FROM = 1024
 _SORTED = 1024  # scores that are sorted faster than the best of them are found
+_FIRST_LOOK, _ALLOWANCE = 2, 0.04
 _FIT_A_BYTE = 3  # words of 64 bits whose differences can be counted in eight bits
 
 
@@ -162,22 +165,24 @@ class VectorColumns:
             return Estimate(self, query, rows, self.close(query, slice(0, size) if rows is None else rows), None)
         return Estimate(self, query, rows, None, self.distances(query, rows, size))
 
-    def distances(
-        self, query: Vector, rows: RowNumbers | None, size: int, words: int | None = None
-    ) -> npt.NDArray[np.uint8 | np.uint16]:
-        """In how many sign bits each row differs from the query, counting those of the first `words` words only."""
+    def distances(self, query: Vector, rows: RowNumbers | None, size: int) -> Distances:
+        """In how many sign bits each row differs from the query."""
         assert self.centre is not None
-        asked = self._signs(query[None, :], self.centre)[:words, 0]
-        distance: npt.NDArray[np.uint8 | np.uint16] = np.empty(0, np.uint8)
-        for number, (word, bits) in enumerate(zip(self.words, asked, strict=False)):
-            differing = np.bitwise_count((word[:size] if rows is None else word[rows]) ^ bits)
-            if number == 0:
-                distance = differing
-            elif number == _FIT_A_BYTE:
-                distance = np.add(distance, differing, dtype=np.uint16)
-            else:
-                distance += differing
-        return distance
+        return _differing(
+            self.words, self._signs(query[None, :], self.centre)[:, 0], slice(size) if rows is None else rows
+        )
+
+    def nearby(self, queries: Matrix, share: float) -> list[RowNumbers]:
+        """For each query the rows that differ from it in at most a share of the sign bits. The first words of
+        bits, with some allowance, decide which rows the others are counted for."""
+        assert self.centre is not None
+        first = self.words[:_FIRST_LOOK]
+        found = []
+        for asked in self._signs(queries, self.centre).T:
+            bar = int((share + _ALLOWANCE) * min(self.used_bits, 64 * len(first)))
+            rows = np.flatnonzero(_differing(first, asked[: len(first)], slice(self.size)) <= bar)
+            found.append(rows[_differing(self.words, asked, rows) <= share * self.used_bits])
+        return found
 
     @cached_property
     def around(self) -> npt.NDArray[np.float64]:
@@ -203,7 +208,7 @@ class Estimate:
         query: Vector,
         rows: RowNumbers | None,
         values: Matrix | None,
-        distance: npt.NDArray[np.uint8 | np.uint16] | None,
+        distance: Distances | None,
     ) -> None:
         self._columns, self._query, self._rows = columns, query, rows
         self._values, self._distance = values, distance
@@ -225,7 +230,7 @@ class Estimate:
         self.absent = float(self._raw(sample).mean()) if sample.size else 0.0
         return missing
 
-    def _calibrate(self, distance: npt.NDArray[np.uint8 | np.uint16]) -> Matrix:
+    def _calibrate(self, distance: Distances) -> Matrix:
         around = self._columns.around
         sample = np.arange(0, distance.size, max(1, distance.size // _SAMPLE))
         exact = self._close(sample)
@@ -283,6 +288,22 @@ class Estimate:
         reach = np.flatnonzero(self._table[: self._columns.used_bits + 1] >= bar)
         found = np.flatnonzero(self._distance <= (reach[-1] if reach.size else 0))
         return found if self._missing is None else found[~self._missing[found]]
+
+
+def _differing(
+    words: Sequence[npt.NDArray[np.uint64]], asked: npt.NDArray[np.uint64], rows: RowNumbers | slice
+) -> Distances:
+    """In how many bits some rows differ from those asked for."""
+    distance: Distances = np.empty(0, np.uint8)
+    for number, (word, bits) in enumerate(zip(words, asked, strict=True)):
+        differing = np.bitwise_count(word[rows] ^ bits)
+        if number == 0:
+            distance = differing
+        elif number == _FIT_A_BYTE:
+            distance = np.add(distance, differing, dtype=np.uint16)
+        else:
+            distance += differing
+    return distance
 
 
 def least(values: npt.NDArray[Any], count: int) -> RowNumbers:

@@ -8,14 +8,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .bits import VectorColumns, least, top
+from .bits import VectorColumns, top
 
 WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
 _LIMIT = 32_768  # words; later ones still match themselves
 _RELATIVES = 32
-_FIRST_LOOK = 2  # words of sign bits that choose which vocabulary words are looked at closely
-_LOOKED_AT = 128
+_REACH = 0.4  # share of differing bits up to which two words may be relatives; 0.5 is none at all
 
 
 class PackedWords(NamedTuple):
@@ -106,17 +105,19 @@ class Vocabulary:
             self._relatives.clear()
         fresh = [word for word in words if word not in self._relatives and len(word) > 2 and word.isalpha()]
         if fresh:
-            for word, vector in zip(fresh, self._vectors_of(fresh), strict=True):
-                self._relatives[word] = self._nearest(vector)
+            vectors = self._vectors_of(fresh)
+            near: Sequence[npt.NDArray[np.int64] | slice] = [slice(0, self._columns.size)] * len(fresh)
+            if self._columns.centre is not None:
+                near = self._columns.nearby(vectors, _REACH)
+            for word, vector, rows in zip(fresh, vectors, near, strict=True):
+                self._relatives[word] = self._nearest(vector, rows)
         return [[found for found in self._relatives.get(word, ()) if found[2] >= floor] for word in words]
 
-    def _nearest(self, query: npt.NDArray[np.float32]) -> list[tuple[int, str, float]]:
-        columns = self._columns
-        assert columns is not None
-        near: npt.NDArray[np.int64] | slice = slice(0, columns.size)
-        if columns.centre is not None:
-            near = least(columns.distances(query, None, columns.size, _FIRST_LOOK), _LOOKED_AT)
-        exact = columns.close(query, near)
+    def _nearest(
+        self, query: npt.NDArray[np.float32], near: npt.NDArray[np.int64] | slice
+    ) -> list[tuple[int, str, float]]:
+        assert self._columns is not None
+        exact = self._columns.close(query, near)
         best = top(exact, _RELATIVES)
         at = best if isinstance(near, slice) else near[best]
         return [

@@ -82,6 +82,9 @@ class Hybrid:
         at = np.flatnonzero(chosen)
         rough = self._rough(at)
         self._look_closely(at, rough)
+        if allowed is None and self.emphasis <= 1 and at.size > wanted:
+            chosen[:] = False
+            chosen[at[least(-rough, wanted)]] = True
         lifting = at[least(-rough, _LIFTED)]
         for step in (survey.before, survey.after):
             near = step(lifting)
