@@ -42,6 +42,7 @@ _WRITABLE = (
     "text", "agent", "type", "session", "actor", "tags", "importance", "when", "metadata", "step", "position",
     "place", "vector", "id", "tier",
 )  # fmt: skip
+_WRITABLE_SET = frozenset(_WRITABLE)
 
 
 class Brain:
@@ -195,10 +196,11 @@ class Brain:
         return kept
 
     def _item(self, at: int, item: Mapping[str, Any]) -> Memory:
-        if not isinstance(item, Mapping):
+        if not isinstance(item, dict) and not isinstance(item, Mapping):
             raise checks.refuse(f"item {at}", "a mapping of remember's arguments", item)
         try:
-            checks.known_fields("a memory to remember", item, _WRITABLE)
+            if not _WRITABLE_SET.issuperset(item):
+                checks.known_fields("a memory to remember", item, _WRITABLE)
             return self._draft(**item)
         except InputError as error:
             raise type(error)(f"item {at}: {error}", field=error.field) from None
@@ -273,8 +275,8 @@ class Brain:
             self._check_given(memories, embedder)
         if embedder is not None and bare:
             vectors = embedder.embed([memory.text for memory in bare])
-            for memory, vector in zip(bare, vectors, strict=True):
-                memory.embeddings.full_vector = vector if vector.any() else None
+            for memory, vector, told in zip(bare, vectors, np.any(vectors, axis=1), strict=True):
+                memory.embeddings.full_vector = vector if told else None
 
     def _check_given(self, memories: Sequence[Memory], embedder: Embedder | None) -> None:
         """Refuse given vectors that do not fit the store's, before anything is written."""

@@ -50,6 +50,8 @@ def known_fields(kind: str, given: Iterable[object], known: Iterable[str]) -> No
 
 
 def _sound(field: str, value: str) -> str:
+    if value.isascii() and "\x00" not in value:
+        return value
     if "\x00" in value:
         raise InputError(f"{field} must not contain NUL characters (one at {value.index(chr(0))})", field=field)
     try:
@@ -74,6 +76,9 @@ def text(field: str, value: object, *, maximum: int = MAX_TEXT) -> str:
 
 def name(field: str, value: object, *, maximum: int = MAX_NAME) -> str:
     """A short identifier: an agent, a type, a session, a tag."""
+    # What can be printed is neither a control character nor a lone surrogate: nearly every name ends here.
+    if isinstance(value, str) and value.isprintable() and len(value) <= maximum and value.strip():
+        return value
     checked = text(field, value, maximum=maximum)
     if _CONTROL.search(checked):
         raise refuse(field, "a name without control characters", value)
@@ -95,6 +100,8 @@ def names(field: str, value: object) -> tuple[str, ...]:
 
 
 def number(field: str, value: object, *, low: float = -math.inf, high: float = math.inf) -> float:
+    if type(value) is float and math.isfinite(value) and low <= value <= high:
+        return value
     span = f" from {low:g} to {high:g}" if math.isfinite(low) and math.isfinite(high) else ""
     if not span and math.isfinite(low):
         span = f" ≥ {low:g}"
@@ -115,6 +122,8 @@ def share(field: str, value: object) -> float:
 
 
 def whole(field: str, value: object, *, low: int = 0, high: int = 2**62) -> int:
+    if type(value) is int and low <= value <= high:
+        return value
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or not low <= int(value) <= high:
         raise refuse(field, f"a whole number ≥ {low}", value)
     return int(value)
@@ -151,7 +160,7 @@ def moment(field: str, value: object, *, end_of_day: bool = False) -> float:
             return _seconds(field, datetime.fromisoformat(stripped))
         except ValueError:
             return _read_words(field, stripped, expected, end_of_day)
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+    if type(value) is not float and (isinstance(value, bool | np.bool_) or not isinstance(value, Real)):
         raise refuse(field, expected, value)
     try:
         return _representable(float(value))
@@ -200,7 +209,7 @@ def _read_words(field: str, words: str, expected: str, end: bool) -> float:
 
 def labels(field: str, value: object) -> dict[str, str]:
     """Tags: names to short texts. Numbers and booleans are written as text."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict) and not isinstance(value, Mapping):
         raise refuse(field, "a mapping of names to texts", value)
     result = {}
     for key, item in value.items():
@@ -213,7 +222,7 @@ def labels(field: str, value: object) -> dict[str, str]:
 
 def json_object(field: str, value: object) -> dict[str, Any]:
     """A mapping that JSON can carry there and back unchanged."""
-    if not isinstance(value, dict | Mapping):
+    if not isinstance(value, dict) and not isinstance(value, Mapping):
         raise refuse(field, "a mapping", value)
     return {_key(field, key): _json_value(f"{field}[{key!r}]", item, 1) for key, item in value.items()}
 
