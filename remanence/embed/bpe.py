@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,13 @@ from remanence.errors import EmbedderError
 _SPACE = "▁"
 # No piece has a space after another character or a line break beside one, so cutting there changes nothing.
 # Words are limited to 128 characters, which bounds the work on text without spaces.
-_WORD = re.compile("▁{0,16}[^▁\n]{1,128}|▁{1,16}|\n{1,16}")
+_LONGEST_WORD = 128
+_WORD = re.compile(f"▁{{0,16}}[^▁\n]{{1,{_LONGEST_WORD}}}|▁{{1,16}}|\n{{1,16}}")
 _LEARNED = re.compile("▁[^▁\n<>]{2,31}")
 _UNKNOWN = 1 << 30
 _REMEMBERED_WORDS = 1 << 17
 _WORTH_LOADING = 1000  # words to learn that pay for loading the library
+_WORTH_ASKING = 32  # the same once it is loaded
 _REMEMBERED_LENGTH = 32
 
 
@@ -61,21 +63,23 @@ class PieceTokenizer:
 
     def numbers(self, text: str) -> list[int]:
         """Token numbers of a text. Put a space before a text that starts with a word, as the vocabulary expects."""
+        return self.numbers_of(words_of(text))
+
+    def numbers_of(self, words: Iterable[str]) -> list[int]:
+        """The same for a text that `words_of` has cut already."""
         numbers: list[int] = []
         remembered = self._remembered
-        for word in _WORD.findall(text.replace(" ", _SPACE)):
+        for word in words:
             known = remembered.get(word)
             numbers += self._learn(word) if known is None else known
         return numbers
 
-    def learn(self, texts: Iterable[str]) -> None:
+    def learn(self, texts: Iterable[Sequence[str]]) -> None:
         """Get to know the words of many texts at once. For thousands of new words the library's own merging, in
         Rust, wins back its start-up time; a word's numbers are the same either way."""
-        found = {
-            word for text in texts for word in _WORD.findall(text.replace(" ", _SPACE)) if _LEARNED.fullmatch(word)
-        }
-        new = [word for word in found if word not in self._remembered and word not in self._pieces]
-        if len(new) < _WORTH_LOADING or self._path is None:
+        found = set().union(*texts) - self._remembered.keys()
+        new = [word for word in found if word not in self._pieces and _LEARNED.fullmatch(word)]
+        if len(new) < (_WORTH_LOADING if self._library is None else _WORTH_ASKING) or self._path is None:
             return
         if self._library is None:
             try:
@@ -132,3 +136,13 @@ class PieceTokenizer:
             if at:
                 ranks[at - 1] = get(parts[at - 1] + parts[at], _UNKNOWN)
         return parts
+
+
+def words_of(text: str) -> list[str]:
+    """A text cut where no piece reaches across. Most hold single spaces only, and splitting at those is fastest."""
+    if "  " in text or "\n" in text or _SPACE in text:
+        return _WORD.findall(text.replace(" ", _SPACE))
+    words = text.replace(" ", f" {_SPACE}").split(" ")
+    if max(map(len, words)) > _LONGEST_WORD:
+        return _WORD.findall(text.replace(" ", _SPACE))
+    return words if words[0] else words[1:]

@@ -10,13 +10,14 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from remanence.embed.base import Embedder, Matrix, Vector
-from remanence.embed.bpe import PieceTokenizer
+from remanence.embed.bpe import PieceTokenizer, words_of
 from remanence.embed.vectors import has_content, unit_rows, windows
 from remanence.embed.wheels import file_in_wheel
 from remanence.errors import EmbedderError
@@ -27,8 +28,7 @@ _DIMENSION = 256
 _INSTALL = "pip install 'wordllama>=0.4,<0.5'"
 # Limits of memory, not of length: every token of a text counts.
 _WINDOW_CHARACTERS = 4096
-_TOKENS_AT_ONCE = 8192
-_MANY_TEXTS = 200
+_WORDS_AT_ONCE = 8192
 _LONGEST_HEADER = 1 << 20
 _WORDS = re.compile(r"\w+(?:['’]\w+)?")
 
@@ -48,22 +48,21 @@ class StaticEmbedder(Embedder):
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         sums: Matrix = np.zeros((len(texts), _DIMENSION), dtype=np.float32)
-        numbers: list[int] = []
-        spans: list[tuple[int, int]] = []
-        if len(texts) >= _MANY_TEXTS:
-            self._tokenizer.learn(" " + text for text in texts if len(text) <= _WINDOW_CHARACTERS)
+        rows: list[int] = []
+        cut: list[list[str]] = []
+        waiting = 0
         for row, text in enumerate(texts):
             if not has_content(text):
                 continue
             for window in windows(" " + text, _WINDOW_CHARACTERS):
-                before = len(numbers)
-                numbers += self._tokenizer.numbers(window)
-                spans.append((row, len(numbers) - before))
-                if len(numbers) >= _TOKENS_AT_ONCE:
-                    self._add(sums, spans, numbers)
-                    numbers, spans = [], []
-        if numbers:
-            self._add(sums, spans, numbers)
+                rows.append(row)
+                cut.append(words_of(window))
+                waiting += len(cut[-1])
+                if waiting >= _WORDS_AT_ONCE:
+                    self._add(sums, rows, cut)
+                    rows, cut, waiting = [], [], 0
+        if cut:
+            self._add(sums, rows, cut)
         return unit_rows(sums)
 
     def embed_query(self, text: str, weigh: Callable[[str], float] | None = None) -> Vector:
@@ -85,20 +84,23 @@ class StaticEmbedder(Embedder):
         """The vector of each single word, for matching words of like meaning; same space as `embed`."""
         return self.embed(words)
 
-    def _add(self, sums: Matrix, spans: list[tuple[int, int]], numbers: list[int]) -> None:
-        """Add the vectors of each span of `numbers` to its row of `sums`.
+    def _add(self, sums: Matrix, rows: list[int], cut: list[list[str]]) -> None:
+        """Add the vectors of the words of each text in `cut` to its row of `sums`.
 
-        Rows are converted to float32 once for each distinct token. Each span is summed alone and in order, so
-        the vector of a text does not depend, to the last bit, on the texts beside it.
+        Vectors are converted to float32 once for each distinct token. Each text is summed alone and in order, so
+        its vector does not depend, to the last bit, on the texts beside it.
         """
-        tokens = np.array(numbers, dtype=np.intp)
+        self._tokenizer.learn(cut)
+        numbers = [self._tokenizer.numbers_of(words) for words in cut]
+        tokens = np.fromiter(chain.from_iterable(numbers), np.intp)
         used = distinct(tokens)
         places = np.searchsorted(used, tokens)
-        rows = self._table[used].astype(np.float32)
+        vectors = self._table[used].astype(np.float32)
         start = 0
-        for row, count in spans:
-            sums[row] += np.add.reduce(rows.take(places[start : start + count], axis=0), axis=0)
-            start += count
+        for row, one in zip(rows, numbers, strict=True):
+            end = start + len(one)
+            sums[row] += np.add.reduce(vectors.take(places[start:end], axis=0), axis=0)
+            start = end
 
     @cached_property
     def _tokenizer(self) -> PieceTokenizer:
