@@ -25,6 +25,7 @@ from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
 from .base import ORDERS, Order, RecordStore, StoreStats, Vector
 
+_UNEVEN = 1e-3  # how far the square of a vector's length may be from one
 _MONTHS = "january february march april may june july august september october november december".split()
 
 
@@ -71,6 +72,19 @@ def index_row(memory: Memory, derived: Derived, seq: int, born: int) -> IndexRow
     )
 
 
+def _all_sound(vectors: Sequence[Vector | None], dimension: int | None) -> bool:
+    """Whether all are there, fit and have unit length. Answered for many at once; if not, look at each."""
+    given = [vector for vector in vectors if isinstance(vector, np.ndarray) and vector.dtype == np.float32]
+    shapes = {vector.shape for vector in given} | ({(dimension,)} if dimension is not None else set())
+    if not given or len(given) < len(vectors) or len(shapes) != 1:
+        return False
+    matrix = np.stack(given)
+    if matrix.ndim != 2 or not checks.MIN_DIMENSION <= matrix.shape[1] <= checks.MAX_DIMENSION:
+        return False
+    lengths = np.einsum("ij,ij->i", matrix, matrix)
+    return bool((np.abs(lengths - 1) <= _UNEVEN).all())  # which infinity and NaN are not
+
+
 def new_id(memory: Memory) -> str:
     """The documented form: agent-step-timestamp. The store adds a number if that is taken."""
     return f"{memory.agent_id}-{memory.step_number}-{int(memory.timestamp)}"
@@ -99,12 +113,14 @@ class IndexedStore(RecordStore):
     def check_vectors(self, memories: Sequence[Memory]) -> None:
         """Refuse vectors that do not fit each other or the store, before anything is written; scale the rest."""
         dimension = None if self.index.vectors is None else self.index.vectors.dimension
+        if _all_sound([memory.embeddings.full_vector for memory in memories], dimension):
+            return
         for memory in memories:
             vector = memory.embeddings.full_vector
             if vector is not None:
                 checked = checks.vector("vector", vector, dimension=dimension)
                 dimension = checked.size
-                if abs(float(checked @ checked) - 1) > 1e-3:
+                if abs(float(checked @ checked) - 1) > _UNEVEN:
                     memory.embeddings = replace(memory.embeddings, full_vector=bits.unit(checked[None, :])[0])
 
     def survey(self, where: Filter) -> Survey:

@@ -32,8 +32,11 @@ READ = (
 READ_INDEX = f"SELECT {', '.join(_INDEX)} FROM memories WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
 
 
-def to_row(memory: Memory, derived: Derived) -> tuple[Any, ...]:
-    """The values of INSERT except `born`, which stands at BORN."""
+_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder for every row
+
+
+def to_row(memory: Memory, derived: Derived, born: int) -> tuple[Any, ...]:
+    """The values of INSERT."""
     contents = memory.contents
     if contents.get("text") == memory.text:
         contents = {key: value for key, value in contents.items() if key != "text"}
@@ -52,13 +55,13 @@ def to_row(memory: Memory, derived: Derived) -> tuple[Any, ...]:
         memory.metadata.creation_time,
         memory.importance,
         memory.metadata.compression_level,
-        None if memory.position is None else json.dumps(memory.position),
+        None if memory.position is None else _json(memory.position),
         memory.place,
-        json.dumps(memory.tags, ensure_ascii=False) if memory.tags else None,
+        _json(memory.tags) if memory.tags else None,
         memory.text,
-        json.dumps(contents, ensure_ascii=False) if contents else None,
-        None if vector is None else vector.astype("<f4").tobytes(),
-        0,
+        _json(contents) if contents else None,
+        None if vector is None else vector.astype("<f4", copy=False).tobytes(),
+        born,
         *derived_values(derived),
     )
 
@@ -70,11 +73,8 @@ def derived_values(derived: Derived) -> tuple[int, int, str, bytes, bytes]:
         derived.manner.specific,
         "\n".join(derived.terms.words),
         _pack_terms(derived.terms),
-        derived.marks.astype("<u8").tobytes(),
+        derived.marks.astype("<u8", copy=False).tobytes(),
     )
-
-
-BORN = len(_MEMORY)
 
 
 def to_memory(row: tuple[Any, ...]) -> Memory:
@@ -141,7 +141,7 @@ def to_index_row(row: tuple[Any, ...]) -> IndexRow:
 
 
 def _pack_terms(terms: Terms) -> bytes:
-    return terms.hashes.astype("<u8").tobytes() + terms.counts.astype("<u2").tobytes()
+    return terms.hashes.astype("<u8", copy=False).tobytes() + terms.counts.astype("<u2", copy=False).tobytes()
 
 
 def unpack_terms(packed: bytes, words: str) -> Terms:

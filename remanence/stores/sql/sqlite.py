@@ -7,10 +7,9 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +20,7 @@ from ...index.analyser import VERSION as ANALYSER
 from ...index.vocabulary import WordVectors
 from ...models import Memory
 from ..base import StoreStats
-from ..indexed import Derived, IndexedStore, derive, new_id
+from ..indexed import Derived, IndexedStore, derive, index_row, new_id
 from . import cache, rows
 from .file import DURABILITY, SqliteFile
 from .writer import GroupWriter
@@ -32,6 +31,7 @@ Result = TypeVar("Result")
 
 _FETCH = 500  # ids or seqs in one statement
 _READ_AHEAD = 8192  # rows read into the index at a time
+_BULK = 256  # memories written together from which on a writer looks after its own index
 
 
 class SqliteRecordStore(IndexedStore):
@@ -63,18 +63,32 @@ class SqliteRecordStore(IndexedStore):
     def put(self, memories: Sequence[Memory]) -> list[Memory]:
         if not memories:
             return []
-        memories = [replace(memory) for memory in memories]
+        memories = [memory.copied() for memory in memories]
         self.check_vectors(memories)
         derived = [derive(memory) for memory in memories]
-
-        def work(connection: sqlite3.Connection) -> list[Memory]:
-            return self._insert(connection, memories, derived)
-
-        kept = self.write(work)
-        threshold = cache.SETTLE_FROM if len(memories) < 256 else cache.SETTLE_BULK
+        if len(memories) < _BULK:
+            kept = self.write(lambda connection: self._insert(connection, memories, derived))
+        else:
+            kept = self._put_many(memories, derived)
+        threshold = cache.SETTLE_FROM if len(memories) < _BULK else cache.SETTLE_BULK
         self._unsettled += len(memories)
         if self._unsettled >= threshold or self._unsettled == len(memories):
             self._settle_if_possible(threshold)
+        return kept
+
+    def _put_many(self, memories: Sequence[Memory], derived: Sequence[Derived]) -> list[Memory]:
+        """Write memories, and hand them to an index that is up to date: reading them back costs more."""
+
+        def work(connection: sqlite3.Connection) -> tuple[_State, list[Memory], _State]:
+            before = _state(connection)
+            return before, self._insert(connection, memories, derived), _state(connection)
+
+        before, kept, after = self.write(work)
+        with self.index.lock:
+            if self._loaded and self._seen == before and after.change == before.change:
+                given = enumerate(zip(kept, derived, strict=True), before.row + 1)
+                self.index.extend([index_row(memory, parts, seq, born=seq) for seq, (memory, parts) in given])
+                self._seen = after
         return kept
 
     def _insert(
@@ -82,25 +96,13 @@ class SqliteRecordStore(IndexedStore):
     ) -> list[Memory]:
         self._write_touched(connection)
         self._check_kind(connection, memories)
-        steps: dict[str, int] = {}
-        (last,) = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone() or (0,)
-        for memory, parts in zip(memories, derived, strict=True):
-            if memory.step_number < 0:
-                memory.step_number = _next_step(connection, memory.agent_id, steps)
-            elif memory.agent_id in steps:
-                steps[memory.agent_id] = max(steps[memory.agent_id], memory.step_number + 1)
-            if not memory.memory_id:
-                memory.memory_id = _free_id(connection, new_id(memory))
-                old = None
-            else:
-                old = connection.execute("SELECT seq, born FROM memories WHERE id = ?", (memory.memory_id,)).fetchone()
-            last += 1
-            values = list(rows.to_row(memory, parts))
-            values[rows.BORN] = last
-            if old is not None:
-                _remove(connection, old[0])
-                values[rows.BORN] = old[1]
-            connection.execute(rows.INSERT, values)
+        given = [memory.memory_id for memory in memories if memory.memory_id]
+        if given and len(memories) > 1 and (len(set(given)) < len(given) or _held(connection, given)):
+            # One that replaces another may lower its agent's highest step for those behind it.
+            for memory, parts in zip(memories, derived, strict=True):
+                _append(connection, [memory], [parts])
+        else:
+            _append(connection, memories, derived)
         return list(memories)
 
     def _check_kind(self, connection: sqlite3.Connection, memories: Sequence[Memory]) -> None:
@@ -342,17 +344,60 @@ def _state(connection: sqlite3.Connection) -> _State:
     return _State(counters.get("memories", 0), counters.get("changes", 0), generation)
 
 
-def _next_step(connection: sqlite3.Connection, agent: str, steps: dict[str, int]) -> int:
-    if agent not in steps:
-        (last,) = connection.execute("SELECT max(step) FROM memories WHERE agent = ?", (agent,)).fetchone()
-        steps[agent] = 0 if last is None else last + 1
-    steps[agent] += 1
-    return steps[agent] - 1
+def _append(connection: sqlite3.Connection, memories: Sequence[Memory], derived: Sequence[Derived]) -> None:
+    """Insert memories, filling in the steps and ids that they lack."""
+    _fill_steps(connection, memories)
+    (last,) = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone() or (0,)
+    held = _held(connection, [memory.memory_id or new_id(memory) for memory in memories])
+    waiting: list[tuple[Any, ...]] = []
+    for seq, (memory, parts) in enumerate(zip(memories, derived, strict=True), last + 1):
+        if not memory.memory_id:
+            memory.memory_id = _free_id(connection, new_id(memory), held)
+        old = held.get(memory.memory_id)
+        if old is not None:
+            connection.executemany(rows.INSERT, waiting)  # it may be one of them
+            waiting = []
+            _remove(connection, old.seq)
+        place = held[memory.memory_id] = _Place(seq, seq if old is None else old.born)
+        waiting.append(rows.to_row(memory, parts, place.born))
+    connection.executemany(rows.INSERT, waiting)
 
 
-def _free_id(connection: sqlite3.Connection, wanted: str) -> str:
+def _fill_steps(connection: sqlite3.Connection, memories: Sequence[Memory]) -> None:
+    steps: dict[str, int] = {}  # the next one of each agent, as far as these memories tell
+    asked: set[str] = set()
+    for memory in memories:
+        agent = memory.agent_id
+        if memory.step_number < 0:
+            if agent not in asked:
+                (last,) = connection.execute("SELECT max(step) FROM memories WHERE agent = ?", (agent,)).fetchone()
+                steps[agent] = max(steps.get(agent, 0), 0 if last is None else last + 1)
+                asked.add(agent)
+            memory.step_number = steps[agent]
+        steps[agent] = max(steps.get(agent, 0), memory.step_number + 1)
+
+
+class _Place(NamedTuple):
+    """Where a memory stands: its row, and the first row that it had."""
+
+    seq: int
+    born: int
+
+
+def _held(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, _Place]:
+    """Which of these ids are taken, and by which rows."""
+    held: dict[str, _Place] = {}
+    for start in range(0, len(ids), _FETCH):
+        part = ids[start : start + _FETCH]
+        sql = f"SELECT id, seq, born FROM memories WHERE id IN ({', '.join('?' * len(part))})"
+        held |= {memory_id: _Place(seq, born) for memory_id, seq, born in connection.execute(sql, part)}
+    return held
+
+
+def _free_id(connection: sqlite3.Connection, wanted: str, held: dict[str, _Place]) -> str:
+    """An id that nobody has. `held` knows about `wanted`, and about the rows that are yet to be inserted."""
     free, number = wanted, 1
-    while connection.execute("SELECT 1 FROM memories WHERE id = ?", (free,)).fetchone():
+    while free in held or (number > 1 and _held(connection, [free])):
         number += 1
         free = f"{wanted}-{number}"
     return free
