@@ -13,13 +13,25 @@ RemanenceError
 │   ├── StoreReadOnlyError    the file or its folder cannot be written
 │   ├── StoreCorruptError     the file is damaged, truncated or not ours
 │   └── StoreVersionError     the file was written by a newer version
-└── EmbedderError             an embedder could not load or answer
-    └── EmbedderMismatchError the store holds vectors of another embedder
+├── EmbedderError             an embedder could not load or answer
+│   └── EmbedderMismatchError the store holds vectors of another embedder
+└── MemoryAPIException        what `remanence.agents` raises; has agent_id, tier and recoverable
+    ├── MemoryStoreException        a memory could not be stored
+    ├── MemoryRetrievalException    memories could not be read
+    ├── MemoryMaintenanceException  tiers could not be tended
+    ├── MemoryConfigException       a configuration is wrong (also a ConfigError)
+    └── MemoryInputError            an argument is wrong (also an InputError, so a ValueError)
+
+Bad input to the agents' face is both at once: a step of -1 raises what `except MemoryStoreException` catches, and
+`except MemoryInputError` and `except ValueError` too. There is one class for each such pair, MemoryStoreInputError
+and its siblings; `MemoryStoreException.caused_by(error)` chooses.
 
 Bad input names the field, what was expected and what came: `step must be a whole number ≥ 0, got True`.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 
 class RemanenceError(Exception):
@@ -91,3 +103,87 @@ class EmbedderError(RemanenceError):
 
 class EmbedderMismatchError(EmbedderError):
     """The store holds vectors of another embedder; `rmem reindex` re-embeds them."""
+
+
+class MemoryAPIException(RemanenceError):
+    """Base of what the agents' face raises.
+
+    `agent_id`, `tier` and `field` say where, as far as known; `recoverable` says whether the same call can
+    succeed later or a mended one now. Bad input, a busy or full store and a lost connection are recoverable; a
+    damaged or closed store is not.
+    """
+
+    _for_bad_input: ClassVar[type[MemoryAPIException] | None] = None
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        agent_id: str | None = None,
+        tier: str | None = None,
+        recoverable: bool = False,
+        field: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.agent_id = agent_id
+        self.tier = tier
+        self.recoverable = recoverable
+        self.field = field
+
+    @classmethod
+    def caused_by(cls, error: Exception, *, agent_id: str | None = None, tier: str | None = None) -> MemoryAPIException:
+        """The error as this kind of exception: `raise MemoryStoreException.caused_by(error) from error`."""
+        kind = cls._for_bad_input if isinstance(error, InputError) and cls._for_bad_input else cls
+        message = str(error) or type(error).__name__
+        return kind(
+            message,
+            agent_id=agent_id,
+            tier=tier,
+            recoverable=isinstance(error, _RECOVERABLE),
+            field=getattr(error, "field", None),
+        )
+
+
+class MemoryStoreException(MemoryAPIException):
+    """A state, action or interaction could not be stored."""
+
+
+class MemoryRetrievalException(MemoryAPIException):
+    """Memories could not be read or searched."""
+
+
+class MemoryMaintenanceException(MemoryAPIException):
+    """Memories could not be moved between tiers, compressed or restored."""
+
+
+class MemoryConfigException(MemoryAPIException, ConfigError):
+    """A configuration is wrong: an unknown key, a bad value, an address that leads nowhere."""
+
+
+class MemoryInputError(MemoryAPIException, InputError):
+    """An argument of the agents' face is wrong; nothing was written."""
+
+
+class MemoryStoreInputError(MemoryStoreException, MemoryInputError):
+    """Something that cannot be stored."""
+
+
+class MemoryRetrievalInputError(MemoryRetrievalException, MemoryInputError):
+    """A question that cannot be asked."""
+
+
+class MemoryMaintenanceInputError(MemoryMaintenanceException, MemoryInputError):
+    """An argument of a maintenance call is wrong."""
+
+
+class MemoryConfigInputError(MemoryConfigException, MemoryInputError):
+    """A key or a value of a configuration is wrong."""
+
+
+MemoryAPIException._for_bad_input = MemoryInputError
+MemoryStoreException._for_bad_input = MemoryStoreInputError
+MemoryRetrievalException._for_bad_input = MemoryRetrievalInputError
+MemoryMaintenanceException._for_bad_input = MemoryMaintenanceInputError
+MemoryConfigException._for_bad_input = MemoryConfigInputError
+
+_RECOVERABLE = (InputError, ConfigError, StoreBusyError, StoreFullError, ConnectionError, TimeoutError)
