@@ -12,7 +12,8 @@ RemanenceError
 │   ├── StoreFullError        no space left on the device
 │   ├── StoreReadOnlyError    the file or its folder cannot be written
 │   ├── StoreCorruptError     the file is damaged, truncated or not ours
-│   └── StoreVersionError     the file was written by a newer version
+│   ├── StoreVersionError     the file was written by a newer version
+│   └── StoreUnreachableError the server of a store does not answer
 ├── EmbedderError             an embedder could not load or answer
 │   └── EmbedderMismatchError the store holds vectors of another embedder
 └── MemoryAPIException        what `remanence.agents` raises; has agent_id, tier and recoverable
@@ -95,6 +96,10 @@ class StoreCorruptError(StoreError):
 
 class StoreVersionError(StoreError):
     """The file was written by a newer version of Remanence."""
+
+
+class StoreUnreachableError(StoreError):
+    """The server of a store does not answer. What was being written may or may not have arrived."""
 
 
 class EmbedderError(RemanenceError):
