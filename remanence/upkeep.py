@@ -20,7 +20,9 @@ from . import __version__, config
 from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
 from .errors import ConfigError, InputError, RemanenceError, StoreError
 from .index.analyser import VERSION as ANALYSER
+from .models import TIERS
 from .stores import migrations, open_store
+from .stores.packing import short_bytes
 from .stores.sql import reembed, rows
 from .stores.sql.file import explained
 from .stores.sql.sqlite import SqliteRecordStore
@@ -164,8 +166,8 @@ def _rows(store: SqliteRecordStore) -> Finding:
         for row in connection.execute(rows.READ):
             count += 1
             try:
-                rows.to_memory(row)
-            except (ValueError, TypeError) as error:
+                rows.to_memory(row, store.codec)
+            except (ValueError, TypeError, StoreError) as error:
                 unreadable.append(f"{row[1]}: {error}")
     return Finding(
         "rows", not unreadable, f"{count:,} memories, all readable" if not unreadable else "; ".join(unreadable[:5])
@@ -175,11 +177,19 @@ def _rows(store: SqliteRecordStore) -> Finding:
 def _vectors(store: SqliteRecordStore) -> Finding:
     dimension = store.note("dimension")
     with store.connection() as connection:
-        sizes = dict(
-            connection.execute("SELECT length(vector), count(*) FROM memories GROUP BY length(vector)").fetchall()
-        )
-    missing = sizes.pop(None, 0)
-    wrong = sum(number for size, number in sizes.items() if dimension is None or size != 4 * int(dimension))
+        sizes = {
+            (size, level): number
+            for size, level, number in connection.execute(
+                "SELECT length(vector), level, count(*) FROM memories GROUP BY length(vector), level"
+            )
+        }
+    missing = sum(number for (size, _), number in sizes.items() if size is None)
+    sizes = {key: number for key, number in sizes.items() if key[0] is not None}
+    wrong = sum(
+        number
+        for (size, level), number in sizes.items()
+        if dimension is None or size != short_bytes(int(dimension), level)
+    )
     detail = f"{sum(sizes.values()):,} of {dimension or 0} numbers, {missing:,} memories without"
     return Finding("vectors", wrong == 0, detail if wrong == 0 else f"{wrong:,} of a wrong size among {detail}")
 
@@ -207,8 +217,10 @@ def _index(store: SqliteRecordStore) -> Finding:
             extra, missing = np.setdiff1d(indexed, held).size, np.setdiff1d(held, indexed).size
             return Finding("index", False, f"{missing:,} rows missing from it, {extra:,} that no longer exist")
         for seq in held[:: max(1, held.size // 200)].tolist():
-            row = rows.to_index_row(connection.execute(rows.READ_INDEX, (seq - 1, seq, 1)).fetchone())
+            row = rows.to_index_row(connection.execute(rows.READ_INDEX, (seq - 1, seq, 1)).fetchone(), None)
             at = int(np.searchsorted(columns["seq"], seq))
+            if TIERS[columns["tier"][at]] != row.tier:
+                return Finding("index", False, f"row {seq} is not in its tier")
             for term, count in zip(row.terms.hashes.tolist(), row.terms.counts.tolist(), strict=True):
                 found, counts, _ = store.index.postings.lookup([term])
                 place = int(np.searchsorted(found, at))

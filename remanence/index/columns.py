@@ -124,6 +124,7 @@ class Columns:
     def __init__(self) -> None:
         self.size = 0
         self.dead = 0
+        self.moves = 0
         self.total_length = 0
         self._arrays = {name: np.empty(0, kind) for name, kind in _NUMBERS.items()}
         self._arrays["alive"] = np.empty(0, np.bool_)
@@ -266,6 +267,17 @@ class Columns:
     def row_of(self, seq: int) -> int | None:
         at = int(np.searchsorted(self["seq"], seq))
         return at if at < self.size and int(self["seq"][at]) == seq else None
+
+    def move(self, seqs: Sequence[int], tiers: Sequence[str]) -> None:
+        """Rows that are in other tiers now, in the order of their moves; those that are not here are passed over."""
+        if not self.size:
+            return
+        wanted = np.array(seqs, np.int64)
+        at = np.minimum(np.searchsorted(self["seq"], wanted), self.size - 1)
+        here = self["seq"][at] == wanted
+        codes = np.array([TIERS.index(tier) for tier in tiers], np.int8)
+        self["tier"][at[here]] = codes[here]
+        self.moves += 1
 
     def kill(self, row: int) -> None:
         """A row that no longer counts."""

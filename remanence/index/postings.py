@@ -1,11 +1,12 @@
-"""Inverted lists: term hash → the rows that hold it and how often. Blocks are packed and immutable; the
-newest rows wait in a tail of small growing lists until there are enough of them to pack."""
+"""Inverted lists: term hash → the rows that hold it and how often, or which number a row has there. Blocks are
+packed and immutable; the newest rows wait in a tail of small growing lists until there are enough of them to pack."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +14,9 @@ import numpy.typing as npt
 from .arrays import starts_of_runs
 
 Rows = npt.NDArray[np.uint32]
-Counts = npt.NDArray[np.uint16]
+Counts = npt.NDArray[Any]  # whole numbers (how often), or floats (which number)
 
 _NO_ROWS: Rows = np.empty(0, np.uint32)
-_NO_COUNTS: Counts = np.empty(0, np.uint16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +39,23 @@ class Block:
 
 
 class Postings:
-    """All inverted lists of an index, over row numbers that only grow."""
+    """All inverted lists of an index, over row numbers that only grow. `kind` is the type of an entry's value, as
+    `array` spells it."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str = "H") -> None:
         self.blocks: list[Block] = []
-        self._tail: dict[int, tuple[array[int], array[int]]] = {}
+        self._kind = kind
+        self._nothing: Counts = np.empty(0, np.dtype(kind))
+        self._tail: dict[int, tuple[array[int], array[Any]]] = {}
         self._tail_entries = 0
 
-    def add(self, row: int, terms: Iterable[int], counts: Iterable[int]) -> None:
+    def add(self, row: int, terms: Iterable[int], counts: Iterable[float]) -> None:
         """One row that is newer than all others."""
         tail = self._tail
         for term, count in zip(terms, counts, strict=True):
             lists = tail.get(term)
             if lists is None:
-                lists = tail[term] = (array("I"), array("H"))
+                lists = tail[term] = (array("I"), array(self._kind))
             lists[0].append(row)
             lists[1].append(count)
             self._tail_entries += 1
@@ -72,7 +75,7 @@ class Postings:
         terms = np.fromiter(self._tail.keys(), np.uint64, len(self._tail))
         sizes = np.fromiter((len(rows) for rows, _ in self._tail.values()), np.int64, len(self._tail))
         rows = np.concatenate([np.frombuffer(rows, np.uint32) for rows, _ in self._tail.values()])
-        counts = np.concatenate([np.frombuffer(counts, np.uint16) for _, counts in self._tail.values()])
+        counts = np.concatenate([np.frombuffer(counts, self._nothing.dtype) for _, counts in self._tail.values()])
         self._tail = {}
         self._tail_entries = 0
         self.add_block(Block.build(np.repeat(terms, sizes), rows, counts))
@@ -91,7 +94,7 @@ class Postings:
             held = block.terms[inside] == wanted
             places.append((block, held.tolist(), block.offsets[inside].tolist(), block.offsets[inside + 1].tolist()))
         rows: list[Rows] = [_NO_ROWS]
-        counts: list[Counts] = [_NO_COUNTS]
+        counts: list[Counts] = [self._nothing]
         ends, total = [], 0
         for number, term in enumerate(terms):
             for block, held, starts, stops in places:
@@ -102,7 +105,7 @@ class Postings:
             waiting = self._tail.get(term)
             if waiting is not None:
                 rows.append(np.array(waiting[0], np.uint32))
-                counts.append(np.array(waiting[1], np.uint16))
+                counts.append(np.array(waiting[1], self._nothing.dtype))
                 total += len(waiting[0])
             ends.append(total)
         return np.concatenate(rows), np.concatenate(counts), ends
@@ -121,7 +124,7 @@ class Postings:
             terms.append(np.repeat(block.terms, np.diff(block.offsets))[inside])
             counts.append(block.counts[inside])
         if not terms:
-            return Block.build(np.empty(0, np.uint64), _NO_ROWS, _NO_COUNTS)
+            return Block.build(np.empty(0, np.uint64), _NO_ROWS, self._nothing)
         return Block.build(np.concatenate(terms), np.concatenate(rows), np.concatenate(counts))
 
 

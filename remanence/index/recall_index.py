@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import RLock
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from .analyser import Terms
 from .bits import VectorColumns
 from .columns import Columns, RowNumbers
 from .manner import Manner
+from .numbers import Numbers
 from .postings import Block, Postings
 from .vocabulary import Vocabulary, WordVectors
 
@@ -46,6 +48,7 @@ class IndexRow:
     manner: Manner
     terms: Terms
     marks: npt.NDArray[np.uint64]
+    numbers: Numbers
     vector: npt.NDArray[np.float32] | None
 
 
@@ -60,13 +63,14 @@ class RecallIndex:
         self.columns = Columns()
         self.postings = Postings()
         self.marks = Postings()
+        self.numbers = Postings("d")
         self.vectors: VectorColumns | None = None
         self.vocabulary = Vocabulary(self._word_vectors)
 
     @property
-    def version(self) -> tuple[Columns, int, int]:
-        """Equal as long as no row came or went."""
-        return self.columns, self.columns.size, self.columns.dead
+    def version(self) -> tuple[Columns, int, int, int]:
+        """Equal as long as no row came, moved or went."""
+        return self.columns, self.columns.size, self.columns.dead, self.columns.moves
 
     @property
     def size(self) -> int:
@@ -92,15 +96,17 @@ class RecallIndex:
         first = self.size
         self._extend_vectors(rows, first)
         if len(rows) >= _PACK_FROM:
-            self.postings.add_block(_packed([row.terms for row in rows], first))
-            self.marks.add_block(_packed([_as_terms(row.marks) for row in rows], first))
+            self.postings.add_block(_packed([row.terms[:2] for row in rows], first))
+            self.marks.add_block(_packed([(row.marks, np.ones(row.marks.size, np.uint16)) for row in rows], first))
+            self.numbers.add_block(_packed([row.numbers for row in rows], first))
         else:
             for at, row in enumerate(rows, first):
                 self.postings.add(at, row.terms.hashes.tolist(), row.terms.counts.tolist())
                 self.marks.add(at, row.marks.tolist(), [1] * row.marks.size)
-            if self.postings.tail_entries > _PACK_TAIL:
-                self.postings.pack_tail()
-                self.marks.pack_tail()
+                self.numbers.add(at, row.numbers.paths.tolist(), row.numbers.values.tolist())
+            for postings in (self.postings, self.marks, self.numbers):
+                if postings.tail_entries > _PACK_TAIL:
+                    postings.pack_tail()
         for row in rows:
             self.vocabulary.add(row.terms.hashes.tolist(), row.terms.words)
         self.columns.append(
@@ -155,12 +161,9 @@ class RecallIndex:
         return float(self.columns["length"][rows].mean()) if rows.size else 0.0
 
 
-def _as_terms(marks: npt.NDArray[np.uint64]) -> Terms:
-    return Terms(marks, np.ones(marks.size, np.uint16), ())
-
-
-def _packed(terms: Sequence[Terms], first: int) -> Block:
-    sizes = np.fromiter((one.hashes.size for one in terms), np.int64, len(terms))
-    rows = np.repeat(np.arange(first, first + len(terms), dtype=np.uint32), sizes)
-    hashes = np.concatenate([one.hashes for one in terms])
-    return Block.build(hashes, rows, np.concatenate([one.counts for one in terms]))
+def _packed(entries: Sequence[tuple[npt.NDArray[np.uint64], npt.NDArray[Any]]], first: int) -> Block:
+    """The (hashes, values) of rows that follow one another."""
+    sizes = np.fromiter((hashes.size for hashes, _ in entries), np.int64, len(entries))
+    rows = np.repeat(np.arange(first, first + len(entries), dtype=np.uint32), sizes)
+    hashes = np.concatenate([hashes for hashes, _ in entries])
+    return Block.build(hashes, rows, np.concatenate([values for _, values in entries]))

@@ -22,7 +22,7 @@ from .postings import Block
 from .recall_index import RecallIndex
 from .vocabulary import PackedWords
 
-FORMAT = 1  # to be raised with every change of what a segment holds
+FORMAT = 2  # to be raised with every change of what a segment holds
 TARGET_RATIO = 4  # a new segment swallows older neighbours up to this many times its size
 MAX_ROWS = 262_144
 _WORD_ARRAYS = ("hashes", "codes", "scales", "bits", "centre")
@@ -104,7 +104,7 @@ def pack(index: RecallIndex, first_seq: int, last_seq: int, changes: int) -> Seg
         names[name] = [dictionary.names[code] for code in used.tolist()]
     if columns.position is not None and not np.isnan(columns.position[kept]).all():
         arrays["position"] = columns.position[kept]
-    for name, postings in (("terms", index.postings), ("marks", index.marks)):
+    for name, postings in (("terms", index.postings), ("marks", index.marks), ("numbers", index.numbers)):
         block = postings.cut(keep, first, end)
         arrays |= {f"{name}.{part}": getattr(block, part) for part in ("terms", "offsets", "rows", "counts")}
     if index.vectors is not None:
@@ -131,7 +131,7 @@ def absorb(index: RecallIndex, segment: Segment) -> None:
         codes = [dictionary.code(tuple(one) if name == "group" else one) for one in spelled]  # type: ignore[arg-type]
         coded[name] = np.array(codes, np.int32)[arrays[name]] if segment.rows else arrays[name]
     _absorb_vectors(index, segment, first)
-    for name, postings in (("terms", index.postings), ("marks", index.marks)):
+    for name, postings in (("terms", index.postings), ("marks", index.marks), ("numbers", index.numbers)):
         rows = arrays[f"{name}.rows"]
         postings.add_block(
             Block(

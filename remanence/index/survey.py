@@ -12,17 +12,24 @@ import numpy.typing as npt
 from ..filters import Filter
 from .bits import Estimate, top
 from .columns import RowNumbers
+from .postings import Postings
 from .recall_index import RecallIndex
 
 Scores = npt.NDArray[np.float32]
 
 
 class Matches(NamedTuple):
-    """Where terms occur in a survey (positions, ascending for each) and how often; where each term's part ends."""
+    """Where terms occur in a survey (positions, ascending for each) and how often, or with which number; where each
+    term's part ends."""
 
     at: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.uint16]
+    counts: npt.NDArray[Any]
     ends: list[int]
+
+    def part(self, number: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+        """The positions and values of one term."""
+        start = self.ends[number - 1] if number else 0
+        return self.at[start : self.ends[number]], self.counts[start : self.ends[number]]
 
 
 class RowSource(Protocol):
@@ -42,6 +49,7 @@ class Survey:
         with index.lock:
             self._lock = index.lock
             self._postings, self._vocabulary = index.postings, index.vocabulary
+            self._marks, self._numbers = index.marks, index.numbers
             self._in_session, self._actors = index.columns.in_session, index.columns.actors
             self._rows: RowNumbers | None = index.select(where)
             self._end = index.size
@@ -106,8 +114,19 @@ class Survey:
 
     def matches(self, terms: Sequence[int]) -> Matches:
         """Where each of some terms occurs."""
+        return self._placed(self._postings, terms)
+
+    def marked(self, marks: Sequence[int]) -> Matches:
+        """Where each of some marks (hashed `path=value`) is set."""
+        return self._placed(self._marks, marks)
+
+    def numbers(self, paths: Sequence[int]) -> Matches:
+        """Where there are numbers under some hashed paths, and which."""
+        return self._placed(self._numbers, paths)
+
+    def _placed(self, postings: Postings, terms: Sequence[int]) -> Matches:
         with self._lock:
-            rows, counts, ends = self._postings.lookup(terms)
+            rows, counts, ends = postings.lookup(terms)
         at = rows.astype(np.int64)
         if self._rows is None and (not at.size or int(at.max()) < self._end):
             return Matches(at, counts, ends)

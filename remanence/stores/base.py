@@ -4,7 +4,7 @@ that serves recall is a RecordStore. `remanence.testing` holds the suite that ev
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar
@@ -12,10 +12,12 @@ from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from .. import checks
 from ..errors import EmbedderMismatchError, InputError
 from ..filters import Filter
 from ..index.survey import Survey
-from ..models import Memory
+from ..models import TIERS, Memory
+from .packing import placed
 
 T = TypeVar("T")
 Vector = npt.NDArray[np.float32]
@@ -97,6 +99,16 @@ class RecordStore(MemoryStore[Memory]):
     @abstractmethod
     def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
         """Replace a memory by what `edit` makes of it, in one transaction; None if there is none."""
+
+    def move(self, keys: Sequence[str], tier: str, vectors: Mapping[str, Vector] | None = None) -> int:
+        """Put memories into a tier; how many there were. Text and contents come back from every tier as they were
+        given; vectors are shorter in `im` and `ltm`, so that a memory on its way up needs its own again."""
+        checks.one_of("tier", tier, TIERS)
+        given = vectors or {}
+        return sum(
+            self.change(key, lambda memory, key=key: placed(memory, tier, given.get(key))) is not None  # type: ignore[misc]
+            for key in keys
+        )
 
     @abstractmethod
     def get_many(self, keys: Sequence[str]) -> list[Memory | None]:

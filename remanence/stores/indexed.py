@@ -19,11 +19,13 @@ from ..index.analyser import Terms, analyse, question_words
 from ..index.bm25 import bm25
 from ..index.columns import marks_of
 from ..index.manner import Manner, manner_of
+from ..index.numbers import Numbers, numbers_of
 from ..index.recall_index import IndexRow, RecallIndex
 from ..index.survey import Survey, Surveys, nearest_rows
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
 from .base import ORDERS, Order, RecordStore, StoreStats, Vector
+from .packing import full_vector
 
 _UNEVEN = 1e-3  # how far the square of a vector's length may be from one
 _MONTHS = "january february march april may june july august september october november december".split()
@@ -34,6 +36,7 @@ class Derived(NamedTuple):
 
     terms: Terms
     marks: npt.NDArray[np.uint64]
+    numbers: Numbers
     manner: Manner
 
 
@@ -42,6 +45,7 @@ def derive(memory: Memory) -> Derived:
     return Derived(
         terms=analyse(memory.text, date_words(memory.timestamp)),
         marks=marks_of(memory.tags, memory.place, attribute_marks(memory.contents)),
+        numbers=numbers_of(memory.contents),
         manner=manner_of(memory.text),
     )
 
@@ -52,7 +56,8 @@ def date_words(timestamp: float) -> tuple[str, str, str]:
     return _MONTHS[when.month - 1], str(when.day), str(when.year)
 
 
-def index_row(memory: Memory, derived: Derived, seq: int, born: int) -> IndexRow:
+def index_row(memory: Memory, derived: Derived, seq: int, born: int, dimension: int | None = None) -> IndexRow:
+    """A row for the index; `dimension` is that of the store's vectors, which a packed memory no longer shows."""
     return IndexRow(
         seq=seq,
         born=born,
@@ -68,7 +73,8 @@ def index_row(memory: Memory, derived: Derived, seq: int, born: int) -> IndexRow
         manner=derived.manner,
         terms=derived.terms,
         marks=derived.marks,
-        vector=memory.embeddings.full_vector,
+        numbers=derived.numbers,
+        vector=full_vector(memory, dimension),
     )
 
 

@@ -15,6 +15,7 @@ from ..index.vocabulary import WordVectors
 from ..models import Memory
 from .base import StoreStats
 from .indexed import IndexedStore, derive, index_row, new_id
+from .packing import full_vector
 
 
 class InMemoryRecordStore(IndexedStore):
@@ -150,7 +151,7 @@ class InMemoryRecordStore(IndexedStore):
         with self._lock:
             for at, seq in enumerate(seqs.tolist()):
                 memory = self._rows.get(seq)
-                vector = None if memory is None else memory.embeddings.full_vector
+                vector = None if memory is None else full_vector(memory, dimension)
                 if vector is not None and vector.size == dimension:
                     matrix[at] = vector
         return matrix

@@ -390,6 +390,39 @@ class RecordStoreContract(MemoryStoreContract):
         assert found is not None
         assert found.text == "orchid"
 
+    def test_moving_to_another_tier_loses_nothing(self, store: RecordStore) -> None:
+        vectors = clustered_vectors(12, 32)
+        before = store.put(
+            [
+                example(
+                    f"berries by the river {n}", contents={"wood": n, "at": [n, 2.5]}, vector=vectors[n], session="s"
+                )
+                for n in range(12)
+            ]
+        )
+        keys = [memory.memory_id for memory in before]
+        for tier, level in (("im", 1), ("ltm", 2)):
+            assert store.move([*keys[:6], "nobody"], tier) == 6
+            assert store.count(Filter(tier=(tier,))) == 6
+            for old, now in zip(before, store.get_many(keys), strict=True):
+                assert now is not None
+                assert (now.text, now.contents, now.timestamp) == (old.text, old.contents, old.timestamp)
+            moved = store.get(keys[3])
+            assert moved is not None
+            assert (moved.tier, moved.metadata.compression_level) == (tier, level)
+            short = moved.embeddings.compressed_vector if level == 1 else moved.embeddings.abstract_vector
+            assert short is not None
+            assert short.size == (32 if level == 1 else 8)
+            assert moved.embeddings.full_vector is None
+            assert [memory.memory_id for memory, _ in store.match("river 3", k=1)] == [keys[3]]
+            assert keys[3] in [memory.memory_id for memory, _ in store.nearest(vectors[3], k=6)]
+            assert [memory.memory_id for memory in store.select(Filter(attributes={"wood": 3}))] == [keys[3]]
+        store.move([keys[3]], "stm", {keys[3]: vectors[3]})
+        back = store.get(keys[3])
+        assert back is not None
+        assert (back.tier, back.metadata.compression_level) == ("stm", 0)
+        assert np.allclose(back.embeddings.full_vector, before[3].embeddings.full_vector, atol=1e-6)  # type: ignore[arg-type]
+
     def test_touching_counts_and_never_moves_back(self, store: RecordStore) -> None:
         store.put([example("often read", memory_id="m")])
         store.touch(["m", "missing"], 1_800_000_000.0)

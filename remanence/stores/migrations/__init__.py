@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-HEAD = "m001"  # the newest revision; a test compares it with the scripts
+REVISIONS = ("m001", "m002")  # a test compares them with the scripts
+HEAD = REVISIONS[-1]
 
 
 def upgrade(connection: Connection) -> None:

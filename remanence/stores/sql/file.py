@@ -23,7 +23,6 @@ from .. import migrations
 
 APPLICATION_ID = 0x524D454D  # "RMEM"
 DURABILITY = {"full": "FULL", "normal": "NORMAL"}
-_KNOWN_REVISIONS = frozenset({migrations.HEAD})
 
 
 @contextmanager
@@ -133,7 +132,7 @@ class SqliteFile:
             raise StoreCorruptError(f"{self.path} is an SQLite file of another program, not a Remanence store")
         found = connection.execute("SELECT version_num FROM alembic_version").fetchone()
         revision: str | None = found[0] if found else None
-        if revision is not None and revision not in _KNOWN_REVISIONS:
+        if revision is not None and revision not in migrations.REVISIONS:
             raise StoreVersionError(
                 f"{self.path} was written by a newer version of Remanence (schema {revision}; this version "
                 f"knows {migrations.HEAD}); upgrade with `pip install -U remanence`"

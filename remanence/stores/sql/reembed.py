@@ -9,11 +9,9 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from ...index.analyser import VERSION as ANALYSER
 from ..indexed import Derived, derive
+from ..packing import shorten
 from . import cache, rows
 
 if TYPE_CHECKING:
@@ -23,7 +21,14 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int | None], None]
 
 _BATCH = 256
-_WAITING = "SELECT seq, text FROM memories WHERE seq > ? AND seq NOT IN (SELECT seq FROM staged) ORDER BY seq LIMIT ?"
+_WAITING = (
+    "SELECT seq, text, packed, level FROM memories WHERE seq > ? AND seq NOT IN (SELECT seq FROM staged) "
+    "ORDER BY seq LIMIT ?"
+)
+_REWRITE = (
+    f"UPDATE memories SET {', '.join(f'{name} = ?' for name in rows.DERIVED)} WHERE seq = ? "
+    f"AND NOT ({' AND '.join(f'{name} IS ?' for name in rows.DERIVED)})"
+)
 
 
 def reembed(store: SqliteRecordStore, embedder: Embedder, spec: str | None, on_progress: Progress | None = None) -> int:
@@ -40,18 +45,23 @@ def reembed(store: SqliteRecordStore, embedder: Embedder, spec: str | None, on_p
             on_progress(min(done, total), total)
         if not batch:
             break
-        vectors = embedder.embed([text for _, text in batch])
-        staged = _rows(batch, vectors)
+        staged = _embedded(store, embedder, batch)
         store.write(lambda connection, staged=staged: _stage(connection, staged))  # type: ignore[misc]
         embedded += len(batch)
         last = batch[-1][0]
-    return embedded + store.write(lambda connection: _finish(connection, embedder, spec))
+    return embedded + store.write(lambda connection: _finish(connection, store, embedder, spec))
 
 
-def _rows(batch: Sequence[tuple[int, str]], vectors: npt.NDArray[np.float32]) -> list[tuple[int, bytes | None]]:
+def _embedded(
+    store: SqliteRecordStore, embedder: Embedder, batch: Sequence[tuple[int, str, bytes | None, int]]
+) -> list[tuple[int, bytes | None]]:
+    """Rows for `staged`: the vectors of a batch, shortened as the memories are."""
+    vectors = embedder.embed(
+        [text if packed is None else store.codec.unpack(packed)[0] for _, text, packed, _ in batch]
+    )
     return [
-        (seq, vector.astype("<f4").tobytes() if vector.any() else None)
-        for (seq, _), vector in zip(batch, vectors, strict=True)
+        (seq, rows.stored_vector(shorten(vector, level), level) if vector.any() else None)
+        for (seq, _, _, level), vector in zip(batch, vectors, strict=True)
     ]
 
 
@@ -67,11 +77,11 @@ def _stage(connection: sqlite3.Connection, staged: Sequence[tuple[int, bytes | N
     connection.executemany("INSERT OR REPLACE INTO staged VALUES (?, ?)", staged)
 
 
-def _finish(connection: sqlite3.Connection, embedder: Embedder, spec: str | None) -> int:
+def _finish(connection: sqlite3.Connection, store: SqliteRecordStore, embedder: Embedder, spec: str | None) -> int:
     """Embed what came in meanwhile and put all new vectors in place, in the caller's transaction."""
     late, last = 0, 0
     while batch := connection.execute(_WAITING, (last, _BATCH)).fetchall():
-        _stage(connection, _rows(batch, embedder.embed([text for _, text in batch])))
+        _stage(connection, _embedded(store, embedder, batch))
         late += len(batch)
         last = batch[-1][0]
     connection.execute("UPDATE memories SET vector = (SELECT vector FROM staged WHERE staged.seq = memories.seq)")
@@ -96,7 +106,7 @@ def reanalyse(store: SqliteRecordStore, on_progress: Progress | None = None) -> 
             batch = connection.execute(f"{rows.READ} WHERE m.seq > ? ORDER BY m.seq LIMIT ?", (last, _BATCH)).fetchall()
         if not batch:
             break
-        derived = [(row[0], derive(rows.to_memory(row))) for row in batch]
+        derived = [(row[0], derive(rows.to_memory(row, store.codec))) for row in batch]
         changed += store.write(lambda connection, derived=derived: _rewrite(connection, derived))  # type: ignore[misc]
         seen += len(batch)
         last = batch[-1][0]
@@ -117,11 +127,7 @@ def _rewrite(connection: sqlite3.Connection, derived: Sequence[tuple[int, Derive
     changed = 0
     for seq, parts in derived:
         values = rows.derived_values(parts)
-        changed += connection.execute(
-            "UPDATE memories SET flags = ?, specific = ?, words = ?, terms = ?, marks = ? WHERE seq = ? "
-            "AND NOT (flags IS ? AND specific IS ? AND words IS ? AND terms IS ? AND marks IS ?)",
-            (*values, seq, *values),
-        ).rowcount
+        changed += connection.execute(_REWRITE, (*values, seq, *values)).rowcount
     return changed
 
 

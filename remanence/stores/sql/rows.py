@@ -6,23 +6,27 @@ import json
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import StoreCorruptError
 from ...index.analyser import Terms
 from ...index.manner import Manner
+from ...index.numbers import NO_NUMBERS, Numbers
 from ...index.recall_index import IndexRow
-from ...models import Embeddings, Memory, Metadata
+from ...models import Memory, Metadata
 from ..indexed import Derived
+from ..packing import Codec, embeddings_at, short_vector, widen
 
 _MEMORY = (
     "id", "agent", "session", "type", "actor", "tier", "step", "time", "created", "importance", "level",
-    "position", "place", "tags", "text", "contents", "vector",
+    "position", "place", "tags", "text", "contents", "vector", "packed", "unpacked",
 )  # fmt: skip
 _INDEX = (
     "seq", "born", "agent", "session", "type", "actor", "tier", "step", "time", "importance", "position", "flags",
-    "specific", "words", "terms", "marks", "vector",
+    "specific", "words", "terms", "marks", "numbers", "vector", "level",
 )  # fmt: skip
-_ALL = (*_MEMORY, "born", "flags", "specific", "words", "terms", "marks")
+DERIVED = ("flags", "specific", "words", "terms", "marks", "numbers")
+_ALL = (*_MEMORY, "born", *DERIVED)
 
 INSERT = f"INSERT INTO memories ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))})"
 READ = (
@@ -35,14 +39,8 @@ READ_INDEX = f"SELECT {', '.join(_INDEX)} FROM memories WHERE seq > ? AND seq <=
 _json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder for every row
 
 
-def to_row(memory: Memory, derived: Derived, born: int) -> tuple[Any, ...]:
+def to_row(memory: Memory, derived: Derived, born: int, codec: Codec) -> tuple[Any, ...]:
     """The values of INSERT."""
-    contents = memory.contents
-    if contents.get("text") == memory.text:
-        contents = {key: value for key, value in contents.items() if key != "text"}
-    elif "text" not in contents:
-        contents = {**contents, "text": None}  # so that reading does not put the text in
-    vector = memory.embeddings.full_vector
     return (
         memory.memory_id,
         memory.agent_id,
@@ -58,32 +56,49 @@ def to_row(memory: Memory, derived: Derived, born: int) -> tuple[Any, ...]:
         None if memory.position is None else _json(memory.position),
         memory.place,
         _json(memory.tags) if memory.tags else None,
-        memory.text,
-        _json(contents) if contents else None,
-        None if vector is None else vector.astype("<f4", copy=False).tobytes(),
+        *body_values(memory, codec),
         born,
         *derived_values(derived),
     )
 
 
-def derived_values(derived: Derived) -> tuple[int, int, str, bytes, bytes]:
-    """The columns flags, specific, words, terms and marks."""
+def body_values(memory: Memory, codec: Codec) -> tuple[str, str | None, bytes | None, bytes | None, int | None]:
+    """The columns text, contents, vector, packed and unpacked."""
+    contents = memory.contents
+    if contents.get("text") == memory.text:
+        contents = {key: value for key, value in contents.items() if key != "text"}
+    elif "text" not in contents:
+        contents = {**contents, "text": None}  # so that reading does not put the text in
+    vector = stored_vector(short_vector(memory), memory.metadata.compression_level)
+    if not memory.metadata.compression_level:
+        return memory.text, _json(contents) if contents else None, vector, None, None
+    packed = codec.pack(memory.text, contents)
+    size = len(memory.text.encode()) + len(_json(contents).encode())
+    return "", None, vector, packed, size
+
+
+def derived_values(derived: Derived) -> tuple[int, int, str, bytes, bytes, bytes | None]:
+    """The columns of DERIVED."""
     return (
         derived.manner.flags,
         derived.manner.specific,
         "\n".join(derived.terms.words),
         _pack_terms(derived.terms),
         derived.marks.astype("<u8", copy=False).tobytes(),
+        _pack_numbers(derived.numbers),
     )
 
 
-def to_memory(row: tuple[Any, ...]) -> Memory:
+def to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
     """A memory from what READ selects."""
     (
         _, memory_id, agent, session, kind, actor, tier, step, time, created, importance, level,
-        position, place, tags, text, contents, vector, accessed, count,
+        position, place, tags, text, contents, vector, packed, _, accessed, count,
     ) = row  # fmt: skip
-    body = json.loads(contents) if contents else {}
+    if packed is not None:
+        text, body = codec.unpack(packed)
+    else:
+        body = json.loads(contents) if contents else {}
     if "text" not in body:
         body = {"text": text, **body}
     elif body["text"] is None:
@@ -102,7 +117,7 @@ def to_memory(row: tuple[Any, ...]) -> Memory:
             retrieval_count=count or 0,
             memory_type=kind,
         ),
-        embeddings=Embeddings(full_vector=None if vector is None else np.frombuffer(vector, "<f4")),
+        embeddings=embeddings_at(level, None if vector is None else np.frombuffer(vector, _KINDS[level])),
         text=text,
         session=session,
         actor=actor,
@@ -113,11 +128,11 @@ def to_memory(row: tuple[Any, ...]) -> Memory:
     )
 
 
-def to_index_row(row: tuple[Any, ...]) -> IndexRow:
+def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:
     """What the index needs, from what READ_INDEX selects."""
     (
         seq, born, agent, session, kind, actor, tier, step, time, importance, position, flags,
-        specific, words, terms, marks, vector,
+        specific, words, terms, marks, numbers, vector, level,
     ) = row  # fmt: skip
     if len(terms) % 10 or len(marks) % 8 or (words.count("\n") + 1 if words else 0) != len(terms) // 10:
         raise StoreCorruptError(f"row {seq} holds damaged terms; `rmem doctor --repair` derives them again")
@@ -136,8 +151,37 @@ def to_index_row(row: tuple[Any, ...]) -> IndexRow:
         manner=Manner(flags, specific),
         terms=unpack_terms(terms, words),
         marks=np.frombuffer(marks, "<u8"),
-        vector=None if vector is None else np.frombuffer(vector, "<f4"),
+        numbers=_unpack_numbers(numbers),
+        vector=vector_of(vector, level, dimension),
     )
+
+
+def vector_of(stored: bytes | None, level: int, dimension: int | None) -> npt.NDArray[np.float32] | None:
+    """A row's vector in the full space."""
+    if stored is None:
+        return None
+    short = np.frombuffer(stored, _KINDS[level])
+    return widen(short, level, dimension if dimension is not None else short.size)
+
+
+def stored_vector(short: npt.NDArray[Any] | None, level: int) -> bytes | None:
+    return None if short is None else short.astype(_KINDS[level], copy=False).tobytes()
+
+
+_KINDS = ("<f4", "i1", "u1")  # of the numbers of a vector, by its level
+
+
+def _pack_numbers(numbers: Numbers) -> bytes | None:
+    if not numbers.paths.size:
+        return None
+    return numbers.paths.astype("<u8", copy=False).tobytes() + numbers.values.astype("<f8", copy=False).tobytes()
+
+
+def _unpack_numbers(packed: bytes | None) -> Numbers:
+    if not packed:
+        return NO_NUMBERS
+    size = len(packed) // 16
+    return Numbers(np.frombuffer(packed, "<u8", size), np.frombuffer(packed, "<f8", size, offset=8 * size))
 
 
 def _pack_terms(terms: Terms) -> bytes:

@@ -6,6 +6,7 @@ changes         what happened to rows besides being appended: the log by which i
 access          how often and when a memory was recalled, apart so that reading never rewrites a memory
 segments        packed spans of the recall index, a cache that may be deleted at any time
 staged          vectors of a re-embedding in progress, so that it can go on after an interruption
+dictionaries    what packed memories have in common, for zstd
 notes           facts about the store: its embedder, its dimension
 """
 
@@ -51,7 +52,10 @@ memories = Table(
     Column("words", Text, nullable=False),
     Column("terms", LargeBinary, nullable=False),
     Column("marks", LargeBinary, nullable=False),
-    Column("vector", LargeBinary),
+    Column("vector", LargeBinary),  # shortened as `level` says
+    Column("numbers", LargeBinary),
+    Column("packed", LargeBinary),  # text and contents of a memory that left short-term memory; they are empty then
+    Column("unpacked", Integer),  # the bytes that it had before
     Index("memories_agent_step", "agent", "step"),
     sqlite_autoincrement=True,
 )
@@ -60,7 +64,8 @@ changes = Table(
     "changes",
     metadata,
     Column("n", Integer, primary_key=True, autoincrement=True),
-    Column("seq", Integer, nullable=False),  # a row that is gone
+    Column("seq", Integer, nullable=False),  # a row that is gone, or
+    Column("tier", Text),  # is now in this tier
     sqlite_autoincrement=True,
 )
 
@@ -101,6 +106,13 @@ staged = Table(
     metadata,
     Column("seq", Integer, primary_key=True, autoincrement=False),
     Column("vector", LargeBinary),
+)
+
+dictionaries = Table(
+    "dictionaries",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("data", LargeBinary, nullable=False),
 )
 
 notes = Table(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -18,9 +18,11 @@ from ... import checks
 from ...errors import StoreError
 from ...index.analyser import VERSION as ANALYSER
 from ...index.vocabulary import WordVectors
-from ...models import Memory
-from ..base import StoreStats
+from ...models import TIERS, Memory
+from .. import packing
+from ..base import StoreStats, Vector
 from ..indexed import Derived, IndexedStore, derive, index_row, new_id
+from ..packing import Codec
 from . import cache, rows
 from .file import DURABILITY, SqliteFile
 from .writer import GroupWriter
@@ -29,6 +31,10 @@ log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
+_MOVE = (
+    "UPDATE memories SET tier = ?, level = ?, text = ?, contents = ?, vector = ?, packed = ?, unpacked = ? "
+    "WHERE seq = ?"
+)
 _FETCH = 500  # ids or seqs in one statement
 _READ_AHEAD = 8192  # rows read into the index at a time
 _BULK = 256  # memories written together from which on a writer looks after its own index
@@ -51,6 +57,7 @@ class SqliteRecordStore(IndexedStore):
         self.path = Path(path)
         self._file = SqliteFile(self.path, durability, checks.number("busy_timeout", busy_timeout, low=0))
         self._writer = GroupWriter(self._file)
+        self.codec = Codec(self._dictionaries)
         self._seen = _State(0, 0, 0)
         self._loaded = False
         self._distrusted: int | None = None
@@ -85,6 +92,8 @@ class SqliteRecordStore(IndexedStore):
 
         before, kept, after = self.write(work)
         with self.index.lock:
+            if not self._loaded and before.row == 0:  # the file was empty, as the index is
+                self._loaded, self._seen = True, before
             if self._loaded and self._seen == before and after.change == before.change:
                 given = enumerate(zip(kept, derived, strict=True), before.row + 1)
                 self.index.extend([index_row(memory, parts, seq, born=seq) for seq, (memory, parts) in given])
@@ -100,9 +109,9 @@ class SqliteRecordStore(IndexedStore):
         if given and len(memories) > 1 and (len(set(given)) < len(given) or _held(connection, given)):
             # One that replaces another may lower its agent's highest step for those behind it.
             for memory, parts in zip(memories, derived, strict=True):
-                _append(connection, [memory], [parts])
+                _append(connection, [memory], [parts], self.codec)
         else:
-            _append(connection, memories, derived)
+            _append(connection, memories, derived, self.codec)
         return list(memories)
 
     def _check_kind(self, connection: sqlite3.Connection, memories: Sequence[Memory]) -> None:
@@ -127,12 +136,52 @@ class SqliteRecordStore(IndexedStore):
             row = connection.execute(f"{rows.READ} WHERE m.id = ?", (memory_id,)).fetchone()
             if row is None:
                 return None
-            memory = edit(rows.to_memory(row))
+            memory = edit(rows.to_memory(row, self.codec))
             memory.memory_id = memory_id
             self.check_vectors([memory])
             return self._insert(connection, [memory], [derive(memory)])[0]
 
         return self.write(work)
+
+    def move(self, keys: Sequence[str], tier: str, vectors: Mapping[str, Vector] | None = None) -> int:
+        checks.one_of("tier", tier, TIERS)
+        given = vectors or {}
+        if packing.LEVELS[tier] and len(keys) >= packing.TRAIN_FROM and not self.codec.has_dictionary:
+            self._train(keys)
+
+        def work(connection: sqlite3.Connection) -> int:
+            moved = 0
+            for start in range(0, len(keys), _FETCH):
+                part = keys[start : start + _FETCH]
+                sql = f"{rows.READ} WHERE m.id IN ({', '.join('?' * len(part))})"
+                held = [(row[0], rows.to_memory(row, self.codec)) for row in connection.execute(sql, part)]
+                placed = [(seq, packing.placed(memory, tier, given.get(memory.memory_id))) for seq, memory in held]
+                connection.executemany(
+                    _MOVE,
+                    [
+                        (tier, memory.metadata.compression_level, *rows.body_values(memory, self.codec), seq)
+                        for seq, memory in placed
+                    ],
+                )
+                connection.executemany(
+                    "INSERT INTO changes (seq, tier) VALUES (?, ?)", [(seq, tier) for seq, _ in held]
+                )
+                moved += len(held)
+            return moved
+
+        return self.write(work) if keys else 0
+
+    def _train(self, keys: Sequence[str]) -> None:
+        """Learn what memories like these have in common, for the codec."""
+        bodies = [(memory.text, memory.contents) for memory in self.get_many(keys[:2000]) if memory is not None]
+        found = packing.train(bodies)
+        if found is not None:
+            self.write(lambda connection: connection.execute("INSERT INTO dictionaries (data) VALUES (?)", (found,)))
+            self.codec.forget_writer()
+
+    def _dictionaries(self) -> list[bytes]:
+        with self._file.reading() as connection:
+            return [data for (data,) in connection.execute("SELECT data FROM dictionaries ORDER BY id")]
 
     def forget_many(self, keys: Sequence[str]) -> int:
         def work(connection: sqlite3.Connection) -> int:
@@ -197,7 +246,7 @@ class SqliteRecordStore(IndexedStore):
                 part = list(keys[start : start + _FETCH])
                 sql = f"{rows.READ} WHERE m.id IN ({', '.join('?' * len(part))})"
                 for row in connection.execute(sql, part):
-                    found[row[1]] = self._counted(rows.to_memory(row))
+                    found[row[1]] = self._counted(rows.to_memory(row, self.codec))
         return [found.get(key) for key in keys]
 
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
@@ -207,7 +256,7 @@ class SqliteRecordStore(IndexedStore):
                 part = seqs[start : start + _FETCH]
                 sql = f"{rows.READ} WHERE m.seq IN ({', '.join('?' * len(part))})"  # sqlite3 keeps it prepared
                 for row in connection.execute(sql, part):
-                    found[row[0]] = self._counted(rows.to_memory(row))
+                    found[row[0]] = self._counted(rows.to_memory(row, self.codec))
         return [(seq, found[seq]) for seq in seqs if seq in found]
 
     def _counted(self, memory: Memory) -> Memory:
@@ -224,9 +273,12 @@ class SqliteRecordStore(IndexedStore):
         with self._file.reading() as connection:
             for start in range(0, seqs.size, _FETCH):
                 part = ", ".join(map(str, seqs[start : start + _FETCH].tolist()))
-                for seq, vector in connection.execute(f"SELECT seq, vector FROM memories WHERE seq IN ({part})"):
-                    if vector is not None and len(vector) == 4 * dimension:
-                        matrix[at[seq]] = np.frombuffer(vector, "<f4")
+                for seq, stored, level in connection.execute(
+                    f"SELECT seq, vector, level FROM memories WHERE seq IN ({part})"
+                ):
+                    vector = rows.vector_of(stored, level, dimension)
+                    if vector is not None and vector.size == dimension:
+                        matrix[at[seq]] = vector
         return matrix
 
     def texts_at(self, seqs: npt.NDArray[np.int64]) -> list[str]:
@@ -234,7 +286,10 @@ class SqliteRecordStore(IndexedStore):
         with self._file.reading() as connection:
             for start in range(0, seqs.size, _FETCH):
                 part = ", ".join(map(str, seqs[start : start + _FETCH].tolist()))
-                found.update(connection.execute(f"SELECT seq, text FROM memories WHERE seq IN ({part})"))
+                for seq, text, packed in connection.execute(
+                    f"SELECT seq, text, packed FROM memories WHERE seq IN ({part})"
+                ):
+                    found[seq] = text if packed is None else self.codec.unpack(packed)[0]
         return [found.get(seq, "") for seq in seqs.tolist()]
 
     def stats(self) -> StoreStats:
@@ -264,12 +319,18 @@ class SqliteRecordStore(IndexedStore):
             self._distrusted = loaded.distrusted
             self._seen = _State(self.index.last_seq, loaded.changes, now.generation)
             self._loaded = True
+        known = connection.execute("SELECT value FROM notes WHERE key = 'dimension'").fetchone()
+        dimension = None if known is None else int(known[0])
         last = self._seen.row
         while last < now.row:
             batch = connection.execute(rows.READ_INDEX, (last, now.row, _READ_AHEAD)).fetchall()
-            self.index.extend([rows.to_index_row(row) for row in batch])
+            self.index.extend([rows.to_index_row(row, dimension) for row in batch])
             last = batch[-1][0] if len(batch) == _READ_AHEAD else now.row
-        for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? ORDER BY n", (self._seen.change,)):
+        since = (self._seen.change,)
+        moved = connection.execute("SELECT seq, tier FROM changes WHERE n > ? AND tier IS NOT NULL ORDER BY n", since)
+        if found := moved.fetchall():
+            self.index.columns.move(*zip(*found, strict=True))
+        for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? AND tier IS NULL ORDER BY n", since):
             self.index.kill(seq)
         self._seen = now
 
@@ -344,7 +405,9 @@ def _state(connection: sqlite3.Connection) -> _State:
     return _State(counters.get("memories", 0), counters.get("changes", 0), generation)
 
 
-def _append(connection: sqlite3.Connection, memories: Sequence[Memory], derived: Sequence[Derived]) -> None:
+def _append(
+    connection: sqlite3.Connection, memories: Sequence[Memory], derived: Sequence[Derived], codec: Codec
+) -> None:
     """Insert memories, filling in the steps and ids that they lack."""
     _fill_steps(connection, memories)
     (last,) = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone() or (0,)
@@ -357,9 +420,10 @@ def _append(connection: sqlite3.Connection, memories: Sequence[Memory], derived:
         if old is not None:
             connection.executemany(rows.INSERT, waiting)  # it may be one of them
             waiting = []
-            _remove(connection, old.seq)
-        place = held[memory.memory_id] = _Place(seq, seq if old is None else old.born)
-        waiting.append(rows.to_row(memory, parts, place.born))
+            _remove(connection, old[0])
+        born = seq if old is None else old[1]
+        held[memory.memory_id] = seq, born
+        waiting.append(rows.to_row(memory, parts, born, codec))
     connection.executemany(rows.INSERT, waiting)
 
 
@@ -377,24 +441,17 @@ def _fill_steps(connection: sqlite3.Connection, memories: Sequence[Memory]) -> N
         steps[agent] = max(steps.get(agent, 0), memory.step_number + 1)
 
 
-class _Place(NamedTuple):
-    """Where a memory stands: its row, and the first row that it had."""
-
-    seq: int
-    born: int
-
-
-def _held(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, _Place]:
-    """Which of these ids are taken, and by which rows."""
-    held: dict[str, _Place] = {}
+def _held(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Which of these ids are taken: (seq, born) of each."""
+    held: dict[str, tuple[int, int]] = {}
     for start in range(0, len(ids), _FETCH):
         part = ids[start : start + _FETCH]
         sql = f"SELECT id, seq, born FROM memories WHERE id IN ({', '.join('?' * len(part))})"
-        held |= {memory_id: _Place(seq, born) for memory_id, seq, born in connection.execute(sql, part)}
+        held |= {memory_id: (seq, born) for memory_id, seq, born in connection.execute(sql, part)}
     return held
 
 
-def _free_id(connection: sqlite3.Connection, wanted: str, held: dict[str, _Place]) -> str:
+def _free_id(connection: sqlite3.Connection, wanted: str, held: dict[str, tuple[int, int]]) -> str:
     """An id that nobody has. `held` knows about `wanted`, and about the rows that are yet to be inserted."""
     free, number = wanted, 1
     while free in held or (number > 1 and _held(connection, [free])):

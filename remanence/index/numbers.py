@@ -1,0 +1,64 @@
+"""The numbers inside a memory's contents: `{"position": [10, 20], "inventory": {"wood": 5}}` holds three, under the
+paths `position[0]`, `position[1]` and `inventory.wood`. They are indexed by path, so that states can be compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .analyser import term_hash
+
+
+class Numbers(NamedTuple):
+    """Hashed paths and the number at each."""
+
+    paths: npt.NDArray[np.uint64]
+    values: npt.NDArray[np.float64]
+
+
+NO_NUMBERS = Numbers(np.empty(0, np.uint64), np.empty(0, np.float64))
+
+
+def leaves(contents: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every value that is no object and no list, with its path."""
+    pending: list[tuple[str, Any]] = [(str(key), value) for key, value in reversed(list(contents.items()))]
+    while pending:
+        path, value = pending.pop()
+        if isinstance(value, Mapping):
+            pending += [(f"{path}.{key}", item) for key, item in reversed(list(value.items()))]
+        elif isinstance(value, list | tuple):
+            pending += [(f"{path}[{at}]", value[at]) for at in range(len(value) - 1, -1, -1)]
+        else:
+            yield path, value
+
+
+def as_number(value: object) -> float | None:
+    """A finite number as a float; None for anything else, True and False among it."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def numbers_of(contents: Mapping[str, Any]) -> Numbers:
+    if len(contents) == 1 and "text" in contents:
+        return NO_NUMBERS
+    found = [(path, number) for path, value in leaves(contents) if (number := as_number(value)) is not None]
+    if not found:
+        return NO_NUMBERS
+    return Numbers(
+        np.array([path_hash(path) for path, _ in found], np.uint64), np.array([number for _, number in found])
+    )
+
+
+@lru_cache(maxsize=4096)
+def path_hash(path: str) -> int:
+    return term_hash(f"number\x00{path}")
