@@ -174,9 +174,12 @@ class Filter:
         return True
 
 
+_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder for every memory
+
+
 def mark_of(path: str, value: object) -> str:
     """The searchable form of one attribute: `1` and `1.0` are one value, `True` is not `1`."""
-    return f"{path}={json.dumps(_canonical(value), ensure_ascii=False)}"
+    return f"{path}={_json(value if isinstance(value, str) else _canonical(value))}"
 
 
 def _canonical(value: object) -> object:
@@ -189,7 +192,9 @@ def attribute_marks(contents: Mapping[str, Any], prefix: str = "") -> set[str]:
     pending: list[tuple[str, Any]] = [(f"{prefix}{key}", value) for key, value in contents.items()]
     while pending:
         path, value = pending.pop()
-        if isinstance(value, Mapping):
+        if isinstance(value, str):
+            marks.add(mark_of(path, value))
+        elif isinstance(value, Mapping):
             pending += [(f"{path}.{key}", item) for key, item in value.items()]
         elif isinstance(value, list | tuple):
             pending += [(path, item) for item in value]

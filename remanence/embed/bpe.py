@@ -77,8 +77,8 @@ class PieceTokenizer:
     def learn(self, texts: Iterable[Sequence[str]]) -> None:
         """Get to know the words of many texts at once. For thousands of new words the library's own merging, in
         Rust, wins back its start-up time; a word's numbers are the same either way."""
-        found = set().union(*texts) - self._remembered.keys()
-        new = [word for word in found if word not in self._pieces and _LEARNED.fullmatch(word)]
+        unknown = [word for word in set().union(*texts) if word not in self._remembered]
+        new = [word for word in unknown if word not in self._pieces and _LEARNED.fullmatch(word)]
         if len(new) < (_WORTH_LOADING if self._library is None else _WORTH_ASKING) or self._path is None:
             return
         if self._library is None:

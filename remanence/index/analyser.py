@@ -95,7 +95,7 @@ def _hash(term: str) -> int:
     return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-_remembered_hash = lru_cache(maxsize=1 << 17)(_hash)
+_remembered_hash = lru_cache(maxsize=1 << 14)(_hash)
 
 
 @lru_cache(maxsize=32)
@@ -245,17 +245,15 @@ def _code_terms(chunk: str, language: str) -> Iterator[tuple[str, str]]:
                 yield from _word_terms(piece, language)
 
 
-class _ChunkTerms(NamedTuple):
-    """The terms of one chunk, and a readable word for each."""
-
-    hashes: tuple[int, ...]
-    words: tuple[str, ...]
+# The terms of one chunk, and a readable word for each. Plain tuples, which the garbage collector soon leaves alone:
+# tens of thousands are remembered.
+_ChunkTerms = tuple[tuple[int, ...], tuple[str, ...]]
 
 
 def _chunk_terms(chunk: str, language: str) -> _ChunkTerms:
     """Every term of one chunk; none for a function word."""
     if _is_stop(chunk, language):
-        return _ChunkTerms((), ())
+        return (), ()
     found: list[tuple[str, str]] = []
     if _PLAIN.fullmatch(chunk.replace("’", "'")):
         found += _word_terms(chunk, language)
@@ -279,7 +277,7 @@ def _chunk_terms(chunk: str, language: str) -> _ChunkTerms:
                 for part in re.split(r"-+", rest):
                     if not _is_stop(part, language):
                         found += _word_terms(part, language)
-    return _ChunkTerms(tuple(term_hash(term) for term, _ in found), tuple(word for _, word in found))
+    return tuple([term_hash(term) for term, _ in found]), tuple([word for _, word in found])
 
 
 class _KnownChunks(dict[str, _ChunkTerms]):
@@ -311,12 +309,11 @@ def analyse(text: str, extra: Iterable[str] = ()) -> Terms:
     for hashes, spelled in terms:
         found += hashes
         words += spelled
-    counts = Counter(found)
-    if len(counts) < len(found):  # the word that a term had first is the one that stands for it
-        first = dict(zip(reversed(found), reversed(words), strict=True))
+    counts = dict.fromkeys(found, 1)
+    if len(counts) < len(found):
+        counts = {hashed: min(count, _MOST) for hashed, count in Counter(found).items()}
+        first = dict(zip(reversed(found), reversed(words), strict=True))  # the word that a term had first stands for it
         words = [first[hashed] for hashed in counts]
-    if max(counts.values(), default=0) > _MOST:
-        counts = Counter({hashed: min(count, _MOST) for hashed, count in counts.items()})
     return Terms(
         np.fromiter(counts.keys(), np.uint64, len(counts)),
         np.fromiter(counts.values(), np.uint16, len(counts)),
@@ -342,7 +339,7 @@ def question_words(text: str) -> list[Word]:
             groups += [_known_chunks(other)[piece] for other in OTHERS]
         parts: dict[str, list[int]] = {}
         for group in groups:
-            for hashed, word in zip(group.hashes, group.words, strict=True):
+            for hashed, word in zip(*group, strict=True):
                 parts.setdefault(word, []).append(hashed)
         if not parts:
             found.setdefault(piece.lower(), Word(piece.lower(), (), True))
