@@ -27,6 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("stores",),
     ("recall",),
     ("brain", "aio", "upkeep", "transfer"),
+    ("agents",),
     ("testing", "evaluate", "bench"),
     ("cli",),
 )

@@ -1,0 +1,90 @@
+"""Agents that remember in three tiers: the face of the Agent Memory API.
+
+This module is the list of public names and nothing else; each is loaded when it is first used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+_HOMES = {
+    "ActionData": "agents.models",
+    "ActionResult": "agents.models",
+    "AgentMemoryAPI": "agents.api",
+    "AgentState": "agents.models",
+    "AsyncAgentMemoryAPI": "agents.api",
+    "BaseAgent": "agents.hooks",
+    "IMConfig": "agents.config",
+    "LTMConfig": "agents.config",
+    "MemoryAPIException": "errors",
+    "MemoryConfig": "agents.config",
+    "MemoryConfigException": "errors",
+    "MemoryInputError": "errors",
+    "MemoryMaintenanceException": "errors",
+    "MemoryRetrievalException": "errors",
+    "MemorySpace": "agents.space",
+    "MemoryStoreException": "errors",
+    "QueryCache": "agents.cache",
+    "RedisIMConfig": "agents.config",
+    "RedisSTMConfig": "agents.config",
+    "STMConfig": "agents.config",
+    "cacheable": "agents.cache",
+    "install_memory_hooks": "agents.hooks",
+    "with_memory": "agents.hooks",
+}
+
+__all__ = [
+    "ActionData",
+    "ActionResult",
+    "AgentMemoryAPI",
+    "AgentState",
+    "AsyncAgentMemoryAPI",
+    "BaseAgent",
+    "IMConfig",
+    "LTMConfig",
+    "MemoryAPIException",
+    "MemoryConfig",
+    "MemoryConfigException",
+    "MemoryInputError",
+    "MemoryMaintenanceException",
+    "MemoryRetrievalException",
+    "MemorySpace",
+    "MemoryStoreException",
+    "QueryCache",
+    "RedisIMConfig",
+    "RedisSTMConfig",
+    "STMConfig",
+    "cacheable",
+    "install_memory_hooks",
+    "with_memory",
+]
+
+if TYPE_CHECKING:
+    from ..errors import (
+        MemoryAPIException,
+        MemoryConfigException,
+        MemoryInputError,
+        MemoryMaintenanceException,
+        MemoryRetrievalException,
+        MemoryStoreException,
+    )
+    from .api import AgentMemoryAPI, AsyncAgentMemoryAPI
+    from .cache import QueryCache, cacheable
+    from .config import IMConfig, LTMConfig, MemoryConfig, RedisIMConfig, RedisSTMConfig, STMConfig
+    from .hooks import BaseAgent, install_memory_hooks, with_memory
+    from .models import ActionData, ActionResult, AgentState
+    from .space import MemorySpace
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'remanence.agents' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"remanence.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
