@@ -61,9 +61,9 @@ class QueryCache:
     def fetch(self, key: Hashable | None, compute: Callable[[], Result], *, group: Hashable = None) -> Result:
         """The kept answer, or a computed one. The key None is one that could not be made: nothing is kept."""
         while True:
-            entry, flight = self._look(key, group, threading.get_ident())
-            if entry is not None:
-                return cast(Result, entry.value())
+            flight = self._look(key, group, threading.get_ident())
+            if isinstance(flight, _Entry):
+                return cast(Result, flight.value())
             if not flight.ours:
                 flight.landed.result()
                 continue
@@ -79,9 +79,9 @@ class QueryCache:
     ) -> Result:
         """`fetch` for a coroutine function; those who wait do not block their loop."""
         while True:
-            entry, flight = self._look(key, group, asyncio.current_task())
-            if entry is not None:
-                return cast(Result, entry.value())
+            flight = self._look(key, group, asyncio.current_task())
+            if isinstance(flight, _Entry):
+                return cast(Result, flight.value())
             if not flight.ours:
                 # Whoever computes may be in another loop; and one who gives up waiting must not end the wait of all.
                 await asyncio.shield(asyncio.wrap_future(flight.landed))
@@ -93,13 +93,13 @@ class QueryCache:
             finally:
                 self._land(flight)
 
-    def _look(self, key: Hashable | None, group: Hashable, who: object) -> tuple[_Entry | None, _Flight]:
+    def _look(self, key: Hashable | None, group: Hashable, who: object) -> _Entry | _Flight:
         """The entry if there is one, else a flight: ours to fly, or another's to wait for."""
         place = (group, key)
         with self._lock:
             if key is None or not self._ttl:
                 self._misses += 1
-                return None, _Flight(place, _Life(over=True), who)
+                return _Flight(place, _Life(over=True), who)
             life = self._lives.get(group)
             if life is None:
                 life = self._lives[group] = _Life()
@@ -107,14 +107,14 @@ class QueryCache:
             flight = self._flights.get(place)
             if entry is not None and not entry.life.over:
                 self._hits += 1
-                return entry, _Flight(place, life, who)
+                return entry
             if flight is not None and not flight.life.over:
                 if flight.who != who:
-                    return None, flight.waited_for()
-                return None, _Flight(place, _Life(over=True), who)  # it calls itself: waiting would never end
+                    return flight.waited_for()
+                return _Flight(place, _Life(over=True), who)  # it calls itself: waiting would never end
             self._misses += 1
             flight = self._flights[place] = _Flight(place, life, who)
-            return None, flight
+            return flight
 
     def _keep(self, flight: _Flight, result: object) -> None:
         if flight.life.over:
