@@ -1,0 +1,95 @@
+"""A circuit breaker: after a failure of something remote, callers are turned away at once instead of waiting for it
+again. After a pause, which doubles while the failures go on, one caller tries; when that succeeds all may come."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from threading import Lock, get_ident
+from types import TracebackType
+from typing import Literal, Self, TypeVar
+
+from .. import checks
+from ..errors import StoreUnreachableError
+
+Result = TypeVar("Result")
+State = Literal["closed", "open", "half-open"]
+
+
+class CircuitBreaker:
+    """`with breaker: …` or `breaker.call(work)`. Only a StoreUnreachableError opens it; it passes through, as every
+    other error does, which shows that the other side answers. `on_return` is a list of functions that are called
+    without arguments when the other side has come back, by the caller who found out, before its call returns."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        first: float = 0.5,
+        longest: float = 30.0,
+        jitter: float = 0.2,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = name
+        self.on_return: list[Callable[[], None]] = []
+        self._first = checks.number("first", first, low=0)
+        self._longest = checks.number("longest", longest, low=self._first)
+        self._jitter = checks.share("jitter", jitter)
+        self._clock = clock
+        self._random = random.Random()
+        self._lock = Lock()
+        self._failures = 0  # in a row
+        self._try_at = 0.0
+        self._trier: int | None = None  # the thread that finds out whether it works again
+
+    @property
+    def state(self) -> State:
+        with self._lock:
+            if not self._failures:
+                return "closed"
+            return "half-open" if self._trier is not None or self._clock() >= self._try_at else "open"
+
+    @property
+    def wait(self) -> float:
+        """Seconds until somebody may try; 0 when one may now."""
+        with self._lock:
+            return max(0.0, self._try_at - self._clock()) if self._failures else 0.0
+
+    def call(self, work: Callable[[], Result]) -> Result:
+        """Do `work`, unless it is known not to be worth a try."""
+        with self:
+            return work()
+
+    def __enter__(self) -> Self:
+        with self._lock:
+            if self._failures:
+                left = self._try_at - self._clock()
+                if self._trier is not None or left > 0:
+                    again = "somebody is trying it now" if self._trier is not None else f"next try in {left:.1f} s"
+                    raise StoreUnreachableError(f"{self.name} does not answer; {again}")
+                self._trier = get_ident()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._lock:
+            trying = self._trier == get_ident()
+            if trying:
+                self._trier = None
+            if isinstance(error, StoreUnreachableError):
+                if trying or not self._failures:  # who set out before the circuit opened brings no news
+                    self._fail()
+                return
+            back = trying and (error is None or isinstance(error, Exception))  # an interrupted try shows nothing
+            if back:
+                self._failures = 0
+        if back:
+            for tell in self.on_return:
+                tell()
+
+    def _fail(self) -> None:
+        pause = min(self._longest, self._first * 2.0 ** min(self._failures, 60))
+        self._failures += 1
+        self._try_at = self._clock() + pause * (1 + self._random.uniform(-self._jitter, self._jitter))

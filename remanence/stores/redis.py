@@ -1,0 +1,452 @@
+"""The Redis store: the rows of many agents for many processes. Redis holds the rows; each process derives its own
+recall index from them and follows their changes agent by agent, so that queries read only what they answer with.
+
+A write is atomic for each agent. A process that dies while it moves an id from one agent to another leaves it with
+both; writing it again heals that."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import checks
+from ..errors import StoreError
+from ..filters import Filter
+from ..index.survey import Survey
+from ..index.vocabulary import WordVectors
+from ..models import TIERS, Memory
+from . import redis_rows as rows
+from .base import StoreStats, Vector
+from .indexed import Derived, IndexedStore, derive
+from .packing import placed
+from .redis_ids import Holders, Ids, decoded, encoded
+from .redis_link import Command, Keys, Link, RedisAddress, script
+from .redis_mirror import Mirror, News, Seen
+from .redis_scripts import FOLLOW, FORGET, PUT, TOUCH
+
+log = logging.getLogger(__name__)
+
+_READ_AHEAD = 1000  # rows in one answer
+_LISTED = 1000  # removals that a process may be late by before it has to read an agent anew
+_FLUSH_AFTER = 1.0  # seconds that access counts may wait when something is written
+_MOST_TOUCHED = 65_536
+
+
+class _Held(NamedTuple):
+    """A row as Redis has it."""
+
+    agent: str
+    value: bytes
+    access: bytes | None
+    clock: float | None
+
+
+class RedisRecordStore(IndexedStore):
+    """`RedisRecordStore(host="localhost", port=6379, namespace="agents")`. Stores with different namespaces never see
+    each other. Nothing is sent before the first call; while the server does not answer, calls raise
+    StoreUnreachableError, and work again when it does.
+
+    `tls` encrypts the connection and checks the server's certificate, against the file `ca` if one is given.
+    `cluster=True` takes host and port as one node of a Redis Cluster, which tells the others. `client` may be a
+    client of the redis library, to be used instead of a connection of our own."""
+
+    def __init__(
+        self,
+        *,
+        host: str = "localhost",
+        port: int = 6379,
+        db: int = 0,
+        username: str | None = None,
+        password: str | None = None,
+        tls: bool = False,
+        ca: str | Path | None = None,
+        cluster: bool = False,
+        connect_timeout: float = 2.0,
+        socket_timeout: float = 5.0,
+        namespace: str = "remanence",
+        client: Any = None,
+        word_vectors: WordVectors | None = None,
+    ) -> None:
+        super().__init__(word_vectors)
+        address = RedisAddress(host, port, db, username, password, tls, ca, cluster, connect_timeout, socket_timeout)
+        self._keys = Keys(namespace)
+        self._ids = Ids(self._keys)
+        self._link = Link(address, client)
+        self._mirror = Mirror(self.index)
+        self._following = Lock()
+        self._touched: dict[str, tuple[float, int]] = {}
+        self._touched_since = 0.0
+        self._touch_lock = Lock()
+
+    def __repr__(self) -> str:
+        return f"RedisRecordStore({self._link}, {self._keys})"
+
+    # Writing
+
+    def put(self, memories: Sequence[Memory]) -> list[Memory]:
+        if not memories:
+            return []
+        memories = [memory.copied() for memory in memories]
+        holder: dict[str, str] = {}
+        if any(holder.setdefault(one.memory_id, one.agent_id) != one.agent_id for one in memories if one.memory_id):
+            self._dimension_for(memories)  # refuses before anything is written
+            return [self.put([memory])[0] for memory in memories]  # an id changes hands inside the batch
+        return [memory for memory in self._write(memories, [], {}) if memory is not None]
+
+    def _write(
+        self, memories: Sequence[Memory], derived: Sequence[Derived], expected: Mapping[str, float]
+    ) -> list[Memory | None]:
+        """Keep memories; None for those of an agent whose rows are not all at the clock that is expected."""
+        self._flush_first(memories)
+        dimension, listed = self._dimension_for(memories)
+        derived = derived or [derive(memory) for memory in memories]
+        agents: dict[str, list[int]] = defaultdict(list)
+        for at, memory in enumerate(memories):
+            agents[memory.agent_id].append(at)
+        commands = self._ids.announce(memories, listed)
+        commands.append(("SADD", self._keys.agents, *map(encoded, agents)))
+        for agent, places in agents.items():
+            arguments = [
+                part
+                for at in places
+                for part in _arguments(memories[at], expected, rows.pack(memories[at], derived[at]))
+            ]
+            keys = self._keys.all_of(agent)
+            commands.append(script(PUT, keys, secrets.token_bytes(8), encoded(agent), *arguments))
+        answers = self._link.run(commands)[-len(agents) :]
+
+        kept: list[Memory | None] = [None] * len(memories)
+        for (agent, places), answer in zip(agents.items(), answers, strict=True):
+            if answer is None:
+                continue
+            epoch, before, *filled = answer
+            written = []
+            for at, name, step, born in zip(places, filled[::3], filled[1::3], filled[2::3], strict=True):
+                memory = memories[at]
+                memory.memory_id, memory.step_number = decoded(name), int(step)
+                written.append(rows.Row(memory, derived[at], int(born)))
+                kept[at] = memory
+            with self.index.lock:
+                self._mirror.wrote(agent, epoch, before, written, dimension)
+        elsewhere = self._ids.replaced([memory for memory in kept if memory is not None], listed)
+        self._forget(elsewhere.ids)
+        self._link.run(self._ids.unlist(elsewhere.strangers))
+        return kept
+
+    def _dimension_for(self, memories: Sequence[Memory]) -> tuple[int | None, dict[str, str]]:
+        """Refuse vectors that are not of the store's kind, and note the kind of the first ones. The dimension, and
+        which of the ids are listed with which agents."""
+        ids = [memory.memory_id for memory in memories if memory.memory_id]
+        notes: Command = ("HMGET", self._keys.notes, "embedder", "dimension")
+        (embedder, held), *answer = self._link.run([notes, self._ids.listed(ids)] if ids else [notes])
+        listed = {name: decoded(agent) for name, agent in zip(ids, *answer, strict=True) if agent} if answer else {}
+        dimension = None if held is None else int(held)
+        given = next((m.embeddings.full_vector for m in memories if m.embeddings.full_vector is not None), None)
+        if dimension is None and given is not None and self.index.vectors is not None:
+            with self.index.lock:  # Redis was flushed
+                self._mirror.reset()
+        self.check_vectors(memories)
+        if given is None:
+            return dimension, listed
+        checks.vector("vector", given, dimension=dimension)
+        if self.owner is not None:
+            self.owner.check(None if embedder is None else decoded(embedder))
+        fresh = {"dimension": str(given.size)} if dimension is None else {}
+        if self.owner is not None and embedder is None:
+            fresh |= {"embedder": self.owner.name}
+            fresh |= {"embedder_spec": self.owner.spec} if self.owner.spec is not None else {}
+        if fresh:
+            self._link.run([("HSETNX", self._keys.notes, key, value) for key, value in fresh.items()])
+            return self._dimension_for(memories)  # another process may have been faster, with another kind
+        return dimension, listed
+
+    def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
+        """As in every store; `edit` is called again if another process changed the memory meanwhile."""
+        while True:
+            held = self._held([memory_id]).get(memory_id)
+            if held is None:
+                return None
+            memory = edit(_memory(memory_id, held))
+            memory.memory_id = memory_id
+            expected = {memory_id: held.clock or 0.0} if memory.agent_id == held.agent else {}
+            kept = self._write([memory], [], expected)[0]
+            if kept is not None:
+                return kept
+
+    def move(self, keys: Sequence[str], tier: str, vectors: Mapping[str, Vector] | None = None) -> int:
+        checks.one_of("tier", tier, TIERS)
+        given = vectors or {}
+        waiting, moved = list(dict.fromkeys(keys)), 0
+        while waiting:
+            held = self._held(waiting)
+            read = [rows.unpack(one.agent, key, one.value) for key, one in held.items()]
+            memories = [
+                placed(_with_access(row.memory, held[row.memory.memory_id]), tier, given.get(row.memory.memory_id))
+                for row in read
+            ]
+            if not memories:
+                break
+            clocks = {key: one.clock or 0.0 for key, one in held.items()}
+            kept = self._write(memories, [row.derived for row in read], clocks)
+            waiting = [memory.memory_id for memory, done in zip(memories, kept, strict=True) if done is None]
+            moved += len(memories) - len(waiting)
+        return moved
+
+    def forget_many(self, keys: Sequence[str]) -> int:
+        wanted = list(dict.fromkeys(keys))
+        if not wanted:
+            return 0
+        with self._touch_lock:
+            for key in wanted:
+                self._touched.pop(key, None)
+        holders = self._holders(wanted)
+        gone = self._forget(holders.ids)
+        self._link.run(self._ids.unlist(holders.strangers))
+        return gone
+
+    def _forget(self, holders: Mapping[str, Sequence[str]]) -> int:
+        """Remove ids from agents that may hold them."""
+        commands = [
+            script(FORGET, self._keys.all_of(agent), _LISTED, *map(encoded, ids)) for agent, ids in holders.items()
+        ]
+        gone = 0
+        for agent, (epoch, before, *names) in zip(holders, self._link.run(commands), strict=True):
+            gone += len(names)
+            if names:
+                with self.index.lock:
+                    self._mirror.removed(agent, epoch, before, list(map(decoded, names)))
+        return gone
+
+    def touch(self, keys: Sequence[str], when: float) -> None:
+        with self._touch_lock:
+            if not self._touched:
+                self._touched_since = time.monotonic()
+            for key in keys:
+                last, count = self._touched.get(key, (when, 0))
+                self._touched[key] = max(last, when), count + 1
+            full = len(self._touched) >= _MOST_TOUCHED
+        if full:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the access counts that wait."""
+        with self._touch_lock:
+            touched, self._touched = self._touched, {}
+        if not touched:
+            return
+        try:
+            holders = self._holders(list(touched)).ids
+            self._link.run(
+                [
+                    script(
+                        TOUCH,
+                        self._keys.all_of(agent),
+                        *(part for key in ids for part in (encoded(key), touched[key][1], repr(touched[key][0]))),
+                    )
+                    for agent, ids in holders.items()
+                ]
+            )
+        except StoreError:
+            with self._touch_lock:  # for a later time
+                for key, (last, count) in touched.items():
+                    newer, more = self._touched.get(key, (last, 0))
+                    self._touched[key] = max(last, newer), count + more
+            raise
+
+    def _flush_first(self, memories: Iterable[Memory]) -> None:
+        """Counts that wait for a memory to be written would be counted twice if its copy has them already."""
+        if self._touched and (
+            time.monotonic() - self._touched_since > _FLUSH_AFTER
+            or any(memory.memory_id in self._touched for memory in memories)
+        ):
+            self.flush()
+
+    def note(self, key: str, value: str | None = None) -> str | None:
+        if value is not None:
+            self._link.run([("HSET", self._keys.notes, encoded(key), encoded(value))])
+            return value
+        (found,) = self._link.run([("HGET", self._keys.notes, encoded(key))])
+        return None if found is None else decoded(found)
+
+    # Reading
+
+    def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
+        held = self._held(list(dict.fromkeys(keys)))
+        return [self._counted(_memory(key, held[key])) if key in held else None for key in keys]
+
+    def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
+        held = self._rows_at(seqs, access=True)
+        return [(seq, self._counted(_memory(key, one))) for seq, (key, one) in held.items()]
+
+    def vectors_at(self, seqs: npt.NDArray[np.int64], dimension: int) -> npt.NDArray[np.float32]:
+        matrix = np.zeros((seqs.size, dimension), np.float32)
+        at = {seq: position for position, seq in enumerate(seqs.tolist())}
+        for seq, (key, held) in self._rows_at(seqs.tolist()).items():
+            vector = rows.vector_of(key, held.value, dimension)
+            if vector is not None and vector.size == dimension:
+                matrix[at[seq]] = vector
+        return matrix
+
+    def texts_at(self, seqs: npt.NDArray[np.int64]) -> list[str]:
+        found = self._rows_at(seqs.tolist())
+        return [rows.text_of(found[seq][0], found[seq][1].value) if seq in found else "" for seq in seqs.tolist()]
+
+    def _rows_at(self, seqs: Sequence[int], access: bool = False) -> dict[int, tuple[str, _Held]]:
+        """By seq, in this order: id and row, of those that are still there."""
+        agents: dict[str, dict[int, str]] = defaultdict(dict)
+        with self.index.lock:
+            for seq in seqs:
+                if (named := self._mirror.name(seq)) is not None:
+                    agents[named[0]][seq] = named[1]
+        parts = ("rows", "access") if access else ("rows",)
+        answers = self._link.run(
+            [
+                ("HMGET", self._keys.of(agent, part), *map(encoded, ids.values()))
+                for agent, ids in agents.items()
+                for part in parts
+            ]
+        )
+        found: dict[int, tuple[str, _Held]] = {}
+        for number, (agent, ids) in enumerate(agents.items()):
+            values = answers[number * len(parts)]
+            counts = answers[number * len(parts) + 1] if access else [None] * len(values)
+            for (seq, key), value, count in zip(ids.items(), values, counts, strict=True):
+                if value is not None:
+                    found[seq] = key, _Held(agent, value, count, None)
+        return {seq: found[seq] for seq in seqs if seq in found}
+
+    def _held(self, keys: Sequence[str]) -> dict[str, _Held]:
+        """The rows with these ids, in this order, each with the clock at which it was not older."""
+        holders = self._holders(keys).ids
+        commands: list[Command] = []
+        for agent, ids in holders.items():
+            names = list(map(encoded, ids))
+            commands += [("ZSCORE", self._keys.of(agent, "log"), name) for name in names]
+            commands += [("HMGET", self._keys.of(agent, part), *names) for part in ("rows", "access")]
+        answers = iter(self._link.run(commands))
+        found: dict[str, _Held] = {}
+        for agent, ids in holders.items():
+            clocks = [next(answers) for _ in ids]
+            values, counts = next(answers), next(answers)
+            for key, value, count, clock in zip(ids, values, counts, clocks, strict=True):
+                if value is not None:
+                    found[key] = _Held(agent, value, count, clock)
+        return {key: found[key] for key in keys if key in found}
+
+    def _holders(self, keys: Sequence[str]) -> Holders:
+        (listed,) = self._link.run([self._ids.listed(keys)]) if keys else ([],)
+        return self._ids.holders(keys, listed)
+
+    def _counted(self, memory: Memory) -> Memory:
+        """With the accesses that are not written yet."""
+        waiting = self._touched.get(memory.memory_id)
+        if waiting is not None:
+            memory.metadata.last_access_time = max(memory.metadata.last_access_time, waiting[0])
+            memory.metadata.retrieval_count += waiting[1]
+        return memory
+
+    def stats(self) -> StoreStats:
+        stats = self._index_stats()
+        with self.index.lock:
+            keys = [key for agent in self._mirror.agents() for key in self._keys.all_of(agent)]
+        keys += [self._keys.agents, self._keys.notes, self._keys.strangers]
+        stats.bytes = sum(size or 0 for size in self._link.run([("MEMORY USAGE", key) for key in keys]))
+        return stats
+
+    # The index
+
+    def survey(self, where: Filter) -> Survey:
+        self._follow(where.agent)
+        return self._surveys.take(where)
+
+    def refresh(self) -> None:
+        self._follow(None)
+
+    def _follow(self, wanted: Sequence[str] | None) -> None:
+        """Take in what has changed of some agents, or of all."""
+        if self._link.replaced() or self._mirror.crowded:
+            with self.index.lock:
+                self._mirror.reset()
+        with self.index.lock:
+            agents = self._mirror.agents() if wanted is None else list(wanted)
+        pairs = [(self._keys.of(agent, "epoch"), self._keys.of(agent, "clock")) for agent in agents]
+        listing: list[Command] = [("SMEMBERS", self._keys.agents)] if wanted is None else []
+        states, more = self._link.states(pairs, listing)
+        with self.index.lock:
+            self._mirror.settle()
+            stale = [
+                agent
+                for agent, (epoch, clock) in zip(agents, states, strict=True)
+                if self._mirror.seen(agent) != ((epoch, int(clock), int(clock)) if epoch else Seen())
+            ]
+        if more:
+            known = set(agents)
+            stale += sorted(agent for agent in map(decoded, more[0]) if agent not in known)
+        if stale:
+            (held,) = self._link.run([("HGET", self._keys.notes, "dimension")])
+            for agent in stale:
+                self._read(agent, None if held is None else int(held))
+
+    def _read(self, agent: str, dimension: int | None) -> None:
+        keys = self._keys.all_of(agent)
+        with self._following:  # so that threads do not read the same rows
+            while True:
+                with self.index.lock:
+                    asked = self._mirror.seen(agent)
+                (answer,) = self._link.run([script(FOLLOW, keys, *asked, _READ_AHEAD)])
+                epoch, anew, upto, clock, gone, ids, values = answer
+                found = [
+                    rows.unpack(agent, decoded(name), value)
+                    for name, value in zip(ids, values, strict=True)
+                    if value is not None
+                ]
+                news = News(Seen(epoch, upto, clock), bool(anew), list(map(decoded, gone)), found)
+                with self.index.lock:
+                    taken = self._mirror.take(agent, asked, news, dimension)
+                if taken and upto == clock:
+                    return
+
+    def close(self) -> None:
+        if self._link.closed:
+            return
+        try:
+            self.flush()
+        except StoreError as error:
+            log.info("access counts were not written: %s", error)
+        self._link.close()
+
+
+def _arguments(memory: Memory, expected: Mapping[str, float], body: bytes) -> tuple[Any, ...]:
+    """What the script wants of one memory."""
+    metadata = memory.metadata
+    accessed = metadata.retrieval_count > 0 or metadata.last_access_time > metadata.creation_time
+    clock = expected.get(memory.memory_id)
+    return (
+        encoded(memory.memory_id),
+        "" if memory.step_number < 0 else memory.step_number,
+        int(memory.timestamp),
+        "" if clock is None else clock,
+        f"{metadata.retrieval_count} {metadata.last_access_time!r}" if accessed else "",
+        body,
+    )
+
+
+def _memory(memory_id: str, held: _Held) -> Memory:
+    return _with_access(rows.unpack(held.agent, memory_id, held.value).memory, held)
+
+
+def _with_access(memory: Memory, held: _Held) -> Memory:
+    if held.access is not None:
+        count, _, last = held.access.partition(b" ")
+        memory.metadata.retrieval_count = int(count)
+        memory.metadata.last_access_time = max(memory.metadata.last_access_time, float(last))
+    return memory

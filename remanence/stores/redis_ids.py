@@ -1,0 +1,92 @@
+"""Whose id is it? An id belongs to one agent. Those that we make, `agent-step-timestamp`, tell whose they are; all
+others are strangers and listed in one hash of the namespace. Commands are made here and sent by the store."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..models import Memory
+from .redis_link import Command, Keys
+
+_FORMS = (re.compile(r"(.+)-\d+--?\d+", re.DOTALL), re.compile(r"(.+)-\d+--?\d+-\d+", re.DOTALL))
+
+
+def encoded(name: str) -> bytes:
+    return name.encode("utf-8", "surrogatepass")
+
+
+def decoded(name: bytes) -> str:
+    return name.decode("utf-8", "surrogatepass")
+
+
+def homes(memory_id: str) -> list[str]:
+    """The agents whose own id this can be, by its form `agent-step-timestamp` or `agent-step-timestamp-number`."""
+    return [found[1] for form in _FORMS if (found := form.fullmatch(memory_id))]
+
+
+class Holders(NamedTuple):
+    """Which agents may hold which ids, and which of the ids are listed as strangers."""
+
+    ids: dict[str, list[str]]
+    strangers: list[str]
+
+
+class Ids:
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+
+    def listed(self, ids: Sequence[str]) -> Command:
+        """Asks for the agents of strangers."""
+        return ("HMGET", self._keys.strangers, *map(encoded, ids))
+
+    def unlist(self, ids: Sequence[str]) -> list[Command]:
+        return [("HDEL", self._keys.strangers, *map(encoded, ids))] if ids else []
+
+    def holders(self, ids: Sequence[str], listed: Sequence[bytes | None]) -> Holders:
+        """From the answer to `listed`."""
+        found: dict[str, list[str]] = defaultdict(list)
+        strangers = []
+        for memory_id, agent in zip(ids, listed, strict=True):
+            named = homes(memory_id)
+            if agent is not None:
+                strangers.append(memory_id)
+                named.append(decoded(agent))
+            for one in dict.fromkeys(named):
+                found[one].append(memory_id)
+        return Holders(found, strangers)
+
+    def announce(self, memories: Sequence[Memory], listed: Mapping[str, str]) -> list[Command]:
+        """List the strangers among ids that are about to be written. Those that another agent could make itself are
+        also kept from being made there."""
+        new = [one for one in _strange(memories) if listed.get(one.memory_id) != one.agent_id]
+        if not new:
+            return []
+        pairs: list[Any] = [part for one in new for part in (encoded(one.memory_id), encoded(one.agent_id))]
+        lent: list[Command] = [
+            ("SADD", self._keys.of(home, "lent"), encoded(one.memory_id))
+            for one in new
+            for home in homes(one.memory_id)
+        ]
+        return [("HSET", self._keys.strangers, *pairs), *lent]
+
+    def replaced(self, memories: Sequence[Memory], listed: Mapping[str, str]) -> Holders:
+        """Where else the ids of memories just written may be held, and which of them are no longer strangers."""
+        others: dict[str, list[str]] = defaultdict(list)
+        for one in _strange(memories):
+            for home in homes(one.memory_id):
+                others[home].append(one.memory_id)
+        at_home = []
+        for one in memories if listed else ():
+            before = listed.get(one.memory_id, one.agent_id)
+            if before != one.agent_id:
+                others[before].append(one.memory_id)
+                if one.agent_id in homes(one.memory_id):
+                    at_home.append(one.memory_id)
+        return Holders(others, at_home)
+
+
+def _strange(memories: Sequence[Memory]) -> list[Memory]:
+    return [one for one in memories if one.memory_id and one.agent_id not in homes(one.memory_id)]

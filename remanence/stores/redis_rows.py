@@ -1,0 +1,236 @@
+"""Between a memory and its value in Redis. A value is a head that the server writes, `born step\\n`, and a body that
+the client packs: counts, the fields as compressed JSON, what the index derives from them, and the vector. The id is
+the field of the hash and the agent is part of the key, so neither is in the value."""
+
+from __future__ import annotations
+
+import json
+import struct
+from threading import local
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import StoreCorruptError
+from ..index.analyser import VERSION as ANALYSER
+from ..index.analyser import Terms
+from ..index.manner import Manner
+from ..index.numbers import Numbers
+from ..models import TIERS, Memory, Metadata
+from .indexed import Derived, derive
+from .packing import embeddings_at, short_vector, widen
+
+if TYPE_CHECKING:
+    import zstandard
+
+_FORMAT = 1
+# format, analyser, level, manner's flags and specific; sizes of terms, marks, numbers and of the JSON
+_COUNTS = struct.Struct("<BBBBBIIII")
+_ZSTD_LEVEL = 3
+# What small frames refer to instead of repeating it. Part of the format: changing it needs a new _FORMAT.
+_COMMON = (
+    b'"importance":0.,"reward":,"energy":,"status":"","result":{"success":true},"changes":{},"target":"",'
+    b'"action":"move","direction":"north","observation":"","goal":"","name":"","type":"","value":,"score":,'
+    b'null,null,[0.0,0.0],"november 2026","health":0.,"inventory":{"wood":5,"stone":2}},"position health inventory",'
+    b'1700000000.0,0.5,"interaction","action","state",null,null,null,null,{},"","text":null,"position":[10,20],"'
+)
+_KINDS = ("<f4", "i1", "u1")  # of the numbers of a vector, by its level
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class Head(NamedTuple):
+    born: int
+    step: int
+    body: bytes
+
+
+class Row(NamedTuple):
+    """One memory as it is kept, without its access counts."""
+
+    memory: Memory
+    derived: Derived
+    born: int
+
+
+class _Zstd(local):
+    """Compressor and decompressor of one thread."""
+
+    def __init__(self) -> None:
+        import zstandard
+
+        common = zstandard.ZstdCompressionDict(_COMMON, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+        self.writer: zstandard.ZstdCompressor = zstandard.ZstdCompressor(level=_ZSTD_LEVEL, dict_data=common)
+        self.reader: zstandard.ZstdDecompressor = zstandard.ZstdDecompressor(dict_data=common)
+        self.error = zstandard.ZstdError
+
+
+_made: list[_Zstd] = []
+
+
+def _zstd() -> _Zstd:
+    if not _made:
+        _made.append(_Zstd())
+    return _made[0]
+
+
+def pack(memory: Memory, derived: Derived) -> bytes:
+    """The body of a memory's value."""
+    contents = memory.contents
+    if contents.get("text") == memory.text:
+        contents = {key: value for key, value in contents.items() if key != "text"}
+    elif "text" not in contents:
+        contents = {**contents, "text": None}  # so that reading does not put the text in
+    fields = _encode(
+        [
+            memory.timestamp,
+            memory.metadata.creation_time,
+            memory.importance,
+            memory.type,
+            TIERS.index(memory.tier),
+            memory.session,
+            memory.actor,
+            memory.place,
+            memory.position,
+            memory.tags,
+            memory.text,
+            contents,
+            "\n".join(derived.terms.words),
+        ]
+    )
+    frame = _zstd().writer.compress(fields.encode())
+    terms, marks, numbers, manner = derived.terms, derived.marks, derived.numbers, derived.manner
+    vector = short_vector(memory)
+    return b"".join(
+        (
+            _COUNTS.pack(
+                _FORMAT,
+                ANALYSER,
+                memory.metadata.compression_level,
+                manner.flags,
+                manner.specific,
+                terms.hashes.size,
+                marks.size,
+                numbers.paths.size,
+                len(frame),
+            ),
+            frame,
+            terms.hashes.astype("<u8", copy=False).tobytes(),
+            terms.counts.astype("<u2", copy=False).tobytes(),
+            marks.astype("<u8", copy=False).tobytes(),
+            numbers.paths.astype("<u8", copy=False).tobytes(),
+            numbers.values.astype("<f8", copy=False).tobytes(),
+            b"" if vector is None else vector.astype(_KINDS[memory.metadata.compression_level], copy=False).tobytes(),
+        )
+    )
+
+
+def split(value: bytes) -> Head:
+    """The head that the server wrote, and the body."""
+    head, _, body = value.partition(b"\n")
+    born, _, step = head.partition(b" ")
+    try:
+        return Head(int(born), int(step), body)
+    except ValueError as error:
+        raise StoreCorruptError(
+            "a value in Redis is not a memory; is its namespace used by another program?"
+        ) from error
+
+
+def unpack(agent: str, memory_id: str, value: bytes) -> Row:
+    """A memory with what was derived from it; derived again where the analyser has changed since."""
+    born, step, body = split(value)
+    fields, counts = _fields(memory_id, body)
+    time, created, importance, kind, tier, session, actor, place, position, tags, text, contents, words = fields
+    if "text" not in contents:
+        contents = {"text": text, **contents}
+    elif contents["text"] is None:
+        del contents["text"]
+    memory = Memory(
+        memory_id=memory_id,
+        agent_id=agent,
+        step_number=step,
+        timestamp=time,
+        contents=contents,
+        metadata=Metadata(
+            creation_time=created,
+            last_access_time=created,
+            compression_level=counts.level,
+            importance_score=importance,
+            memory_type=kind,
+        ),
+        embeddings=embeddings_at(counts.level, _vector(body, counts)),
+        text=text,
+        session=session,
+        actor=actor,
+        tags=tags,
+        tier=TIERS[tier],
+        position=None if position is None else tuple(position),
+        place=place,
+    )
+    return Row(memory, _derived(body, counts, words) or derive(memory), born)
+
+
+def text_of(memory_id: str, value: bytes) -> str:
+    fields, _ = _fields(memory_id, split(value).body)
+    return str(fields[10])
+
+
+def vector_of(memory_id: str, value: bytes, dimension: int) -> npt.NDArray[np.float32] | None:
+    """A memory's vector in the full space, read without its fields."""
+    body = split(value).body
+    counts = _counts(memory_id, body)
+    vector = _vector(body, counts)
+    return None if vector is None else widen(vector, counts.level, dimension)
+
+
+class _Counts(NamedTuple):
+    analyser: int
+    level: int
+    manner: Manner
+    terms: int
+    marks: int
+    numbers: int
+    derived: int  # where the derived parts begin
+    vector: int  # where the vector begins
+
+
+def _counts(memory_id: str, body: bytes) -> _Counts:
+    if len(body) < _COUNTS.size or body[0] != _FORMAT:
+        raise StoreCorruptError(f"the row of {memory_id!r} in Redis is damaged or of a newer version of Remanence")
+    _, analyser, level, flags, specific, terms, marks, numbers, length = _COUNTS.unpack_from(body)
+    derived = _COUNTS.size + length
+    vector = derived + 10 * terms + 8 * marks + 16 * numbers
+    if len(body) < vector or level >= len(_KINDS) or (not level and (len(body) - vector) % 4):
+        raise StoreCorruptError(f"the row of {memory_id!r} in Redis is damaged: {len(body)} bytes of {vector} or more")
+    return _Counts(analyser, level, Manner(flags, specific), terms, marks, numbers, derived, vector)
+
+
+def _fields(memory_id: str, body: bytes) -> tuple[list[Any], _Counts]:
+    counts = _counts(memory_id, body)
+    zstd = _zstd()
+    try:
+        return json.loads(zstd.reader.decompress(body[_COUNTS.size : counts.derived])), counts
+    except (zstd.error, ValueError) as error:
+        raise StoreCorruptError(f"the row of {memory_id!r} in Redis cannot be read: {error}") from error
+
+
+def _vector(body: bytes, counts: _Counts) -> npt.NDArray[Any] | None:
+    return np.frombuffer(body, _KINDS[counts.level], offset=counts.vector) if len(body) > counts.vector else None
+
+
+def _derived(body: bytes, counts: _Counts, words: str) -> Derived | None:
+    if counts.analyser != ANALYSER:
+        return None
+    at = counts.derived
+    hashes = np.frombuffer(body, "<u8", counts.terms, at)
+    times = np.frombuffer(body, "<u2", counts.terms, at := at + 8 * counts.terms)
+    marks = np.frombuffer(body, "<u8", counts.marks, at := at + 2 * counts.terms)
+    paths = np.frombuffer(body, "<u8", counts.numbers, at := at + 8 * counts.marks)
+    values = np.frombuffer(body, "<f8", counts.numbers, at + 8 * counts.numbers)
+    return Derived(
+        terms=Terms(hashes, times, tuple(words.split("\n")) if words else ()),
+        marks=marks,
+        numbers=Numbers(paths, values),
+        manner=counts.manner,
+    )
