@@ -61,37 +61,37 @@ class QueryCache:
     def fetch(self, key: Hashable | None, compute: Callable[[], Result], *, group: Hashable = None) -> Result:
         """The kept answer, or a computed one. The key None is one that could not be made: nothing is kept."""
         while True:
-            flight = self._look(key, group, threading.get_ident())
-            if isinstance(flight, _Entry):
-                return cast(Result, flight.value())
-            if not flight.ours:
-                flight.landed.result()
+            found = self._look(key, group, threading.get_ident())
+            if isinstance(found, _Entry):
+                return cast(Result, found.value())
+            if not found.ours:
+                found.landed.result()
                 continue
             try:
                 result = compute()
-                self._keep(flight, result)
+                self._keep(found, result)
                 return result
             finally:
-                self._land(flight)
+                self._land(found)
 
     async def fetch_async(
         self, key: Hashable | None, compute: Callable[[], Awaitable[Result]], *, group: Hashable = None
     ) -> Result:
         """`fetch` for a coroutine function; those who wait do not block their loop."""
         while True:
-            flight = self._look(key, group, asyncio.current_task())
-            if isinstance(flight, _Entry):
-                return cast(Result, flight.value())
-            if not flight.ours:
+            found = self._look(key, group, asyncio.current_task())
+            if isinstance(found, _Entry):
+                return cast(Result, found.value())
+            if not found.ours:
                 # Whoever computes may be in another loop; and one who gives up waiting must not end the wait of all.
-                await asyncio.shield(asyncio.wrap_future(flight.landed))
+                await asyncio.shield(asyncio.wrap_future(found.landed))
                 continue
             try:
                 result = await compute()
-                self._keep(flight, result)
+                self._keep(found, result)
                 return result
             finally:
-                self._land(flight)
+                self._land(found)
 
     def _look(self, key: Hashable | None, group: Hashable, who: object) -> _Entry | _Flight:
         """The entry if there is one, else a flight: ours to fly, or another's to wait for."""
