@@ -114,6 +114,14 @@ class Brain:
             self._owner = self.store.owner = owner
             return self._embedder
 
+    def vector_of(self, text: str) -> Vector | None:
+        """The vector that a memory with this text gets; None where there are no vectors."""
+        embedder = self._resolve()
+        if embedder is None:
+            return None
+        vector: Vector = embedder.embed([text])[0]
+        return vector if vector.any() else None
+
     @property
     def embedder(self) -> str:
         """The name of the embedder whose vectors this store holds, or will hold."""
@@ -163,7 +171,7 @@ class Brain:
             id=id,
             tier=tier,
         )
-        return self._keep([memory])[0]
+        return self.keep([memory])[0]
 
     def remember_many(
         self,
@@ -189,7 +197,7 @@ class Brain:
                 self._check_given(drafts, self._resolve())
         kept: list[Memory] = []
         for batch in _chunks(drafts, chunk):
-            kept += self._keep(batch)
+            kept += self.keep(batch)
             if on_progress is not None:
                 on_progress(len(kept), total)
         self.store.tidy()
@@ -251,8 +259,9 @@ class Brain:
             place=None if place is None else checks.name("place", place),
         )
 
-    def _keep(self, memories: Sequence[Memory]) -> list[Memory]:
-        """Embed and store memories. If another process has re-embedded the store meanwhile, embed them again."""
+    def keep(self, memories: Sequence[Memory]) -> list[Memory]:
+        """Store memories as they are, and embed those without a vector. If another process has re-embedded the store
+        meanwhile, embed them again."""
         bare = [memory for memory in memories if memory.embeddings.full_vector is None]
         self._embed(memories)
         try:
@@ -360,18 +369,20 @@ class Brain:
         vector: Sequence[float] | Vector | None = None,
         settings: RecallSettings | Mapping[str, Any] | None = None,
         now: datetime | None = None,
+        touch: bool = True,
     ) -> list[Hit]:
         """The memories that best answer a question, best first.
 
         "Phrases in quotes" must occur, -words must not. Time words ("yesterday", "last May") raise memories of
         that time; settings={"time_words": "filter"} keeps only those. `vector` replaces the question's own
         vector. `token_budget` leaves out hits whose text would not fit. Scores order the hits of one question;
-        they are not probabilities.
+        they are not probabilities. Hits count as accessed unless `touch` is False.
         """
         asked = checks.text("question", question)
         checks.whole("k", k, low=1)
         checks.one_of("mode", mode, MODES)
         checks.flag("explain", explain)
+        checks.flag("touch", touch)
         if token_budget is not None:
             checks.whole("token_budget", token_budget, low=1)
         used = self.settings if settings is None else RecallSettings.of(settings)
@@ -400,7 +411,8 @@ class Brain:
         hits = self._hits(survey.seq[[one.at for one in ranked]].tolist(), ranked)
         if token_budget is not None:
             hits = _within(hits, token_budget)[:k]
-        self.store.touch([hit.memory.memory_id for hit in hits], time.time())
+        if touch:
+            self.store.touch([hit.memory.memory_id for hit in hits], time.time())
         return hits
 
     def _hits(self, seqs: Sequence[int], ranked: Sequence[Any]) -> list[Hit]:

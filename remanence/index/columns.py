@@ -87,6 +87,11 @@ def _tag_mark(key: str, value: str) -> int:
     return term_hash(f"tag\x00{key}\x00{value}")
 
 
+def attribute_mark(path: str, value: object) -> int:
+    """The hashed equality term of one value under a path."""
+    return _attribute_mark(mark_of(path, value))
+
+
 def _attribute_mark(mark: str) -> int:
     return term_hash(f"attribute\x00{mark}")
 
@@ -371,7 +376,7 @@ def _needs_columns(where: Filter) -> bool:
 def _marks_asked(where: Filter) -> list[list[int]]:
     """Marks that a row must have: one of each list."""
     asked = [[_tag_mark(key, value)] for key, value in where.tags.items()]
-    asked += [[_attribute_mark(mark_of(path, value))] for path, value in where.attributes.items()]
+    asked += [[attribute_mark(path, value)] for path, value in where.attributes.items()]
     if where.place:
         asked.append([_place_mark(place) for place in where.place])
     return asked

@@ -57,6 +57,7 @@ class Survey:
             self.average_length = index.average_length(self._rows)
             self._vectors = index.vectors
             self._columns = {name: index.columns[name] for name in _COLUMNS}
+            self._places, self._kinds = index.columns.position, index.columns.kinds
             self._source = source
 
     def column(self, name: str) -> npt.NDArray[Any]:
@@ -79,6 +80,23 @@ class Survey:
         """The session of rows as a number; -1 for a memory outside any session."""
         group = self.column_at("group", at)
         return np.where(self._in_session[group], group, np.int32(-1))
+
+    def kinds(self) -> dict[str, int]:
+        """How many rows there are of each type, the most frequent first."""
+        counts = np.bincount(self.column("kind"))
+        return {self._kinds.names[code]: int(counts[code]) for code in np.argsort(-counts) if counts[code]}
+
+    def nearest_places(
+        self, position: Sequence[float], count: int | None
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """The rows (at most `count`) nearest to a position, and their distances; only rows that have a position."""
+        if self._places is None:
+            return np.empty(0, np.int64), np.empty(0)
+        places = self._places[:, : len(position)]
+        away = np.sqrt(np.square((places if self._rows is None else places[self._rows]) - position).sum(axis=1))
+        placed = np.flatnonzero(~np.isnan(away))
+        best = placed[top(-away[placed], placed.size if count is None else count)]
+        return best, away[best]
 
     def before(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The positions of the rows before these in their sessions; -1 where there is none in the survey."""
@@ -193,7 +211,9 @@ _KEPT = 4
 _COLUMNS = (
     "seq",
     "group",
+    "kind",
     "actor",
+    "tier",
     "time",
     "step",
     "importance",

@@ -21,8 +21,8 @@ from .packing import placed
 
 T = TypeVar("T")
 Vector = npt.NDArray[np.float32]
-Order = Literal["oldest", "newest", "importance", "step"]
-ORDERS: tuple[Order, ...] = ("oldest", "newest", "importance", "step")
+Order = Literal["oldest", "newest", "importance", "step", "last step"]
+ORDERS: tuple[Order, ...] = ("oldest", "newest", "importance", "step", "last step")
 
 
 class MemoryStore(ABC, Generic[T]):
@@ -76,6 +76,13 @@ class StoreStats:
     words: int = 0
     segments: int = 0
     bytes: int = 0
+
+
+class Size(NamedTuple):
+    """The bytes of memories that are packed: as they are, and before."""
+
+    packed: int
+    unpacked: int
 
 
 class RecordStore(MemoryStore[Memory]):
@@ -151,6 +158,14 @@ class RecordStore(MemoryStore[Memory]):
     @abstractmethod
     def stats(self) -> StoreStats:
         """What the store holds."""
+
+    def sizes(self, where: Filter) -> dict[str, Size]:
+        """How small packed memories are, by tier; nothing where a store packs none."""
+        return {}
+
+    def version(self) -> object:
+        """Equal as long as nothing was written, by anybody; something new each time where that cannot be told."""
+        return object()
 
     def tidy(self) -> None:
         """Called after many writes: time to bring what is derived from them into its best form."""

@@ -129,6 +129,10 @@ class IndexedStore(RecordStore):
                 if abs(float(checked @ checked) - 1) > _UNEVEN:
                     memory.embeddings = replace(memory.embeddings, full_vector=bits.unit(checked[None, :])[0])
 
+    def version(self) -> object:
+        self.refresh()
+        return self.index.version
+
     def survey(self, where: Filter) -> Survey:
         self.refresh()
         return self._surveys.take(where)
@@ -143,8 +147,9 @@ class IndexedStore(RecordStore):
         if order in ("oldest", "newest"):
             ranked = np.lexsort((survey.seq, survey.column("time")))
             ranked = ranked[::-1] if order == "newest" else ranked
-        elif order == "step":
+        elif order in ("step", "last step"):
             ranked = np.lexsort((survey.seq, survey.column("step")))
+            ranked = ranked[::-1] if order == "last step" else ranked
         else:
             ranked = np.lexsort((-survey.seq, -survey.column("importance").astype(np.float64)))
         return [memory for _, memory in self.memories_at(survey.seq[ranked[offset:end]].tolist())]

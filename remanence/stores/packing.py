@@ -27,7 +27,7 @@ Vector = npt.NDArray[np.float32]
 Short = npt.NDArray[Any]
 
 LEVELS = {"stm": 0, "im": 1, "ltm": 2}  # how much the memories of a tier are packed
-TRAIN_FROM = 256  # bodies that are worth a dictionary
+TRAIN_FROM, SAMPLES = 500, 1000  # memories that are worth a dictionary, and how many it is made from
 _BOUNDS = np.array([-0.9816, 0.0, 0.9816], np.float32)  # the best four steps for normally distributed numbers
 _STEPS = np.array([-1.510, -0.4528, 0.4528, 1.510], np.float32)
 _SHIFTS = np.array([0, 2, 4, 6], np.uint8)

@@ -16,11 +16,12 @@ import numpy.typing as npt
 
 from ... import checks
 from ...errors import StoreError
+from ...filters import Filter
 from ...index.analyser import VERSION as ANALYSER
 from ...index.vocabulary import WordVectors
 from ...models import TIERS, Memory
 from .. import packing
-from ..base import StoreStats, Vector
+from ..base import Size, StoreStats, Vector
 from ..indexed import Derived, IndexedStore, derive, index_row, new_id
 from ..packing import Codec
 from . import cache, rows
@@ -58,6 +59,7 @@ class SqliteRecordStore(IndexedStore):
         self._file = SqliteFile(self.path, durability, checks.number("busy_timeout", busy_timeout, low=0))
         self._writer = GroupWriter(self._file)
         self.codec = Codec(self._dictionaries)
+        self._train_from = packing.TRAIN_FROM
         self._seen = _State(0, 0, 0)
         self._loaded = False
         self._distrusted: int | None = None
@@ -146,8 +148,8 @@ class SqliteRecordStore(IndexedStore):
     def move(self, keys: Sequence[str], tier: str, vectors: Mapping[str, Vector] | None = None) -> int:
         checks.one_of("tier", tier, TIERS)
         given = vectors or {}
-        if packing.LEVELS[tier] and len(keys) >= packing.TRAIN_FROM and not self.codec.has_dictionary:
-            self._train(keys)
+        if packing.LEVELS[tier]:
+            self._train_if_due()
 
         def work(connection: sqlite3.Connection) -> int:
             moved = 0
@@ -171,10 +173,14 @@ class SqliteRecordStore(IndexedStore):
 
         return self.write(work) if keys else 0
 
-    def _train(self, keys: Sequence[str]) -> None:
-        """Learn what memories like these have in common, for the codec."""
-        bodies = [(memory.text, memory.contents) for memory in self.get_many(keys[:2000]) if memory is not None]
-        found = packing.train(bodies)
+    def _train_if_due(self) -> None:
+        """Learn what the newest memories have in common, for the codec, once there are enough of them to tell."""
+        if self.index.size < self._train_from or self.codec.has_dictionary:
+            return
+        self._train_from = 4 * self.index.size  # if they have too little in common, later ones may have more
+        with self._file.reading() as connection:
+            newest = connection.execute(f"{rows.READ} ORDER BY m.seq DESC LIMIT ?", (packing.SAMPLES,)).fetchall()
+        found = packing.train([(m.text, m.contents) for m in (rows.to_memory(row, self.codec) for row in newest)])
         if found is not None:
             self.write(lambda connection: connection.execute("INSERT INTO dictionaries (data) VALUES (?)", (found,)))
             self.codec.forget_writer()
@@ -291,6 +297,20 @@ class SqliteRecordStore(IndexedStore):
                 ):
                     found[seq] = text if packed is None else self.codec.unpack(packed)[0]
         return [found.get(seq, "") for seq in seqs.tolist()]
+
+    def sizes(self, where: Filter) -> dict[str, Size]:
+        found: dict[str, Size] = {}
+        seqs = self.survey(where).seq
+        with self._file.reading() as connection:
+            for start in range(0, seqs.size, _FETCH):
+                part = ", ".join(map(str, seqs[start : start + _FETCH].tolist()))
+                for tier, packed, unpacked in connection.execute(
+                    f"SELECT tier, sum(length(packed)), sum(unpacked) FROM memories WHERE seq IN ({part}) "
+                    "AND packed IS NOT NULL GROUP BY tier"
+                ):
+                    known = found.get(tier, Size(0, 0))
+                    found[tier] = Size(known.packed + packed, known.unpacked + unpacked)
+        return found
 
     def stats(self) -> StoreStats:
         stats = self._index_stats()

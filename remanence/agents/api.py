@@ -1,0 +1,137 @@
+"""AgentMemoryAPI: the documented face. It knows agents by name and hands each call to the agent's MemorySpace."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self
+
+from .. import checks
+from ..aio import AsyncFace
+from .config import MemoryConfig
+from .entries import Memories
+from .space import MemorySpace
+from .system import MemorySystem, retrieving, storing, tending
+
+
+class AgentMemoryAPI:
+    """States, actions and interactions of many agents, in three tiers.
+
+        memory_api = AgentMemoryAPI()
+        memory_api.store_agent_state("agent-123", {"position": [10, 20], "health": 0.85}, step_number=1234)
+        memory_api.retrieve_similar_states("agent-123", {"position": [12, 22], "health": 0.8})
+
+    Without a configuration everything is in the default file, which REMANENCE_HOME moves. Safe to use from many
+    threads. Errors are MemoryAPIException and its kinds; bad input is a ValueError as well, and nothing is written.
+    """
+
+    def __init__(self, config: MemoryConfig | Mapping[str, Any] | None = None) -> None:
+        self.config = MemoryConfig.of(config)
+        self._system = MemorySystem(self.config)
+        self._spaces: dict[str, MemorySpace] = {}
+        self._lock = Lock()
+
+    # Storing
+
+    def store_agent_state(
+        self, agent_id: str, state_data: Mapping[str, Any], step_number: int, priority: float = 1.0
+    ) -> str:
+        """Store an agent's state; the id of the memory. A returned call is on disk and can be found."""
+        with storing(agent_id):
+            return self.get_memory_space(agent_id).store("state", state_data, step_number, priority)
+
+    def store_agent_interaction(
+        self, agent_id: str, interaction_data: Mapping[str, Any], step_number: int, priority: float = 1.0
+    ) -> str:
+        """Store an interaction with somebody; the id of the memory."""
+        with storing(agent_id):
+            return self.get_memory_space(agent_id).store("interaction", interaction_data, step_number, priority)
+
+    def store_agent_action(
+        self, agent_id: str, action_data: Mapping[str, Any], step_number: int, priority: float = 1.0
+    ) -> str:
+        """Store what an agent did; the id of the memory."""
+        with storing(agent_id):
+            return self.get_memory_space(agent_id).store("action", action_data, step_number, priority)
+
+    # Retrieving
+
+    def retrieve_similar_states(
+        self, agent_id: str, query_state: Mapping[str, Any], k: int = 5, memory_type: str | None = None
+    ) -> Memories:
+        """The memories most like a state, best first."""
+        with retrieving(agent_id):
+            return self.get_memory_space(agent_id).retrieve_similar_states(query_state, k, memory_type)
+
+    def retrieve_by_time_range(
+        self, agent_id: str, start_step: int, end_step: int, memory_type: str | None = None
+    ) -> Memories:
+        """All memories from one step to another (both included), by step."""
+        with retrieving(agent_id):
+            return self.get_memory_space(agent_id).retrieve_by_time_range(start_step, end_step, memory_type)
+
+    def retrieve_by_attributes(
+        self, agent_id: str, attributes: Mapping[str, Any], memory_type: str | None = None
+    ) -> Memories:
+        """All memories whose contents have these values, by step."""
+        with retrieving(agent_id):
+            return self.get_memory_space(agent_id).retrieve_by_attributes(attributes, memory_type)
+
+    # Managing
+
+    def get_memory_space(self, agent_id: str) -> MemorySpace:
+        """All that one agent remembers, and every way to ask for it."""
+        with retrieving(agent_id):
+            checks.name("agent_id", agent_id)
+        with self._lock:
+            space = self._spaces.get(agent_id)
+            if space is None:
+                space = self._spaces[agent_id] = MemorySpace(agent_id, self._system)
+            return space
+
+    def force_memory_maintenance(self, agent_id: str | None = None) -> dict[str, Any]:
+        """Move between tiers what has to move, of one agent or of all: how many went each way, in all and by agent."""
+        with tending(agent_id):
+            agents = self._system.agents() if agent_id is None else [checks.name("agent_id", agent_id)]
+            by_agent = {agent: self._system.tend(agent) for agent in agents}
+            total: Counter[str] = Counter({"stm_to_im": 0, "im_to_ltm": 0})
+            for moved in by_agent.values():
+                total.update(moved)
+            return {**total, "agents": by_agent}
+
+    def get_memory_statistics(self, agent_id: str) -> dict[str, Any]:
+        """How much an agent remembers, of what kind, where, how compressed, how important, and how the cache does."""
+        return self.get_memory_space(agent_id).statistics()
+
+    def clear_cache(self) -> None:
+        """Forget all kept answers."""
+        self._system.cache.clear()
+
+    def set_cache_ttl(self, ttl: float) -> None:
+        """Seconds that answers are kept; 0 turns the cache off."""
+        with retrieving(None):
+            self._system.cache.set_ttl(ttl)
+
+    def close(self) -> None:
+        """Write what waits and let go of files and connections. Closing twice is harmless."""
+        self._system.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"AgentMemoryAPI({self._system.brain.address!r})"
+
+
+class AsyncAgentMemoryAPI(AsyncFace[AgentMemoryAPI]):
+    """`async with AsyncAgentMemoryAPI() as api: await api.store_agent_state(…)`; the same API, awaited."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(AgentMemoryAPI(*args, **options))

@@ -1,0 +1,41 @@
+"""What the agents' face hands out: dictionaries with exactly the documented keys, in lists. What there is to say
+beside that (scores, tiers, what was missing) is in attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..models import Memory
+
+
+class MemoryEntry(dict[str, Any]):
+    """One memory in the documented structure. `score` is how well it fits the question, where there was one; `tier` is
+    where it was found."""
+
+    score: float | None
+    tier: str
+
+    def __init__(self, memory: Memory, score: float | None = None) -> None:
+        super().__init__(memory.document())
+        self.score = score
+        self.tier = memory.tier
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _entry, (dict(self), self.score, self.tier)
+
+
+def _entry(data: dict[str, Any], score: float | None, tier: str) -> MemoryEntry:
+    entry = MemoryEntry.__new__(MemoryEntry)
+    entry.update(data)
+    entry.score, entry.tier = score, tier
+    return entry
+
+
+class Memories(list[MemoryEntry]):
+    """Memories, sorted. `missing_tiers` are those whose store did not answer; the archive has answered for them, so
+    nothing is lacking."""
+
+    def __init__(self, entries: Iterable[MemoryEntry] = (), missing_tiers: tuple[str, ...] = ()) -> None:
+        super().__init__(entries)
+        self.missing_tiers = missing_tiers

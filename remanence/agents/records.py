@@ -1,0 +1,89 @@
+"""From what an agent hands over to a memory: its text for the words in it, its place, its record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from .. import checks
+from ..index.numbers import as_number
+from ..models import Memory, Metadata
+
+KINDS = ("state", "action", "interaction")
+_PLACES = ("place", "location", "position")
+
+
+def record(agent_id: object, kind: str, data: object, step_number: object, priority: object) -> Memory:
+    """A checked memory without an id and a vector."""
+    contents = as_data(f"{kind}_data", data)
+    now = time.time()
+    return Memory(
+        memory_id="",
+        agent_id=checks.name("agent_id", agent_id),
+        step_number=checks.whole("step_number", step_number),
+        timestamp=now,
+        contents=contents,
+        metadata=Metadata(
+            creation_time=now,
+            last_access_time=now,
+            importance_score=checks.share("priority", priority),
+            memory_type=kind,
+        ),
+        text=checks.text(f"{kind}_data", text_of(contents) or kind),
+        position=position_of(contents),
+        place=place_of(contents),
+    )
+
+
+def as_data(field: str, data: object) -> dict[str, Any]:
+    """A mapping, or the mapping that a model such as AgentState becomes."""
+    as_dict = None if isinstance(data, Mapping) else getattr(data, "as_dict", None)
+    return checks.json_object(field, as_dict() if callable(as_dict) else data)
+
+
+def text_of(contents: Mapping[str, Any]) -> str:
+    """Contents as words: `action_type: trade; items_given wood: 2; outcome: success`."""
+    parts = []
+    pending = list(contents.items())[::-1]
+    while pending:
+        path, value = pending.pop()
+        if isinstance(value, Mapping):
+            pending += [(f"{path} {key}", item) for key, item in reversed(list(value.items()))]
+        elif isinstance(value, list | tuple) and any(isinstance(item, list | tuple | Mapping) for item in value):
+            pending += [(path, item) for item in reversed(value)]
+        elif isinstance(value, list | tuple):
+            parts.append(f"{path}: {' '.join(map(str, value))}")
+        else:
+            parts.append(f"{path}: {value}")
+    return "; ".join(parts)
+
+
+def position_of(contents: Mapping[str, Any]) -> tuple[float, ...] | None:
+    """Two or three coordinates, as a list, as x, y and z, or as position_x, position_y and position_z."""
+    for key in _PLACES:
+        value = contents.get(key)
+        if isinstance(value, Mapping):
+            value = _coordinates(value, "")
+        if isinstance(value, list | tuple) and len(value) in (2, 3):
+            numbers = [as_number(item) for item in value]
+            if None not in numbers:
+                return tuple(numbers)  # type: ignore[arg-type]
+    found = _coordinates(contents, "position_")
+    return tuple(found) if found is not None else None
+
+
+def _coordinates(values: Mapping[str, Any], prefix: str) -> list[float] | None:
+    found = [as_number(values.get(f"{prefix}{axis}")) for axis in "xyz"]
+    if found[2] is None:
+        found = found[:2]
+    return None if None in found else found  # type: ignore[return-value]
+
+
+def place_of(contents: Mapping[str, Any]) -> str | None:
+    """The named place, if the contents tell one."""
+    for key in _PLACES:
+        value = contents.get(key)
+        if isinstance(value, str) and value.strip() and len(value) <= 200:
+            return value
+    return None

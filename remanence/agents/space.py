@@ -1,0 +1,557 @@
+"""MemorySpace: all that one agent remembers, and every way to ask for it.
+
+Questions with an exact answer (steps, attributes, places, similar states, vectors) go to the tiers, which are
+searched at the same time and merged. Questions in words go to the archive, because how telling a word is depends on
+all tiers."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from .. import checks
+from ..errors import InputError, NotFoundError
+from ..filters import Filter
+from ..models import TIERS, Memory
+from ..recall.similar import StateQuestion, deviations, similar_rows, similarity
+from ..stores.base import Order, RecordStore
+from . import records, statistics
+from .cache import key_of
+from .changes import changed_paths, value_at
+from .entries import Memories, MemoryEntry
+from .system import MemorySystem, retrieving, storing, tending
+
+Found = tuple[Any, Memory, float | None]  # what to sort by, the memory, its score
+
+_KNOWN_ENOUGH = 1.02  # deviations are taken anew when an agent has so many times more memories
+
+
+class MemorySpace:
+    """`memory_api.get_memory_space("agent-123")`. Methods that name an agent accept this one and refuse others."""
+
+    def __init__(self, agent_id: str, system: MemorySystem) -> None:
+        self.agent_id = checks.name("agent_id", agent_id)
+        self._system = system
+        self._known: dict[tuple[int, ...], tuple[int, tuple[float, ...]]] = {}
+
+    def __repr__(self) -> str:
+        return f"MemorySpace({self.agent_id!r})"
+
+    # Storing
+
+    def store(self, kind: str, data: object, step_number: int, priority: float = 1.0) -> str:
+        """Keep a state, an action or an interaction; its id. When this returns it is on disk and can be found."""
+        with storing(self.agent_id):
+            checks.one_of("memory_type", kind, records.KINDS)
+            memory = records.record(self.agent_id, kind, data, step_number, priority)
+            return self._system.store([memory])[0].memory_id
+
+    # Asking the tiers
+
+    def retrieve_recent_states(
+        self, count: int = 5, memory_type: str | None = None, *, memory_tiers: Sequence[str] | None = None
+    ) -> Memories:
+        """The newest memories, newest first."""
+        with retrieving(self.agent_id):
+            checks.whole("count", count, low=1)
+            where = self._where(memory_type)
+            return self._sorted("step", where, memory_tiers, newest=True, limit=count)
+
+    def retrieve_by_time_range(
+        self,
+        start_step: int,
+        end_step: int,
+        memory_type: str | None = None,
+        *,
+        agent_id: str | None = None,
+        memory_tiers: Sequence[str] | None = None,
+    ) -> Memories:
+        """All memories from one step to another (both included), by step."""
+        with retrieving(self.agent_id):
+            self._mine(agent_id)
+            low, high = checks.whole("start_step", start_step), checks.whole("end_step", end_step)
+            if low > high:
+                raise InputError(f"start_step must not be after end_step: {low} > {high}", field="start_step")
+            where = Filter.of(self._where(memory_type), min_step=low, max_step=high)
+            return self._cached("range", where, memory_tiers, lambda: self._sorted("step", where, memory_tiers))
+
+    def retrieve_by_time(
+        self,
+        since: datetime | float | str | None = None,
+        until: datetime | float | str | None = None,
+        memory_type: str | None = None,
+        *,
+        memory_tiers: Sequence[str] | None = None,
+    ) -> Memories:
+        """All memories between two moments, by time. Words are welcome: since="yesterday"."""
+        with retrieving(self.agent_id):
+            where = Filter.of(self._where(memory_type), since=since, until=until)
+            return self._sorted("time", where, memory_tiers)
+
+    def retrieve_by_attributes(
+        self,
+        attributes: Mapping[str, Any],
+        memory_type: str | None = None,
+        *,
+        agent_id: str | None = None,
+        memory_tiers: Sequence[str] | None = None,
+    ) -> Memories:
+        """All memories whose contents have these values, by step. `{"inventory.wood": 5}` looks inside."""
+        with retrieving(self.agent_id):
+            self._mine(agent_id)
+            if not attributes:
+                raise checks.refuse("attributes", "a mapping with at least one value", attributes)
+            asked = _Attributes.of(attributes)
+            where = Filter.of(self._where(memory_type), attributes=asked.indexed)
+            return self._cached(
+                ("attributes", asked.lists),
+                where,
+                memory_tiers,
+                lambda: self._sorted("step", where, memory_tiers, keep=asked.hold),
+            )
+
+    def retrieve_by_location(
+        self,
+        position: Sequence[float] | None = None,
+        *,
+        radius: float | None = None,
+        box: Sequence[Sequence[float]] | None = None,
+        place: str | None = None,
+        k: int | None = None,
+        memory_type: str | None = None,
+        memory_tiers: Sequence[str] | None = None,
+    ) -> Memories:
+        """Memories within `radius` of a position, inside a `box` of two corners, or of a named `place`.
+
+        With a position they come nearest first, at most `k` of them; without one, by step.
+        """
+        with retrieving(self.agent_id):
+            if position is None and box is None and place is None:
+                raise InputError("one of position, box and place must be given", field="position")
+            given: dict[str, Any] = {"box": box, "place": place}
+            if radius is not None:
+                given |= {"near": position, "radius": radius}
+            where = Filter.of(self._where(memory_type), **given)
+            limit = None if k is None else checks.whole("k", k, low=1)
+            if position is None:
+                return self._sorted("step", where, memory_tiers, limit=limit)
+            return self._nearest(checks.point("position", position), where, memory_tiers, limit)
+
+    def retrieve_by_importance(
+        self,
+        min_importance: float = 0.0,
+        max_importance: float = 1.0,
+        memory_type: str | None = None,
+        *,
+        k: int | None = None,
+        memory_tiers: Sequence[str] | None = None,
+    ) -> Memories:
+        """Memories by importance, the most important first."""
+        with retrieving(self.agent_id):
+            where = Filter.of(self._where(memory_type), min_importance=min_importance, max_importance=max_importance)
+            limit = None if k is None else checks.whole("k", k, low=1)
+            return self._sorted("importance", where, memory_tiers, newest=True, limit=limit)
+
+    def retrieve_similar_states(
+        self,
+        query_state: Mapping[str, Any],
+        k: int = 5,
+        memory_type: str | None = None,
+        *,
+        agent_id: str | None = None,
+        memory_tiers: Sequence[str] | None = None,
+        where: Filter | Mapping[str, Any] | None = None,
+    ) -> Memories:
+        """The memories most like a state, best first. Numbers are compared as numbers; see recall/similar.py."""
+        with retrieving(self.agent_id):
+            self._mine(agent_id)
+            checks.whole("k", k, low=1)
+            asked = records.as_data("query_state", query_state)
+            question = StateQuestion.of(asked)
+            if not len(question):
+                raise checks.refuse("query_state", "a mapping with at least one value", query_state)
+            inside = self._where(memory_type, where)
+            return self._cached(
+                ("similar", asked, k), inside, memory_tiers, lambda: self._similar(question, k, inside, memory_tiers)
+            )
+
+    def search_by_embedding(
+        self,
+        query_embedding: Sequence[float],
+        k: int = 5,
+        memory_tiers: Sequence[str] | None = None,
+        *,
+        memory_type: str | None = None,
+    ) -> Memories:
+        """The memories whose vectors are nearest to a vector, best first. `embed` makes such vectors."""
+        with retrieving(self.agent_id):
+            checks.whole("k", k, low=1)
+            vector = checks.vector("query_embedding", query_embedding)
+
+            def search(store: RecordStore, where: Filter) -> list[Found]:
+                if not store.count(where):
+                    return []
+                found = store.nearest(vector, where, k)
+                return [(-score, memory, score) for memory, score in found]
+
+            return self._merged(search, self._where(memory_type), memory_tiers, k)
+
+    # Asking in words
+
+    def search_by_content(
+        self,
+        content_query: str | Mapping[str, Any],
+        k: int = 5,
+        *,
+        memory_type: str | None = None,
+        memory_tiers: Sequence[str] | None = None,
+    ) -> Memories:
+        """The memories that say something like this, best first: words, meaning and time, as in `Brain.recall`."""
+        with retrieving(self.agent_id):
+            if isinstance(content_query, Mapping):
+                content_query = records.text_of(checks.json_object("content_query", content_query))
+            return self._said(content_query, k, self._where(memory_type), memory_tiers)
+
+    def recall(self, question: str, k: int = 5, **filters: Any) -> Memories:
+        """The answer to a question: "what happened yesterday?", "what did I see in the forest?".
+
+        `filters` are those of `query`.
+        """
+        return self.query(question, k=k, **filters)
+
+    def query(
+        self,
+        text: str | None = None,
+        *,
+        similar_to: Mapping[str, Any] | None = None,
+        k: int | None = None,
+        memory_type: str | None = None,
+        memory_tiers: Sequence[str] | None = None,
+        start_step: int | None = None,
+        end_step: int | None = None,
+        since: datetime | float | str | None = None,
+        until: datetime | float | str | None = None,
+        min_importance: float | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        position: Sequence[float] | None = None,
+        radius: float | None = None,
+        box: Sequence[Sequence[float]] | None = None,
+        place: str | None = None,
+    ) -> Memories:
+        """Everything in one call: all that is given must hold. A `text` or a state `similar_to` ranks what is left;
+        else a `position` ranks by distance; else memories come by step.
+
+            space.query("berries", near=…, since="yesterday", min_importance=0.5, memory_type="state", k=10)
+        """
+        with retrieving(self.agent_id):
+            if text is not None and similar_to is not None:
+                raise InputError("text and similar_to cannot both rank the memories: give one", field="similar_to")
+            if radius is not None and position is None:
+                raise InputError("radius needs a position", field="radius")
+            asked = None if attributes is None else _Attributes.of(attributes)
+            given: dict[str, Any] = {
+                "min_step": start_step,
+                "max_step": end_step,
+                "since": since,
+                "until": until,
+                "min_importance": min_importance,
+                "attributes": None if asked is None else asked.indexed,
+                "box": box,
+                "place": place,
+                "near": position if radius is not None else None,
+                "radius": radius,
+            }
+            where = Filter.of(self._where(memory_type), **given)
+            if asked is not None and asked.lists and (text, similar_to, position) != (None, None, None):
+                raise InputError("attributes must not hold lists where memories are ranked", field="attributes")
+            if text is not None:
+                return self._said(text, 5 if k is None else k, where, memory_tiers)
+            if similar_to is not None:
+                return self.retrieve_similar_states(
+                    similar_to, 5 if k is None else k, memory_tiers=memory_tiers, where=where
+                )
+            limit = None if k is None else checks.whole("k", k, low=1)
+            if position is not None:
+                return self._nearest(checks.point("position", position), where, memory_tiers, limit)
+            return self._sorted("step", where, memory_tiers, limit=limit, keep=None if asked is None else asked.hold)
+
+    def embed(self, state_or_text: str | Mapping[str, Any]) -> list[float]:
+        """The vector of a state or a text, for `search_by_embedding`."""
+        with retrieving(self.agent_id):
+            if isinstance(state_or_text, str):
+                text = checks.text("state_or_text", state_or_text)
+            else:
+                text = records.text_of(records.as_data("state_or_text", state_or_text))
+            vector = self._system.brain.vector_of(text)
+            return [] if vector is None else [float(number) for number in vector]
+
+    # One memory
+
+    def get(self, memory_id: str) -> MemoryEntry | None:
+        """One memory as it was stored, whatever its tier; it stays where it is."""
+        with retrieving(self.agent_id):
+            memory = self._held(memory_id)
+            return None if memory is None else MemoryEntry(memory)
+
+    def focus(self, memory_id: str) -> MemoryEntry:
+        """Give attention to a memory: its retrieval count grows, and often enough it moves up a tier."""
+        with retrieving(self.agent_id):
+            memory = self._wanted(memory_id)
+            self._system.brain.store.touch([memory_id], time.time())
+            count = memory.metadata.retrieval_count + 1
+            if memory.tier != "stm" and count % self._system.config.promotion_threshold == 0:
+                memory = self._raise_to(memory, TIERS[TIERS.index(memory.tier) - 1])
+            else:
+                memory = self._wanted(memory_id)
+            self._system.cache.invalidate(self.agent_id)
+            return MemoryEntry(memory)
+
+    def decompress(self, memory_id: str) -> MemoryEntry:
+        """Bring a memory back from long-term to intermediate memory; its contents are exactly what was stored."""
+        with tending(self.agent_id):
+            memory = self._wanted(memory_id)
+            if memory.tier == "ltm":
+                memory = self._raise_to(memory, "im")
+                self._system.cache.invalidate(self.agent_id)
+            return MemoryEntry(memory)
+
+    def forget(self, memory_id: str) -> bool:
+        """Remove a memory for good; whether there was one."""
+        with storing(self.agent_id):
+            if self._held(memory_id) is None:
+                return False
+            gone = self._system.tiers.forget(self.agent_id, [memory_id])
+            self._system.cache.invalidate(self.agent_id)
+            return gone > 0
+
+    def _raise_to(self, memory: Memory, tier: str) -> Memory:
+        vector = self._system.brain.vector_of(memory.text)
+        vectors = {} if vector is None else {memory.memory_id: vector}
+        self._system.tiers.move(self.agent_id, [memory.memory_id], memory.tier, tier, vectors)
+        return self._wanted(memory.memory_id)
+
+    def _held(self, memory_id: object) -> Memory | None:
+        memory = self._system.brain.store.get(checks.memory_id("memory_id", memory_id))
+        return memory if memory is not None and memory.agent_id == self.agent_id else None
+
+    def _wanted(self, memory_id: str) -> Memory:
+        memory = self._held(memory_id)
+        if memory is None:
+            raise NotFoundError(memory_id)
+        return memory
+
+    # How a state changed
+
+    def attribute_history(
+        self, path: str, start_step: int | None = None, end_step: int | None = None, *, memory_type: str = "state"
+    ) -> list[dict[str, Any]]:
+        """The values of one attribute (`"inventory.wood"`, `"position[0]"`) over the steps that tell one, with whether
+        each differs from the one before."""
+        with retrieving(self.agent_id):
+            checks.name("path", path)
+            history: list[dict[str, Any]] = []
+            for entry in self.query(memory_type=memory_type, start_step=start_step, end_step=end_step):
+                found, value = value_at(entry["contents"], path)
+                if found:
+                    changed = not history or history[-1]["value"] != value
+                    history.append(
+                        {
+                            "step_number": entry["step_number"],
+                            "timestamp": entry["timestamp"],
+                            "value": value,
+                            "changed": changed,
+                            "memory_id": entry["memory_id"],
+                        }
+                    )
+            return history
+
+    def changes_between(self, first_step: int, second_step: int) -> dict[str, dict[str, Any]]:
+        """What differs between the states at two steps (the last ones stored at or before them): for each path
+        `{"before": …, "after": …}`, where a side that lacks it is left out."""
+        with retrieving(self.agent_id):
+            before, after = (
+                self._state_at(name, step) for name, step in (("first_step", first_step), ("second_step", second_step))
+            )
+            return changed_paths(before, after)
+
+    def _state_at(self, name: str, step: int) -> dict[str, Any]:
+        where = Filter.of(self._where("state"), max_step=checks.whole(name, step))
+        found = self._sorted("step", where, None, newest=True, limit=1)
+        if not found:
+            raise InputError(f"{name} must be a step with a state at or before it, got {step}", field=name)
+        contents: dict[str, Any] = found[0]["contents"]
+        return contents
+
+    # Management
+
+    def statistics(self) -> dict[str, Any]:
+        with retrieving(self.agent_id):
+            return statistics.of_agent(self._system, self.agent_id)
+
+    def clear_cache(self) -> None:
+        """Forget the kept answers of this agent."""
+        self._system.cache.invalidate(self.agent_id)
+
+    def set_cache_ttl(self, ttl: float) -> None:
+        """Seconds that answers are kept, for all spaces of this API; 0 turns the cache off."""
+        with retrieving(self.agent_id):
+            self._system.cache.set_ttl(ttl)
+
+    # How it is done
+
+    def _mine(self, agent_id: str | None) -> None:
+        if agent_id is not None and agent_id != self.agent_id:
+            raise InputError(
+                f"agent_id must be {self.agent_id!r}, whose memory space this is, got {agent_id!r}", field="agent_id"
+            )
+
+    def _where(self, memory_type: str | None, more: Filter | Mapping[str, Any] | None = None) -> Filter:
+        kind = None if memory_type is None else checks.name("memory_type", memory_type)
+        given = {key: value for key, value in (("agent", self.agent_id), ("type", kind)) if value is not None}
+        if more is not None and (isinstance(more, Mapping) or more.agent is None):
+            return Filter.of(more, **given)
+        return more if isinstance(more, Filter) else Filter.of(given)
+
+    def _tiers(self, memory_tiers: Sequence[str] | None) -> tuple[str, ...]:
+        if memory_tiers is None:
+            return TIERS
+        wanted = checks.names("memory_tiers", memory_tiers)
+        for tier in wanted:
+            checks.one_of("memory_tiers", tier, TIERS)
+        return tuple(dict.fromkeys(wanted))
+
+    def _cached(
+        self, what: object, where: Filter, memory_tiers: Sequence[str] | None, compute: Callable[[], Memories]
+    ) -> Memories:
+        key = key_of(what, where.key(), self._tiers(memory_tiers))
+        found = self._system.cached(self.agent_id, key, compute)
+        if found.missing_tiers:  # the tier may be back in a moment
+            self._system.cache.invalidate(self.agent_id)
+        return found
+
+    def _merged(
+        self,
+        search: Callable[[RecordStore, Filter], list[Found]],
+        where: Filter,
+        memory_tiers: Sequence[str] | None,
+        limit: int | None,
+    ) -> Memories:
+        """What the tiers found, each list sorted already, merged by a heap."""
+        answer = self._system.tiers.ask(self.agent_id, self._tiers(memory_tiers), search, where)
+        merged = heapq.merge(*answer.by_tier.values(), key=lambda found: found[0])
+        entries = (MemoryEntry(memory, score) for _, memory, score in merged)
+        if limit is not None:
+            entries = (entry for entry, _ in zip(entries, range(limit), strict=False))
+        return Memories(entries, answer.missing)
+
+    def _sorted(
+        self,
+        by: str,
+        where: Filter,
+        memory_tiers: Sequence[str] | None,
+        *,
+        newest: bool = False,
+        limit: int | None = None,
+        keep: Callable[[Memory], bool] | None = None,
+    ) -> Memories:
+        order: Order = _ORDERS[by, newest]
+        key = _KEYS[by]
+        sign = -1 if newest else 1
+
+        def search(store: RecordStore, inside: Filter) -> list[Found]:
+            found = store.select(inside, order=order, limit=limit if keep is None else None)
+            return [(sign * key(memory), memory, None) for memory in found if keep is None or keep(memory)]
+
+        return self._merged(search, where, memory_tiers, limit)
+
+    def _nearest(
+        self, position: tuple[float, ...], where: Filter, memory_tiers: Sequence[str] | None, limit: int | None
+    ) -> Memories:
+        def search(store: RecordStore, inside: Filter) -> list[Found]:
+            survey = store.survey(inside)
+            at, distances = survey.nearest_places(position, limit)
+            seqs = survey.seq[at].tolist()
+            away = dict(zip(seqs, distances.tolist(), strict=True))
+            return [(away[seq], memory, away[seq]) for seq, memory in store.memories_at(seqs)]
+
+        return self._merged(search, where, memory_tiers, limit)
+
+    def _similar(self, question: StateQuestion, k: int, where: Filter, memory_tiers: Sequence[str] | None) -> Memories:
+        scales = self._deviations(question)
+
+        def search(store: RecordStore, inside: Filter) -> list[Found]:
+            survey = store.survey(inside)
+            at, distances = similar_rows(survey, question, scales, k)
+            seqs = survey.seq[at].tolist()
+            away = dict(zip(seqs, distances.tolist(), strict=True))
+            return [
+                ((away[seq], -memory.step_number), memory, similarity(away[seq]))
+                for seq, memory in store.memories_at(seqs)
+            ]
+
+        return self._merged(search, where, memory_tiers, k)
+
+    def _deviations(self, question: StateQuestion) -> tuple[float, ...]:
+        """How much the numbers asked for differ among all that this agent knows. They change slowly, so they are
+        taken anew only when the agent has learned some more."""
+        survey = self._system.brain.store.survey(Filter(agent=(self.agent_id,)))
+        known = self._known.get(question.paths)
+        if known is not None and known[0] <= survey.size <= known[0] * _KNOWN_ENOUGH:
+            return known[1]
+        found = deviations(survey, question)
+        if len(self._known) > 256:
+            self._known.clear()
+        self._known[question.paths] = survey.size, found
+        return found
+
+    def _said(self, text: str, k: int, where: Filter, memory_tiers: Sequence[str] | None) -> Memories:
+        inside = where if memory_tiers is None else Filter.of(where, tier=self._tiers(memory_tiers))
+        hits = self._system.brain.recall(text, k=k, where=inside, touch=False)
+        return Memories(MemoryEntry(hit.memory, hit.score) for hit in hits)
+
+
+_ORDERS: dict[tuple[str, bool], Order] = {
+    ("step", False): "step",
+    ("step", True): "last step",
+    ("time", False): "oldest",
+    ("importance", True): "importance",
+}
+_KEYS: dict[str, Callable[[Memory], float]] = {
+    "step": lambda memory: memory.step_number,
+    "time": lambda memory: memory.timestamp,
+    "importance": lambda memory: memory.importance,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Attributes:
+    """Attributes asked for, by dotted path. The index knows single values and the members of lists; whole lists are
+    compared when the memories are read."""
+
+    indexed: dict[str, Any]
+    lists: dict[str, list[Any]]
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, Any]) -> _Attributes:
+        indexed: dict[str, Any] = {}
+        lists: dict[str, list[Any]] = {}
+        pending = list(checks.json_object("attributes", attributes).items())
+        while pending:
+            path, value = pending.pop()
+            if isinstance(value, Mapping) and value:
+                pending += [(f"{path}.{key}", item) for key, item in value.items()]
+            elif isinstance(value, list):
+                lists[path] = value
+                member = next((item for item in value if not isinstance(item, list | Mapping)), None)
+                if member is not None:
+                    indexed[path] = member
+            else:
+                indexed[path] = value
+        return cls(indexed, lists)
+
+    def hold(self, memory: Memory) -> bool:
+        return all(value_at(memory.contents, path) == (True, value) for path, value in self.lists.items())

@@ -1,0 +1,48 @@
+"""What an agent's memory holds, in figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..filters import Filter
+from ..models import TIERS
+
+if TYPE_CHECKING:
+    from .system import MemorySystem
+
+_BINS = 10
+
+
+def of_agent(system: MemorySystem, agent: str) -> dict[str, Any]:
+    store = system.brain.store
+    survey = store.survey(Filter(agent=(agent,)))
+    tiers = np.bincount(survey.column("tier"), minlength=len(TIERS)).tolist()
+    times = survey.column("time")
+    importance = survey.column("importance")
+    bins, _ = np.histogram(importance, bins=_BINS, range=(0.0, 1.0))
+    sizes = store.sizes(Filter(agent=(agent,)))
+    packed, before = sum(size.packed for size in sizes.values()), sum(size.unpacked for size in sizes.values())
+    return {
+        "agent_id": agent,
+        "total_memories": survey.size,
+        "memory_type_distribution": survey.kinds(),
+        "tier_distribution": dict(zip(TIERS, tiers, strict=True)),
+        "compression": {
+            "ratio": before / packed if packed else 1.0,
+            "bytes_before": before,
+            "bytes_after": packed,
+            "by_tier": {tier: {"bytes_before": s.unpacked, "bytes_after": s.packed} for tier, s in sizes.items()},
+        },
+        "importance_histogram": {
+            f"{low / _BINS:.1f}-{(low + 1) / _BINS:.1f}": count for low, count in enumerate(bins.tolist())
+        },
+        "average_importance": float(importance.mean()) if survey.size else None,
+        "oldest": float(times.min()) if survey.size else None,
+        "newest": float(times.max()) if survey.size else None,
+        "first_step": int(survey.column("step").min()) if survey.size else None,
+        "last_step": int(survey.column("step").max()) if survey.size else None,
+        "cache": system.cache.statistics(),
+        "hot_tiers": {tier: hot.breaker.state for tier, hot in system.tiers.hot.items()},
+    }

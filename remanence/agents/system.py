@@ -1,0 +1,156 @@
+"""What all memory spaces of one AgentMemoryAPI share: the archive and the hot tiers, the embedder, the cache, and the
+count of insertions after which the tiers are tended."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from typing import TypeVar
+
+from ..brain import Brain
+from ..errors import (
+    MemoryAPIException,
+    MemoryConfigException,
+    MemoryMaintenanceException,
+    MemoryRetrievalException,
+    MemoryStoreException,
+    RemanenceError,
+)
+from ..filters import Filter
+from ..models import Memory
+from ..stores.breaker import CircuitBreaker
+from ..tiers.maintenance import Upkeep
+from ..tiers.policy import Bounds
+from ..tiers.storage import HotTier, TieredStore
+from .cache import QueryCache
+from .config import IMConfig, MemoryConfig, RedisConfig, STMConfig
+
+log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+
+class MemorySystem:
+    def __init__(self, config: MemoryConfig) -> None:
+        self.config = config
+        ltm = config.ltm_config
+        with failing(MemoryConfigException):
+            self.brain = Brain(ltm.path, embedder=config.embedder, durability=ltm.durability)
+        archive = self.brain.store
+        hot = {
+            tier: _hot_tier(tier, settings, self.brain)
+            for tier, settings in (("stm", config.stm_config), ("im", config.im_config))
+            if isinstance(settings, RedisConfig)
+        }
+        self.tiers = TieredStore(archive, hot)
+        self.cache = QueryCache(config.cache_ttl, config.cache_size)
+        self.upkeep = Upkeep(
+            {"stm": _bounds(config.stm_config), "im": _bounds(config.im_config)}, config.memory_priority_decay
+        )
+        self._inserted: Counter[str] = Counter()
+        self._versions: dict[str, object] = {}
+        self._states: dict[str, tuple[int, int]] = {}
+        self._lock = Lock()
+
+    def store(self, memories: Sequence[Memory]) -> list[Memory]:
+        """Keep memories and, now and then, tend the tiers of their agents."""
+        kept = self.brain.keep(memories)
+        self.tiers.follow(kept)
+        for agent, number in Counter(memory.agent_id for memory in kept).items():
+            self.cache.invalidate(agent)
+            if self._is_due(agent, number):
+                try:
+                    self.tend(agent)
+                except RemanenceError as error:  # the memories are kept; the next round will find what is left
+                    log.warning("the tiers of %s were not tended: %s", agent, error)
+        return kept
+
+    def _is_due(self, agent: str, number: int) -> bool:
+        with self._lock:
+            self._inserted[agent] += number
+            if self._inserted[agent] < self.config.cleanup_interval:
+                return False
+            self._inserted[agent] = 0
+            return True
+
+    def tend(self, agent: str) -> dict[str, int]:
+        """Move what has to move between an agent's tiers."""
+        try:
+            return self.upkeep.tend(self.tiers, agent)
+        finally:
+            self.cache.invalidate(agent)
+
+    def agents(self) -> list[str]:
+        """Everybody who has memories here."""
+        return list(self.brain.store.stats().by_agent)
+
+    def cached(self, agent: str, key: Hashable | None, compute: Callable[[], Result]) -> Result:
+        """The kept answer to a query of an agent, unless somebody has written to that agent since, in any process that
+        shares the archive."""
+        if self.cache.ttl:
+            version = self.brain.store.version()
+            if self._versions.get(agent) != version:
+                survey = self.brain.store.survey(Filter(agent=(agent,)))
+                state = survey.size, int(survey.seq[-1]) if survey.size else 0
+                if self._states.get(agent) != state:
+                    self.cache.invalidate(agent)
+                self._versions[agent], self._states[agent] = version, state
+        return self.cache.fetch(key, compute, group=agent)
+
+    def close(self) -> None:
+        self.tiers.close()
+
+
+def _bounds(config: STMConfig | IMConfig) -> Bounds:
+    return Bounds(config.memory_limit, config.ttl, config.max_steps)
+
+
+def _hot_tier(tier: str, config: RedisConfig, brain: Brain) -> HotTier:
+    from ..stores.redis import RedisRecordStore
+
+    store = RedisRecordStore(
+        host=config.host,
+        port=config.port,
+        db=config.db,
+        username=config.username,
+        password=config.password,
+        tls=config.tls,
+        ca=config.tls_ca_file,
+        cluster=config.cluster,
+        connect_timeout=config.connect_timeout,
+        socket_timeout=config.socket_timeout,
+        namespace=f"{config.namespace}.{tier}",
+    )
+    return HotTier(tier, store, brain.store, CircuitBreaker(f"Redis at {config.host}:{config.port}"))
+
+
+@contextmanager
+def failing(kind: type[MemoryAPIException], agent: str | None = None) -> Iterator[None]:
+    """Every error of the engine as the exception that the document promises, with its context."""
+    try:
+        yield
+    except MemoryAPIException:
+        raise
+    except RemanenceError as error:
+        raise kind.caused_by(error, agent_id=agent) from error
+
+
+@contextmanager
+def storing(agent: object) -> Iterator[None]:
+    with failing(MemoryStoreException, agent if isinstance(agent, str) else None):
+        yield
+
+
+@contextmanager
+def retrieving(agent: object) -> Iterator[None]:
+    with failing(MemoryRetrievalException, agent if isinstance(agent, str) else None):
+        yield
+
+
+@contextmanager
+def tending(agent: object) -> Iterator[None]:
+    with failing(MemoryMaintenanceException, agent if isinstance(agent, str) else None):
+        yield

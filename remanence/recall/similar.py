@@ -1,0 +1,95 @@
+"""States like a given one, compared value by value.
+
+Numbers are compared as numbers: their distance in standard deviations of what the agent has known under that path, so
+that health between 0 and 1 counts as much as gold between 0 and a million. Texts, True, False and None are the same or
+not. Values that a memory lacks count against it; values that the question lacks do not matter."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..index.bits import top
+from ..index.columns import attribute_mark
+from ..index.numbers import as_number, leaves, path_hash
+from ..index.survey import Survey
+
+Distances = npt.NDArray[np.float64]
+
+_OTHER = 2.0  # squared deviations between two numbers drawn at random, and so between two different texts
+_MISSING = 4.0
+_INDEX = re.compile(r"\[\d+\]")
+
+
+@dataclass(frozen=True, slots=True)
+class StateQuestion:
+    """The values of a state: numbers by their hashed path, and marks of everything else."""
+
+    paths: tuple[int, ...]
+    values: tuple[float, ...]
+    marks: tuple[int, ...]
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> StateQuestion:
+        paths, values, marks = [], [], []
+        for path, value in leaves(state):
+            number = as_number(value)
+            if number is not None:
+                paths.append(path_hash(path))
+                values.append(number)
+            else:
+                marks.append(attribute_mark(_INDEX.sub("", path), value))
+        return cls(tuple(paths), tuple(values), tuple(marks))
+
+    def __len__(self) -> int:
+        return len(self.values) + len(self.marks)
+
+
+def deviations(survey: Survey, question: StateQuestion) -> tuple[float, ...]:
+    """How much the numbers under each path differ among these rows."""
+    found = survey.numbers(question.paths)
+    return tuple(_deviation(found.part(number)[1]) for number in range(len(question.paths)))
+
+
+def _deviation(known: npt.NDArray[np.float64]) -> float:
+    if not known.size:
+        return 1.0
+    peak = float(np.abs(known).max())
+    if peak == 0.0:
+        return 1.0
+    spread = float((known / peak).std()) * peak  # squares of very large numbers do not fit
+    return spread if spread > 1e-12 * peak else peak
+
+
+def similar_rows(
+    survey: Survey, question: StateQuestion, scales: tuple[float, ...], k: int
+) -> tuple[npt.NDArray[np.int64], Distances]:
+    """The positions of the k rows most like a state, and their distances. Of equals the newest come first; rows that
+    share no path and no value with the question are left out."""
+    total = np.full(survey.size, _MISSING * len(question.values) + _OTHER * len(question.marks))
+    shared = np.zeros(survey.size, np.bool_)
+    found = survey.numbers(question.paths)
+    for number, (value, scale) in enumerate(zip(question.values, scales, strict=True)):
+        at, known = found.part(number)
+        away = np.clip((known - value) / scale, -1e150, 1e150)
+        total[at] += away * away - _MISSING
+        shared[at] = True
+    marked = survey.marked(question.marks)
+    for number in range(len(question.marks)):
+        at, _ = marked.part(number)
+        total[at] -= _OTHER
+        shared[at] = True
+    rows = np.flatnonzero(shared)[::-1]
+    best = rows[top(-total[rows], k)]
+    return best, np.sqrt(np.maximum(total[best], 0.0) / max(len(question), 1))
+
+
+def similarity(distance: float) -> float:
+    """1 for the same state, falling with distance: 0.5 at one deviation."""
+    return 1 / (1 + distance) if math.isfinite(distance) else 0.0
