@@ -28,9 +28,9 @@ from . import redis_rows as rows
 from .base import StoreStats, Vector
 from .indexed import Derived, IndexedStore, derive
 from .packing import placed
-from .redis_ids import Holders, Ids, decoded, encoded
+from .redis_ids import Ids, at_home, decoded, encoded
 from .redis_link import Command, Keys, Link, RedisAddress, script
-from .redis_mirror import Mirror, News, Seen
+from .redis_mirror import NOTHING, Mirror, News, Seen
 from .redis_scripts import FOLLOW, FORGET, PUT, TOUCH
 
 log = logging.getLogger(__name__)
@@ -48,6 +48,17 @@ class _Held(NamedTuple):
     value: bytes
     access: bytes | None
     clock: float | None
+
+
+class _Kind(NamedTuple):
+    """What the vectors of a namespace are, as far as it holds any."""
+
+    embedder: str | None
+    dimension: int | None
+
+
+_Reply = tuple[str, Sequence[str], list[Any]]  # an agent, ids that it may hold, and the answers
+_Asking = Callable[[str, Sequence[str]], list[Command]]
 
 
 class RedisRecordStore(IndexedStore):
@@ -82,6 +93,8 @@ class RedisRecordStore(IndexedStore):
         self._ids = Ids(self._keys)
         self._link = Link(address, client)
         self._mirror = Mirror(self.index)
+        self._kind: _Kind | None = None
+        self._server = ""  # whose rows the mirror shows
         self._following = Lock()
         self._touched: dict[str, tuple[float, int]] = {}
         self._touched_since = 0.0
@@ -98,7 +111,7 @@ class RedisRecordStore(IndexedStore):
         memories = [memory.copied() for memory in memories]
         holder: dict[str, str] = {}
         if any(holder.setdefault(one.memory_id, one.agent_id) != one.agent_id for one in memories if one.memory_id):
-            self._dimension_for(memories)  # refuses before anything is written
+            self._check_kind(memories)  # refuses before anything is written
             return [self.put([memory])[0] for memory in memories]  # an id changes hands inside the batch
         return [memory for memory in self._write(memories, [], {}) if memory is not None]
 
@@ -107,25 +120,24 @@ class RedisRecordStore(IndexedStore):
     ) -> list[Memory | None]:
         """Keep memories; None for those of an agent whose rows are not all at the clock that is expected."""
         self._flush_first(memories)
-        dimension, listed = self._dimension_for(memories)
+        dimension = self._check_kind(memories)
         derived = derived or [derive(memory) for memory in memories]
         agents: dict[str, list[int]] = defaultdict(list)
         for at, memory in enumerate(memories):
             agents[memory.agent_id].append(at)
-        commands = self._ids.announce(memories, listed)
+        ids = [memory.memory_id for memory in memories if memory.memory_id]
+        commands: list[Command] = [self._ids.listed(ids)] if ids else []
+        commands += self._ids.announce(memories)
         commands.append(("SADD", self._keys.agents, *map(encoded, agents)))
         for agent, places in agents.items():
-            arguments = [
-                part
-                for at in places
-                for part in _arguments(memories[at], expected, rows.pack(memories[at], derived[at]))
-            ]
+            parts = [_arguments(memories[at], expected, rows.pack(memories[at], derived[at])) for at in places]
+            arguments = [argument for part in parts for argument in part]
             keys = self._keys.all_of(agent)
             commands.append(script(PUT, keys, secrets.token_bytes(8), encoded(agent), *arguments))
-        answers = self._link.run(commands)[-len(agents) :]
+        answers = self._link.run(commands)
 
         kept: list[Memory | None] = [None] * len(memories)
-        for (agent, places), answer in zip(agents.items(), answers, strict=True):
+        for (agent, places), answer in zip(agents.items(), answers[-len(agents) :], strict=True):
             if answer is None:
                 continue
             epoch, before, *filled = answer
@@ -136,43 +148,57 @@ class RedisRecordStore(IndexedStore):
                 written.append(rows.Row(memory, derived[at], int(born)))
                 kept[at] = memory
             with self.index.lock:
+                flushed = before == 0 and self._mirror.seen(agent) != NOTHING
                 self._mirror.wrote(agent, epoch, before, written, dimension)
-        elsewhere = self._ids.replaced([memory for memory in kept if memory is not None], listed)
-        self._forget(elsewhere.ids)
-        self._link.run(self._ids.unlist(elsewhere.strangers))
+            if flushed:
+                self._kind = None
+                self._check_kind(memories)  # the notes went with the rest
+        listed = {name: decoded(agent) for name, agent in zip(ids, answers[0], strict=True) if agent} if ids else {}
+        elsewhere = self._ids.elsewhere([memory for memory in kept if memory is not None], listed)
+        self._note_removals(self._ask(elsewhere.ids, self._removal))
+        self._link.run(self._ids.unlist(elsewhere.unlisted))
         return kept
 
-    def _dimension_for(self, memories: Sequence[Memory]) -> tuple[int | None, dict[str, str]]:
-        """Refuse vectors that are not of the store's kind, and note the kind of the first ones. The dimension, and
-        which of the ids are listed with which agents."""
-        ids = [memory.memory_id for memory in memories if memory.memory_id]
-        notes: Command = ("HMGET", self._keys.notes, "embedder", "dimension")
-        (embedder, held), *answer = self._link.run([notes, self._ids.listed(ids)] if ids else [notes])
-        listed = {name: decoded(agent) for name, agent in zip(ids, *answer, strict=True) if agent} if answer else {}
-        dimension = None if held is None else int(held)
+    def _check_kind(self, memories: Sequence[Memory]) -> int | None:
+        """Refuse vectors that are not of the store's kind, and note the kind of the first ones. The dimension."""
         given = next((m.embeddings.full_vector for m in memories if m.embeddings.full_vector is not None), None)
-        if dimension is None and given is not None and self.index.vectors is not None:
-            with self.index.lock:  # Redis was flushed
-                self._mirror.reset()
+        kind = self._kind
+        if kind is None or not self._suits(kind, given) or not self._known(memories):
+            kind = self._read_kind()
+            if kind.dimension is None and given is not None and self.index.vectors is not None:
+                with self.index.lock:  # Redis was flushed
+                    self._mirror.reset()
         self.check_vectors(memories)
-        if given is None:
-            return dimension, listed
-        checks.vector("vector", given, dimension=dimension)
-        if self.owner is not None:
-            self.owner.check(None if embedder is None else decoded(embedder))
-        fresh = {"dimension": str(given.size)} if dimension is None else {}
-        if self.owner is not None and embedder is None:
-            fresh |= {"embedder": self.owner.name}
-            fresh |= {"embedder_spec": self.owner.spec} if self.owner.spec is not None else {}
-        if fresh:
-            self._link.run([("HSETNX", self._keys.notes, key, value) for key, value in fresh.items()])
-            return self._dimension_for(memories)  # another process may have been faster, with another kind
-        return dimension, listed
+        if given is not None:
+            checks.vector("vector", given, dimension=kind.dimension)
+            if self.owner is not None:
+                self.owner.check(kind.embedder)
+            if not self._suits(kind, given):
+                fresh = {"dimension": str(given.size)}
+                if self.owner is not None:
+                    fresh |= {"embedder": self.owner.name}
+                    fresh |= {"embedder_spec": self.owner.spec} if self.owner.spec is not None else {}
+                self._link.run([("HSETNX", self._keys.notes, key, value) for key, value in fresh.items()])
+                return self._check_kind(memories)  # another process may have been faster, with another kind
+        self._kind = kind
+        return kind.dimension
+
+    def _suits(self, kind: _Kind, given: Vector | None) -> bool:
+        return given is None or (kind.dimension == given.size and (self.owner is None or kind.embedder is not None))
+
+    def _known(self, memories: Sequence[Memory]) -> bool:
+        """Whether the store was seen to hold something of these agents, so that it was not empty then."""
+        with self.index.lock:
+            return all(self._mirror.seen(agent) != NOTHING for agent in {memory.agent_id for memory in memories})
+
+    def _read_kind(self) -> _Kind:
+        ((embedder, dimension),) = self._link.run([("HMGET", self._keys.notes, "embedder", "dimension")])
+        return _Kind(None if embedder is None else decoded(embedder), None if dimension is None else int(dimension))
 
     def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
         """As in every store; `edit` is called again if another process changed the memory meanwhile."""
         while True:
-            held = self._held([memory_id]).get(memory_id)
+            held = self._held([memory_id], clocks=True).get(memory_id)
             if held is None:
                 return None
             memory = edit(_memory(memory_id, held))
@@ -187,7 +213,7 @@ class RedisRecordStore(IndexedStore):
         given = vectors or {}
         waiting, moved = list(dict.fromkeys(keys)), 0
         while waiting:
-            held = self._held(waiting)
+            held = self._held(waiting, clocks=True)
             read = [rows.unpack(one.agent, key, one.value) for key, one in held.items()]
             memories = [
                 placed(_with_access(row.memory, held[row.memory.memory_id]), tier, given.get(row.memory.memory_id))
@@ -208,18 +234,16 @@ class RedisRecordStore(IndexedStore):
         with self._touch_lock:
             for key in wanted:
                 self._touched.pop(key, None)
-        holders = self._holders(wanted)
-        gone = self._forget(holders.ids)
-        self._link.run(self._ids.unlist(holders.strangers))
-        return gone
+        replies, strangers = self._ask_holders(wanted, self._removal)
+        self._link.run(self._ids.unlist(strangers))
+        return self._note_removals(replies)
 
-    def _forget(self, holders: Mapping[str, Sequence[str]]) -> int:
-        """Remove ids from agents that may hold them."""
-        commands = [
-            script(FORGET, self._keys.all_of(agent), _LISTED, *map(encoded, ids)) for agent, ids in holders.items()
-        ]
+    def _removal(self, agent: str, ids: Sequence[str]) -> list[Command]:
+        return [script(FORGET, self._keys.all_of(agent), _LISTED, *map(encoded, ids))]
+
+    def _note_removals(self, replies: Iterable[_Reply]) -> int:
         gone = 0
-        for agent, (epoch, before, *names) in zip(holders, self._link.run(commands), strict=True):
+        for agent, _, ((epoch, before, *names),) in replies:
             gone += len(names)
             if names:
                 with self.index.lock:
@@ -243,18 +267,13 @@ class RedisRecordStore(IndexedStore):
             touched, self._touched = self._touched, {}
         if not touched:
             return
+
+        def counts(agent: str, ids: Sequence[str]) -> list[Command]:
+            told = (part for key in ids for part in (encoded(key), touched[key][1], repr(touched[key][0])))
+            return [script(TOUCH, self._keys.all_of(agent), *told)]
+
         try:
-            holders = self._holders(list(touched)).ids
-            self._link.run(
-                [
-                    script(
-                        TOUCH,
-                        self._keys.all_of(agent),
-                        *(part for key in ids for part in (encoded(key), touched[key][1], repr(touched[key][0]))),
-                    )
-                    for agent, ids in holders.items()
-                ]
-            )
+            self._ask_holders(list(touched), counts)
         except StoreError:
             with self._touch_lock:  # for a later time
                 for key, (last, count) in touched.items():
@@ -272,6 +291,7 @@ class RedisRecordStore(IndexedStore):
 
     def note(self, key: str, value: str | None = None) -> str | None:
         if value is not None:
+            self._kind = None
             self._link.run([("HSET", self._keys.notes, encoded(key), encoded(value))])
             return value
         (found,) = self._link.run([("HGET", self._keys.notes, encoded(key))])
@@ -324,27 +344,36 @@ class RedisRecordStore(IndexedStore):
                     found[seq] = key, _Held(agent, value, count, None)
         return {seq: found[seq] for seq in seqs if seq in found}
 
-    def _held(self, keys: Sequence[str]) -> dict[str, _Held]:
-        """The rows with these ids, in this order, each with the clock at which it was not older."""
-        holders = self._holders(keys).ids
-        commands: list[Command] = []
-        for agent, ids in holders.items():
+    def _held(self, keys: Sequence[str], clocks: bool = False) -> dict[str, _Held]:
+        """The rows with these ids, in this order; with `clocks`, each with the clock at which it was not older."""
+
+        def reading(agent: str, ids: Sequence[str]) -> list[Command]:
             names = list(map(encoded, ids))
-            commands += [("ZSCORE", self._keys.of(agent, "log"), name) for name in names]
-            commands += [("HMGET", self._keys.of(agent, part), *names) for part in ("rows", "access")]
-        answers = iter(self._link.run(commands))
+            scores: list[Command] = [("ZSCORE", self._keys.of(agent, "log"), name) for name in names if clocks]
+            return [*scores, *(("HMGET", self._keys.of(agent, part), *names) for part in ("rows", "access"))]
+
         found: dict[str, _Held] = {}
-        for agent, ids in holders.items():
-            clocks = [next(answers) for _ in ids]
-            values, counts = next(answers), next(answers)
-            for key, value, count, clock in zip(ids, values, counts, clocks, strict=True):
+        for agent, ids, (*scores, values, counts) in self._ask_holders(keys, reading)[0]:
+            for key, value, count, score in zip(ids, values, counts, scores or [None] * len(ids), strict=True):
                 if value is not None:
-                    found[key] = _Held(agent, value, count, clock)
+                    found[key] = _Held(agent, value, count, score)
         return {key: found[key] for key in keys if key in found}
 
-    def _holders(self, keys: Sequence[str]) -> Holders:
-        (listed,) = self._link.run([self._ids.listed(keys)]) if keys else ([],)
-        return self._ids.holders(keys, listed)
+    def _ask_holders(self, keys: Sequence[str], asking: _Asking) -> tuple[list[_Reply], list[str]]:
+        """Ask the agents that the ids tell, and at the same time which of them are strangers; then those who hold
+        these. The replies, and the strangers."""
+        if not keys:
+            return [], []
+        home = at_home(keys)
+        commands = [asking(agent, ids) for agent, ids in home.items()]
+        listed, *answers = self._link.run([self._ids.listed(keys), *(one for part in commands for one in part)])
+        replies = _replies(home, commands, answers)
+        replies += self._ask(self._ids.away(keys, listed), asking)
+        return replies, [key for key, agent in zip(keys, listed, strict=True) if agent is not None]
+
+    def _ask(self, holders: Mapping[str, Sequence[str]], asking: _Asking) -> list[_Reply]:
+        commands = [asking(agent, ids) for agent, ids in holders.items()]
+        return _replies(holders, commands, self._link.run([one for part in commands for one in part]))
 
     def _counted(self, memory: Memory) -> Memory:
         """With the accesses that are not written yet."""
@@ -362,6 +391,13 @@ class RedisRecordStore(IndexedStore):
         stats.bytes = sum(size or 0 for size in self._link.run([("MEMORY USAGE", key) for key in keys]))
         return stats
 
+    def epoch(self, agent: str) -> str | None:
+        """Another text once the rows of an agent may not be those that were written: after Redis was emptied,
+        started again or gave way to a replica. None while the agent has none."""
+        server = self._link.server()
+        (token,) = self._link.run([("GET", self._keys.of(agent, "epoch"))])
+        return None if token is None else f"{token.hex()} {server}"
+
     # The index
 
     def survey(self, where: Filter) -> Survey:
@@ -373,10 +409,11 @@ class RedisRecordStore(IndexedStore):
 
     def _follow(self, wanted: Sequence[str] | None) -> None:
         """Take in what has changed of some agents, or of all."""
-        if self._link.replaced() or self._mirror.crowded:
-            with self.index.lock:
-                self._mirror.reset()
+        server = self._link.server()
         with self.index.lock:
+            if server != self._server or self._mirror.crowded:
+                self._mirror.reset()
+                self._server = server
             agents = self._mirror.agents() if wanted is None else list(wanted)
         pairs = [(self._keys.of(agent, "epoch"), self._keys.of(agent, "clock")) for agent in agents]
         listing: list[Command] = [("SMEMBERS", self._keys.agents)] if wanted is None else []
@@ -386,15 +423,15 @@ class RedisRecordStore(IndexedStore):
             stale = [
                 agent
                 for agent, (epoch, clock) in zip(agents, states, strict=True)
-                if self._mirror.seen(agent) != ((epoch, int(clock), int(clock)) if epoch else Seen())
+                if self._mirror.seen(agent) != ((epoch, int(clock), int(clock)) if epoch else NOTHING)
             ]
         if more:
             known = set(agents)
             stale += sorted(agent for agent in map(decoded, more[0]) if agent not in known)
         if stale:
-            (held,) = self._link.run([("HGET", self._keys.notes, "dimension")])
+            dimension = self._read_kind().dimension
             for agent in stale:
-                self._read(agent, None if held is None else int(held))
+                self._read(agent, dimension)
 
     def _read(self, agent: str, dimension: int | None) -> None:
         keys = self._keys.all_of(agent)
@@ -425,6 +462,15 @@ class RedisRecordStore(IndexedStore):
         self._link.close()
 
 
+def _replies(
+    holders: Mapping[str, Sequence[str]], commands: Sequence[Sequence[Command]], answers: Sequence[Any]
+) -> list[_Reply]:
+    left = iter(answers)
+    return [
+        (agent, ids, [next(left) for _ in part]) for (agent, ids), part in zip(holders.items(), commands, strict=True)
+    ]
+
+
 def _arguments(memory: Memory, expected: Mapping[str, float], body: bytes) -> tuple[Any, ...]:
     """What the script wants of one memory."""
     metadata = memory.metadata
@@ -441,7 +487,7 @@ def _arguments(memory: Memory, expected: Mapping[str, float], body: bytes) -> tu
 
 
 def _memory(memory_id: str, held: _Held) -> Memory:
-    return _with_access(rows.unpack(held.agent, memory_id, held.value).memory, held)
+    return _with_access(rows.memory_of(held.agent, memory_id, held.value), held)
 
 
 def _with_access(memory: Memory, held: _Held) -> Memory:

@@ -27,11 +27,20 @@ def homes(memory_id: str) -> list[str]:
     return [found[1] for form in _FORMS if (found := form.fullmatch(memory_id))]
 
 
-class Holders(NamedTuple):
-    """Which agents may hold which ids, and which of the ids are listed as strangers."""
+def at_home(ids: Sequence[str]) -> dict[str, list[str]]:
+    """The agents that these ids tell, each with those that tell it."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for memory_id in ids:
+        for home in homes(memory_id):
+            found[home].append(memory_id)
+    return found
+
+
+class Elsewhere(NamedTuple):
+    """Where else ids may be held: agents with ids; and which of the ids need no longer be listed."""
 
     ids: dict[str, list[str]]
-    strangers: list[str]
+    unlisted: list[str]
 
 
 class Ids:
@@ -45,47 +54,38 @@ class Ids:
     def unlist(self, ids: Sequence[str]) -> list[Command]:
         return [("HDEL", self._keys.strangers, *map(encoded, ids))] if ids else []
 
-    def holders(self, ids: Sequence[str], listed: Sequence[bytes | None]) -> Holders:
-        """From the answer to `listed`."""
+    def away(self, ids: Sequence[str], listed: Sequence[bytes | None]) -> dict[str, list[str]]:
+        """The agents that hold strangers, each with its own, from the answer to `listed`."""
         found: dict[str, list[str]] = defaultdict(list)
-        strangers = []
         for memory_id, agent in zip(ids, listed, strict=True):
-            named = homes(memory_id)
-            if agent is not None:
-                strangers.append(memory_id)
-                named.append(decoded(agent))
-            for one in dict.fromkeys(named):
-                found[one].append(memory_id)
-        return Holders(found, strangers)
+            if agent is not None and decoded(agent) not in homes(memory_id):
+                found[decoded(agent)].append(memory_id)
+        return found
 
-    def announce(self, memories: Sequence[Memory], listed: Mapping[str, str]) -> list[Command]:
+    def announce(self, memories: Sequence[Memory]) -> list[Command]:
         """List the strangers among ids that are about to be written. Those that another agent could make itself are
         also kept from being made there."""
-        new = [one for one in _strange(memories) if listed.get(one.memory_id) != one.agent_id]
+        new = _strange(memories)
         if not new:
             return []
         pairs: list[Any] = [part for one in new for part in (encoded(one.memory_id), encoded(one.agent_id))]
         lent: list[Command] = [
-            ("SADD", self._keys.of(home, "lent"), encoded(one.memory_id))
-            for one in new
-            for home in homes(one.memory_id)
+            ("SADD", self._keys.of(home, "lent"), *map(encoded, ids))
+            for home, ids in at_home([one.memory_id for one in new]).items()
         ]
         return [("HSET", self._keys.strangers, *pairs), *lent]
 
-    def replaced(self, memories: Sequence[Memory], listed: Mapping[str, str]) -> Holders:
-        """Where else the ids of memories just written may be held, and which of them are no longer strangers."""
-        others: dict[str, list[str]] = defaultdict(list)
-        for one in _strange(memories):
-            for home in homes(one.memory_id):
-                others[home].append(one.memory_id)
-        at_home = []
+    def elsewhere(self, memories: Sequence[Memory], listed: Mapping[str, str]) -> Elsewhere:
+        """Where else the ids of memories just written may be held; `listed` is what was listed before."""
+        others = at_home([one.memory_id for one in _strange(memories)])
+        unlisted = []
         for one in memories if listed else ():
             before = listed.get(one.memory_id, one.agent_id)
             if before != one.agent_id:
-                others[before].append(one.memory_id)
+                others.setdefault(before, []).append(one.memory_id)
                 if one.agent_id in homes(one.memory_id):
-                    at_home.append(one.memory_id)
-        return Holders(others, at_home)
+                    unlisted.append(one.memory_id)
+        return Elsewhere(others, unlisted)
 
 
 def _strange(memories: Sequence[Memory]) -> list[Memory]:

@@ -76,7 +76,7 @@ class Link:
         self._given = client is not None
         self._lock = Lock()
         self._fresh = True  # a connection was made since we last asked who answers
-        self._server: object = None
+        self._server = ""
         self._closed = False
 
     def __str__(self) -> str:
@@ -108,24 +108,22 @@ class Link:
         answers = self.run([*(("MGET", *pair) for pair in keys), *more])
         return [(first, second) for first, second in answers[: len(keys)]], answers[len(keys) :]
 
-    def replaced(self) -> bool:
-        """Whether another server (or the same one, started again) answers than before. It may have lost something.
-        Costs nothing unless a connection was made since the last call."""
-        if not self._fresh:
-            return False
-        self._fresh = False
-        try:
-            with self._explained():
-                client = self._connected()
-                where = {"target_nodes": type(client).PRIMARIES} if self._in_cluster(client) else {}
-                told = client.info("server", **where)
-        except StoreError:
-            self._fresh = True
-            raise
-        named = told if "run_id" not in told else {"": told}
-        server = {node: info["run_id"] for node, info in named.items()}
-        before, self._server = self._server, server
-        return before is not None and before != server
+    def server(self) -> str:
+        """Who answers: another text once the server (or one of a cluster) was started again or gave way to another,
+        which may have lost something. Costs nothing unless a connection was made since the last call."""
+        if self._fresh or not self._server:
+            self._fresh = False
+            try:
+                with self._explained():
+                    client = self._connected()
+                    where = {"target_nodes": type(client).PRIMARIES} if self._in_cluster(client) else {}
+                    told = client.info("server", **where)
+            except StoreError:
+                self._fresh = True
+                raise
+            runs = [told] if "run_id" in told else told.values()
+            self._server = " ".join(sorted(str(one["run_id"]) for one in runs))
+        return self._server
 
     @property
     def closed(self) -> bool:

@@ -37,6 +37,7 @@ _COMMON = (
 )
 _KINDS = ("<f4", "i1", "u1")  # of the numbers of a vector, by its level
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
 
 
 class Head(NamedTuple):
@@ -139,36 +140,16 @@ def split(value: bytes) -> Head:
 
 def unpack(agent: str, memory_id: str, value: bytes) -> Row:
     """A memory with what was derived from it; derived again where the analyser has changed since."""
-    born, step, body = split(value)
-    fields, counts = _fields(memory_id, body)
-    time, created, importance, kind, tier, session, actor, place, position, tags, text, contents, words = fields
-    if "text" not in contents:
-        contents = {"text": text, **contents}
-    elif contents["text"] is None:
-        del contents["text"]
-    memory = Memory(
-        memory_id=memory_id,
-        agent_id=agent,
-        step_number=step,
-        timestamp=time,
-        contents=contents,
-        metadata=Metadata(
-            creation_time=created,
-            last_access_time=created,
-            compression_level=counts.level,
-            importance_score=importance,
-            memory_type=kind,
-        ),
-        embeddings=embeddings_at(counts.level, _vector(body, counts)),
-        text=text,
-        session=session,
-        actor=actor,
-        tags=tags,
-        tier=TIERS[tier],
-        position=None if position is None else tuple(position),
-        place=place,
-    )
-    return Row(memory, _derived(body, counts, words) or derive(memory), born)
+    head = split(value)
+    fields, counts = _fields(memory_id, head.body)
+    memory = _memory(agent, memory_id, head, fields, counts)
+    return Row(memory, _derived(head.body, counts, fields[-1]) or derive(memory), head.born)
+
+
+def memory_of(agent: str, memory_id: str, value: bytes) -> Memory:
+    """The memory alone, which costs less."""
+    head = split(value)
+    return _memory(agent, memory_id, head, *_fields(memory_id, head.body))
 
 
 def text_of(memory_id: str, value: bytes) -> str:
@@ -210,9 +191,39 @@ def _fields(memory_id: str, body: bytes) -> tuple[list[Any], _Counts]:
     counts = _counts(memory_id, body)
     zstd = _zstd()
     try:
-        return json.loads(zstd.reader.decompress(body[_COUNTS.size : counts.derived])), counts
+        return _decode(zstd.reader.decompress(body[_COUNTS.size : counts.derived]).decode()), counts
     except (zstd.error, ValueError) as error:
         raise StoreCorruptError(f"the row of {memory_id!r} in Redis cannot be read: {error}") from error
+
+
+def _memory(agent: str, memory_id: str, head: Head, fields: list[Any], counts: _Counts) -> Memory:
+    time, created, importance, kind, tier, session, actor, place, position, tags, text, contents, _ = fields
+    if "text" not in contents:
+        contents = {"text": text, **contents}
+    elif contents["text"] is None:
+        del contents["text"]
+    return Memory(
+        memory_id=memory_id,
+        agent_id=agent,
+        step_number=head.step,
+        timestamp=time,
+        contents=contents,
+        metadata=Metadata(
+            creation_time=created,
+            last_access_time=created,
+            compression_level=counts.level,
+            importance_score=importance,
+            memory_type=kind,
+        ),
+        embeddings=embeddings_at(counts.level, _vector(head.body, counts)),
+        text=text,
+        session=session,
+        actor=actor,
+        tags=tags,
+        tier=TIERS[tier],
+        position=None if position is None else tuple(position),
+        place=place,
+    )
 
 
 def _vector(body: bytes, counts: _Counts) -> npt.NDArray[Any] | None:
