@@ -28,9 +28,10 @@ from . import redis_rows as rows
 from .base import StoreStats, Vector
 from .indexed import Derived, IndexedStore, derive
 from .packing import placed
-from .redis_ids import Ids, at_home, decoded, encoded
+from .redis_ids import Ids, Reply, decoded, encoded
 from .redis_link import Command, Keys, Link, RedisAddress, script
 from .redis_mirror import NOTHING, Mirror, News, Seen
+from .redis_rows import Held
 from .redis_scripts import FOLLOW, FORGET, PUT, TOUCH
 
 log = logging.getLogger(__name__)
@@ -41,24 +42,11 @@ _FLUSH_AFTER = 1.0  # seconds that access counts may wait when something is writ
 _MOST_TOUCHED = 65_536
 
 
-class _Held(NamedTuple):
-    """A row as Redis has it."""
-
-    agent: str
-    value: bytes
-    access: bytes | None
-    clock: float | None
-
-
 class _Kind(NamedTuple):
     """What the vectors of a namespace are, as far as it holds any."""
 
     embedder: str | None
     dimension: int | None
-
-
-_Reply = tuple[str, Sequence[str], list[Any]]  # an agent, ids that it may hold, and the answers
-_Asking = Callable[[str, Sequence[str]], list[Command]]
 
 
 class RedisRecordStore(IndexedStore):
@@ -90,8 +78,8 @@ class RedisRecordStore(IndexedStore):
         super().__init__(word_vectors)
         address = RedisAddress(host, port, db, username, password, tls, ca, cluster, connect_timeout, socket_timeout)
         self._keys = Keys(namespace)
-        self._ids = Ids(self._keys)
         self._link = Link(address, client)
+        self._ids = Ids(self._keys, self._link)
         self._mirror = Mirror(self.index)
         self._kind: _Kind | None = None
         self._server = ""  # whose rows the mirror shows
@@ -130,7 +118,7 @@ class RedisRecordStore(IndexedStore):
         commands += self._ids.announce(memories)
         commands.append(("SADD", self._keys.agents, *map(encoded, agents)))
         for agent, places in agents.items():
-            parts = [_arguments(memories[at], expected, rows.pack(memories[at], derived[at])) for at in places]
+            parts = [rows.arguments(memories[at], derived[at], expected.get(memories[at].memory_id)) for at in places]
             arguments = [argument for part in parts for argument in part]
             keys = self._keys.all_of(agent)
             commands.append(script(PUT, keys, secrets.token_bytes(8), encoded(agent), *arguments))
@@ -155,8 +143,8 @@ class RedisRecordStore(IndexedStore):
                 self._check_kind(memories)  # the notes went with the rest
         listed = {name: decoded(agent) for name, agent in zip(ids, answers[0], strict=True) if agent} if ids else {}
         elsewhere = self._ids.elsewhere([memory for memory in kept if memory is not None], listed)
-        self._note_removals(self._ask(elsewhere.ids, self._removal))
-        self._link.run(self._ids.unlist(elsewhere.unlisted))
+        self._note_removals(self._ids.ask(elsewhere.ids, self._removal))
+        self._ids.unlist(elsewhere.unlisted)
         return kept
 
     def _check_kind(self, memories: Sequence[Memory]) -> int | None:
@@ -201,7 +189,7 @@ class RedisRecordStore(IndexedStore):
             held = self._held([memory_id], clocks=True).get(memory_id)
             if held is None:
                 return None
-            memory = edit(_memory(memory_id, held))
+            memory = edit(rows.held_memory(memory_id, held))
             memory.memory_id = memory_id
             expected = {memory_id: held.clock or 0.0} if memory.agent_id == held.agent else {}
             kept = self._write([memory], [], expected)[0]
@@ -216,7 +204,7 @@ class RedisRecordStore(IndexedStore):
             held = self._held(waiting, clocks=True)
             read = [rows.unpack(one.agent, key, one.value) for key, one in held.items()]
             memories = [
-                placed(_with_access(row.memory, held[row.memory.memory_id]), tier, given.get(row.memory.memory_id))
+                placed(rows.with_access(row.memory, held[row.memory.memory_id]), tier, given.get(row.memory.memory_id))
                 for row in read
             ]
             if not memories:
@@ -234,14 +222,14 @@ class RedisRecordStore(IndexedStore):
         with self._touch_lock:
             for key in wanted:
                 self._touched.pop(key, None)
-        replies, strangers = self._ask_holders(wanted, self._removal)
-        self._link.run(self._ids.unlist(strangers))
+        replies, strangers = self._ids.ask_holders(wanted, self._removal)
+        self._ids.unlist(strangers)
         return self._note_removals(replies)
 
     def _removal(self, agent: str, ids: Sequence[str]) -> list[Command]:
         return [script(FORGET, self._keys.all_of(agent), _LISTED, *map(encoded, ids))]
 
-    def _note_removals(self, replies: Iterable[_Reply]) -> int:
+    def _note_removals(self, replies: Iterable[Reply]) -> int:
         gone = 0
         for agent, _, ((epoch, before, *names),) in replies:
             gone += len(names)
@@ -273,7 +261,7 @@ class RedisRecordStore(IndexedStore):
             return [script(TOUCH, self._keys.all_of(agent), *told)]
 
         try:
-            self._ask_holders(list(touched), counts)
+            self._ids.ask_holders(list(touched), counts)
         except StoreError:
             with self._touch_lock:  # for a later time
                 for key, (last, count) in touched.items():
@@ -301,11 +289,11 @@ class RedisRecordStore(IndexedStore):
 
     def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
         held = self._held(list(dict.fromkeys(keys)))
-        return [self._counted(_memory(key, held[key])) if key in held else None for key in keys]
+        return [self._counted(rows.held_memory(key, held[key])) if key in held else None for key in keys]
 
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
         held = self._rows_at(seqs, access=True)
-        return [(seq, self._counted(_memory(key, one))) for seq, (key, one) in held.items()]
+        return [(seq, self._counted(rows.held_memory(key, one))) for seq, (key, one) in held.items()]
 
     def vectors_at(self, seqs: npt.NDArray[np.int64], dimension: int) -> npt.NDArray[np.float32]:
         matrix = np.zeros((seqs.size, dimension), np.float32)
@@ -320,7 +308,7 @@ class RedisRecordStore(IndexedStore):
         found = self._rows_at(seqs.tolist())
         return [rows.text_of(found[seq][0], found[seq][1].value) if seq in found else "" for seq in seqs.tolist()]
 
-    def _rows_at(self, seqs: Sequence[int], access: bool = False) -> dict[int, tuple[str, _Held]]:
+    def _rows_at(self, seqs: Sequence[int], access: bool = False) -> dict[int, tuple[str, Held]]:
         """By seq, in this order: id and row, of those that are still there."""
         agents: dict[str, dict[int, str]] = defaultdict(dict)
         with self.index.lock:
@@ -335,16 +323,16 @@ class RedisRecordStore(IndexedStore):
                 for part in parts
             ]
         )
-        found: dict[int, tuple[str, _Held]] = {}
+        found: dict[int, tuple[str, Held]] = {}
         for number, (agent, ids) in enumerate(agents.items()):
             values = answers[number * len(parts)]
             counts = answers[number * len(parts) + 1] if access else [None] * len(values)
             for (seq, key), value, count in zip(ids.items(), values, counts, strict=True):
                 if value is not None:
-                    found[seq] = key, _Held(agent, value, count, None)
+                    found[seq] = key, Held(agent, value, count, None)
         return {seq: found[seq] for seq in seqs if seq in found}
 
-    def _held(self, keys: Sequence[str], clocks: bool = False) -> dict[str, _Held]:
+    def _held(self, keys: Sequence[str], clocks: bool = False) -> dict[str, Held]:
         """The rows with these ids, in this order; with `clocks`, each with the clock at which it was not older."""
 
         def reading(agent: str, ids: Sequence[str]) -> list[Command]:
@@ -352,28 +340,12 @@ class RedisRecordStore(IndexedStore):
             scores: list[Command] = [("ZSCORE", self._keys.of(agent, "log"), name) for name in names if clocks]
             return [*scores, *(("HMGET", self._keys.of(agent, part), *names) for part in ("rows", "access"))]
 
-        found: dict[str, _Held] = {}
-        for agent, ids, (*scores, values, counts) in self._ask_holders(keys, reading)[0]:
+        found: dict[str, Held] = {}
+        for agent, ids, (*scores, values, counts) in self._ids.ask_holders(keys, reading)[0]:
             for key, value, count, score in zip(ids, values, counts, scores or [None] * len(ids), strict=True):
                 if value is not None:
-                    found[key] = _Held(agent, value, count, score)
+                    found[key] = Held(agent, value, count, score)
         return {key: found[key] for key in keys if key in found}
-
-    def _ask_holders(self, keys: Sequence[str], asking: _Asking) -> tuple[list[_Reply], list[str]]:
-        """Ask the agents that the ids tell, and at the same time which of them are strangers; then those who hold
-        these. The replies, and the strangers."""
-        if not keys:
-            return [], []
-        home = at_home(keys)
-        commands = [asking(agent, ids) for agent, ids in home.items()]
-        listed, *answers = self._link.run([self._ids.listed(keys), *(one for part in commands for one in part)])
-        replies = _replies(home, commands, answers)
-        replies += self._ask(self._ids.away(keys, listed), asking)
-        return replies, [key for key, agent in zip(keys, listed, strict=True) if agent is not None]
-
-    def _ask(self, holders: Mapping[str, Sequence[str]], asking: _Asking) -> list[_Reply]:
-        commands = [asking(agent, ids) for agent, ids in holders.items()]
-        return _replies(holders, commands, self._link.run([one for part in commands for one in part]))
 
     def _counted(self, memory: Memory) -> Memory:
         """With the accesses that are not written yet."""
@@ -460,39 +432,3 @@ class RedisRecordStore(IndexedStore):
         except StoreError as error:
             log.info("access counts were not written: %s", error)
         self._link.close()
-
-
-def _replies(
-    holders: Mapping[str, Sequence[str]], commands: Sequence[Sequence[Command]], answers: Sequence[Any]
-) -> list[_Reply]:
-    left = iter(answers)
-    return [
-        (agent, ids, [next(left) for _ in part]) for (agent, ids), part in zip(holders.items(), commands, strict=True)
-    ]
-
-
-def _arguments(memory: Memory, expected: Mapping[str, float], body: bytes) -> tuple[Any, ...]:
-    """What the script wants of one memory."""
-    metadata = memory.metadata
-    accessed = metadata.retrieval_count > 0 or metadata.last_access_time > metadata.creation_time
-    clock = expected.get(memory.memory_id)
-    return (
-        encoded(memory.memory_id),
-        "" if memory.step_number < 0 else memory.step_number,
-        int(memory.timestamp),
-        "" if clock is None else clock,
-        f"{metadata.retrieval_count} {metadata.last_access_time!r}" if accessed else "",
-        body,
-    )
-
-
-def _memory(memory_id: str, held: _Held) -> Memory:
-    return _with_access(rows.memory_of(held.agent, memory_id, held.value), held)
-
-
-def _with_access(memory: Memory, held: _Held) -> Memory:
-    if held.access is not None:
-        count, _, last = held.access.partition(b" ")
-        memory.metadata.retrieval_count = int(count)
-        memory.metadata.last_access_time = max(memory.metadata.last_access_time, float(last))
-    return memory

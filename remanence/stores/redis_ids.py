@@ -1,15 +1,18 @@
 """Whose id is it? An id belongs to one agent. Those that we make, `agent-step-timestamp`, tell whose they are; all
-others are strangers and listed in one hash of the namespace. Commands are made here and sent by the store."""
+others are strangers and listed in one hash of the namespace."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..models import Memory
-from .redis_link import Command, Keys
+from .redis_link import Command, Keys, Link
+
+Reply = tuple[str, Sequence[str], list[Any]]  # an agent, ids that it may hold, and the answers
+Asking = Callable[[str, Sequence[str]], list[Command]]
 
 _FORMS = (re.compile(r"(.+)-\d+--?\d+", re.DOTALL), re.compile(r"(.+)-\d+--?\d+-\d+", re.DOTALL))
 
@@ -44,23 +47,37 @@ class Elsewhere(NamedTuple):
 
 
 class Ids:
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: Keys, link: Link) -> None:
         self._keys = keys
+        self._link = link
 
     def listed(self, ids: Sequence[str]) -> Command:
         """Asks for the agents of strangers."""
         return ("HMGET", self._keys.strangers, *map(encoded, ids))
 
-    def unlist(self, ids: Sequence[str]) -> list[Command]:
-        return [("HDEL", self._keys.strangers, *map(encoded, ids))] if ids else []
+    def unlist(self, ids: Sequence[str]) -> None:
+        if ids:
+            self._link.run([("HDEL", self._keys.strangers, *map(encoded, ids))])
 
-    def away(self, ids: Sequence[str], listed: Sequence[bytes | None]) -> dict[str, list[str]]:
-        """The agents that hold strangers, each with its own, from the answer to `listed`."""
-        found: dict[str, list[str]] = defaultdict(list)
+    def ask_holders(self, ids: Sequence[str], asking: Asking) -> tuple[list[Reply], list[str]]:
+        """Ask the agents that the ids tell, and at the same time which of them are strangers; then those who hold
+        these. The replies, and the strangers."""
+        if not ids:
+            return [], []
+        home = at_home(ids)
+        commands = [asking(agent, some) for agent, some in home.items()]
+        listed, *answers = self._link.run([self.listed(ids), *(one for part in commands for one in part)])
+        replies = _replies(home, commands, answers)
+        away: dict[str, list[str]] = defaultdict(list)
         for memory_id, agent in zip(ids, listed, strict=True):
             if agent is not None and decoded(agent) not in homes(memory_id):
-                found[decoded(agent)].append(memory_id)
-        return found
+                away[decoded(agent)].append(memory_id)
+        replies += self.ask(away, asking)
+        return replies, [memory_id for memory_id, agent in zip(ids, listed, strict=True) if agent is not None]
+
+    def ask(self, holders: Mapping[str, Sequence[str]], asking: Asking) -> list[Reply]:
+        commands = [asking(agent, ids) for agent, ids in holders.items()]
+        return _replies(holders, commands, self._link.run([one for part in commands for one in part]))
 
     def announce(self, memories: Sequence[Memory]) -> list[Command]:
         """List the strangers among ids that are about to be written. Those that another agent could make itself are
@@ -90,3 +107,12 @@ class Ids:
 
 def _strange(memories: Sequence[Memory]) -> list[Memory]:
     return [one for one in memories if one.memory_id and one.agent_id not in homes(one.memory_id)]
+
+
+def _replies(
+    holders: Mapping[str, Sequence[str]], commands: Sequence[Sequence[Command]], answers: Sequence[Any]
+) -> list[Reply]:
+    left = iter(answers)
+    return [
+        (agent, ids, [next(left) for _ in part]) for (agent, ids), part in zip(holders.items(), commands, strict=True)
+    ]

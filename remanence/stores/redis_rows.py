@@ -20,6 +20,7 @@ from ..index.numbers import Numbers
 from ..models import TIERS, Memory, Metadata
 from .indexed import Derived, derive
 from .packing import embeddings_at, short_vector, widen
+from .redis_ids import encoded
 
 if TYPE_CHECKING:
     import zstandard
@@ -37,7 +38,7 @@ _COMMON = (
 )
 _KINDS = ("<f4", "i1", "u1")  # of the numbers of a vector, by its level
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_decode = json.JSONDecoder().decode
+_decode = json.JSONDecoder().raw_decode
 
 
 class Head(NamedTuple):
@@ -52,6 +53,15 @@ class Row(NamedTuple):
     memory: Memory
     derived: Derived
     born: int
+
+
+class Held(NamedTuple):
+    """A row as Redis has it: its value, `count last` of its accesses, and the clock of its last change if asked."""
+
+    agent: str
+    value: bytes
+    access: bytes | None
+    clock: float | None
 
 
 class _Zstd(local):
@@ -126,6 +136,20 @@ def pack(memory: Memory, derived: Derived) -> bytes:
     )
 
 
+def arguments(memory: Memory, derived: Derived, clock: float | None) -> tuple[Any, ...]:
+    """What the script PUT wants of one memory; `clock` is where it must still be."""
+    metadata = memory.metadata
+    accessed = metadata.retrieval_count > 0 or metadata.last_access_time > metadata.creation_time
+    return (
+        encoded(memory.memory_id),
+        "" if memory.step_number < 0 else memory.step_number,
+        int(memory.timestamp),
+        "" if clock is None else clock,
+        f"{metadata.retrieval_count} {metadata.last_access_time!r}" if accessed else "",
+        pack(memory, derived),
+    )
+
+
 def split(value: bytes) -> Head:
     """The head that the server wrote, and the body."""
     head, _, body = value.partition(b"\n")
@@ -150,6 +174,18 @@ def memory_of(agent: str, memory_id: str, value: bytes) -> Memory:
     """The memory alone, which costs less."""
     head = split(value)
     return _memory(agent, memory_id, head, *_fields(memory_id, head.body))
+
+
+def held_memory(memory_id: str, held: Held) -> Memory:
+    return with_access(memory_of(held.agent, memory_id, held.value), held)
+
+
+def with_access(memory: Memory, held: Held) -> Memory:
+    if held.access is not None:
+        count, _, last = held.access.partition(b" ")
+        memory.metadata.retrieval_count = int(count)
+        memory.metadata.last_access_time = max(memory.metadata.last_access_time, float(last))
+    return memory
 
 
 def text_of(memory_id: str, value: bytes) -> str:
@@ -191,7 +227,7 @@ def _fields(memory_id: str, body: bytes) -> tuple[list[Any], _Counts]:
     counts = _counts(memory_id, body)
     zstd = _zstd()
     try:
-        return _decode(zstd.reader.decompress(body[_COUNTS.size : counts.derived]).decode()), counts
+        return _decode(zstd.reader.decompress(body[_COUNTS.size : counts.derived]).decode())[0], counts
     except (zstd.error, ValueError) as error:
         raise StoreCorruptError(f"the row of {memory_id!r} in Redis cannot be read: {error}") from error
 
