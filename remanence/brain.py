@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from . import checks, config
 from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
+from .embed.state import MemoryVectors
 from .errors import EmbedderError, EmbedderMismatchError, InputError, NotFoundError, VectorError
 from .filters import Filter
 from .index.bits import unit
@@ -75,6 +76,7 @@ class Brain:
             self.store = open_store(self.address, durability=durability, word_vectors=word_vectors)
         self._wanted = embedder
         self._embedder: Embedder | None = None
+        self._vectors: MemoryVectors | None = None
         self._owner: Owner | None = None
         self._lock = RLock()
         try:
@@ -100,7 +102,7 @@ class Brain:
                 return self._embedder
             spec = self.store.note("embedder_spec")
             if self._wanted == "none" or (self._wanted is None and known == "none"):
-                self._embedder, owner = None, Owner("none", "none")
+                self._embedder, self._vectors, owner = None, None, Owner("none", "none")
             else:
                 wanted = self._wanted if self._wanted is not None else spec
                 if wanted is None and known is not None:
@@ -109,17 +111,18 @@ class Brain:
                         "pass the same embedder to Brain(embedder=…)"
                     )
                 self._embedder = embedder_for(wanted)
+                self._vectors = MemoryVectors(self._embedder)
                 owner = Owner(self._embedder.name, spec_of(wanted))
             owner.check(known)
             self._owner = self.store.owner = owner
             return self._embedder
 
-    def vector_of(self, text: str) -> Vector | None:
-        """The vector that a memory with this text gets; None where there are no vectors."""
-        embedder = self._resolve()
-        if embedder is None:
+    def vector_of(self, text: str, contents: Mapping[str, Any] | None = None) -> Vector | None:
+        """The vector that a memory with this text and these contents gets; None where there are no vectors."""
+        self._resolve()
+        if self._vectors is None:
             return None
-        vector: Vector = embedder.embed([text])[0]
+        vector = self._vectors.of([(text, contents or {})])[0]
         return vector if vector.any() else None
 
     @property
@@ -282,8 +285,8 @@ class Brain:
         bare = [memory for memory in memories if memory.embeddings.full_vector is None]
         if len(bare) < len(memories):
             self._check_given(memories, embedder)
-        if embedder is not None and bare:
-            vectors = embedder.embed([memory.text for memory in bare])
+        if self._vectors is not None and bare:
+            vectors = self._vectors.of([(memory.text, memory.contents) for memory in bare])
             for memory, vector, told in zip(bare, vectors, np.any(vectors, axis=1), strict=True):
                 memory.embeddings.full_vector = vector if told else None
 

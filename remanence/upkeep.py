@@ -18,6 +18,7 @@ import numpy as np
 
 from . import __version__, config
 from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
+from .embed.state import MemoryVectors
 from .errors import ConfigError, InputError, RemanenceError, StoreError
 from .index.analyser import VERSION as ANALYSER
 from .models import TIERS
@@ -70,7 +71,7 @@ def reindex(
         wanted = embedder if embedder is not None else spec
         chosen = embedder_for(wanted)
         reanalysed = reembed.reanalyse(store)
-        embedded = reembed.reembed(store, chosen, spec_of(wanted), on_progress)
+        embedded = reembed.reembed(store, MemoryVectors(chosen), spec_of(wanted), on_progress)
         store.rebuild()
         return {
             "memories": len(store),
@@ -253,7 +254,7 @@ def repair(address: str | Path | None = None, on_progress: Progress | None = Non
             if spec is None:
                 done.append(f"vectors of a wrong size remain: {known!r} cannot be loaded by name; use rmem reindex")
             else:
-                number = reembed.reembed(store, embedder_for(spec), spec, on_progress)
+                number = reembed.reembed(store, MemoryVectors(embedder_for(spec)), spec, on_progress)
                 done.append(f"embedded {number:,} memories again")
         store.rebuild()
         done.append("rebuilt the recall index from the rows")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import checks
+from ..embed.state import text_of
 from ..index.numbers import as_number
 from ..models import Memory, Metadata
 
@@ -40,23 +41,6 @@ def as_data(field: str, data: object) -> dict[str, Any]:
     """A mapping, or the mapping that a model such as AgentState becomes."""
     as_dict = None if isinstance(data, Mapping) else getattr(data, "as_dict", None)
     return checks.json_object(field, as_dict() if callable(as_dict) else data)
-
-
-def text_of(contents: Mapping[str, Any]) -> str:
-    """Contents as words: `action_type: trade; items_given wood: 2; outcome: success`."""
-    parts = []
-    pending = list(contents.items())[::-1]
-    while pending:
-        path, value = pending.pop()
-        if isinstance(value, Mapping):
-            pending += [(f"{path} {key}", item) for key, item in reversed(list(value.items()))]
-        elif isinstance(value, list | tuple) and any(isinstance(item, list | tuple | Mapping) for item in value):
-            pending += [(path, item) for item in reversed(value)]
-        elif isinstance(value, list | tuple):
-            parts.append(f"{path}: {' '.join(map(str, value))}")
-        else:
-            parts.append(f"{path}: {value}")
-    return "; ".join(parts)
 
 
 def position_of(contents: Mapping[str, Any]) -> tuple[float, ...] | None:

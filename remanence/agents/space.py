@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from .. import checks
+from ..embed.state import text_of
 from ..errors import InputError, NotFoundError
 from ..filters import Filter
 from ..models import TIERS, Memory
@@ -213,7 +214,7 @@ class MemorySpace:
         """The memories that say something like this, best first: words, meaning and time, as in `Brain.recall`."""
         with retrieving(self.agent_id):
             if isinstance(content_query, Mapping):
-                content_query = records.text_of(checks.json_object("content_query", content_query))
+                content_query = text_of(checks.json_object("content_query", content_query))
             return self._said(content_query, k, self._where(memory_type), memory_tiers)
 
     def recall(self, question: str, k: int = 5, **filters: Any) -> Memories:
@@ -283,10 +284,9 @@ class MemorySpace:
         """The vector of a state or a text, for `search_by_embedding`."""
         with retrieving(self.agent_id):
             if isinstance(state_or_text, str):
-                text = checks.text("state_or_text", state_or_text)
+                vector = self._system.brain.vector_of(checks.text("state_or_text", state_or_text))
             else:
-                text = records.text_of(records.as_data("state_or_text", state_or_text))
-            vector = self._system.brain.vector_of(text)
+                vector = self._system.brain.vector_of("", records.as_data("state_or_text", state_or_text))
             return [] if vector is None else [float(number) for number in vector]
 
     # One memory
@@ -329,7 +329,7 @@ class MemorySpace:
             return gone > 0
 
     def _raise_to(self, memory: Memory, tier: str) -> Memory:
-        vector = self._system.brain.vector_of(memory.text)
+        vector = self._system.brain.vector_of(memory.text, memory.contents)
         vectors = {} if vector is None else {memory.memory_id: vector}
         self._system.tiers.move(self.agent_id, [memory.memory_id], memory.tier, tier, vectors)
         return self._wanted(memory.memory_id)

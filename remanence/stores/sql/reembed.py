@@ -15,14 +15,14 @@ from ..packing import shorten
 from . import cache, rows
 
 if TYPE_CHECKING:
-    from ...embed.base import Embedder
+    from ...embed.state import MemoryVectors
     from .sqlite import SqliteRecordStore
 
 Progress = Callable[[int, int | None], None]
 
 _BATCH = 256
 _WAITING = (
-    "SELECT seq, text, packed, level FROM memories WHERE seq > ? AND seq NOT IN (SELECT seq FROM staged) "
+    "SELECT seq, text, contents, packed, level FROM memories WHERE seq > ? AND seq NOT IN (SELECT seq FROM staged) "
     "ORDER BY seq LIMIT ?"
 )
 _REWRITE = (
@@ -31,11 +31,13 @@ _REWRITE = (
 )
 
 
-def reembed(store: SqliteRecordStore, embedder: Embedder, spec: str | None, on_progress: Progress | None = None) -> int:
-    """Replace all vectors by this embedder's; how many rows were embedded by this call."""
+def reembed(
+    store: SqliteRecordStore, vectors: MemoryVectors, spec: str | None, on_progress: Progress | None = None
+) -> int:
+    """Replace all vectors by these; how many rows were embedded by this call."""
     with store.connection() as connection:
         (total,) = connection.execute("SELECT count(*) FROM memories").fetchone()
-    store.write(lambda connection: _begin(connection, embedder.name))
+    store.write(lambda connection: _begin(connection, vectors.embedder.name))
     embedded, last = 0, 0
     while True:
         with store.connection() as connection:
@@ -45,23 +47,21 @@ def reembed(store: SqliteRecordStore, embedder: Embedder, spec: str | None, on_p
             on_progress(min(done, total), total)
         if not batch:
             break
-        staged = _embedded(store, embedder, batch)
+        staged = _embedded(store, vectors, batch)
         store.write(lambda connection, staged=staged: _stage(connection, staged))  # type: ignore[misc]
         embedded += len(batch)
         last = batch[-1][0]
-    return embedded + store.write(lambda connection: _finish(connection, store, embedder, spec))
+    return embedded + store.write(lambda connection: _finish(connection, store, vectors, spec))
 
 
 def _embedded(
-    store: SqliteRecordStore, embedder: Embedder, batch: Sequence[tuple[int, str, bytes | None, int]]
+    store: SqliteRecordStore, vectors: MemoryVectors, batch: Sequence[tuple[int, str, str | None, bytes | None, int]]
 ) -> list[tuple[int, bytes | None]]:
     """Rows for `staged`: the vectors of a batch, shortened as the memories are."""
-    vectors = embedder.embed(
-        [text if packed is None else store.codec.unpack(packed)[0] for _, text, packed, _ in batch]
-    )
+    bodies = [rows.body_of(text, contents, packed, store.codec) for _, text, contents, packed, _ in batch]
     return [
         (seq, rows.stored_vector(shorten(vector, level), level) if vector.any() else None)
-        for (seq, _, _, level), vector in zip(batch, vectors, strict=True)
+        for (seq, *_, level), vector in zip(batch, vectors.of(bodies), strict=True)
     ]
 
 
@@ -77,18 +77,18 @@ def _stage(connection: sqlite3.Connection, staged: Sequence[tuple[int, bytes | N
     connection.executemany("INSERT OR REPLACE INTO staged VALUES (?, ?)", staged)
 
 
-def _finish(connection: sqlite3.Connection, store: SqliteRecordStore, embedder: Embedder, spec: str | None) -> int:
+def _finish(connection: sqlite3.Connection, store: SqliteRecordStore, vectors: MemoryVectors, spec: str | None) -> int:
     """Embed what came in meanwhile and put all new vectors in place, in the caller's transaction."""
     late, last = 0, 0
     while batch := connection.execute(_WAITING, (last, _BATCH)).fetchall():
-        _stage(connection, _embedded(store, embedder, batch))
+        _stage(connection, _embedded(store, vectors, batch))
         late += len(batch)
         last = batch[-1][0]
     connection.execute("UPDATE memories SET vector = (SELECT vector FROM staged WHERE staged.seq = memories.seq)")
     connection.execute("DELETE FROM staged")
     connection.execute("DELETE FROM notes WHERE key IN ('reembedding', 'embedder_spec')")
-    _note(connection, "embedder", embedder.name)
-    _note(connection, "dimension", str(embedder.dimension))
+    _note(connection, "embedder", vectors.embedder.name)
+    _note(connection, "dimension", str(vectors.embedder.dimension))
     if spec is not None:
         _note(connection, "embedder_spec", spec)
     cache.clear(connection)

@@ -95,14 +95,7 @@ def to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
         _, memory_id, agent, session, kind, actor, tier, step, time, created, importance, level,
         position, place, tags, text, contents, vector, packed, _, accessed, count,
     ) = row  # fmt: skip
-    if packed is not None:
-        text, body = codec.unpack(packed)
-    else:
-        body = json.loads(contents) if contents else {}
-    if "text" not in body:
-        body = {"text": text, **body}
-    elif body["text"] is None:
-        del body["text"]
+    text, body = body_of(text, contents, packed, codec)
     return Memory(
         memory_id=memory_id,
         agent_id=agent,
@@ -126,6 +119,19 @@ def to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
         position=tuple(json.loads(position)) if position else None,
         place=place,
     )
+
+
+def body_of(text: str, contents: str | None, packed: bytes | None, codec: Codec) -> tuple[str, dict[str, Any]]:
+    """A memory's text and contents from its columns."""
+    if packed is not None:
+        text, body = codec.unpack(packed)
+    else:
+        body = json.loads(contents) if contents else {}
+    if "text" not in body:
+        body = {"text": text, **body}
+    elif body["text"] is None:
+        del body["text"]
+    return text, body
 
 
 def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:

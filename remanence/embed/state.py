@@ -1,0 +1,111 @@
+"""Vectors of memories. A text is embedded as it is. A record (a state, an action: contents without a text of their
+own) is embedded by its words and by its numbers, so that numbers near each other give vectors near each other.
+
+A number becomes a vector of waves in its logarithm, with frequencies and phases drawn from its path: values within a
+few per cent are almost the same, values a factor of ten apart have little in common, and other paths have nothing to
+do with it. That holds from a thousandth to a million without knowing what is usual for a path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..index.numbers import Numbers, as_number, leaves, numbers_of
+
+if TYPE_CHECKING:
+    from .base import Embedder
+
+Vector = npt.NDArray[np.float32]
+
+_SMALLEST = 1e-3  # numbers below this look alike
+_WIDTHS = (0.3, 1.0, 3.0)  # frequencies: one wave in about twenty, six and two logarithms
+_WORDS_KEPT = 4096
+
+
+class MemoryVectors:
+    """The vectors that one embedder gives to memories. Records of one kind share their words, which are kept."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self._words: dict[str, Vector] = {}
+
+    def of(self, memories: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Vector]:
+        """The vectors of (text, contents), in this order."""
+        said = [words_of(contents) if is_record(contents) else text for text, contents in memories]
+        kept = [
+            self._words.get(words) if is_record(contents) else None
+            for words, (_, contents) in zip(said, memories, strict=True)
+        ]
+        fresh = list(dict.fromkeys(words for words, known in zip(said, kept, strict=True) if known is None))
+        vectors = dict(zip(fresh, self.embedder.embed(fresh), strict=True)) if fresh else {}
+        result = []
+        for words, known, (_, contents) in zip(said, kept, memories, strict=True):
+            vector = vectors[words] if known is None else known
+            if is_record(contents):
+                if len(self._words) >= _WORDS_KEPT:
+                    self._words.clear()
+                self._words[words] = vector
+                vector = blended(vector, numbers_of(contents))
+            result.append(vector)
+        return result
+
+
+def is_record(contents: Mapping[str, Any]) -> bool:
+    return bool(contents) and "text" not in contents
+
+
+def words_of(contents: Mapping[str, Any]) -> str:
+    """The keys and the texts of a record, without its numbers."""
+    return _described(contents, numbers=False)
+
+
+def text_of(contents: Mapping[str, Any]) -> str:
+    """A record as words: `action_type: trade; items_given wood: 2; outcome: success`. Numbers are rounded to three
+    digits: nobody asks for more in words."""
+    return _described(contents, numbers=True)
+
+
+def _described(contents: Mapping[str, Any], *, numbers: bool) -> str:
+    parts: list[str] = []
+    last = None
+    for path, value in leaves(contents):
+        said = f"{value:.3g}" if isinstance(value, float) else str(value)
+        if not numbers and as_number(value) is not None:
+            said = ""
+        list_path = path.split("[", 1)[0] if path.endswith("]") else path
+        if parts and list_path == last:  # a further member of the same list
+            parts[-1] += f" {said}" if said else ""
+        else:
+            parts.append(f"{list_path.replace('.', ' ')}: {said}" if said else list_path.replace(".", " "))
+        last = list_path
+    return "; ".join(parts)
+
+
+def blended(words: Vector, numbers: Numbers) -> Vector:
+    """Words and numbers in one vector of unit length, each with half of it."""
+    if not numbers.paths.size:
+        return words
+    size = words.size
+    waves = np.zeros(size, np.float32)
+    scaled = np.arcsinh(numbers.values / _SMALLEST).astype(np.float32)
+    for path, value in zip(numbers.paths.tolist(), scaled.tolist(), strict=True):
+        frequencies, phases = _waves(path, size)
+        waves += np.cos(frequencies * np.float32(value) + phases)
+    length = float(np.sqrt(waves @ waves))
+    if length:
+        words = words + waves * np.float32(1 / length)
+    length = float(np.sqrt(words @ words))
+    result: Vector = words * np.float32(1 / length) if length else words
+    return result
+
+
+@lru_cache(maxsize=1024)
+def _waves(path: int, size: int) -> tuple[Vector, Vector]:
+    drawn = np.random.Generator(np.random.PCG64(path))
+    widths = np.resize(np.array(_WIDTHS), size)
+    frequencies = drawn.standard_normal(size) * widths
+    return frequencies.astype(np.float32), (drawn.random(size) * 2 * np.pi).astype(np.float32)
