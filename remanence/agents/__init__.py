@@ -12,7 +12,7 @@ _HOMES = {
     "AgentMemoryAPI": "agents.api",
     "AgentState": "agents.models",
     "AsyncAgentMemoryAPI": "agents.api",
-    "BaseAgent": "agents.hooks",
+    "BaseAgent": "agents.base",
     "IMConfig": "agents.config",
     "LTMConfig": "agents.config",
     "MemoryAPIException": "errors",
@@ -68,9 +68,10 @@ if TYPE_CHECKING:
         MemoryStoreException,
     )
     from .api import AgentMemoryAPI, AsyncAgentMemoryAPI
+    from .base import BaseAgent
     from .cache import QueryCache, cacheable
     from .config import IMConfig, LTMConfig, MemoryConfig, RedisIMConfig, RedisSTMConfig, STMConfig
-    from .hooks import BaseAgent, install_memory_hooks, with_memory
+    from .hooks import install_memory_hooks, with_memory
     from .models import ActionData, ActionResult, AgentState
     from .space import MemorySpace
 

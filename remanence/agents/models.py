@@ -116,6 +116,7 @@ class ActionData(_Model):
     _checks: ClassVar[Mapping[str, Check]] = {
         "action_type": checks.name,
         "action_params": checks.json_object,
+        "arguments": optional(checks.json_object),
         "state_before": optional(checks.json_object),
         "state_after": optional(checks.json_object),
         "result": lambda name, value: checks.json_object(name, {"value": value})["value"],
@@ -128,6 +129,8 @@ class ActionData(_Model):
 
     action_type: str
     action_params: dict[str, Any] = field(default_factory=dict)
+    arguments: dict[str, Any] | None = None
+    """What the agent was called with."""
     state_before: dict[str, Any] | None = None
     state_after: dict[str, Any] | None = None
     result: Any = None

@@ -1,0 +1,53 @@
+"""BaseAgent: an agent to derive from."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from .. import checks
+from ..errors import InputError, MemoryInputError
+from .models import ActionResult, AgentState
+from .plain import plain
+
+if TYPE_CHECKING:
+    from .space import MemorySpace
+
+
+class BaseAgent:
+    """An agent that has a name, counts its steps and tells its state.
+
+    `process` decides; the one here only takes note. With hooks installed each `act` is one step, unless the agent
+    counts `step_number` itself. Its `config` is its own affair, but may be a MemoryConfig or hold one as
+    `memory_config`; `memory_api` is the memory to use.
+    """
+
+    # For subclasses that do not call this __init__.
+    config: Any = None
+    memory_api: Any = None
+    step_number: int = 0
+
+    def __init__(self, config: Any = None, agent_id: str | None = None, memory_api: Any = None) -> None:
+        self.config = config
+        self.memory_api = memory_api
+        self.step_number = 0
+        try:
+            self.agent_id = f"agent-{uuid.uuid4().hex[:12]}" if agent_id is None else checks.name("agent_id", agent_id)
+        except InputError as error:
+            raise MemoryInputError.caused_by(error) from None
+
+    @property
+    def memory(self) -> MemorySpace:
+        """What this agent remembers."""
+        from .recording import memory_of
+
+        return memory_of(self).get_memory_space(self.agent_id)
+
+    def act(self, observation: Any = None) -> Any:
+        return self.process(observation)
+
+    def process(self, observation: Any) -> Any:
+        return ActionResult("observe", params={"observation": plain(observation)})
+
+    def get_state(self) -> AgentState:
+        return AgentState(agent_id=self.agent_id, step_number=self.step_number)

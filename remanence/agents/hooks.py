@@ -1,0 +1,287 @@
+"""Agents that remember without being rewritten: whoever has a method `act` can be hooked.
+
+Each call of `act` leaves an action memory (what was asked, what came of it, the states before and after and what
+differs) and, if the agent has `get_state`, the states themselves. The wrapped method runs exactly once, and what it
+returns or raises passes through untouched. What goes wrong with the memory is logged and is not the agent's problem."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from functools import partial, wraps
+from types import MethodType
+from typing import Any, TypeVar, cast, overload
+
+from .. import checks
+from ..errors import MemoryInputError
+from .recording import Call, Recorder
+
+Agent = TypeVar("Agent")
+AgentClass = TypeVar("AgentClass", bound=type)
+Act = Callable[..., Any]
+
+_MARK = "__remembers__"
+
+
+@overload
+def install_memory_hooks(agent_class: AgentClass) -> AgentClass: ...
+@overload
+def install_memory_hooks(*, memory_api: Any = None) -> Callable[[AgentClass], AgentClass]: ...
+def install_memory_hooks(agent_class: Any = None, *, memory_api: Any = None) -> Any:
+    """A class decorator: `@install_memory_hooks` or `@install_memory_hooks(memory_api=api)`.
+
+    Subclasses are hooked with their class; `super().act()` is part of the act that calls it. The memory is the one
+    given here, else the agent's `memory_api`, else a shared one of the `MemoryConfig` in the agent's `config`.
+    """
+    if agent_class is None:
+        return partial(install_memory_hooks, memory_api=memory_api)
+    if not isinstance(agent_class, type):
+        raise MemoryInputError.caused_by(checks.refuse("agent_class", "a class", agent_class))
+    recorder = Recorder(memory_api)
+    if not _hook(agent_class, recorder, again=True):
+        raise MemoryInputError(
+            f"{agent_class.__name__} must have a method act(self, …) to remember", field="agent_class", recoverable=True
+        )
+    _hook_subclasses(agent_class, recorder)
+    return agent_class
+
+
+def with_memory(agent: Agent, agent_id: str | None = None, memory_api: Any = None) -> Agent:
+    """Let one agent remember, any object with a method `act`: `agent = with_memory(agent, agent_id="agent-456")`.
+
+    It is the same object, with its `act` replaced, so that its own calls of `self.act()` are remembered too. An object
+    that cannot hold that (it has `__slots__`) is returned inside another that behaves like it. A `copy.copy` of the
+    agent would share its `act`: copy first, then give memory.
+    """
+    if not callable(getattr(agent, "act", None)):
+        raise MemoryInputError.caused_by(checks.refuse("agent", "an object with a method act", agent))
+    if agent_id is not None:
+        try:
+            checks.name("agent_id", agent_id)
+        except ValueError as error:
+            raise MemoryInputError.caused_by(error) from None
+    act: Any = agent.act  # type: ignore[attr-defined]
+    recorder = Recorder(memory_api, agent_id)
+    if inspect.ismethod(act) and act.__self__ is agent:
+        hooked = _hooked(act.__func__, recorder)
+    else:  # a function in the instance, a class method, any callable: it does not take the agent
+        hooked = _hooked(act, recorder, takes_agent=False)
+    method = MethodType(hooked, agent)
+    try:
+        object.__setattr__(agent, "act", method)
+    except (AttributeError, TypeError):
+        return cast(Agent, _Remembering(agent, method))
+    return agent
+
+
+# Wrapping
+
+
+def _hook(agent_class: type, recorder: Recorder, *, again: bool = False) -> bool:
+    """Wrap the `act` that the class has or inherits; False if there is none that an agent performs.
+
+    A wrapped one is wrapped once more if `again`: the outermost decides where an act is remembered.
+    """
+    found = inspect.getattr_static(agent_class, "act", None)
+    act = found.__func__ if isinstance(found, classmethod) else found
+    if not inspect.isfunction(act):
+        return False
+    if again or getattr(act, _MARK, None) is not act:
+        hooked = _hooked(act, recorder)
+        setattr(agent_class, "act", classmethod(hooked) if isinstance(found, classmethod) else hooked)  # noqa: B010
+    return True
+
+
+def _hook_subclasses(agent_class: type, recorder: Recorder) -> None:
+    own = agent_class.__dict__.get("__init_subclass__")
+    if own is not None:
+        own = getattr(own.__func__, _MARK, own)  # ours from another decoration is replaced
+
+    def __init_subclass__(cls: Any, /, **options: Any) -> None:
+        _hook(cls, recorder)
+        if own is not None:
+            own.__get__(None, cls)(**options)
+        else:
+            # Not `agent_class`: another decorator, such as dataclass(slots=True), may have replaced it.
+            above: Any = next(one for one in cls.__mro__ if one.__dict__.get("__init_subclass__") is hook)
+            super(above, cls).__init_subclass__(**options)
+
+    setattr(__init_subclass__, _MARK, own)
+    hook: Any = classmethod(__init_subclass__)
+    setattr(agent_class, "__init_subclass__", hook)  # noqa: B010
+
+
+def _hooked(act: Act, recorder: Recorder, *, takes_agent: bool = True) -> Act:
+    """A function of the agent and the arguments, of the same kind as `act`."""
+    hook = _Hook(act, recorder, takes_agent)
+    called = getattr(act, "__call__", None)  # noqa: B004 (an object's own, for its kind)
+    for is_kind, wrapped in _KINDS:
+        if is_kind(act) or is_kind(called):
+            hooked = wraps(act)(wrapped(hook))
+            setattr(hooked, _MARK, hooked)  # to itself: `wraps` would copy a mere flag to wrappers that are not hooked
+            return hooked
+    raise AssertionError("every callable is of some kind")
+
+
+class _Hook:
+    """An `act`, how to call it and how to begin to remember a call of it."""
+
+    def __init__(self, act: Act, recorder: Recorder, takes_agent: bool) -> None:
+        self.act, self.recorder, self.takes_agent = act, recorder, takes_agent
+        try:
+            self.signature: inspect.Signature | None = inspect.signature(act)
+        except (TypeError, ValueError):  # some built-in functions have none
+            self.signature = None
+
+    def run(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        return self.act(*(args if self.takes_agent else args[1:]), **options)
+
+    def begin(self, args: tuple[Any, ...], options: dict[str, Any]) -> Call:
+        return self.recorder.begin(args[0] if args else None, lambda: self._arguments(args, options))
+
+    def _arguments(self, args: tuple[Any, ...], options: dict[str, Any]) -> Mapping[str, Any]:
+        """By name, without the agent."""
+        try:
+            if self.signature is None:
+                raise TypeError
+            bound = self.signature.bind(*(args if self.takes_agent else args[1:]), **options).arguments
+        except TypeError:
+            return {"args": args[1:], **options}
+        return dict(list(bound.items())[1:] if self.takes_agent else bound)
+
+
+def _function(hook: _Hook) -> Act:
+    def act(*args: Any, **options: Any) -> Any:
+        call = hook.begin(args, options)
+        call.start()
+        try:
+            with call.running():
+                result = hook.run(args, options)
+        except Exception as error:
+            call.end(error=error)
+            raise
+        call.end(result=result)
+        return result
+
+    return act
+
+
+def _coroutine(hook: _Hook) -> Act:
+    async def act(*args: Any, **options: Any) -> Any:
+        call = hook.begin(args, options)
+        await call.start_async()
+        try:
+            with call.running():
+                result = await hook.run(args, options)
+        except Exception as error:
+            await call.end_async(error=error)
+            raise
+        await call.end_async(result=result)
+        return result
+
+    return act
+
+
+def _generator(hook: _Hook) -> Act:
+    def act(*args: Any, **options: Any) -> Generator[Any, Any, Any]:
+        call = hook.begin(args, options)
+        inner = hook.run(args, options)
+        call.start()
+        resume = partial(next, inner)
+        try:
+            while True:
+                with call.running():
+                    item = resume()
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    with call.running():
+                        inner.close()
+                    call.end(outcome="stopped")
+                    raise
+                except BaseException as thrown:
+                    resume = partial(inner.throw, thrown)
+                else:
+                    resume = partial(inner.send, sent)
+        except StopIteration as stop:
+            result = stop.value
+        except Exception as error:
+            call.end(error=error)
+            raise
+        call.end(result=result)
+        return result
+
+    return act
+
+
+def _async_generator(hook: _Hook) -> Act:
+    async def act(*args: Any, **options: Any) -> AsyncGenerator[Any, Any]:
+        call = hook.begin(args, options)
+        inner = hook.run(args, options)
+        await call.start_async()
+        resume = partial(anext, inner)
+        try:
+            while True:
+                with call.running():
+                    item = await resume()
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    with call.running():
+                        await inner.aclose()
+                    await call.end_async(outcome="stopped")
+                    raise
+                except BaseException as thrown:
+                    resume = partial(inner.athrow, thrown)
+                else:
+                    resume = partial(inner.asend, sent)
+        except StopAsyncIteration:
+            await call.end_async()
+        except Exception as error:
+            await call.end_async(error=error)
+            raise
+
+    return act
+
+
+_KINDS: tuple[tuple[Callable[[Any], bool], Callable[[_Hook], Act]], ...] = (
+    (inspect.isasyncgenfunction, _async_generator),
+    (inspect.iscoroutinefunction, _coroutine),
+    (inspect.isgeneratorfunction, _generator),
+    (callable, _function),
+)
+
+
+class _Remembering:
+    """Stands in for an agent that cannot hold an attribute, and is like it in all but `act`."""
+
+    __slots__ = ("__weakref__", "_agent", "act")
+
+    def __init__(self, agent: object, act: Act) -> None:
+        object.__setattr__(self, "_agent", agent)
+        object.__setattr__(self, "act", act)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "_agent"), name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(self._agent, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._agent, name)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._agent)
+
+    def __repr__(self) -> str:
+        return repr(self._agent)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._agent == (other._agent if isinstance(other, _Remembering) else other))
+
+    def __hash__(self) -> int:
+        return hash(self._agent)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # isinstance asks for this
+        return type(self._agent)

@@ -1,0 +1,63 @@
+"""Anything at all as plain data that a memory can hold. For what agents happen to return, where a refusal would lose
+the memory; what a caller hands over on purpose is checked instead."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import date, time
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from .. import checks
+
+_MOST_NUMBERS = 4096  # of an array; a larger one (an image, say) is described instead
+_DEEPEST = 32
+
+
+def plain(value: object, depth: int = 0) -> Any:
+    """A copy made of mappings, lists, texts, numbers, booleans and None."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, Enum):
+        return plain(value.value, depth)
+    if isinstance(value, int):
+        return int(value) if value.bit_length() <= checks.MAX_BITS else f"a whole number of {value.bit_length()} bits"
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, np.generic):
+        return plain(value.item(), depth)
+    if depth >= _DEEPEST:
+        return _text(checks.shown(value))
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist(), depth) if value.size <= _MOST_NUMBERS else f"<array {value.dtype} {value.shape}>"
+    if isinstance(value, Mapping):
+        return {_text(str(key)): plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple | deque):
+        return [plain(item, depth + 1) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted((plain(item, depth + 1) for item in value), key=repr)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return f"<{len(value)} bytes>"
+    if isinstance(value, type):
+        return value.__qualname__
+    if is_dataclass(value):
+        return {f.name: plain(getattr(value, f.name), depth + 1) for f in fields(value)}
+    for method in ("as_dict", "model_dump"):
+        if callable(getattr(value, method, None)):
+            return plain(getattr(value, method)(), depth + 1)
+    return _text(checks.shown(value))
+
+
+def _text(value: str) -> str:
+    if value.isascii() and "\x00" not in value:
+        return str(value)
+    return value.encode("utf-8", "replace").decode().replace("\x00", "\ufffd")

@@ -1,0 +1,334 @@
+"""What one act of an agent leaves behind: whose it was, at which step, the states around it, and how much it matters.
+
+Nothing in here raises an error of the memory: it is logged, and the agent goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import inspect
+import logging
+import math
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from cachetools import LRUCache
+
+from .. import checks, config
+from .base import BaseAgent
+from .changes import amount_of
+from .config import MemoryConfig
+from .models import ActionData, ActionResult, AgentState
+from .plain import plain
+
+if TYPE_CHECKING:
+    from .api import AgentMemoryAPI
+
+log = logging.getLogger(__name__)
+
+LEAST = 0.3
+"""The importance of an act that changed nothing and brought nothing."""
+_REMEMBERED_AGENTS = 10_000
+_OF_THE_RECORD = ("agent_id", "step_number")  # in a state they would count as part of it, and always change
+_ID = "_remanence_agent_id"
+
+
+@contextmanager
+def unharmed(agent: object, doing: str) -> Iterator[None]:
+    """The agent goes on whatever happens in here."""
+    try:
+        yield
+    except Exception:
+        log.warning("the memory of %s failed while %s; the agent goes on", _described(agent), doing, exc_info=True)
+
+
+def _described(agent: object) -> str:
+    name = agent.__name__ if isinstance(agent, type) else type(agent).__name__
+    known = getattr(agent, "__dict__", {}).get("agent_id")
+    return f"{name} {known!r}" if isinstance(known, str) else name
+
+
+# Which memory
+
+
+_shared: dict[object, AgentMemoryAPI] = {}
+_sharing = threading.Lock()
+
+
+def shared_memory(settings: MemoryConfig | None = None) -> AgentMemoryAPI:
+    """The memory of agents that were given none: one for each configuration, opened when it is first needed."""
+    from .api import AgentMemoryAPI
+
+    settings = MemoryConfig() if settings is None else settings
+    key = (os.getpid(), str(config.default_store()), settings)  # a fork, or a home that moved, needs its own
+    with _sharing:
+        if key not in _shared:
+            _shared[key] = AgentMemoryAPI(settings)
+            atexit.register(_shared[key].close)
+        return _shared[key]
+
+
+def memory_of(agent: object) -> AgentMemoryAPI:
+    """The agent's `memory_api`, or the shared one of the memory configuration in its `config`."""
+    given = getattr(agent, "memory_api", None)
+    return shared_memory(_settings_of(agent)) if given is None else _sync(given)
+
+
+def _sync(memory_api: Any) -> AgentMemoryAPI:
+    """An AsyncAgentMemoryAPI will do as well: storing has its own threads where it needs them."""
+    return getattr(memory_api, "sync", memory_api)  # type: ignore[no-any-return]
+
+
+def _settings_of(agent: object) -> MemoryConfig | None:
+    settings = getattr(agent, "config", None)
+    if isinstance(settings, Mapping):
+        settings = settings.get("memory_config")
+    elif not isinstance(settings, MemoryConfig):
+        settings = getattr(settings, "memory_config", None)
+    return None if settings is None else MemoryConfig.of(settings)
+
+
+# Who, and where in time
+
+
+def id_of(agent: object) -> str:
+    """The agent's own `agent_id`, or one that it is given now; who cannot hold one goes by the name of the class."""
+    known = getattr(agent, "agent_id", None)
+    if isinstance(known, str | int | uuid.UUID) and not isinstance(known, bool) and str(known).strip():
+        return checks.name("agent_id", str(known))
+    if isinstance(agent, type):
+        return agent.__name__
+    given = getattr(agent, _ID, None)
+    if given is None:
+        given = f"{type(agent).__name__}-{uuid.uuid4().hex[:12]}"
+        try:
+            object.__setattr__(agent, _ID, given)
+        except (AttributeError, TypeError):
+            return type(agent).__name__
+    return str(given)
+
+
+def own_step(agent: object) -> int | None:
+    """The step that the agent itself counts, if it does."""
+    step = getattr(agent, "step_number", None)
+    return step if isinstance(step, int) and not isinstance(step, bool) and step >= 0 else None
+
+
+@dataclass(slots=True)
+class _Trace:
+    """Where an agent stands: the step of its next act, and the state stored last."""
+
+    step: int
+    state: tuple[int, dict[str, Any]] | None = None
+
+
+_traces: WeakKeyDictionary[object, LRUCache[str, _Trace]] = WeakKeyDictionary()
+_tracing = threading.Lock()
+
+
+def _trace_of(memory: AgentMemoryAPI, agent_id: str) -> _Trace:
+    with _tracing:
+        known = _traces.setdefault(memory, LRUCache(_REMEMBERED_AGENTS))
+        trace = known.get(agent_id)
+    if trace is None:
+        latest = memory.get_memory_space(agent_id).retrieve_recent_states(count=1)
+        trace = _Trace(latest[0]["step_number"] + 1 if latest else 0)  # a new life goes on where the last one ended
+        with _tracing:
+            trace = known.setdefault(agent_id, trace)
+    return trace
+
+
+# One act
+
+
+_open: ContextVar[tuple[Call, ...]] = ContextVar("open_acts", default=())
+
+
+@dataclass(slots=True)
+class Recorder:
+    """How a hooked method is remembered: in which memory and under whose name, unless the agent says."""
+
+    memory_api: Any = None
+    agent_id: str | None = None
+
+    def begin(self, agent: Any, arguments: Callable[[], Mapping[str, Any]]) -> Call:
+        """A new act. Inside another act of the same agent (`super().act()`) it is part of that one."""
+        call = Call(self, agent, part=any(other.agent is agent and not other.done for other in _open.get()))
+        if not call.part:
+            with unharmed(agent, "reading the arguments"):
+                call.arguments = plain(arguments())
+        return call
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One act, from before it to after it."""
+
+    recorder: Recorder
+    agent: Any
+    part: bool
+    arguments: dict[str, Any] = field(default_factory=dict)
+    done: bool = False
+    memory: AgentMemoryAPI | None = None
+    agent_id: str = ""
+    step: int = 0
+    next_step: int = 0
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] | None = None
+    started: float = 0.0
+    took: float = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """While the agent's own code runs. Not held over a `yield`: a generator shares the context of its caller."""
+        outside = _open.get()
+        _open.set((*outside, self))
+        try:
+            yield
+        finally:
+            _open.set(outside)
+
+    # Before
+
+    def start(self) -> None:
+        if self.part:
+            return
+        self._prepare()
+        self.before = self._state()
+        self.started = time.perf_counter()
+
+    async def start_async(self) -> None:
+        if self.part:
+            return
+        await asyncio.to_thread(self._prepare)
+        self.before = await self._state_async()
+        self.started = time.perf_counter()
+
+    def _prepare(self) -> None:
+        """Find the memory, the name and the step; without a memory the act only counts."""
+        self.step = own_step(self.agent) or 0
+        with unharmed(self.agent, "opening"):
+            given = self.recorder.memory_api
+            memory = memory_of(self.agent) if given is None else _sync(given)
+            if memory.config.enable_memory_hooks:
+                self.agent_id = self.recorder.agent_id or id_of(self.agent)
+                if own_step(self.agent) is None:
+                    self.step = _trace_of(memory, self.agent_id).step
+                self.memory = memory
+
+    # After
+
+    def end(self, **outcome: Any) -> None:
+        """`result=`, `error=` or `outcome=`."""
+        if self.part:
+            return
+        self._close()
+        self.after = self._state()
+        self._store(outcome)
+
+    async def end_async(self, **outcome: Any) -> None:
+        if self.part:
+            return
+        self._close()
+        self.after = await self._state_async()
+        if self.memory is not None:
+            with unharmed(self.agent, "storing"):
+                await asyncio.to_thread(self._store, outcome)
+
+    def _close(self) -> None:
+        self.took = time.perf_counter() - self.started
+        self.done = True
+        own = own_step(self.agent)
+        if own == self.step and isinstance(self.agent, BaseAgent):
+            with unharmed(self.agent, "counting its steps"):
+                self.agent.step_number += 1
+                own = own_step(self.agent)
+        self.next_step = self.step + 1 if own is None else own
+
+    def _store(self, outcome: dict[str, Any]) -> None:
+        memory = self.memory
+        if memory is None:
+            return
+        with unharmed(self.agent, "storing"):
+            trace = _trace_of(memory, self.agent_id)
+            trace.step = max(trace.step, self.next_step)
+            if self.before and trace.state != (self.step, self.before):
+                memory.store_agent_state(self.agent_id, self.before, self.step, priority=LEAST)
+        priority = LEAST
+        with unharmed(self.agent, "storing the action"):
+            action = self._action(**outcome)
+            priority = importance(action)
+            memory.store_agent_action(self.agent_id, action.as_dict(), self.step, priority=priority)
+        with unharmed(self.agent, "storing the state"):
+            if self.after:
+                memory.store_agent_state(self.agent_id, self.after, self.next_step, priority=priority)
+                trace.state = (self.next_step, self.after)
+
+    def _action(self, result: Any = None, error: Exception | None = None, outcome: str | None = None) -> ActionData:
+        told = result.as_dict() if isinstance(result, ActionResult) else result
+        told = told if isinstance(told, Mapping) and isinstance(told.get("action_type"), str) else {}
+        reward = told.get("reward")
+        return ActionData(
+            action_type=told.get("action_type") or "act",
+            action_params=plain(told["params"]) if isinstance(told.get("params"), Mapping) else {},
+            arguments=self.arguments,
+            state_before=self.before,
+            state_after=self.after,
+            result=plain(result),
+            reward=plain(reward) or 0.0 if isinstance(reward, int | float) else 0.0,
+            outcome=outcome or ("error" if error is not None else told.get("outcome") or "success"),
+            error=None if error is None else plain(f"{type(error).__name__}: {error}"),
+            execution_time=self.took,
+            step_number=self.step,
+        )
+
+    # States
+
+    def _state(self) -> dict[str, Any] | None:
+        with unharmed(self.agent, "looking at its state"):
+            seen = self._look()
+            if inspect.isawaitable(seen):
+                if inspect.iscoroutine(seen):
+                    seen.close()
+                raise TypeError("an agent with an asynchronous get_state needs an asynchronous act")
+            return _plain_state(seen)
+        return None
+
+    async def _state_async(self) -> dict[str, Any] | None:
+        with unharmed(self.agent, "looking at its state"):
+            seen = self._look()
+            return _plain_state(await seen if inspect.isawaitable(seen) else seen)
+        return None
+
+    def _look(self) -> Any:
+        if self.memory is None:
+            return None
+        get_state = getattr(self.agent, "get_state", None)
+        if isinstance(self.agent, type) and not inspect.ismethod(get_state):
+            return None  # a class acts, but only its instances have states
+        return get_state() if callable(get_state) else None
+
+
+def _plain_state(seen: Any) -> dict[str, Any] | None:
+    if seen is None:
+        return None
+    if isinstance(seen, AgentState):  # its extra data may hold anything
+        seen = replace(seen, extra_data=plain(seen.extra_data)).as_dict()
+    state = plain(seen)
+    if not isinstance(state, dict):
+        raise checks.refuse("get_state()", "an AgentState or a mapping", seen)
+    return {name: value for name, value in state.items() if name not in _OF_THE_RECORD}
+
+
+def importance(action: ActionData) -> float:
+    """From LEAST towards 1: the more the state changed, the larger the reward or the loss, and if it failed."""
+    amount = amount_of(action.state_difference or {}) + min(1.0, abs(action.reward)) + (action.error is not None)
+    return 1.0 - (1.0 - LEAST) * math.exp(-amount)
