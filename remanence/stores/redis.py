@@ -107,6 +107,7 @@ class RedisRecordStore(IndexedStore):
         self, memories: Sequence[Memory], derived: Sequence[Derived], expected: Mapping[str, float]
     ) -> list[Memory | None]:
         """Keep memories; None for those of an agent whose rows are not all at the clock that is expected."""
+        self._meet_server()
         self._flush_first(memories)
         dimension = self._check_kind(memories)
         derived = derived or [derive(memory) for memory in memories]
@@ -366,9 +367,11 @@ class RedisRecordStore(IndexedStore):
     def epoch(self, agent: str) -> str | None:
         """Another text once the rows of an agent may not be those that were written: after Redis was emptied,
         started again or gave way to a replica. None while the agent has none."""
-        server = self._link.server()
-        (token,) = self._link.run([("GET", self._keys.of(agent, "epoch"))])
-        return None if token is None else f"{token.hex()} {server}"
+        while True:
+            server = self._link.server()
+            (token,) = self._link.run([("GET", self._keys.of(agent, "epoch"))])
+            if not self._link.fresh:
+                return None if token is None else f"{token.hex()} {server}"
 
     # The index
 
@@ -381,15 +384,15 @@ class RedisRecordStore(IndexedStore):
 
     def _follow(self, wanted: Sequence[str] | None) -> None:
         """Take in what has changed of some agents, or of all."""
-        server = self._link.server()
-        with self.index.lock:
-            if server != self._server or self._mirror.crowded:
-                self._mirror.reset()
-                self._server = server
-            agents = self._mirror.agents() if wanted is None else list(wanted)
-        pairs = [(self._keys.of(agent, "epoch"), self._keys.of(agent, "clock")) for agent in agents]
         listing: list[Command] = [("SMEMBERS", self._keys.agents)] if wanted is None else []
-        states, more = self._link.states(pairs, listing)
+        while True:
+            self._meet_server()
+            with self.index.lock:
+                agents = self._mirror.agents() if wanted is None else list(wanted)
+            pairs = [(self._keys.of(agent, "epoch"), self._keys.of(agent, "clock")) for agent in agents]
+            states, more = self._link.states(pairs, listing)
+            if not self._link.fresh:
+                break
         with self.index.lock:
             self._mirror.settle()
             stale = [
@@ -404,6 +407,14 @@ class RedisRecordStore(IndexedStore):
             dimension = self._read_kind().dimension
             for agent in stale:
                 self._read(agent, dimension)
+
+    def _meet_server(self) -> None:
+        """Forget all rows if they are those of another server, or if most of them are dead."""
+        server = self._link.server()
+        with self.index.lock:
+            if (self._server and server != self._server) or self._mirror.crowded:
+                self._mirror.reset()
+            self._server = server
 
     def _read(self, agent: str, dimension: int | None) -> None:
         keys = self._keys.all_of(agent)

@@ -75,7 +75,7 @@ class Link:
         self._client = client
         self._given = client is not None
         self._lock = Lock()
-        self._fresh = True  # a connection was made since we last asked who answers
+        self.fresh = True  # a connection was made since we last asked who answers: it may be another server
         self._server = ""
         self._closed = False
 
@@ -111,15 +111,15 @@ class Link:
     def server(self) -> str:
         """Who answers: another text once the server (or one of a cluster) was started again or gave way to another,
         which may have lost something. Costs nothing unless a connection was made since the last call."""
-        if self._fresh or not self._server:
-            self._fresh = False
+        if self.fresh or not self._server:
+            self.fresh = False
             try:
                 with self._explained():
                     client = self._connected()
                     where = {"target_nodes": type(client).PRIMARIES} if self._in_cluster(client) else {}
                     told = client.info("server", **where)
             except StoreError:
-                self._fresh = True
+                self.fresh = True
                 raise
             runs = [told] if "run_id" in told else told.values()
             self._server = " ".join(sorted(str(one["run_id"]) for one in runs))
@@ -170,10 +170,10 @@ class Link:
 
     def _greeted(self, connection: Any) -> None:
         connection.on_connect()
-        self._fresh = True
+        self.fresh = True
 
     def _on_connect(self, connection: Any) -> None:
-        self._fresh = True
+        self.fresh = True
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -42,7 +42,7 @@ class RedisServer:
     def __init__(self, *, password: str | None = None, keep: bool = False, options: Sequence[str] = ()) -> None:
         self.port = free_port()
         self.password = password
-        self._folder = Path(tempfile.mkdtemp(prefix="remanence-redis-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="remanence-redis-"))
         self._options = ["--appendonly", "yes", "--appendfsync", "always"] if keep else []
         self._options += ["--requirepass", password] if password else []
         self._options += options
@@ -70,10 +70,10 @@ class RedisServer:
 
     def start(self) -> Self:
         if self._process is None:
-            log = (self._folder / "log").open("ab")
+            log = (self.folder / "log").open("ab")
             self._process = subprocess.Popen(
                 [str(redis_binary()), "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", *self._options],
-                cwd=self._folder,
+                cwd=self.folder,
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
@@ -89,7 +89,7 @@ class RedisServer:
 
             def answers() -> bool:
                 if self._process is None or self._process.poll() is not None:
-                    raise ConfigError(f"redis-server ended at once: {(self._folder / 'log').read_text()[-500:]}")
+                    raise ConfigError(f"redis-server ended at once: {(self.folder / 'log').read_text()[-500:]}")
                 try:
                     return bool(client.ping())
                 except (redis.ConnectionError, redis.TimeoutError):
@@ -107,7 +107,7 @@ class RedisServer:
     def stop(self) -> None:
         """End it and remove its folder."""
         self.kill()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def restart(self) -> None:
         """The same port again; empty, unless it keeps its changes."""

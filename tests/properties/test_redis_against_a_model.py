@@ -1,0 +1,81 @@
+"""The Redis store against a dictionary, with a second handle that reads along and a server that is real."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+from test_stores_against_a_model import StoreAgainstModel
+
+from remanence.stores import redis as redis_store
+from remanence.stores import redis_mirror
+from remanence.stores.redis import RedisRecordStore
+from remanence.testing.redis import RedisServer
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _server():
+    with RedisServer() as server:
+        RedisAgainstModel.server = server
+        yield
+
+
+class RedisAgainstModel(StoreAgainstModel):
+    """With few rows in one answer, few removals listed, and an index that is made anew early."""
+
+    server: RedisServer
+
+    def __init__(self):
+        super().__init__()
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(redis_store, "_READ_AHEAD", 3)
+        self.patch.setattr(redis_store, "_LISTED", 3)
+        self.patch.setattr(redis_mirror, "_MANY_DEAD", 8)
+        self.server.flush()
+        self.other = None
+
+    def open(self):
+        return RedisRecordStore(**self.server.connection())
+
+    def readers(self):
+        return [self.store] if self.other is None else [self.store, self.other]
+
+    @rule()
+    def open_a_second_handle(self):
+        if self.other is None:
+            self.other = self.open()
+
+    @precondition(lambda self: self.other is not None)
+    @rule()
+    def write_through_the_other_handle(self):
+        self.store.flush()
+        self.store, self.other = self.other, self.store
+
+    @rule()
+    def reopen(self):
+        self.store.close()
+        self.store = self.open()
+
+    @precondition(lambda self: self.model)
+    @rule(data=st.data())
+    def touch(self, data):
+        """Counts that wait are seen by their own handle; by others when they are written."""
+        keys = data.draw(st.lists(st.sampled_from(sorted(self.model)), min_size=1, max_size=3, unique=True))
+        self.store.touch(keys, 2_000_000_000.0)
+        self.touched.update(keys)
+        self.store.flush()
+        for store in self.readers():
+            assert [memory.metadata.retrieval_count for memory in store.get_many(keys)] == [
+                self.touched[key] for key in keys
+            ]
+
+    def teardown(self):
+        super().teardown()
+        if self.other is not None:
+            self.other.close()
+        self.patch.undo()
+
+
+TestRedisStoreAgainstModel = RedisAgainstModel.TestCase
+TestRedisStoreAgainstModel.settings = settings(max_examples=20, stateful_step_count=30)
