@@ -62,5 +62,8 @@ def _amount(change: Mapping[str, Any]) -> float:
         return max((_amount({"before": a, "after": b}) for a, b in zip(old, new, strict=True)), default=0.0)
     if any(isinstance(side, bool) or not isinstance(side, int | float) for side in (old, new)):
         return float(old != new)
-    largest = max(abs(old), abs(new))
-    return min(1.0, float(abs(new - old) / largest)) if largest else 0.0
+    try:
+        old, new = float(old), float(new)
+    except OverflowError:  # whole numbers may be larger than any float
+        return float(old != new)
+    return min(1.0, abs(new - old) / max(abs(old), abs(new), 1e-300))

@@ -196,4 +196,4 @@ def test_the_amount_grows_with_the_change():
     assert 0 == none < little < more < most
     assert amount(state, {**state, "position": [10, 21]}) < amount(state, {**state, "position": [90, 5]})
     assert amount({"x": -1}, {"x": 1}) == amount({"x": 0}, {"x": 1e300}) == amount({}, {"x": 1}) == 1
-    assert amount({"x": 10**400}, {"x": 1}) == 1
+    assert amount({"x": 10**400}, {"x": 1}) == amount({"x": 10**400}, {"x": 0.5}) == 1
