@@ -112,15 +112,22 @@ def list_(face: Face, order: Any, limit: int, offset: int, **filters: Any) -> No
 
 
 @click.command()
+@click.option("--agent", metavar="NAME", help="What this agent remembers: its tiers, types, importance and packing.")
 @answering
-def stats(face: Face) -> None:
-    """What the store holds, and where it is.
+def stats(face: Face, agent: str | None) -> None:
+    """What the store holds, and where it is; or what one agent remembers.
 
     \b
     Examples:
       rmem stats
       rmem stats --json | jq .memories
+      rmem stats --agent agent-123
     """
+    if agent is not None:
+        from .agents import show_agent
+
+        show_agent(face, agent)
+        return
     with face.looking() as brain:
         held = brain.stats()
     if face.json:

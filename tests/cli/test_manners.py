@@ -32,7 +32,7 @@ def test_help_lists_every_command_by_section_and_the_exit_codes(rmem: Rmem) -> N
         assert re.search(rf"^    {code} +\w", answer.out, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "bench"])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_teaches_by_example_and_takes_json(rmem: Rmem, name: str) -> None:
     arguments = [name, "locomo"] if name == "eval" else [name]
     answer = rmem(*arguments, "--help")
