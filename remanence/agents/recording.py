@@ -17,12 +17,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from cachetools import LRUCache
 
 from .. import checks, config
+from ..errors import InputError
 from .base import BaseAgent
 from .changes import amount_of
 from .config import MemoryConfig
@@ -118,8 +120,13 @@ def id_of(agent: object) -> str:
 
 def own_step(agent: object) -> int | None:
     """The step that the agent itself counts, if it does."""
-    step = getattr(agent, "step_number", None)
-    return step if isinstance(step, int) and not isinstance(step, bool) and step >= 0 else None
+    with unharmed(agent, "asking for its step"):
+        return _step(getattr(agent, "step_number", None))
+    return None
+
+
+def _step(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 @dataclass(slots=True)
@@ -179,8 +186,11 @@ class Call:
     done: bool = False
     memory: AgentMemoryAPI | None = None
     agent_id: str = ""
+    trace: _Trace = field(default_factory=lambda: _Trace(0))
     step: int = 0
     next_step: int = 0
+    told_step: int | None = None
+    """What the state that was seen last says itself."""
     before: dict[str, Any] | None = None
     after: dict[str, Any] | None = None
     started: float = 0.0
@@ -199,93 +209,96 @@ class Call:
     # Before
 
     def start(self) -> None:
-        if self.part:
-            return
-        self._prepare()
-        self.before = self._state()
-        self.started = time.perf_counter()
+        if not self.part:
+            self._prepare()
+            self.before = self._state()
+            self._begin()
 
     async def start_async(self) -> None:
-        if self.part:
-            return
-        await asyncio.to_thread(self._prepare)
-        self.before = await self._state_async()
-        self.started = time.perf_counter()
+        if not self.part:
+            await asyncio.to_thread(self._prepare)
+            self.before = await self._state_async()
+            self._begin()
 
     def _prepare(self) -> None:
-        """Find the memory, the name and the step; without a memory the act only counts."""
-        self.step = own_step(self.agent) or 0
+        """Find the memory and the name; without a memory the act only counts."""
         with unharmed(self.agent, "opening"):
             given = self.recorder.memory_api
             memory = memory_of(self.agent) if given is None else _sync(given)
             if memory.config.enable_memory_hooks:
                 self.agent_id = self.recorder.agent_id or id_of(self.agent)
-                if own_step(self.agent) is None:
-                    self.step = _trace_of(memory, self.agent_id).step
+                self.trace = _trace_of(memory, self.agent_id)
                 self.memory = memory
+
+    def _begin(self) -> None:
+        own = own_step(self.agent)
+        own = self.told_step if own is None else own
+        with _tracing:  # two acts at the same time are two steps
+            self.step = self.trace.step if own is None else own
+            self.trace.step = self.step + 1
+        self.started = time.perf_counter()
 
     # After
 
     def end(self, **outcome: Any) -> None:
         """`result=`, `error=` or `outcome=`."""
-        if self.part:
-            return
-        self._close()
-        self.after = self._state()
-        self._store(outcome)
+        if not self.part:
+            self._finish()
+            self.after = self._state()
+            self._count()
+            self._store(outcome)
 
     async def end_async(self, **outcome: Any) -> None:
-        if self.part:
-            return
-        self._close()
-        self.after = await self._state_async()
-        if self.memory is not None:
-            with unharmed(self.agent, "storing"):
-                await asyncio.to_thread(self._store, outcome)
+        if not self.part:
+            self._finish()
+            self.after = await self._state_async()
+            self._count()
+            if self.memory is not None:
+                with unharmed(self.agent, "storing"):
+                    await asyncio.to_thread(self._store, outcome)
 
-    def _close(self) -> None:
+    def _finish(self) -> None:
         self.took = time.perf_counter() - self.started
         self.done = True
-        own = own_step(self.agent)
-        if own == self.step and isinstance(self.agent, BaseAgent):
+        if isinstance(self.agent, BaseAgent) and own_step(self.agent) == self.step:
             with unharmed(self.agent, "counting its steps"):
                 self.agent.step_number += 1
-                own = own_step(self.agent)
+
+    def _count(self) -> None:
+        own = own_step(self.agent)
+        own = self.told_step if own is None else own
         self.next_step = self.step + 1 if own is None else own
 
     def _store(self, outcome: dict[str, Any]) -> None:
-        memory = self.memory
+        memory, priority = self.memory, LEAST
         if memory is None:
             return
-        with unharmed(self.agent, "storing"):
-            trace = _trace_of(memory, self.agent_id)
-            trace.step = max(trace.step, self.next_step)
-            if self.before and trace.state != (self.step, self.before):
+        with unharmed(self.agent, "storing its state"):
+            if self.before and self.trace.state != (self.step, self.before):
                 memory.store_agent_state(self.agent_id, self.before, self.step, priority=LEAST)
-        priority = LEAST
-        with unharmed(self.agent, "storing the action"):
+        with unharmed(self.agent, "storing its action"):
             action = self._action(**outcome)
             priority = importance(action)
             memory.store_agent_action(self.agent_id, action.as_dict(), self.step, priority=priority)
-        with unharmed(self.agent, "storing the state"):
+        with unharmed(self.agent, "storing its state"):
             if self.after:
                 memory.store_agent_state(self.agent_id, self.after, self.next_step, priority=priority)
-                trace.state = (self.next_step, self.after)
+                self.trace.state = (self.next_step, self.after)
 
     def _action(self, result: Any = None, error: Exception | None = None, outcome: str | None = None) -> ActionData:
         told = result.as_dict() if isinstance(result, ActionResult) else result
-        told = told if isinstance(told, Mapping) and isinstance(told.get("action_type"), str) else {}
-        reward = told.get("reward")
+        told = told if isinstance(told, Mapping) else {}
+        reward = plain(told.get("reward"))
         return ActionData(
-            action_type=told.get("action_type") or "act",
+            action_type=_name(told.get("action_type"), "act"),
             action_params=plain(told["params"]) if isinstance(told.get("params"), Mapping) else {},
             arguments=self.arguments,
             state_before=self.before,
             state_after=self.after,
             result=plain(result),
-            reward=plain(reward) or 0.0 if isinstance(reward, int | float) else 0.0,
-            outcome=outcome or ("error" if error is not None else told.get("outcome") or "success"),
-            error=None if error is None else plain(f"{type(error).__name__}: {error}"),
+            reward=reward if isinstance(reward, int | float) and not isinstance(reward, bool) else 0.0,
+            outcome=outcome or ("error" if error is not None else _name(told.get("outcome"), "success")),
+            error=None if error is None else plain("".join(format_exception_only(error)).strip()),
             execution_time=self.took,
             step_number=self.step,
         )
@@ -299,13 +312,13 @@ class Call:
                 if inspect.iscoroutine(seen):
                     seen.close()
                 raise TypeError("an agent with an asynchronous get_state needs an asynchronous act")
-            return _plain_state(seen)
+            return self._read(seen)
         return None
 
     async def _state_async(self) -> dict[str, Any] | None:
         with unharmed(self.agent, "looking at its state"):
             seen = self._look()
-            return _plain_state(await seen if inspect.isawaitable(seen) else seen)
+            return self._read(await seen if inspect.isawaitable(seen) else seen)
         return None
 
     def _look(self) -> Any:
@@ -316,16 +329,24 @@ class Call:
             return None  # a class acts, but only its instances have states
         return get_state() if callable(get_state) else None
 
+    def _read(self, seen: Any) -> dict[str, Any] | None:
+        self.told_step = None
+        if seen is None:
+            return None
+        if isinstance(seen, AgentState):  # its extra data may hold anything
+            seen = replace(seen, extra_data=plain(seen.extra_data)).as_dict()
+        state = plain(seen)
+        if not isinstance(state, dict):
+            raise checks.refuse("get_state()", "an AgentState or a mapping", seen)
+        self.told_step = _step(state.get("step_number"))
+        return {name: value for name, value in state.items() if name not in _OF_THE_RECORD}
 
-def _plain_state(seen: Any) -> dict[str, Any] | None:
-    if seen is None:
-        return None
-    if isinstance(seen, AgentState):  # its extra data may hold anything
-        seen = replace(seen, extra_data=plain(seen.extra_data)).as_dict()
-    state = plain(seen)
-    if not isinstance(state, dict):
-        raise checks.refuse("get_state()", "an AgentState or a mapping", seen)
-    return {name: value for name, value in state.items() if name not in _OF_THE_RECORD}
+
+def _name(value: object, default: str) -> str:
+    try:
+        return checks.name("name", value)
+    except InputError:
+        return default
 
 
 def importance(action: ActionData) -> float:

@@ -9,6 +9,7 @@ import logging
 import pickle
 import traceback
 from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -114,9 +115,11 @@ def test_an_action_result_names_the_action(api):
         def act(self):
             return {"action_type": "tell", "params": {"who": "all"}, "reward": -2}
 
+    odd = {"action_type": 5, "reward": True, "outcome": "a\nb", "params": [1]}
+
     class Odd:
         def act(self):
-            return {"action_type": 5, "reward": "much"}
+            return odd
 
     with pytest.raises(InputError, match="params"):  # the agent's own mistake stays its own
         with_memory(Trader(), "trader", api).act("wood")
@@ -134,8 +137,9 @@ def test_an_action_result_names_the_action(api):
     (told,) = actions(api, "teller")
     assert (told["action_type"], told["action_params"], told["reward"]) == ("tell", {"who": "all"}, -2)
     with_memory(Odd(), "odd", api).act()
-    (odd,) = actions(api, "odd")
-    assert (odd["action_type"], odd["reward"], odd["result"]) == ("act", 0, {"action_type": 5, "reward": "much"})
+    (stored,) = actions(api, "odd")
+    assert (stored["action_type"], stored["reward"], stored["outcome"]) == ("act", 0, "success")
+    assert stored["result"] == odd
 
 
 def test_importance_grows_with_how_much_changed(api):
@@ -325,6 +329,33 @@ def test_get_state_that_raises_costs_the_state_only(api, caplog):
     assert "some_internal_state" in caplog.text
 
 
+def test_an_agent_whose_every_attribute_raises_still_acts(api, caplog):
+    class Touchy:
+        def act(self):
+            return "done"
+
+        @property
+        def agent_id(self):
+            raise ZeroDivisionError
+
+        step_number = get_state = memory_api = config = agent_id
+
+    class Broken(Exception):
+        def __str__(self):
+            raise ZeroDivisionError
+
+    class Failing:
+        def act(self):
+            raise Broken
+
+    assert with_memory(Touchy(), "touchy", api).act() == "done"
+    assert install_memory_hooks(Touchy)().act() == "done"
+    with pytest.raises(Broken):
+        with_memory(Failing(), "failing", api).act()
+    assert "ZeroDivisionError" in caplog.text
+    assert [len(actions(api, name)) for name in ("touchy", "failing")] == [1, 1]
+
+
 @pytest.mark.parametrize("odd", [5, "state", [1], None, {}])
 def test_odd_states_cost_the_state_only(api, odd):
     class Odd(Walker):
@@ -404,6 +435,29 @@ def test_an_agent_that_counts_for_itself_is_believed(api):
     assert agent.step_number == 20
     assert states(api, "own") == [(0, {"seen": [1, 2]}), (10, {"seen": [1, 2]}), (20, {"seen": [1, 2]})]
     assert [entry["step_number"] for entry in all_of(api, "own", "action")] == [0, 10]
+
+
+def test_a_state_that_tells_its_step_is_believed(api):
+    class Telling:
+        tick = 100
+
+        def act(self):
+            self.tick += 5
+
+        def get_state(self):
+            return AgentState(agent_id="somebody", step_number=self.tick, health=1)
+
+    with_memory(Telling(), "telling", api).act()
+    assert states(api, "telling") == [(100, {"health": 1}), (105, {"health": 1})]
+    assert [entry["step_number"] for entry in all_of(api, "telling", "action")] == [100]
+
+
+def test_acts_at_the_same_time_are_different_steps(api):
+    walker = with_memory(Walker(), "walker", api)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: walker.act("east"), range(20)))
+    assert walker.calls == 20
+    assert sorted(entry["step_number"] for entry in all_of(api, "walker", "action")) == list(range(20))
 
 
 def test_steps_go_on_after_a_restart(tmp_path):
