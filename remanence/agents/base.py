@@ -22,15 +22,16 @@ class BaseAgent:
     `memory_config`; `memory_api` is the memory to use.
     """
 
-    # For subclasses that do not call this __init__.
+    # Of the class, for those who do not call this __init__, and for `install_memory_hooks(memory_api=…)`.
     config: Any = None
     memory_api: Any = None
     step_number: int = 0
 
     def __init__(self, config: Any = None, agent_id: str | None = None, memory_api: Any = None) -> None:
         self.config = config
-        self.memory_api = memory_api
         self.step_number = 0
+        if memory_api is not None:
+            self.memory_api = memory_api
         try:
             self.agent_id = f"agent-{uuid.uuid4().hex[:12]}" if agent_id is None else checks.name("agent_id", agent_id)
         except InputError as error:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast, overload
 
 from .. import checks
 from ..errors import MemoryInputError
+from .base import BaseAgent
 from .recording import Call, Recorder
 
 Agent = TypeVar("Agent")
@@ -31,13 +32,16 @@ def install_memory_hooks(agent_class: Any = None, *, memory_api: Any = None) -> 
     """A class decorator: `@install_memory_hooks` or `@install_memory_hooks(memory_api=api)`.
 
     Subclasses are hooked with their class; `super().act()` is part of the act that calls it. The memory is the one
-    given here, else the agent's `memory_api`, else a shared one of the `MemoryConfig` in the agent's `config`.
+    given here (a BaseAgent may be made with another), else the agent's `memory_api`, else a shared one, of the
+    MemoryConfig in the agent's `config` if there is one.
     """
     if agent_class is None:
         return partial(install_memory_hooks, memory_api=memory_api)
     if not isinstance(agent_class, type):
         raise MemoryInputError.caused_by(checks.refuse("agent_class", "a class", agent_class))
     recorder = Recorder(memory_api)
+    if issubclass(agent_class, BaseAgent) and memory_api is not None:
+        agent_class.memory_api, recorder = memory_api, Recorder()  # so that its `memory` is the same one
     if not _hook(agent_class, recorder, again=True):
         raise MemoryInputError(
             f"{agent_class.__name__} must have a method act(self, …) to remember", field="agent_class", recoverable=True
@@ -60,6 +64,8 @@ def with_memory(agent: Agent, agent_id: str | None = None, memory_api: Any = Non
             checks.name("agent_id", agent_id)
         except ValueError as error:
             raise MemoryInputError.caused_by(error) from None
+    if isinstance(agent, BaseAgent) and memory_api is not None:
+        agent.memory_api = memory_api
     act: Any = agent.act  # type: ignore[attr-defined]
     recorder = Recorder(memory_api, agent_id)
     if inspect.ismethod(act) and act.__self__ is agent:

@@ -542,6 +542,10 @@ def test_a_class_may_remember_elsewhere_than_its_base(api, tmp_path):
             kind(agent_id=f"agent-{n}").act("x")
         assert [len(actions(api, f"agent-{n}")) for n in range(3)] == [1, 0, 0]
         assert [len(actions(elsewhere, f"agent-{n}")) for n in range(3)] == [0, 1, 1]
+        assert len(Below(agent_id="agent-2").memory.retrieve_recent_states(count=9, memory_type="action")) == 1
+        Below(agent_id="own", memory_api=api).act("x")
+        with_memory(Below(agent_id="given"), memory_api=api).act("x")
+        assert [len(actions(api, name)) for name in ("own", "given")] == [1, 1]
 
 
 def test_an_agent_that_acts_through_another_is_two_agents(api):
