@@ -253,7 +253,7 @@ class MemoryConfig(_Config):
     cleanup_interval: int = 100
     """Look for memories to move every so many insertions."""
     memory_priority_decay: float = 0.95
-    """What is left of a memory's priority after each day, when tiers choose who moves; 1 is no decay."""
+    """What is left of a priority after every 100 steps, when a full tier chooses who moves on; 1 is no decay."""
     # A mapping may be given and a configuration is what it becomes; `| Any` says both to a type checker.
     stm_config: STMConfig | Any = field(default_factory=STMConfig)
     im_config: IMConfig | Any = field(default_factory=IMConfig)
