@@ -58,7 +58,7 @@ def _print(held: dict[str, Any], face: Face) -> None:
         terminal=face.terminal,
     )
     tiers = [
-        (tier, f"{number:,}", *(size(packed["by_tier"].get(tier, {}).get(key, 0)) for key in _SIZES))
+        (tier, f"{number:,}", *(_size(packed["by_tier"].get(tier, {}).get(key)) for key in _SIZES))
         for tier, number in held["tier_distribution"].items()
     ]
     _show(face, ("TIER", "MEMORIES", "BEFORE PACKING", "AFTER"), tiers, right=(1, 2, 3))
@@ -69,6 +69,10 @@ def _print(held: dict[str, Any], face: Face) -> None:
 
 
 _SIZES = ("bytes_before", "bytes_after")
+
+
+def _size(count: int | None) -> str:
+    return size(count) if count else "–"
 
 
 def _show(face: Face, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int]) -> None:
