@@ -6,6 +6,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
+from strategies import ids, memories
 from test_stores_against_a_model import StoreAgainstModel
 
 from remanence.stores import redis as redis_store
@@ -40,6 +41,16 @@ class RedisAgainstModel(StoreAgainstModel):
 
     def readers(self):
         return [self.store] if self.other is None else [self.store, self.other]
+
+    @rule(batch=st.lists(st.one_of(memories(), memories(id_from=ids)), max_size=5))
+    def put(self, batch):
+        """An id that goes from one agent to another is a newcomer there: the order of arrival is each agent's own."""
+        holder = {key: memory.agent_id for key, memory in self.model.items()}
+        for memory in batch:
+            if memory.memory_id and holder.setdefault(memory.memory_id, memory.agent_id) != memory.agent_id:
+                self.born.pop(memory.memory_id, None)
+        agents = {}
+        super().put([one for one in batch if agents.setdefault(one.memory_id or id(one), one.agent_id) == one.agent_id])
 
     @rule()
     def open_a_second_handle(self):
