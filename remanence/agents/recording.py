@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -126,7 +127,7 @@ def own_step(agent: object) -> int | None:
 
 
 def _step(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) and value >= 0 else None
 
 
 @dataclass(slots=True)

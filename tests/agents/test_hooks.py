@@ -439,7 +439,7 @@ def test_an_agent_that_counts_for_itself_is_believed(api):
 
 def test_a_state_that_tells_its_step_is_believed(api):
     class Telling:
-        tick = 100
+        tick = np.int64(100)
 
         def act(self):
             self.tick += 5
