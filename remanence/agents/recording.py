@@ -127,7 +127,7 @@ def own_step(agent: object) -> int | None:
 
 
 def _step(value: object) -> int | None:
-    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) and value >= 0 else None
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0 else None
 
 
 @dataclass(slots=True)

@@ -525,7 +525,6 @@ def test_validation_comes_first_and_is_recoverable(run):
     assert caught.value.agent_id == "agent-123"
 
 
-@pytest.mark.xfail(strict=True, reason="AgentMemoryAPI.get_memory_space calls it a retrieval")
 def test_a_bad_agent_is_a_failure_of_the_call_that_named_it(run):
     names = run("initialization", "error handling")
     with pytest.raises(names["MemoryStoreException"], match="agent_id must"):
