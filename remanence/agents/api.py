@@ -40,21 +40,21 @@ class AgentMemoryAPI:
     ) -> str:
         """Store an agent's state; the id of the memory. A returned call is on disk and can be found."""
         with storing(agent_id):
-            return self.get_memory_space(agent_id).store("state", state_data, step_number, priority)
+            return self._space(agent_id).store("state", state_data, step_number, priority)
 
     def store_agent_interaction(
         self, agent_id: str, interaction_data: Mapping[str, Any], step_number: int, priority: float = 1.0
     ) -> str:
         """Store an interaction with somebody; the id of the memory."""
         with storing(agent_id):
-            return self.get_memory_space(agent_id).store("interaction", interaction_data, step_number, priority)
+            return self._space(agent_id).store("interaction", interaction_data, step_number, priority)
 
     def store_agent_action(
         self, agent_id: str, action_data: Mapping[str, Any], step_number: int, priority: float = 1.0
     ) -> str:
         """Store what an agent did; the id of the memory."""
         with storing(agent_id):
-            return self.get_memory_space(agent_id).store("action", action_data, step_number, priority)
+            return self._space(agent_id).store("action", action_data, step_number, priority)
 
     # Retrieving
 
@@ -63,28 +63,31 @@ class AgentMemoryAPI:
     ) -> Memories:
         """The memories most like a state, best first."""
         with retrieving(agent_id):
-            return self.get_memory_space(agent_id).retrieve_similar_states(query_state, k, memory_type)
+            return self._space(agent_id).retrieve_similar_states(query_state, k, memory_type)
 
     def retrieve_by_time_range(
         self, agent_id: str, start_step: int, end_step: int, memory_type: str | None = None
     ) -> Memories:
         """All memories from one step to another (both included), by step."""
         with retrieving(agent_id):
-            return self.get_memory_space(agent_id).retrieve_by_time_range(start_step, end_step, memory_type)
+            return self._space(agent_id).retrieve_by_time_range(start_step, end_step, memory_type)
 
     def retrieve_by_attributes(
         self, agent_id: str, attributes: Mapping[str, Any], memory_type: str | None = None
     ) -> Memories:
         """All memories whose contents have these values, by step."""
         with retrieving(agent_id):
-            return self.get_memory_space(agent_id).retrieve_by_attributes(attributes, memory_type)
+            return self._space(agent_id).retrieve_by_attributes(attributes, memory_type)
 
     # Managing
 
     def get_memory_space(self, agent_id: str) -> MemorySpace:
         """All that one agent remembers, and every way to ask for it."""
         with retrieving(agent_id):
-            checks.name("agent_id", agent_id)
+            return self._space(agent_id)
+
+    def _space(self, agent_id: str) -> MemorySpace:
+        checks.name("agent_id", agent_id)
         with self._lock:
             space = self._spaces.get(agent_id)
             if space is None:

@@ -28,6 +28,7 @@ from .system import MemorySystem, retrieving, storing, tending
 
 Found = tuple[Any, Memory, float | None]  # what to sort by, the memory, its score
 
+_CHUNK = 1000
 _KNOWN_ENOUGH = 1.02  # deviations are taken anew when an agent has so many times more memories
 
 
@@ -50,6 +51,22 @@ class MemorySpace:
             checks.one_of("memory_type", kind, records.KINDS)
             memory = records.record(self.agent_id, kind, data, step_number, priority)
             return self._system.store([memory])[0].memory_id
+
+    def store_many(self, kind: str, items: Sequence[object], *, first_step: int, priority: float = 1.0) -> list[str]:
+        """Keep many at once, one for each step from `first_step` on; their ids. All are checked before any is
+        written; they are written in chunks of a thousand."""
+        with storing(self.agent_id):
+            checks.one_of("memory_type", kind, records.KINDS)
+            checks.whole("first_step", first_step)
+            if isinstance(items, str | bytes | Mapping) or not isinstance(items, Sequence):
+                raise checks.refuse("items", "a list of mappings", items)
+            drafts = [
+                records.record(self.agent_id, kind, item, step, priority) for step, item in enumerate(items, first_step)
+            ]
+            ids: list[str] = []
+            for start in range(0, len(drafts), _CHUNK):
+                ids += [memory.memory_id for memory in self._system.store(drafts[start : start + _CHUNK])]
+            return ids
 
     # Asking the tiers
 
@@ -191,7 +208,8 @@ class MemorySpace:
         """The memories whose vectors are nearest to a vector, best first. `embed` makes such vectors."""
         with retrieving(self.agent_id):
             checks.whole("k", k, low=1)
-            vector = checks.vector("query_embedding", query_embedding)
+            dimension = self._system.brain.store.survey(self._where(None)).dimension
+            vector = checks.vector("query_embedding", query_embedding, dimension=dimension)
 
             def search(store: RecordStore, where: Filter) -> list[Found]:
                 if not store.count(where):

@@ -14,6 +14,7 @@ from ..filters import Filter, mark_of
 from ..models import TIERS
 from .analyser import plain, term_hash
 from .arrays import distinct, starts_of_runs
+from .postings import Postings
 
 RowNumbers = npt.NDArray[np.int64]
 Name = TypeVar("Name")
@@ -300,12 +301,14 @@ class Columns:
         if self._last[group] == row:
             self._last[group] = before
 
-    def select(self, where: Filter, marked: Callable[[int], npt.NDArray[np.uint32]]) -> RowNumbers | None:
-        """Rows inside the filter, ascending; None for all when none is dead. `marked` looks a mark up."""
+    def select(self, where: Filter, marks: Postings) -> RowNumbers | None:
+        """Rows inside the filter, ascending; None for all when none is dead."""
         rows = self._from_groups(where)
         for alternatives in _marks_asked(where):
-            found = distinct(np.concatenate([marked(mark) for mark in alternatives])).astype(np.int64)
-            rows = found if rows is None else np.intersect1d(rows, found, assume_unique=True)
+            if rows is None:
+                rows = distinct(marks.lookup(alternatives)[0]).astype(np.int64)
+            else:
+                rows = rows[distinct(marks.within(alternatives, rows)[0])]
         if rows is None and not self.dead and not _needs_columns(where):
             return None
         keep = self["alive"] if rows is None else self["alive"][rows]

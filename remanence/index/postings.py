@@ -4,7 +4,7 @@ packed and immutable; the newest rows wait in a tail of small growing lists unti
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from .arrays import starts_of_runs
 
 Rows = npt.NDArray[np.uint32]
+Positions = npt.NDArray[np.int64]
 Counts = npt.NDArray[Any]  # whole numbers (how often), or floats (which number)
 
 _NO_ROWS: Rows = np.empty(0, np.uint32)
@@ -110,6 +111,43 @@ class Postings:
             ends.append(total)
         return np.concatenate(rows), np.concatenate(counts), ends
 
+    def entries(self, terms: Sequence[int]) -> int:
+        """How many entries some terms have in all."""
+        wanted = np.array(terms, np.uint64)
+        total = sum(len(self._tail[term][0]) for term in terms if term in self._tail)
+        for block in self.blocks:
+            at = np.minimum(np.searchsorted(block.terms, wanted), block.terms.size - 1)
+            held = block.terms[at] == wanted
+            total += int(((block.offsets[at + 1] - block.offsets[at]) * held).sum())
+        return total
+
+    def within(self, terms: Sequence[int], rows: npt.NDArray[np.int64]) -> tuple[Positions, Counts, list[int]]:
+        """Which of some rows (ascending) hold each term: their positions in `rows`, how often, and where the part of
+        each term ends. The cost follows these rows, however many others hold the term."""
+        wanted = rows.astype(np.uint32)
+        found: list[Positions] = [np.empty(0, np.int64)]
+        counts: list[Counts] = [self._nothing]
+        ends, total = [], 0
+        for term in terms:
+            for held, values in self._lists(term):
+                if held.size and wanted.size:
+                    positions, places = _common(wanted, held)
+                    found.append(positions)
+                    counts.append(values[places])
+                    total += positions.size
+            ends.append(total)
+        return np.concatenate(found), np.concatenate(counts), ends
+
+    def _lists(self, term: int) -> Iterator[tuple[Rows, Counts]]:
+        for block in self.blocks:
+            at = int(np.searchsorted(block.terms, np.uint64(term)))
+            if at < block.terms.size and int(block.terms[at]) == term:
+                start, stop = int(block.offsets[at]), int(block.offsets[at + 1])
+                yield block.rows[start:stop], block.counts[start:stop]
+        waiting = self._tail.get(term)
+        if waiting is not None:
+            yield np.array(waiting[0], np.uint32), np.array(waiting[1], self._nothing.dtype)
+
     def cut(self, keep: npt.NDArray[np.int64], first: int, end: int) -> Block:
         """The entries of rows first…end-1 as a block of their own. `keep[row - first]` is a row's number
         in it, or -1 for a row that is left out."""
@@ -126,6 +164,16 @@ class Postings:
         if not terms:
             return Block.build(np.empty(0, np.uint64), _NO_ROWS, self._nothing)
         return Block.build(np.concatenate(terms), np.concatenate(rows), np.concatenate(counts))
+
+
+def _common(left: Rows, right: Rows) -> tuple[Positions, Positions]:
+    """Where two ascending arrays have the same value: positions in each. The shorter is looked up in the longer."""
+    if left.size > right.size:
+        there, here = _common(right, left)
+        return here, there
+    at = np.minimum(np.searchsorted(right, left), right.size - 1)
+    same = np.flatnonzero(right[at] == left)
+    return same, at[same]
 
 
 def _joined(blocks: Sequence[Block]) -> Block:

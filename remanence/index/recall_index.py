@@ -153,7 +153,7 @@ class RecallIndex:
 
     def select(self, where: Filter) -> RowNumbers | None:
         """Live rows inside the filter, ascending; None for all rows when none is dead."""
-        return self.columns.select(where, lambda mark: self.marks.lookup([mark])[0])
+        return self.columns.select(where, self.marks)
 
     def average_length(self, rows: RowNumbers | None) -> float:
         if rows is None:

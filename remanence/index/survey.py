@@ -109,12 +109,23 @@ class Survey:
         found = self.column_at(name, at).astype(np.int64)
         inside = (found.view(np.uint64) < self._end) & (at >= 0)  # a negative number is a very large one
         if self._rows is not None:
-            found = self._positions[np.where(inside, found, 0)]
+            found = self._positions_of(np.where(inside, found, 0))
         return np.where(inside, found, -1)
 
+    def _positions_of(self, rows: RowNumbers) -> npt.NDArray[np.int64]:
+        """The positions of rows; -1 outside the survey."""
+        own = self._rows
+        assert own is not None
+        if self._end <= _FEW + _TIMES * own.size:
+            return self._table[rows]
+        if not own.size:
+            return np.full(rows.size, -1, np.int64)
+        at = np.minimum(np.searchsorted(own, rows), own.size - 1)
+        return np.where(own[at] == rows, at, -1)
+
     @cached_property
-    def _positions(self) -> npt.NDArray[np.int64]:
-        """From row numbers to positions; -1 outside the survey."""
+    def _table(self) -> npt.NDArray[np.int64]:
+        """From row numbers to positions, for surveys that are no small part of the whole."""
         assert self._rows is not None
         positions = np.full(self._end, -1, np.int64)
         positions[self._rows] = np.arange(self._rows.size)
@@ -136,21 +147,25 @@ class Survey:
 
     def marked(self, marks: Sequence[int]) -> Matches:
         """Where each of some marks (hashed `path=value`) is set."""
-        return self._placed(self._marks, marks)
+        return self._placed(self._marks, marks, few=0)
 
     def numbers(self, paths: Sequence[int]) -> Matches:
         """Where there are numbers under some hashed paths, and which."""
-        return self._placed(self._numbers, paths)
+        return self._placed(self._numbers, paths, few=0)
 
-    def _placed(self, postings: Postings, terms: Sequence[int]) -> Matches:
+    def _placed(self, postings: Postings, terms: Sequence[int], few: int = 16_384) -> Matches:
+        """Entries by position. Up to `few` of other rows, and as many again for each of our own, all are looked up
+        together, which is faster than term by term."""
         with self._lock:
+            if self._rows is not None and postings.entries(terms) > few + _TIMES * self._rows.size:
+                return Matches(*postings.within(terms, self._rows))
             rows, counts, ends = postings.lookup(terms)
         at = rows.astype(np.int64)
         if self._rows is None and (not at.size or int(at.max()) < self._end):
             return Matches(at, counts, ends)
         inside = at < self._end
         if self._rows is not None:
-            at = np.where(inside, self._positions[np.where(inside, at, 0)], -1)
+            at = np.where(inside, self._positions_of(np.where(inside, at, 0)), -1)
             inside = at >= 0
         kept = np.append(0, np.cumsum(inside))
         return Matches(at[inside], counts[inside], kept[np.array(ends, np.int64)].tolist())
@@ -208,6 +223,7 @@ class Surveys:
 
 
 _KEPT = 4
+_FEW, _TIMES = 65_536, 8  # other rows, by themselves and for each of our own, that are no burden
 _COLUMNS = (
     "seq",
     "group",
