@@ -121,7 +121,7 @@ class STMConfig(_Config):
     """Memories of one agent."""
     ttl: float | None = DAY
     """Seconds that a memory stays."""
-    max_steps: int | None = 1000
+    max_steps: int | None = None
     """Steps behind the agent's newest that a memory stays."""
 
 
@@ -135,7 +135,7 @@ class IMConfig(_Config):
     """Memories of one agent."""
     ttl: float | None = 7 * DAY
     """Seconds that a memory stays."""
-    max_steps: int | None = 10_000
+    max_steps: int | None = None
     """Steps behind the agent's newest that a memory stays."""
 
 

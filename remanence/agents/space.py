@@ -29,6 +29,7 @@ from .system import MemorySystem, retrieving, storing, tending
 Found = tuple[Any, Memory, float | None]  # what to sort by, the memory, its score
 
 _CHUNK = 1000
+_NO_PART = ("agent_id", "step_number")  # of a state: AgentState tells them, and the record has them anyway
 _KNOWN_ENOUGH = 1.02  # deviations are taken anew when an agent has so many times more memories
 
 
@@ -189,6 +190,7 @@ class MemorySpace:
             self._mine(agent_id)
             checks.whole("k", k, low=1)
             asked = records.as_data("query_state", query_state)
+            asked = {key: value for key, value in asked.items() if key not in _NO_PART} or asked
             question = StateQuestion.of(asked)
             if not len(question):
                 raise checks.refuse("query_state", "a mapping with at least one value", query_state)

@@ -106,8 +106,8 @@ def test_a_key_like_no_other_is_answered_with_all_known_ones():
 def test_defaults_are_the_documented_ones():
     config = MemoryConfig()
     assert (config.cleanup_interval, config.memory_priority_decay) == (100, 0.95)
-    assert (config.stm_config.memory_limit, config.stm_config.max_steps) == (1000, 1000)
-    assert (config.im_config.memory_limit, config.im_config.max_steps) == (10_000, 10_000)
+    assert (config.stm_config.memory_limit, config.stm_config.max_steps) == (1000, None)
+    assert (config.im_config.memory_limit, config.im_config.max_steps) == (10_000, None)
     assert config.im_config.ttl == 7 * 24 * 3600
     assert config.ltm_config == LTMConfig(path=None, durability="full")
     redis = RedisSTMConfig()

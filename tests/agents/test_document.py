@@ -545,7 +545,6 @@ def test_the_aliases_are_the_same_objects():
         _ = remanence.agents.AgentMemory
 
 
-@pytest.mark.xfail(strict=True, reason="MemorySpace.retrieve_similar_states counts agent_id and step_number as state")
 def test_a_structured_state_is_found_again_at_another_step(run):
     names = run("initialization", "models")
     api, state = names["memory_api"], names["AgentState"]
