@@ -74,11 +74,12 @@ class HotTier:
             log.warning("%s of %s is behind the archive: %s", self.tier, agent, error)
 
     def _make_whole(self, agent: str) -> None:
-        epoch = self.store.epoch(agent)  # type: ignore[attr-defined]
-        if agent in self._whole and self._whole[agent] == epoch:
+        where = Filter(agent=(agent,), tier=(self.tier,))
+        seen = agent in self._whole and self._whole[agent] == self.store.epoch(agent)  # type: ignore[attr-defined]
+        # Another process may have died between the archive and us.
+        if seen and self._archive.count(where) == self.store.count(Filter(agent=(agent,))):
             return
         with self._lock:
-            where = Filter(agent=(agent,), tier=(self.tier,))
             wanted = {memory.memory_id: memory for memory in self._archive.select(where)}
             held = {memory.memory_id for memory in self.store.select(Filter(agent=(agent,)))}
             lacking = [memory for key, memory in wanted.items() if key not in held]

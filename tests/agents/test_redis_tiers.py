@@ -1,0 +1,219 @@
+"""Hot tiers in a real Redis: it may be away, die, come back empty or be a cluster; nothing is ever lost."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import time
+
+import pytest
+
+from remanence.agents import MemoryConfig, RedisIMConfig, RedisSTMConfig
+from remanence.testing.redis import RedisCluster, RedisServer, free_port
+
+
+@pytest.fixture(scope="module")
+def servers():
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def server(servers):
+    servers.start()
+    servers.flush()
+    return servers
+
+
+def redis_config(server, **options):
+    where = {"host": "127.0.0.1", "port": server.port, "connect_timeout": 0.5, "socket_timeout": 1.0}
+    return {
+        "stm_config": RedisSTMConfig(**where, memory_limit=options.pop("stm", 5), **options),
+        "im_config": RedisIMConfig(**where, memory_limit=5, **options),
+        "cleanup_interval": 10**9,
+    }
+
+
+def state(n):
+    return {"position": [n, 0], "n": n, "seen": f"berries {n}"}
+
+
+def fill(api, count, agent="a"):
+    for n in range(count):
+        api.store_agent_state(agent, state(n), n)
+
+
+def steps(found):
+    return [entry["step_number"] for entry in found]
+
+
+def everything_is_there(api, count, agent="a"):
+    found = api.retrieve_by_time_range(agent, 0, 10**6)
+    assert [entry["contents"] for entry in found] == [state(n) for n in range(count)]
+    space = api.get_memory_space(agent)
+    assert steps(space.retrieve_similar_states({"n": count // 2}, k=1)) == [count // 2]
+    assert steps(space.retrieve_by_attributes({"n": 1})) == [1]
+    assert steps(space.search_by_embedding(space.embed(state(1)), k=1)) == [1]
+    assert steps(space.retrieve_recent_states(2)) == [count - 1, count - 2]
+    return found
+
+
+def test_short_term_and_intermediate_memory_are_in_redis_and_the_rest_is_not(new_api, server):
+    api = new_api(**redis_config(server))
+    fill(api, 15)
+    api.force_memory_maintenance()
+    assert api.get_memory_statistics("a")["tier_distribution"] == {"stm": 5, "im": 5, "ltm": 5}
+    found = everything_is_there(api, 15)
+    assert found.missing_tiers == ()
+    assert [entry.tier for entry in found] == ["ltm"] * 5 + ["im"] * 5 + ["stm"] * 5
+    held = {tier: len(hot.store) for tier, hot in api._system.tiers.hot.items()}
+    assert held == {"stm": 5, "im": 5}
+    keys = [key.decode() for key in server.client().scan_iter()]
+    assert keys
+    assert all(key.startswith("remanence.") for key in keys)
+
+
+def test_nothing_listens_at_the_start(new_api, caplog):
+    away = type("Away", (), {"port": free_port()})
+    api = new_api(**redis_config(away))
+    with caplog.at_level(logging.WARNING):
+        fill(api, 4)
+        found = everything_is_there(api, 4)
+    assert found.missing_tiers == ("im", "stm")
+    assert "stm of a" in caplog.text
+    assert api.get_memory_statistics("a")["hot_tiers"]["stm"] in ("open", "half-open")
+
+
+def test_a_dead_redis_is_not_asked_again_and_again(new_api, server):
+    api = new_api(**redis_config(server), cache_ttl=0)
+    fill(api, 3)
+    breaker = api._system.tiers.hot["stm"].breaker
+    server.kill()
+    api.retrieve_by_time_range("a", 0, 9)
+    assert breaker.state == "open"
+    assert breaker.wait > 0
+    for _ in range(20):
+        assert api.retrieve_by_time_range("a", 0, 9).missing_tiers
+    assert breaker.state in ("open", "half-open")
+
+
+def test_redis_dies_in_mid_run_and_comes_back_empty(new_api, server):
+    api = new_api(**redis_config(server, stm=100), cache_ttl=0)
+    fill(api, 10)
+    assert everything_is_there(api, 10).missing_tiers == ()
+    server.kill()
+    api.store_agent_state("a", state(10), 10)
+    api.store_agent_state("a", state(11), 11)
+    assert everything_is_there(api, 12).missing_tiers
+    server.start()
+    deadline = time.monotonic() + 20
+    while api.retrieve_by_time_range("a", 0, 99).missing_tiers:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert everything_is_there(api, 12).missing_tiers == ()
+    assert len(api._system.tiers.hot["stm"].store) == 12
+
+
+def test_a_flushed_redis_is_refilled(new_api, server):
+    api = new_api(**redis_config(server), cache_ttl=0)
+    fill(api, 12)
+    api.force_memory_maintenance()
+    server.flush()
+    assert everything_is_there(api, 12).missing_tiers == ()
+    assert {tier: len(hot.store) for tier, hot in api._system.tiers.hot.items()} == {"stm": 5, "im": 5}
+
+
+def test_a_memory_that_redis_never_got_is_found(new_api, server):
+    """A process died between the archive and Redis."""
+    api, other = (new_api("shared", **redis_config(server, stm=100), cache_ttl=0) for _ in range(2))
+    fill(api, 3)
+    everything_is_there(other, 3)
+    from remanence.agents.records import record
+
+    api._system.brain.keep([record("a", "state", state(3), 3, 1.0)])
+    everything_is_there(other, 4)
+    assert len(other._system.tiers.hot["stm"].store) == 4
+
+
+def test_two_processes_share_the_hot_tiers(new_api, server, tmp_path):
+    api = new_api("shared", **redis_config(server, stm=100))
+    fill(api, 3)
+    code = f"""
+from remanence.agents import AgentMemoryAPI, MemoryConfig
+api = AgentMemoryAPI(MemoryConfig(
+    ltm_config={{"path": {str(tmp_path / "shared.db")!r}}},
+    stm_config={{"host": "127.0.0.1", "port": {server.port}, "memory_limit": 100}}))
+assert len(api.retrieve_by_time_range("a", 0, 9)) == 3
+api.store_agent_state("a", {{"position": [3, 0], "n": 3, "seen": "berries 3"}}, 3)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    everything_is_there(api, 4)
+
+
+def test_namespaces_never_see_each_other(new_api, server):
+    one = new_api("one", **redis_config(server, namespace="blue"))
+    two = new_api("two", **redis_config(server, namespace="green"))
+    fill(one, 4)
+    assert two.retrieve_by_time_range("a", 0, 99) == []
+    fill(two, 2)
+    everything_is_there(one, 4)
+    everything_is_there(two, 2)
+
+
+def test_only_the_tiers_asked_for_are_touched(new_api, server):
+    api = new_api(**redis_config(server), cache_ttl=0)
+    fill(api, 15)
+    api.force_memory_maintenance()
+    space = api.get_memory_space("a")
+    server.kill()
+    assert space.retrieve_by_time_range(0, 99, memory_tiers=["ltm"]).missing_tiers == ()
+    assert space.retrieve_by_time_range(0, 99, memory_tiers=["stm", "ltm"]).missing_tiers == ("stm",)
+
+
+def test_decompress_forget_and_focus_keep_redis_in_step(new_api, server):
+    api = new_api(**redis_config(server), cache_ttl=0, promotion_threshold=1)
+    fill(api, 15)
+    api.force_memory_maintenance()
+    space = api.get_memory_space("a")
+    first = space.retrieve_by_time_range(0, 0)[0]
+    assert space.decompress(first["memory_id"]).tier == "im"
+    assert steps(space.retrieve_by_time_range(0, 99, memory_tiers=["im"])) == [0, 5, 6, 7, 8, 9]
+    assert space.focus(first["memory_id"]).tier == "stm"
+    assert 0 in steps(space.retrieve_by_time_range(0, 99, memory_tiers=["stm"]))
+    assert space.forget(first["memory_id"])
+    assert steps(space.retrieve_by_time_range(0, 99)) == list(range(1, 15))
+
+
+def test_a_password_is_needed_and_never_shown(new_api, caplog):
+    with RedisServer(password="s3cret-word") as server:
+        good = new_api("good", **redis_config(server, password="s3cret-word"))
+        fill(good, 2)
+        assert everything_is_there(good, 2).missing_tiers == ()
+        bad = new_api("bad", **redis_config(server, password="wr0ng-word"))
+        with caplog.at_level(logging.DEBUG):
+            fill(bad, 2)
+            everything_is_there(bad, 2)
+        assert "wr0ng-word" not in caplog.text
+        assert "s3cret-word" not in repr(good.config) + str(good._system.tiers.hot["stm"].store)
+
+
+def test_a_cluster_of_three(new_api):
+    with RedisCluster() as cluster:
+        where = cluster.connection()
+        config = {key: where[key] for key in ("host", "port")} | {"cluster": True}
+        api = new_api(
+            stm_config=RedisSTMConfig(**config, memory_limit=5),
+            im_config=RedisIMConfig(**config, memory_limit=5),
+            cleanup_interval=10**9,
+        )
+        for agent in ("a", "b", "c {x}"):
+            fill(api, 12, agent)
+        api.force_memory_maintenance()
+        for agent in ("a", "b", "c {x}"):
+            assert everything_is_there(api, 12, agent).missing_tiers == ()
+
+
+def test_the_documents_configuration_needs_no_redis_to_be_valid():
+    config = MemoryConfig(stm_config=RedisSTMConfig(host="localhost", port=6379, memory_limit=10000, ttl=3600))
+    assert config.stm_config.ttl == 3600
