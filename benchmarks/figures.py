@@ -1,16 +1,18 @@
 """Puts measured figures into docs/benchmarks.md, so that the page says what a run said.
 
     rmem bench --json > benchmarks/results/bench.json
+    rmem bench agents --redis --json > benchmarks/results/agents.json
     python benchmarks/peers.py --json benchmarks/results/peers.json
     python benchmarks/figures.py
 
-Every `benchmarks/results/bench*.json` and `peers*.json` is read; the tables between the markers of the page are
-written anew, the words around them are left alone."""
+Every `benchmarks/results/bench*.json`, `agents*.json` and `peers*.json` is read; the tables between the
+markers of the page are written anew, the words around them are left alone."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +22,25 @@ sys.path.insert(0, str(HERE))
 from peers import ROWS  # noqa: E402
 from peers import cell as peer_cell  # noqa: E402
 
-from remanence.bench.report import SINGLE, TIMED, figure, figure_at, judged  # noqa: E402
+from remanence.bench import agents_report, report  # noqa: E402
+from remanence.bench.report import figure, figure_at, judged  # noqa: E402
 
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 RESULTS = HERE / "results"
 
 
 def main() -> None:
-    reports = [_read(path) for path in sorted(RESULTS.glob("bench*.json"))]
-    sizes = {size: figures for report in reports for size, figures in report["sizes"].items()}
-    ordered = dict(sorted(sizes.items(), key=lambda item: int(item[0])))
     page = PAGE.read_text("utf-8")
-    page = put(page, "targets", targets(ordered))
-    page = put(page, "times", times(ordered))
-    page = put(page, "singles", singles(ordered))
-    page = put(page, "machine", machines(reports))
+    for kind, before, layout in (("bench", "", report), ("agents", "agents-", agents_report)):
+        reports = [_read(path) for path in sorted(RESULTS.glob(f"{kind}*.json"))]
+        sizes = {size: figures for found in reports for size, figures in found["sizes"].items()}
+        ordered = dict(sorted(sizes.items(), key=lambda item: int(item[0])))
+        page = put(page, f"{before}targets", targets(ordered, layout.TARGETS))
+        page = put(page, f"{before}times", times(ordered, layout.TIMED))
+        page = put(page, f"{before}singles", singles(ordered, layout.SINGLE))
+        page = put(page, f"{before}machine", machines(reports))
     peers = [_read(path) for path in sorted(RESULTS.glob("peers*.json"))]
-    page = put(page, "peers", "\n\n".join(map(compared, sorted(peers, key=lambda report: report["size"]))))
+    page = put(page, "peers", "\n\n".join(map(compared, sorted(peers, key=lambda found: found["size"]))))
     PAGE.write_text(page, "utf-8")
 
 
@@ -60,7 +64,7 @@ def table(heading: list[str], lines: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
 
 
-def targets(sizes: dict[str, Any]) -> str:
+def targets(sizes: dict[str, Any], limits: Sequence[report.Target]) -> str:
     return table(
         ["", "memories", "target", "measured", "met"],
         [
@@ -71,14 +75,14 @@ def targets(sizes: dict[str, Any]) -> str:
                 f"{figure(row['measured'])} {row['unit']}".strip(),
                 "yes" if row["met"] else "**no**",
             ]
-            for row in judged(sizes)
+            for row in judged(sizes, limits)
         ],
     )
 
 
-def times(sizes: dict[str, Any]) -> str:
+def times(sizes: dict[str, Any], rows: Sequence[tuple[str, str]]) -> str:
     lines = []
-    for title, path in TIMED:
+    for title, path in rows:
         cells = [title.replace("  ", "– ", 1)]
         for figures in sizes.values():
             for kind in ("cpu_ms", "wall_ms"):
@@ -89,9 +93,9 @@ def times(sizes: dict[str, Any]) -> str:
     return table(["milliseconds, p50 / p95 / p99", *heading], lines)
 
 
-def singles(sizes: dict[str, Any]) -> str:
+def singles(sizes: dict[str, Any], rows: Sequence[tuple[str, str, str]]) -> str:
     lines = []
-    for title, path, form in SINGLE:
+    for title, path, form in rows:
         cells = [title]
         for figures in sizes.values():
             value = figure_at(figures, path)
@@ -103,20 +107,20 @@ def singles(sizes: dict[str, Any]) -> str:
 
 def machines(reports: list[dict[str, Any]]) -> str:
     lines = []
-    for report in reports:
-        facts = report["machine"]
-        sizes = ", ".join(f"{int(size):,}" for size in report["sizes"])
+    for found in reports:
+        facts = found["machine"]
+        sizes = ", ".join(f"{int(size):,}" for size in found["sizes"])
         lines.append(
-            f"- {sizes} memories: {report['date'][:10]}, {facts['cpus_usable']} shared cores, "
+            f"- {sizes} memories: {found['date'][:10]}, {facts['cpus_usable']} shared cores, "
             f"{facts['memory_gb']:g} GB, {facts['filesystem']}, load {facts['load_before']:g} before the run, "
             f"Python {facts['python']}, numpy {facts['numpy']} ({facts['blas_threads']} thread), "
-            f"SQLite {facts['sqlite']}, embedder {report['embedder']}"
+            f"SQLite {facts['sqlite']}, embedder {found['embedder']}"
         )
     return "\n".join(lines)
 
 
-def compared(report: dict[str, Any]) -> str:
-    peers = report["peers"]
+def compared(found: dict[str, Any]) -> str:
+    peers = found["peers"]
     lines = []
     notes: dict[str, None] = {}
     for title, part, key in ROWS:
@@ -130,7 +134,7 @@ def compared(report: dict[str, Any]) -> str:
             cells.append(peer_cell(value.get(key) if isinstance(value, dict) else value))
         lines.append(cells)
     heading = [f"{peer} {figures.get('version', 'failed')}" for peer, figures in peers.items()]
-    title = f"{report['size']:,} memories, {report['date'][:10]}, wall p50 / p95 unless said"
+    title = f"{found['size']:,} memories, {found['date'][:10]}, wall p50 / p95 unless said"
     return "\n".join([table([title, *heading], lines), "", *notes])
 
 

@@ -6,14 +6,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from itertools import islice
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from remanence.agents import AgentMemoryAPI, MemoryConfig, RedisIMConfig, RedisSTMConfig
-from remanence.agents.records import record
 from remanence.testing.synthetic import synthetic_memories, synthetic_questions
 
 from .baselines import BareInsert, BruteStates
@@ -23,30 +22,40 @@ from .scenarios import Advance
 AGENT = "walker"
 K = 10
 RESULTS = 100  # that a range of steps and an attribute have
-_CHUNK = 1000
 _WARM_UP = 10
 _SMALL = 500  # states whose bytes in Redis are counted; they all stay in short-term memory
 _TASKS = ("similar", "time_range", "attributes", "recent", "content")
 
-Kept = tuple[str, dict[str, Any]]
+_KINDS = (("state", 800), ("action", 100), ("interaction", 100))  # of every thousand, in this order
+
+Stretch = tuple[str, int, list[dict[str, Any]]]
 
 
-def life(size: int, seed: int) -> Iterator[Kept]:
-    """The kinds and contents of one agent's memories: eight of ten are states on a random walk, the others things done
-    and said. Every `patrol` is that of a hundred memories, spread over the whole life."""
+def life(size: int, seed: int) -> Iterator[Stretch]:
+    """One agent's memories in stretches of one kind: (kind, first step, contents). States are on a random walk; every
+    `patrol` is that of a hundred memories, spread over the whole life."""
     chance = random.Random(seed)
     said = synthetic_memories(size // 10 + 1, seed)
-    x, y, patrols = 50.0, 50.0, max(1, size // RESULTS)
-    for step in range(size):
-        x, y = (min(100.0, max(0.0, at + chance.gauss(0, 2))) for at in (x, y))
-        seen: dict[str, Any] = {"patrol": step % patrols}
-        if step % 10 == 8:
-            done = chance.choice(("gather", "trade", "rest"))
-            yield "action", seen | {"action_type": done, "outcome": chance.choice(("success", "failure"))}
-        elif step % 10 == 9:
-            yield "interaction", seen | {"interaction_type": "conversation", "content": next(said)["text"]}
-        else:
-            yield "state", seen | state(chance, x, y)
+    x, y, patrols, step = 50.0, 50.0, max(1, size // RESULTS), 0
+    for kind, length in cycle(_KINDS):
+        first, contents = step, []
+        for step in range(first, min(first + length, size)):
+            x, y = (min(100.0, max(0.0, at + chance.gauss(0, 2))) for at in (x, y))
+            if kind == "state":
+                kept = state(chance, x, y)
+            elif kind == "action":
+                kept = {
+                    "action_type": chance.choice(("gather", "trade", "rest")),
+                    "position": [round(x, 2), round(y, 2)],
+                }
+            else:
+                kept = {"interaction_type": "conversation", "content": next(said)["text"]}
+            contents.append({"patrol": step % patrols, **kept})
+        if contents:
+            yield kind, first, contents
+        step = first + length
+        if step >= size:
+            return
 
 
 def state(chance: random.Random, x: float, y: float) -> dict[str, Any]:
@@ -87,15 +96,12 @@ class AgentGround:
         self.api.set_cache_ttl(0)
 
     def fill(self) -> None:
-        """A thousand at a time: the API stores one by one, which at 100,000 would take most of the run."""
-        lived = enumerate(life(self.size, self.seed))
-        chance = random.Random(self.seed + 1)
-        while chunk := list(islice(lived, _CHUNK)):
-            self.api._system.store(
-                [record(AGENT, kind, contents, step, chance.random()) for step, (kind, contents) in chunk]
-            )
-            self.states.add([numbers(contents) for _, (kind, contents) in chunk if kind == "state"])
-            self.advance(f"fill, {self.label}", chunk[-1][0] + 1, self.size)
+        space, chance = self.api.get_memory_space(AGENT), random.Random(self.seed + 1)
+        for kind, first, contents in life(self.size, self.seed):
+            space.store_many(kind, contents, first_step=first, priority=chance.random())
+            if kind == "state":
+                self.states.add([numbers(kept) for kept in contents])
+            self.advance(f"fill, {self.label}", first + len(contents), self.size)
         self.api.force_memory_maintenance(AGENT)
 
     def close(self) -> None:
@@ -169,9 +175,15 @@ def _questions(ground: AgentGround, calls: int) -> dict[str, Any]:
         "attributes": len(api.retrieve_by_attributes(AGENT, {"patrol": patrols[0]})),
     }
     exact = [ground.states.nearest(query, 1)[0] for query in matrix[:100]]
-    found = [api.retrieve_similar_states(AGENT, asked, 1, "state")[0]["contents"] for asked in like[:100]]
-    agreed = [np.array_equal(numbers(contents), best) for contents, best in zip(found, exact, strict=True)]
-    result["similar_agrees"] = round(float(np.mean(agreed)), 4)
+
+    def agreeing(ask: Callable[[dict[str, Any]], list[Any]]) -> float:
+        firsts = (numbers(ask(asked)[0]["contents"]) for asked in like)
+        return float(np.mean([np.array_equal(first, best) for first, best in zip(firsts, exact, strict=False)]))
+
+    result["similar_agrees"] = agreeing(lambda asked: api.retrieve_similar_states(AGENT, asked, 1, "state"))
+    result["vectors_agree"] = agreeing(
+        lambda asked: space.search_by_embedding(space.embed(asked), 1, memory_type="state")
+    )
     return result
 
 

@@ -48,6 +48,7 @@ def _singles() -> Iterator[tuple[str, str, str]]:
     yield "store : bare insert, CPU", "embedded.ratios.store_to_bare_sqlite_insert.cpu", "{:.2f} ×"
     yield "similar states : brute force, CPU", "embedded.ratios.similar_to_numpy_brute_force.cpu", "{:.2f} ×"
     yield "similar states, first as by brute force", "embedded.similar_agrees", "{:.2f}"
+    yield "search by embedding, first as by brute force", "embedded.vectors_agree", "{:.2f}"
     yield "contents, before : after packing", "embedded.compression_ratio", "{:.2f} ×"
     yield "Redis for one small state", "redis.redis_bytes.state", "{:,.0f} bytes"
     yield "Redis for one memory of the run", "redis.redis_bytes.memory", "{:,.0f} bytes"

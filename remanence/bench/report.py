@@ -139,7 +139,7 @@ def show(
             value = figure_at(figures, path)
             if value is not None:
                 shown = form.format(value / 1e6 if form.endswith("MB") else value)
-                console.print(f"{name:42}{shown}", highlight=False)
+                console.print(f"{name:46}{shown}", highlight=False)
         console.print()
     if report["targets"]:
         table = Table(title="Targets", title_justify="left")

@@ -25,7 +25,15 @@ def figures(report):
 
 
 def test_a_life_has_a_hundred_memories_of_each_patrol():
-    lived = [contents["patrol"] for _, contents in life(1000, 0)]
+    stretches = list(life(2400, 0))
+    assert [(kind, first) for kind, first, _ in stretches][:4] == [
+        ("state", 0),
+        ("action", 800),
+        ("interaction", 900),
+        ("state", 1000),
+    ]
+    lived = [kept["patrol"] for _, _, contents in stretches for kept in contents]
+    assert len(lived) == 2400
     assert {lived.count(patrol) for patrol in lived} == {RESULTS}
     assert list(life(50, 3)) == list(life(50, 3))
 
