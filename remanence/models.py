@@ -118,8 +118,8 @@ class Memory:
             "step_number": self.step_number,
             "timestamp": self.timestamp,
             "contents": self.contents,
-            "metadata": {f.name: getattr(self.metadata, f.name) for f in fields(Metadata)},
-            "embeddings": {f.name: _listed(getattr(self.embeddings, f.name)) for f in fields(Embeddings)},
+            "metadata": {name: getattr(self.metadata, name) for name in _METADATA},
+            "embeddings": {name: _listed(getattr(self.embeddings, name)) for name in _EMBEDDINGS},
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -169,6 +169,8 @@ class Memory:
         )
 
 
+_METADATA = tuple(f.name for f in fields(Metadata))
+_EMBEDDINGS = tuple(f.name for f in fields(Embeddings))
 _EXTRA = ("text", "session", "actor", "tags", "tier", "position", "place")
 
 
@@ -190,7 +192,7 @@ def _read_metadata(data: Mapping[str, Any]) -> Metadata:
 
 
 def _listed(vector: Vector | None) -> list[float] | None:
-    return None if vector is None else [float(x) for x in vector]
+    return None if vector is None else vector.tolist()
 
 
 @dataclass(slots=True)

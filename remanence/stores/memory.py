@@ -58,7 +58,9 @@ class InMemoryRecordStore(IndexedStore):
                 self._last += 1
                 old = self._seq_of.get(memory.memory_id)
                 if old is not None:
-                    del self._rows[old]
+                    known = self._rows.pop(old).metadata  # how often a memory was recalled outlives its replacement
+                    memory.metadata.retrieval_count = known.retrieval_count
+                    memory.metadata.last_access_time = known.last_access_time
                     with self.index.lock:
                         self.index.extend(rows)
                         rows = []

@@ -66,7 +66,7 @@ class Codec:
             number = zstandard.get_frame_parameters(packed).dict_id
             with self._lock:
                 reader = self._readers.get(number) or self._reader(number)
-                text, contents = json.loads(reader.decompress(packed))
+                text, contents = json.loads(reader.decompress(packed).decode())
         except (zstandard.ZstdError, ValueError, TypeError) as error:
             raise StoreCorruptError(f"a packed memory cannot be read: {error}") from error
         return text, contents

@@ -433,6 +433,15 @@ class RecordStoreContract(MemoryStoreContract):
         assert found.metadata.last_access_time == 1_800_000_000.0
         assert found.importance == 0.5
 
+    def test_a_replaced_memory_keeps_its_access_counts(self, store: RecordStore) -> None:
+        store.put([example("old", memory_id="a")])
+        store.touch(["a"], 2_000_000_000.0)
+        store.put([example("new", memory_id="a")])
+        store.touch(["a"], 2_000_000_001.0)
+        found = store.get("a")
+        assert found is not None
+        assert (found.text, found.metadata.retrieval_count) == ("new", 2)
+
     def test_statistics_are_exact(self, store: RecordStore, library: list[Memory]) -> None:
         store.forget(library[0].memory_id)
         left = library[1:]

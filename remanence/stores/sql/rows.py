@@ -116,7 +116,7 @@ def to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
         actor=actor,
         tags=json.loads(tags) if tags else {},
         tier=tier,
-        position=tuple(json.loads(position)) if position else None,
+        position=_position(position),
         place=place,
     )
 
@@ -153,7 +153,7 @@ def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:
         time=time,
         step=step,
         importance=importance,
-        position=tuple(json.loads(position)) if position else None,
+        position=_position(position),
         manner=Manner(flags, specific),
         terms=unpack_terms(terms, words),
         marks=np.frombuffer(marks, "<u8"),
@@ -188,6 +188,10 @@ def _unpack_numbers(packed: bytes | None) -> Numbers:
         return NO_NUMBERS
     size = len(packed) // 16
     return Numbers(np.frombuffer(packed, "<u8", size), np.frombuffer(packed, "<f8", size, offset=8 * size))
+
+
+def _position(stored: str | None) -> tuple[float, ...] | None:
+    return None if not stored else tuple(map(float, stored[1:-1].split(",")))
 
 
 def _pack_terms(terms: Terms) -> bytes:
