@@ -1,14 +1,14 @@
 """The Redis store: the rows of many agents for many processes. Redis holds the rows; each process derives its own
 recall index from them and follows their changes agent by agent, so that queries read only what they answer with.
 
-A write is atomic for each agent. A process that dies while it moves an id from one agent to another leaves it with
-both; writing it again heals that."""
+A write is atomic for each agent. An id that is given to another agent is a newcomer there; a process that dies while
+it moves one leaves it with both, and writing it again heals that. The next step of an agent is one after the highest
+that it ever had here: its older memories may have left for the archive."""
 
 from __future__ import annotations
 
 import logging
 import secrets
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -33,13 +33,12 @@ from .redis_link import Command, Keys, Link, RedisAddress, script
 from .redis_mirror import NOTHING, Mirror, News, Seen
 from .redis_rows import Held
 from .redis_scripts import FOLLOW, FORGET, PUT, TOUCH
+from .touches import Touches
 
 log = logging.getLogger(__name__)
 
 _READ_AHEAD = 1000  # rows in one answer
 _LISTED = 1000  # removals that a process may be late by before it has to read an agent anew
-_FLUSH_AFTER = 1.0  # seconds that access counts may wait when something is written
-_MOST_TOUCHED = 65_536
 
 
 class _Kind(NamedTuple):
@@ -84,9 +83,7 @@ class RedisRecordStore(IndexedStore):
         self._kind: _Kind | None = None
         self._server = ""  # whose rows the mirror shows
         self._following = Lock()
-        self._touched: dict[str, tuple[float, int]] = {}
-        self._touched_since = 0.0
-        self._touch_lock = Lock()
+        self._touches = Touches()
 
     def __repr__(self) -> str:
         return f"RedisRecordStore({self._link}, {self._keys})"
@@ -108,7 +105,8 @@ class RedisRecordStore(IndexedStore):
     ) -> list[Memory | None]:
         """Keep memories; None for those of an agent whose rows are not all at the clock that is expected."""
         self._meet_server()
-        self._flush_first(memories)
+        if self._touches.due(memories):
+            self.flush()
         dimension = self._check_kind(memories)
         derived = derived or [derive(memory) for memory in memories]
         agents: dict[str, list[int]] = defaultdict(list)
@@ -220,9 +218,7 @@ class RedisRecordStore(IndexedStore):
         wanted = list(dict.fromkeys(keys))
         if not wanted:
             return 0
-        with self._touch_lock:
-            for key in wanted:
-                self._touched.pop(key, None)
+        self._touches.drop(wanted)
         replies, strangers = self._ids.ask_holders(wanted, self._removal)
         self._ids.unlist(strangers)
         return self._note_removals(replies)
@@ -240,43 +236,22 @@ class RedisRecordStore(IndexedStore):
         return gone
 
     def touch(self, keys: Sequence[str], when: float) -> None:
-        with self._touch_lock:
-            if not self._touched:
-                self._touched_since = time.monotonic()
-            for key in keys:
-                last, count = self._touched.get(key, (when, 0))
-                self._touched[key] = max(last, when), count + 1
-            full = len(self._touched) >= _MOST_TOUCHED
-        if full:
+        if self._touches.add(keys, when):
             self.flush()
 
     def flush(self) -> None:
         """Write the access counts that wait."""
-        with self._touch_lock:
-            touched, self._touched = self._touched, {}
-        if not touched:
-            return
+        waiting = self._touches.take()
 
         def counts(agent: str, ids: Sequence[str]) -> list[Command]:
-            told = (part for key in ids for part in (encoded(key), touched[key][1], repr(touched[key][0])))
+            told = (part for key in ids for part in (encoded(key), waiting[key][1], repr(waiting[key][0])))
             return [script(TOUCH, self._keys.all_of(agent), *told)]
 
         try:
-            self._ids.ask_holders(list(touched), counts)
+            self._ids.ask_holders(list(waiting), counts)
         except StoreError:
-            with self._touch_lock:  # for a later time
-                for key, (last, count) in touched.items():
-                    newer, more = self._touched.get(key, (last, 0))
-                    self._touched[key] = max(last, newer), count + more
+            self._touches.put_back(waiting)
             raise
-
-    def _flush_first(self, memories: Iterable[Memory]) -> None:
-        """Counts that wait for a memory to be written would be counted twice if its copy has them already."""
-        if self._touched and (
-            time.monotonic() - self._touched_since > _FLUSH_AFTER
-            or any(memory.memory_id in self._touched for memory in memories)
-        ):
-            self.flush()
 
     def note(self, key: str, value: str | None = None) -> str | None:
         if value is not None:
@@ -290,11 +265,11 @@ class RedisRecordStore(IndexedStore):
 
     def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
         held = self._held(list(dict.fromkeys(keys)))
-        return [self._counted(rows.held_memory(key, held[key])) if key in held else None for key in keys]
+        return [self._touches.counted(rows.held_memory(key, held[key])) if key in held else None for key in keys]
 
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
         held = self._rows_at(seqs, access=True)
-        return [(seq, self._counted(rows.held_memory(key, one))) for seq, (key, one) in held.items()]
+        return [(seq, self._touches.counted(rows.held_memory(key, one))) for seq, (key, one) in held.items()]
 
     def vectors_at(self, seqs: npt.NDArray[np.int64], dimension: int) -> npt.NDArray[np.float32]:
         matrix = np.zeros((seqs.size, dimension), np.float32)
@@ -347,14 +322,6 @@ class RedisRecordStore(IndexedStore):
                 if value is not None:
                     found[key] = Held(agent, value, count, score)
         return {key: found[key] for key in keys if key in found}
-
-    def _counted(self, memory: Memory) -> Memory:
-        """With the accesses that are not written yet."""
-        waiting = self._touched.get(memory.memory_id)
-        if waiting is not None:
-            memory.metadata.last_access_time = max(memory.metadata.last_access_time, waiting[0])
-            memory.metadata.retrieval_count += waiting[1]
-        return memory
 
     def stats(self) -> StoreStats:
         stats = self._index_stats()

@@ -44,11 +44,11 @@ class RedisAgainstModel(StoreAgainstModel):
 
     @rule(batch=st.lists(st.one_of(memories(), memories(id_from=ids)), max_size=5))
     def put(self, batch):
-        """An id that goes from one agent to another is a newcomer there: the order of arrival is each agent's own."""
+        """An id that goes from one agent to another is a newcomer there: order and counts are each agent's own."""
         holder = {key: memory.agent_id for key, memory in self.model.items()}
         for memory in batch:
             if memory.memory_id and holder.setdefault(memory.memory_id, memory.agent_id) != memory.agent_id:
-                self.born.pop(memory.memory_id, None)
+                self._gone([memory.memory_id])
         agents = {}
         super().put([one for one in batch if agents.setdefault(one.memory_id or id(one), one.agent_id) == one.agent_id])
 

@@ -1,0 +1,65 @@
+"""Accesses that are counted but not written yet: reads never wait for a write."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from threading import Lock
+
+from ..models import Memory
+
+_MOST = 65_536
+_LONG = 1.0  # seconds that counts may wait when something is written anyway
+
+Waiting = Mapping[str, tuple[float, int]]  # id → when last, how often
+
+
+class Touches:
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._waiting: dict[str, tuple[float, int]] = {}
+        self._since = 0.0
+
+    def add(self, keys: Sequence[str], when: float) -> bool:
+        """Count an access of each; whether it is time to write them."""
+        with self._lock:
+            if not self._waiting:
+                self._since = time.monotonic()
+            for key in keys:
+                last, count = self._waiting.get(key, (when, 0))
+                self._waiting[key] = max(last, when), count + 1
+            return len(self._waiting) >= _MOST
+
+    def take(self) -> Waiting:
+        """All that waits, to be written now."""
+        with self._lock:
+            taken, self._waiting = self._waiting, {}
+            return taken
+
+    def put_back(self, taken: Waiting) -> None:
+        """What could not be written, for a later time."""
+        with self._lock:
+            for key, (last, count) in taken.items():
+                newer, more = self._waiting.get(key, (last, 0))
+                self._waiting[key] = max(last, newer), count + more
+
+    def drop(self, keys: Iterable[str]) -> None:
+        with self._lock:
+            for key in keys:
+                self._waiting.pop(key, None)
+
+    def due(self, memories: Iterable[Memory]) -> bool:
+        """Whether to write before these memories: counts that wait for one of them would be counted twice if its
+        copy has them already."""
+        with self._lock:
+            return bool(self._waiting) and (
+                time.monotonic() - self._since > _LONG or any(one.memory_id in self._waiting for one in memories)
+            )
+
+    def counted(self, memory: Memory) -> Memory:
+        """With the accesses that wait."""
+        waiting = self._waiting.get(memory.memory_id)
+        if waiting is not None:
+            memory.metadata.last_access_time = max(memory.metadata.last_access_time, waiting[0])
+            memory.metadata.retrieval_count += waiting[1]
+        return memory
