@@ -49,6 +49,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "bench": Entry("remanence.bench.command", "bench", "Measure speed against baselines on this machine."),
     },
     "Set up": {
+        "plugins": Entry(".plugins", "plugins", "List installed plugins and whether they load."),
         "completion": Entry(".completion", "completion", "Print the completion script of your shell."),
     },
 }

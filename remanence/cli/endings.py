@@ -30,7 +30,7 @@ TABLE = f"""\
   {NOT_FOUND}    no memory with that id
   {STORE}    the store cannot do it: missing, locked, full, read-only, damaged or too new
   {EMBEDDER}    the embedder cannot load or answer, or is not the store's
-  {PROBLEMS}    doctor found problems
+  {PROBLEMS}    doctor, plugins or bench load found problems
   {STOPPED}  stopped by you: Ctrl-C, or "no" to a question
   {PIPE_CLOSED}  the reader of the output went away"""
 

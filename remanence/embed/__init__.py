@@ -8,10 +8,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from remanence.embed.base import Embedder, Matrix, Vector
-from remanence.errors import ConfigError
+from remanence.errors import ConfigError, EmbedderError, RemanenceError
 
 if TYPE_CHECKING:
     from remanence.embed.static import StaticEmbedder
+    from remanence.plugins import Plugin
 
 __all__ = ["Embedder", "Matrix", "Vector", "embedder_for", "spec_of", "static_embedder", "word_vectors"]
 
@@ -19,7 +20,7 @@ EmbedderSpec = str | Embedder | Callable[[list[str]], Any] | None
 
 _KNOWN = (
     "static (the default), minilm, onnx:PATH, http (set REMANENCE_EMBED_MODEL and REMANENCE_EMBED_URL), "
-    "http:MODEL@URL, an Embedder, or a function from a list of texts to a list of vectors"
+    "http:MODEL@URL, the name of a plugin, an Embedder, or a function from a list of texts to a list of vectors"
 )
 
 
@@ -62,7 +63,28 @@ def _named(spec: str) -> Embedder:
         from remanence.embed.http import HttpEmbedder
 
         return HttpEmbedder.from_spec(spec)
-    raise ConfigError(f"unknown embedder {spec!r}; known are: {_KNOWN}")
+    from remanence.plugins import plugin
+
+    found = plugin("embedder", kind)
+    if found is None:
+        raise ConfigError(f"unknown embedder {spec!r}; known are: {_KNOWN}")
+    return _from_plugin(found, rest)
+
+
+def _from_plugin(plugin: Plugin, rest: str) -> Embedder:
+    from remanence.plugins import reason
+
+    make = plugin.load()
+    told = f"the embedder plugin {plugin.name!r} of {plugin.origin}"
+    try:
+        embedder = make(rest)
+    except RemanenceError:
+        raise
+    except Exception as error:
+        raise EmbedderError(f"{told} failed: {reason(error)}") from error
+    if not isinstance(embedder, Embedder):
+        raise ConfigError(f"{told} must give an Embedder, but gave a {type(embedder).__name__}")
+    return embedder
 
 
 @cache

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def open_store(address: str | Path, **options: Any) -> RecordStore:
-    """The store behind ":memory:", a path or "sqlite:///path". Options are the store's own."""
+    """The store behind ":memory:", a path, "sqlite:///path" or a plugin's "name://…". Options are the store's own."""
     if str(address) == ":memory:":
         from .memory import InMemoryRecordStore
 
@@ -22,10 +22,24 @@ def open_store(address: str | Path, **options: Any) -> RecordStore:
     scheme, separator, rest = path.partition("://")
     if separator:
         if scheme != "sqlite":
-            raise ConfigError(f"no store for {scheme}:// addresses; known: a path, sqlite:///path/to/file.db, :memory:")
+            return _from_plugin(scheme, path, options)
         if rest in ("", "/"):
             raise ConfigError(f"{path!r} names no file; write sqlite:///relative.db or sqlite:////absolute.db")
         path = rest.removeprefix("/")
     from .sql.sqlite import SqliteRecordStore
 
     return SqliteRecordStore(Path(path).expanduser(), **options)
+
+
+def _from_plugin(scheme: str, address: str, options: dict[str, Any]) -> RecordStore:
+    from ..plugins import installed, plugin
+
+    found = plugin("store", scheme)
+    if found is None:
+        others = "".join(f", {one.name}://…" for one in installed("store") if one.problem is None)
+        raise ConfigError(
+            f"no store for {scheme}:// addresses; known: a path, sqlite:///path/to/file.db, :memory:{others}"
+        )
+    from .plugins import open_record_plugin
+
+    return open_record_plugin(found, address, **options)

@@ -1,0 +1,80 @@
+"""`rmem plugins`: the stores and embedders that other distributions bring, and which of them work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from . import endings
+from .face import Face
+from .options import answering
+from .printing import aligned, one_line, table
+
+
+@click.command()
+@click.option("--kind", type=click.Choice(["store", "embedder"]), help="Only stores, or only embedders.")
+@answering
+def plugins(face: Face, kind: str | None) -> None:
+    """List installed plugins: kind, name, distribution, and whether each loads or why not.
+
+    Every plugin is loaded to find out; one that fails stops none of the others. Exit code 6 if any cannot be used.
+
+    \b
+    Examples:
+      rmem plugins
+      rmem plugins --kind store --json
+    """
+    from ..plugins import GROUPS, installed
+
+    found = [_examined(plugin) for each in GROUPS if kind in (None, each) for plugin in installed(each)]
+    if face.json:
+        face.document({"plugins": found})
+    elif found:
+        _print(found, face)
+    else:
+        groups = " and ".join(group for each, group in GROUPS.items() if kind in (None, each))
+        face.note(f"no plugins are installed; they are entry points of the group {groups}")
+    if not all(one["loads"] for one in found):
+        raise click.exceptions.Exit(endings.PROBLEMS)
+
+
+def _examined(plugin: Any) -> dict[str, Any]:
+    from ..errors import ConfigError
+
+    problem = plugin.problem
+    if problem is None:
+        try:
+            plugin.load()
+        except ConfigError as error:
+            problem = str(error)
+    return {
+        "kind": plugin.kind,
+        "name": plugin.name,
+        "distribution": plugin.distribution,
+        "version": plugin.version,
+        "target": plugin.target,
+        "loads": problem is None,
+        "problem": problem,
+    }
+
+
+def _print(found: list[dict[str, Any]], face: Face) -> None:
+    columns = ("KIND", "NAME", "FROM", "VERSION", "STATE")
+    rows = [
+        (
+            one["kind"],
+            one_line(one["name"]),
+            one_line(one["distribution"]),
+            one_line(one["version"]),
+            "loads" if one["loads"] else "fails",
+        )
+        for one in found
+    ]
+    if face.terminal:
+        table(columns, rows)
+    else:
+        aligned([columns, *rows])
+    for one in found:
+        if not one["loads"]:  # whole, however narrow the terminal is
+            click.echo(f"{one_line(one['name'])}: {one_line(one['problem'])}")
