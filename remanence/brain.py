@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
@@ -23,7 +23,8 @@ from .embed.state import MemoryVectors
 from .errors import EmbedderError, EmbedderMismatchError, InputError, NotFoundError, VectorError
 from .filters import Filter
 from .index.bits import unit
-from .models import TIERS, Embeddings, Hit, Memory, Metadata
+from .judgements import QUESTIONS, Judgement, Recalls, kept_question
+from .models import TIERS, Embeddings, Hit, Hits, Memory, Metadata
 from .recall.budget import estimate_tokens
 from .recall.engine import MODES, rank
 from .recall.question import read_question
@@ -78,6 +79,7 @@ class Brain:
         self._embedder: Embedder | None = None
         self._vectors: MemoryVectors | None = None
         self._owner: Owner | None = None
+        self._recalls = Recalls()
         self._lock = RLock()
         try:
             if embedder is not None:
@@ -373,7 +375,7 @@ class Brain:
         settings: RecallSettings | Mapping[str, Any] | None = None,
         now: datetime | None = None,
         touch: bool = True,
-    ) -> list[Hit]:
+    ) -> Hits:
         """The memories that best answer a question, best first.
 
         "Phrases in quotes" must occur, -words must not. Time words ("yesterday", "last May") raise memories of
@@ -416,7 +418,21 @@ class Brain:
             hits = _within(hits, token_budget)[:k]
         if touch:
             self.store.touch([hit.memory.memory_id for hit in hits], time.time())
-        return hits
+        return Hits(hits, self._recalls.new(asked, filtered, self._judge))
+
+    def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Judgement:
+        """Say whether a hit was useful. `recalled` is the hit, or a recall (or its id) with the hit's memory_id.
+
+        useful=False without a memory_id means that nothing in the whole answer helped. An id can be judged as long
+        as its recall is one of the last few hundred of this Brain; a hit at any time, in any process.
+        """
+        judgement = self._recalls.judged(recalled, memory_id, useful)
+        self._judge(judgement)
+        return judgement
+
+    def _judge(self, judgement: Judgement) -> None:
+        kept = kept_question(judgement.question, self.store.note(QUESTIONS))
+        self.store.judge([replace(judgement, question=kept)])
 
     def _hits(self, seqs: Sequence[int], ranked: Sequence[Any]) -> list[Hit]:
         by_seq = dict(zip(seqs, ranked, strict=True))

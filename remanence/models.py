@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from . import checks
 from .errors import InputError
 
 if TYPE_CHECKING:
+    from .judgements import Recall
     from .recall.explain import Explanation
 
 TIERS = ("stm", "im", "ltm")
@@ -202,10 +203,22 @@ class Hit:
     memory: Memory
     score: float
     explanation: Explanation | None = None
+    rank: int = 0
+    recall: Recall | None = field(default=None, repr=False, compare=False)
 
     @property
     def text(self) -> str:
         return self.memory.text
+
+    @property
+    def recall_id(self) -> str | None:
+        return None if self.recall is None else self.recall.id
+
+    def useful(self, useful: bool = True) -> None:
+        """Tell the store that this hit helped, or that it did not; `rmem eval online` reads it."""
+        if self.recall is None:
+            raise InputError("hit must come from Brain.recall", field="hit")
+        self.recall.tell(self.recall.of_hit(self, useful))
 
     def to_dict(self) -> dict[str, Any]:
         """The hit for JSON, without its vectors."""
@@ -215,3 +228,23 @@ class Hit:
         if self.explanation is not None:
             result["explanation"] = self.explanation.to_dict()
         return result
+
+
+class Hits(list[Hit]):
+    """What a recall found, best first: a list that knows which recall it was, even when it is empty."""
+
+    def __init__(self, hits: Iterable[Hit], recall: Recall) -> None:
+        super().__init__(hits)
+        self.recall = recall
+        recall.found(self)
+
+    @property
+    def recall_id(self) -> str:
+        return self.recall.id
+
+    def useless(self) -> None:
+        """Tell the store that nothing here helped."""
+        self.recall.tell(self.recall.of_all(False))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (list(self), self.recall)

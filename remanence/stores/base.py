@@ -3,6 +3,7 @@ that serves recall is a RecordStore. `remanence.testing` holds the suite that ev
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +17,14 @@ from .. import checks
 from ..errors import EmbedderMismatchError, InputError
 from ..filters import Filter
 from ..index.survey import Survey
+from ..judgements import Judgement
 from ..models import TIERS, Memory
 from .packing import placed
 
 T = TypeVar("T")
 Vector = npt.NDArray[np.float32]
 Order = Literal["oldest", "newest", "importance", "step", "last step"]
+_MOST_NOTED = 1000  # judgements
 ORDERS: tuple[Order, ...] = ("oldest", "newest", "importance", "step", "last step")
 
 
@@ -173,6 +176,21 @@ class RecordStore(MemoryStore[Memory]):
     @abstractmethod
     def note(self, key: str, value: str | None = None) -> str | None:
         """Read a fact about the store itself, or write it when `value` is given."""
+
+    def judge(self, judgements: Sequence[Judgement]) -> None:
+        """Keep judgements of recalls; a later one of the same recall and memory replaces an earlier one.
+
+        Here they are kept in a note, the newest thousand of them, so that every store has them; of two processes that
+        judge at the same instant one may lose. Stores with a table of their own do better.
+        """
+        held = {(one.recall_id, one.memory_id): one for one in [*self.judgements(), *judgements]}
+        newest = list(held.values())[-_MOST_NOTED:]
+        self.note("judgements", json.dumps([one.to_dict() for one in newest], ensure_ascii=False))
+
+    def judgements(self, since: float | None = None) -> list[Judgement]:
+        """The judgements from a time on, oldest first."""
+        noted = [Judgement(**one) for one in json.loads(self.note("judgements") or "[]")]
+        return sorted((one for one in noted if since is None or one.time >= since), key=lambda one: one.time)
 
     @abstractmethod
     def close(self) -> None:

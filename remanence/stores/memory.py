@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..errors import StoreClosedError
 from ..index.recall_index import IndexRow
 from ..index.vocabulary import WordVectors
+from ..judgements import Judgement
 from ..models import Memory
 from .base import StoreStats
 from .indexed import IndexedStore, derive, index_row, new_id
@@ -29,6 +30,7 @@ class InMemoryRecordStore(IndexedStore):
         self._born: dict[str, int] = {}
         self._next_step: dict[str, int] = {}
         self._notes: dict[str, str] = {}
+        self._judged: dict[tuple[str, str], Judgement] = {}
         self._last = 0
         self._closed = False
 
@@ -110,6 +112,8 @@ class InMemoryRecordStore(IndexedStore):
                     self._next_step[agent] = max(steps, default=-1) + 1
                     with self.index.lock:
                         self.index.kill(seq)
+            lost = set(keys)
+            self._judged = {key: one for key, one in self._judged.items() if key[1] not in lost}
             return gone
 
     def touch(self, keys: Sequence[str], when: float) -> None:
@@ -133,6 +137,17 @@ class InMemoryRecordStore(IndexedStore):
             if value is not None:
                 self._notes[key] = value
             return self._notes.get(key)
+
+    def judge(self, judgements: Sequence[Judgement]) -> None:
+        with self._lock:
+            self._open()
+            self._judged.update({(one.recall_id, one.memory_id): one for one in judgements})
+
+    def judgements(self, since: float | None = None) -> list[Judgement]:
+        with self._lock:
+            self._open()
+            held = [one for one in self._judged.values() if since is None or one.time >= since]
+        return sorted(held, key=lambda one: one.time)
 
     def close(self) -> None:
         with self._lock:

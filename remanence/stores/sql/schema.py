@@ -7,6 +7,7 @@ access          how often and when a memory was recalled, apart so that reading 
 segments        packed spans of the recall index, a cache that may be deleted at any time
 staged          vectors of a re-embedding in progress, so that it can go on after an interruption
 dictionaries    what packed memories have in common, for zstd
+judgements      hits that were said to be useful or not, for `rmem eval online`
 notes           facts about the store: its embedder, its dimension
 """
 
@@ -120,4 +121,20 @@ notes = Table(
     metadata,
     Column("key", Text, primary_key=True),
     Column("value", Text, nullable=False),
+)
+
+judgements = Table(
+    "judgements",
+    metadata,
+    Column("recall", Text, primary_key=True),
+    Column("memory", Text, primary_key=True),  # empty where a recall found nothing of use
+    Column("question", Text),
+    Column("agent", Text, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("score", Float, nullable=False),
+    Column("useful", Integer, nullable=False),
+    Column("time", Float, nullable=False),
+    Index("judgements_memory", "memory"),
+    Index("judgements_time", "time"),
 )

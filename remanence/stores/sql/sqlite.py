@@ -19,12 +19,14 @@ from ...errors import StoreError
 from ...filters import Filter
 from ...index.analyser import VERSION as ANALYSER
 from ...index.vocabulary import WordVectors
+from ...judgements import Judgement
 from ...models import TIERS, Memory
 from .. import packing
 from ..base import Size, StoreStats, Vector
 from ..indexed import Derived, IndexedStore, derive, index_row, new_id
 from ..packing import Codec
 from . import cache, rows
+from . import judgements as judged
 from .file import DURABILITY, SqliteFile
 from .writer import GroupWriter
 
@@ -197,6 +199,7 @@ class SqliteRecordStore(IndexedStore):
                 if row is not None:
                     _remove(connection, row[0])
                     connection.execute("DELETE FROM access WHERE born = ?", (row[1],))
+                    judged.forget(connection, key)
                     gone += 1
             return gone
 
@@ -243,7 +246,14 @@ class SqliteRecordStore(IndexedStore):
             found = connection.execute("SELECT value FROM notes WHERE key = ?", (key,)).fetchone()
         return None if found is None else str(found[0])
 
+    def judge(self, judgements: Sequence[Judgement]) -> None:
+        self.write(lambda connection: judged.write(connection, judgements))
+
     # Reading
+
+    def judgements(self, since: float | None = None) -> list[Judgement]:
+        with self._file.reading() as connection:
+            return judged.read(connection, since)
 
     def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
         found: dict[str, Memory] = {}

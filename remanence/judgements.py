@@ -1,0 +1,148 @@
+"""What people and programs say of recalls: a Judgement is one hit that was useful or was not, and a Recall is the
+question that it answered. Only judged hits are written; a recall that nobody judges costs nothing."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from os import urandom
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+
+from . import checks
+from .errors import InputError
+
+if TYPE_CHECKING:
+    from .filters import Filter
+    from .models import Hit
+
+QUESTIONS = "judged_questions"
+"""The note of a store by which its owner chooses what is kept of the questions: "text", "hash" or "none"."""
+_MOST = 50  # hits of a recall that can be judged by its id
+_REMEMBERED = 256  # recalls that can be
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether one hit of one recall was useful. A recall that found nothing of use has rank 0 and no memory."""
+
+    recall_id: str
+    memory_id: str
+    question: str | None
+    agent: str
+    type: str
+    rank: int
+    score: float
+    useful: bool
+    time: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class _Place(NamedTuple):
+    """Where a hit stood, and whose memory it was."""
+
+    rank: int
+    score: float
+    agent: str
+    type: str
+
+
+@dataclass(slots=True, eq=False)
+class Recall:
+    """One question as it was asked, with what is needed to judge its hits later."""
+
+    question: str
+    agent: str = ""
+    """Whom a recall without a useful hit counts for: the agent that its filter names, if it names one."""
+    type: str = ""
+    write: Callable[[Judgement], None] | None = field(default=None, repr=False)
+    id: str = field(default_factory=lambda: urandom(12).hex())
+    hits: dict[str, _Place] = field(default_factory=dict, repr=False)
+
+    def found(self, hits: Sequence[Hit]) -> None:
+        """Note which hits there were, and let each know its rank and its recall."""
+        for rank, hit in enumerate(hits, 1):
+            hit.rank, hit.recall = rank, self
+        self.hits = {
+            hit.memory.memory_id: _Place(rank, hit.score, hit.memory.agent_id, hit.memory.metadata.memory_type)
+            for rank, hit in enumerate(hits[:_MOST], 1)
+        }
+
+    def of_hit(self, hit: Hit, useful: bool) -> Judgement:
+        memory = hit.memory
+        return self._judgement(memory.memory_id, _Place(hit.rank, hit.score, memory.agent_id, memory.type), useful)
+
+    def of_memory(self, memory_id: str, useful: bool) -> Judgement:
+        place = self.hits.get(checks.memory_id("memory_id", memory_id))
+        if place is None:
+            raise InputError(f"memory_id must be one of the recall's first hits, got {memory_id!r}", field="memory_id")
+        return self._judgement(memory_id, place, useful)
+
+    def of_all(self, useful: bool) -> Judgement:
+        """Nothing that was found was of use, or nothing was found."""
+        if useful:
+            raise InputError("memory_id must name the hit that was useful", field="memory_id")
+        return self._judgement("", _Place(0, 0.0, self.agent, self.type), False)
+
+    def _judgement(self, memory_id: str, place: _Place, useful: bool) -> Judgement:
+        yes = checks.flag("useful", useful)
+        return Judgement(
+            self.id, memory_id, self.question, place.agent, place.type, place.rank, float(place.score), yes, time.time()
+        )
+
+    def tell(self, judgement: Judgement) -> None:
+        """Write a judgement to the store that was asked."""
+        if self.write is None:
+            raise InputError("this hit came from another process; say brain.feedback(hit) here", field="hit")
+        self.write(judgement)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process gets the question and the id; it has another Brain."""
+        return type(self), (self.question, self.agent, self.type, None, self.id)
+
+
+class Recalls:
+    """The last recalls of a Brain, so that they can be judged by their ids."""
+
+    def __init__(self) -> None:
+        self._last: OrderedDict[str, Recall] = OrderedDict()
+        self._lock = Lock()
+
+    def new(self, question: str, where: Filter, write: Callable[[Judgement], None]) -> Recall:
+        agents, types = where.agent or (), where.type or ()
+        recall = Recall(question, agents[0] if len(agents) == 1 else "", types[0] if len(types) == 1 else "", write)
+        with self._lock:
+            self._last[recall.id] = recall
+            if len(self._last) > _REMEMBERED:
+                self._last.popitem(last=False)
+        return recall
+
+    def judged(self, recalled: object, memory_id: str | None, useful: bool) -> Judgement:
+        """The judgement of a Hit, of a memory of a recall (the Hits or the id), or of a recall as a whole."""
+        recall = getattr(recalled, "recall", None) if not isinstance(recalled, str) else self._last.get(recalled)
+        if not isinstance(recall, Recall):
+            expected = (
+                f"a Hit or Hits of Brain.recall, or the id of one of the last {_REMEMBERED} recalls of this Brain"
+            )
+            raise checks.refuse("recalled", expected, recalled)
+        memory = getattr(recalled, "memory", None)
+        if memory is not None and memory_id not in (None, memory.memory_id):
+            raise InputError(f"memory_id must be the hit's own or left out, got {memory_id!r}", field="memory_id")
+        if memory is not None:
+            return recall.of_hit(cast("Hit", recalled), useful)
+        return recall.of_all(useful) if memory_id is None else recall.of_memory(memory_id, useful)
+
+
+def kept_question(question: str | None, wish: str | None) -> str | None:
+    """A question as a store keeps it, by its owner's wish."""
+    if wish == "none" or question is None:
+        return None
+    return sha256(question.encode("utf-8", "surrogatepass")).hexdigest()[:32] if wish == "hash" else question

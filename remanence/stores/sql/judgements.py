@@ -1,0 +1,26 @@
+"""Judgements of recalls in the SQL store: one row for each recall and memory, forgotten with the memory."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import astuple
+
+from ...judgements import Judgement
+
+_COLUMNS = "recall, memory, question, agent, type, rank, score, useful, time"
+
+
+def write(connection: sqlite3.Connection, judgements: Sequence[Judgement]) -> None:
+    sql = f"INSERT OR REPLACE INTO judgements ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    connection.executemany(sql, [astuple(one) for one in judgements])
+
+
+def read(connection: sqlite3.Connection, since: float | None) -> list[Judgement]:
+    sql = f"SELECT {_COLUMNS} FROM judgements WHERE time >= ? ORDER BY time"
+    found = connection.execute(sql, (float("-inf") if since is None else since,))
+    return [Judgement(*row[:7], bool(row[7]), row[8]) for row in found]
+
+
+def forget(connection: sqlite3.Connection, memory_id: str) -> None:
+    connection.execute("DELETE FROM judgements WHERE memory = ?", (memory_id,))
