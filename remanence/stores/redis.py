@@ -343,14 +343,18 @@ class RedisRecordStore(IndexedStore):
     # The index
 
     def survey(self, where: Filter) -> Survey:
-        self._follow(where.agent)
-        return self._surveys.take(where)
+        while True:
+            needed = self._follow(where.agent)
+            with self.index.lock:  # another thread may have written, or begun the index anew
+                self._mirror.settle()
+                if all(self._mirror.covers(agent, seen) for agent, seen in needed.items()):
+                    return self._surveys.take(where)
 
     def refresh(self) -> None:
         self._follow(None)
 
-    def _follow(self, wanted: Sequence[str] | None) -> None:
-        """Take in what has changed of some agents, or of all."""
+    def _follow(self, wanted: Sequence[str] | None) -> dict[str, Seen]:
+        """Take in what has changed of some agents, or of all. Up to which change of each that is."""
         listing: list[Command] = [("SMEMBERS", self._keys.agents)] if wanted is None else []
         while True:
             self._meet_server()
@@ -360,20 +364,19 @@ class RedisRecordStore(IndexedStore):
             states, more = self._link.states(pairs, listing)
             if not self._link.fresh:
                 break
+        needed = {
+            agent: Seen(epoch, int(clock), int(clock)) if epoch else NOTHING
+            for agent, (epoch, clock) in zip(agents, states, strict=True)
+        }
         with self.index.lock:
             self._mirror.settle()
-            stale = [
-                agent
-                for agent, (epoch, clock) in zip(agents, states, strict=True)
-                if self._mirror.seen(agent) != ((epoch, int(clock), int(clock)) if epoch else NOTHING)
-            ]
+            stale = [agent for agent, now in needed.items() if self._mirror.seen(agent) != now]
         if more:
-            known = set(agents)
-            stale += sorted(agent for agent in map(decoded, more[0]) if agent not in known)
+            stale += sorted(agent for agent in map(decoded, more[0]) if agent not in needed)
         if stale:
             dimension = self._read_kind().dimension
-            for agent in stale:
-                self._read(agent, dimension)
+            needed |= {agent: self._read(agent, dimension) for agent in stale}
+        return needed
 
     def _meet_server(self) -> None:
         """Forget all rows if they are those of another server, or if most of them are dead."""
@@ -383,7 +386,7 @@ class RedisRecordStore(IndexedStore):
                 self._mirror.reset()
             self._server = server
 
-    def _read(self, agent: str, dimension: int | None) -> None:
+    def _read(self, agent: str, dimension: int | None) -> Seen:
         keys = self._keys.all_of(agent)
         with self._following:  # so that threads do not read the same rows
             while True:
@@ -400,7 +403,7 @@ class RedisRecordStore(IndexedStore):
                 with self.index.lock:
                     taken = self._mirror.take(agent, asked, news, dimension)
                 if taken and upto == clock:
-                    return
+                    return news.seen if epoch else NOTHING
 
     def close(self) -> None:
         if self._link.closed:

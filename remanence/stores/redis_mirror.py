@@ -39,25 +39,33 @@ class Mirror:
     def __init__(self, index: RecallIndex) -> None:
         self._index = index
         self._last = 0
+        self._names: dict[int, tuple[str, str]] = {}  # seq → agent, id
         self.reset()
 
     def reset(self) -> None:
-        """Forget all rows."""
+        """Forget all rows. Surveys that were just taken still find theirs by name."""
         self._index.clear()
+        self._old_names, self._names = self._names, {}
         self._seen: dict[str, Seen] = {}
         self._seqs: dict[str, dict[str, int]] = {}  # agent → id → seq
-        self._names: dict[int, tuple[str, str]] = {}  # seq → agent, id
         self._waiting: list[IndexRow] = []  # written by this process, on their way into the index
 
     def seen(self, agent: str) -> Seen:
         return self._seen.get(agent, NOTHING)
+
+    def covers(self, agent: str, needed: Seen) -> bool:
+        """Whether an agent is here at least up to what is needed."""
+        seen = self.seen(agent)
+        return needed == NOTHING or (
+            seen.epoch == needed.epoch and seen.rows >= needed.rows and seen.gone >= needed.gone
+        )
 
     def agents(self) -> list[str]:
         return list(self._seen)
 
     def name(self, seq: int) -> tuple[str, str] | None:
         """The agent and the id of a row that is still there."""
-        return self._names.get(seq)
+        return self._names.get(seq) or self._old_names.get(seq)
 
     @property
     def crowded(self) -> bool:

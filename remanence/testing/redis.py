@@ -91,7 +91,8 @@ class RedisServer:
                 if self._process is None or self._process.poll() is not None:
                     raise ConfigError(f"redis-server ended at once: {(self.folder / 'log').read_text()[-500:]}")
                 try:
-                    return bool(client.ping())
+                    # Another server may have taken the port a moment before.
+                    return bool(client.info("server")["process_id"] == self._process.pid)
                 except (redis.ConnectionError, redis.TimeoutError):
                     return False
 

@@ -150,6 +150,28 @@ def test_threads_share_a_store(open_store):
         assert [memory.step_number for memory in store.select(Filter(agent=agent), order="step")] == list(range(45))
 
 
+def test_readers_miss_nothing_while_the_index_is_made_anew(open_store, monkeypatch):
+    monkeypatch.setattr(redis_mirror, "_MANY_DEAD", 10)
+    store, done = open_store(), threading.Event()
+    store.put([example(f"stone {number}", memory_id=f"m{number}") for number in range(8)])
+
+    def rewrite():
+        for number in range(150):
+            store.put([example("stone again", memory_id=f"m{number % 8}")])
+        done.set()
+
+    with ThreadPoolExecutor(3) as pool:
+        writer = pool.submit(rewrite)
+        while not done.is_set():
+            survey = store.survey(Filter(agent="agent-1"))
+            assert survey.size == 8
+        writer.result()
+    before = store.survey(Filter()).seq.tolist()
+    with store.index.lock:
+        store._mirror.reset()
+    assert len(store.memories_at(before)) == 8, "who holds a survey still finds its rows"
+
+
 def test_neighbours_are_the_same_for_all(open_store, neighbours):
     writer, reader = open_store(), open_store()
     for number in range(6):
