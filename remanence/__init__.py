@@ -17,11 +17,15 @@ _HOMES = {
     "Explanation": "recall.explain",
     "Filter": "filters",
     "Hit": "models",
+    "InMemoryStore": "keyed.memory",
     "Memory": "models",
     "MemoryStore": "stores.base",
     "RecallSettings": "recall.settings",
     "RecordStore": "stores.base",
+    "RedisStore": "keyed.redis",
     "RemanenceError": "errors",
+    "SqliteStore": "keyed.sqlite",
+    "VectorMemoryStore": "keyed.vector",
     "by_session": "recall.sessions",
     "errors": "errors",
 }
@@ -33,11 +37,15 @@ __all__ = [
     "Explanation",
     "Filter",
     "Hit",
+    "InMemoryStore",
     "Memory",
     "MemoryStore",
     "RecallSettings",
     "RecordStore",
+    "RedisStore",
     "RemanenceError",
+    "SqliteStore",
+    "VectorMemoryStore",
     "__version__",
     "by_session",
     "errors",
@@ -50,6 +58,10 @@ if TYPE_CHECKING:
     from .embed.base import Embedder
     from .errors import RemanenceError
     from .filters import Filter
+    from .keyed.memory import InMemoryStore
+    from .keyed.redis import RedisStore
+    from .keyed.sqlite import SqliteStore
+    from .keyed.vector import VectorMemoryStore
     from .models import Hit, Memory
     from .recall.explain import Explanation
     from .recall.sessions import by_session

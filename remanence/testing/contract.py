@@ -8,8 +8,8 @@
             with MyStore(tmp_path / "file") as store:
                 yield store
 
-MemoryStoreContract asks for the four methods only; override `value` and `text_of` if the store keeps something
-other than texts. RecordStoreContract asks for everything that recall needs.
+MemoryStoreContract (`values.py`) asks for the four methods only; override `value` and `text_of` if the store keeps
+something other than texts. RecordStoreContract asks for everything that recall needs.
 """
 
 from __future__ import annotations
@@ -27,71 +27,9 @@ from ..errors import InputError, VectorError
 from ..filters import Filter
 from ..index.analyser import analyse, question_words
 from ..models import Embeddings, Memory, Metadata
-from ..stores.base import MemoryStore, RecordStore
+from ..stores.base import RecordStore
 from ..stores.indexed import date_words
-
-ODD_TEXTS = (
-    '"', "'", "a OR b AND (c", "NOT", "*", "a:b^2", "%_%", "'; DROP TABLE memories; --", "😀 👩‍👩‍👧", "北京大学",
-    "ﬀ ligature", "-", "--", '"unclosed', "a" * 10_000, "\t\n", "ünïcödé", "{}[]<>|\\/", "0", "مرحبا بالعالم",
-)  # fmt: skip
-
-
-class MemoryStoreContract:
-    """The four methods of MemoryStore."""
-
-    def value(self, text: str) -> Any:
-        return text
-
-    def text_of(self, value: Any) -> str:
-        return str(value)
-
-    def test_gives_back_what_was_added(self, store: MemoryStore[Any]) -> None:
-        store.add("k1", self.value("the first value"))
-        found = store.get("k1")
-        assert found is not None
-        assert self.text_of(found) == "the first value"
-
-    def test_knows_nothing_of_a_key_never_added(self, store: MemoryStore[Any]) -> None:
-        assert store.get("missing") is None
-
-    def test_replaces_the_value_of_a_known_key(self, store: MemoryStore[Any]) -> None:
-        store.add("k1", self.value("an apple a day"))
-        store.add("k1", self.value("a pear at night"))
-        found = store.get("k1")
-        assert found is not None
-        assert self.text_of(found) == "a pear at night"
-        assert [key for key, _, _ in store.search("pear")] == ["k1"]
-        assert "k1" not in [key for key, _, _ in store.search("apple")]
-
-    def test_forgets_and_says_whether_there_was_anything(self, store: MemoryStore[Any]) -> None:
-        store.add("k1", self.value("to be forgotten"))
-        assert store.forget("k1") is True
-        assert store.forget("k1") is False
-        assert store.get("k1") is None
-        assert store.search("forgotten") == []
-
-    def test_finds_a_value_right_after_it_was_added(self, store: MemoryStore[Any]) -> None:
-        store.add("k1", self.value("zebra crossing"))
-        store.add("k2", self.value("railway crossing"))
-        hits = store.search("zebra")
-        assert hits
-        key, value, score = hits[0]
-        assert key == "k1"
-        assert self.text_of(value) == "zebra crossing"
-        assert isinstance(score, float)
-
-    def test_returns_no_more_than_top_k_best_first(self, store: MemoryStore[Any]) -> None:
-        for number in range(12):
-            store.add(f"k{number}", self.value("lantern " * (number % 3 + 1) + f"in room {number}"))
-        hits = store.search("lantern", top_k=5)
-        assert len(hits) == 5
-        scores = [score for _, _, score in hits]
-        assert scores == sorted(scores, reverse=True)
-
-    @pytest.mark.parametrize("text", ODD_TEXTS, ids=range(len(ODD_TEXTS)))
-    def test_any_text_is_a_safe_query(self, store: MemoryStore[Any], text: str) -> None:
-        store.add("k1", self.value("an ordinary value"))
-        assert isinstance(store.search(text), list)
+from .values import MemoryStoreContract as MemoryStoreContract
 
 
 def example(text: str, **fields: Any) -> Memory:

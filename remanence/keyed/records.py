@@ -1,0 +1,99 @@
+"""Values as memories of a RecordStore: each is one row, with its words, that Brain and `rmem` see as well."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from .. import checks
+from ..filters import Filter
+from ..models import Memory, Metadata
+from ..stores.base import RecordStore
+from .base import MAX_NAMESPACE, Entry, Hits, KeyedStore, checked_query
+from .words import shares_words
+
+
+class RecordValues(KeyedStore):
+    """The values of one namespace: memories of the agent of that name, of some types, whose id is `namespace/key`."""
+
+    types: tuple[str, ...] = ("value",)
+
+    def __init__(self, records: RecordStore, namespace: str = "default") -> None:
+        self.records = records
+        self.namespace = checks.name("namespace", namespace, maximum=MAX_NAMESPACE)
+        self._prefix = f"{self.namespace}/"
+        self.where = Filter.of({"agent": self.namespace, "type": list(self.types)})
+
+    def _put(self, given: Sequence[Entry]) -> None:
+        now = time.time()
+        memories = [self._memory(one, now) for one in given]
+        for memory, old in zip(memories, self.records.get_many([m.memory_id for m in memories]), strict=True):
+            if old is not None and self._ours(old):  # it keeps its place
+                memory.step_number, memory.timestamp = old.step_number, old.timestamp
+        self._keep(memories)
+
+    def _keep(self, memories: Sequence[Memory]) -> None:
+        self.records.put(memories)
+
+    def _memory(self, one: Entry, now: float) -> Memory:
+        contents: dict[str, Any] = {"text": one.text}
+        if one.value != one.text:
+            contents["value"] = one.value
+        if one.meta:
+            contents["meta"] = one.meta
+        return Memory(
+            memory_id=self.id_of(one.key),
+            agent_id=self.namespace,
+            step_number=-1,
+            timestamp=now,
+            contents=contents,
+            metadata=Metadata(creation_time=now, last_access_time=now, memory_type=self.types[0]),
+            text=one.text,
+        )
+
+    def id_of(self, key: str) -> str:
+        """The id of a value as a memory."""
+        return self._prefix + key
+
+    def key_of(self, memory: Memory) -> str:
+        return memory.memory_id.removeprefix(self._prefix)
+
+    def entry_of(self, memory: Memory) -> Entry:
+        contents = memory.contents
+        return Entry(self.key_of(memory), contents.get("value", memory.text), contents.get("meta", {}))
+
+    def _ours(self, memory: Memory) -> bool:
+        return memory.agent_id == self.namespace and memory.type in self.types
+
+    def _get_many(self, keys: Sequence[str]) -> list[Entry | None]:
+        found = self.records.get_many([self.id_of(key) for key in keys])
+        return [self.entry_of(memory) if memory is not None and self._ours(memory) else None for memory in found]
+
+    def _all(self) -> list[Entry]:
+        return [self.entry_of(memory) for memory in self.records.select(self.where, order="step")]
+
+    def _keys(self) -> list[str]:
+        return [one.key for one in self._all()]
+
+    def __len__(self) -> int:
+        return self.records.count(self.where)
+
+    def search(self, query: str, top_k: int = 5) -> Hits:
+        """BM25 over the words of the values."""
+        wanted = checked_query(query, top_k)
+        asked = wanted
+        while True:
+            matched = self.records.match(query, self.where, k=asked)
+            # A memory is found by its date too; for a value that would be by accident.
+            held = [(memory, score) for memory, score in matched if shares_words(memory.text, query)]
+            if len(held) >= wanted or len(matched) < asked:
+                break
+            asked *= 4
+        return [(one.key, one.value, score) for one, score in ((self.entry_of(m), s) for m, s in held[:wanted])]
+
+    def _forget(self, key: str) -> bool:
+        return key in self and self.records.forget(self.id_of(key))
+
+    def close(self) -> None:
+        self.records.close()

@@ -1,0 +1,49 @@
+"""The SQL store of values: one SQLite file, its schema migrated when it is opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .. import checks
+from ..errors import ConfigError
+from ..stores.sql.sqlite import SqliteRecordStore
+from .records import RecordValues
+
+
+class SqliteStore(RecordValues):
+    """`SqliteStore("notes.db")` or `SqliteStore("sqlite:///notes.db")`. What was added is on disk and every process
+    finds it. Stores with different namespaces share a file and see nothing of each other."""
+
+    def __init__(
+        self,
+        path_or_url: str | Path,
+        *,
+        namespace: str = "default",
+        durability: str = "full",
+        busy_timeout: float = 30.0,
+    ) -> None:
+        path = sqlite_path(path_or_url)
+        checks.name("namespace", namespace)
+        super().__init__(SqliteRecordStore(path, durability=durability, busy_timeout=busy_timeout), namespace)
+        self.path = path
+
+    def __repr__(self) -> str:
+        return f"SqliteStore({str(self.path)!r}, namespace={self.namespace!r})"
+
+
+def sqlite_path(path_or_url: object) -> Path:
+    """The file behind a path or a sqlite:/// URL; other databases are refused."""
+    if not isinstance(path_or_url, str | Path):
+        raise checks.refuse("path_or_url", "a path or sqlite:///path", path_or_url)
+    written = checks.text("path_or_url", str(path_or_url))
+    scheme, separator, rest = written.partition("://")
+    if written == ":memory:" or (separator and rest in ("", "/", "/:memory:")):
+        raise ConfigError("path_or_url must name a file; for values that end with the process use InMemoryStore()")
+    if not separator:
+        return Path(written).expanduser()
+    kind = scheme.partition("+")[0]
+    if kind in ("postgresql", "postgres"):
+        raise ConfigError("path_or_url must name an SQLite file: there is no PostgreSQL store yet")
+    if kind != "sqlite":
+        raise ConfigError(f"path_or_url must be a path or sqlite:///path, got an address that begins {scheme}://")
+    return Path(rest.removeprefix("/")).expanduser()

@@ -1,0 +1,122 @@
+"""Values found by meaning: each with the vector of its text, compared one by one with that of the query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import RLock
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import checks
+from ..embed import EmbedderSpec, embedder_for
+from ..embed.base import Embedder, Matrix
+from ..errors import ConfigError
+from ..index.bits import top
+from .base import Entry, Hits, KeyedStore, checked_query, own
+
+_MODELS = {"all-minilm-l6-v2": "minilm", "sentence-transformers/all-minilm-l6-v2": "minilm"}
+_FIRST = 64  # rows
+
+
+class VectorMemoryStore(KeyedStore):
+    """`VectorMemoryStore()`, `VectorMemoryStore("all-MiniLM-L6-v2")` or `VectorMemoryStore(embedder=my_function)`.
+
+    `embedder` is any that Brain takes: "static" (the default), "minilm", "onnx:PATH", "http:MODEL@URL", an Embedder or
+    a function from a list of texts to a list of vectors. Scores are exact cosines, and a search answers with the
+    nearest values there are, near or far.
+    """
+
+    def __init__(self, model_name: str | None = None, *, embedder: EmbedderSpec = None) -> None:
+        if model_name is not None and embedder is not None:
+            raise ConfigError("model_name and embedder must not both be given: they mean the same")
+        if model_name is not None:
+            checks.name("model_name", model_name)
+            embedder = _MODELS.get(model_name.lower(), model_name)
+        self.model: Embedder = embedder_for(embedder)
+        self._lock = RLock()
+        self._row_of: dict[str, int] = {}  # in the order of the keys' age
+        self._entries: dict[int, Entry] = {}
+        self._free: list[int] = []
+        self._matrix: Matrix = np.zeros((0, 0), np.float32)
+        self._used: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+
+    @property
+    def keys(self) -> list[str]:
+        """All keys, oldest first."""
+        return self._keys()
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of all values, in the order of `keys`."""
+        return [one.text for one in self._all()]
+
+    @property
+    def embeds(self) -> list[Matrix]:
+        """The unit vectors of all values, in the order of `keys`."""
+        with self._lock:
+            return [self._matrix[row].copy() for row in self._row_of.values()]
+
+    def _put(self, given: Sequence[Entry]) -> None:
+        vectors = self.model.embed([_readable(one.text) for one in given])
+        with self._lock:
+            for one, vector in zip(given, vectors, strict=True):
+                row = self._row_of.get(one.key)
+                if row is None:
+                    row = self._new_row(vector.size)
+                    self._row_of[one.key] = row
+                self._entries[row] = one
+                self._matrix[row] = vector
+                self._used[row] = bool(vector.any())
+
+    def _new_row(self, dimension: int) -> int:
+        if self._free:
+            return self._free.pop()
+        row = len(self._entries)
+        if row >= len(self._matrix):
+            wider = np.zeros((max(_FIRST, 2 * row), dimension), np.float32)
+            wider[:row] = self._matrix[:row] if row else 0
+            self._matrix = wider
+            self._used = np.concatenate([self._used, np.zeros(len(wider) - len(self._used), np.bool_)])
+        return row
+
+    def _get_many(self, keys: Sequence[str]) -> list[Entry | None]:
+        with self._lock:
+            found = [self._entries.get(self._row_of.get(key, -1)) for key in keys]
+        return [None if one is None else Entry(one.key, own(one.value), own(one.meta)) for one in found]
+
+    def _keys(self) -> list[str]:
+        with self._lock:
+            return list(self._row_of)
+
+    def search(self, query: str, top_k: int = 5) -> Hits:
+        """The nearest values, with their cosines; none for a query without content."""
+        count = checked_query(query, top_k)
+        if not self._row_of or not query.strip():
+            return []
+        vector = self.model.embed_query(_readable(query))
+        if not vector.any():
+            return []
+        with self._lock:
+            size = len(self._entries) + len(self._free)
+            scores = self._matrix[:size] @ vector
+            rows = np.flatnonzero(self._used[:size])
+            best = rows[top(scores[rows], count)] if rows.size else rows
+            found = [(self._entries[row], float(scores[row])) for row in best.tolist()]
+        return [(one.key, own(one.value), score) for one, score in found]
+
+    def _forget(self, key: str) -> bool:
+        with self._lock:
+            row = self._row_of.pop(key, None)
+            if row is None:
+                return False
+            del self._entries[row]
+            self._used[row] = False
+            self._matrix[row] = 0
+            self._free.append(row)
+            return True
+
+
+def _readable(text: str) -> str:
+    """Without lone surrogates, which no tokenizer reads."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
