@@ -176,7 +176,7 @@ def test_a_broken_plugin_says_why_and_breaks_nothing_else(good, name):
 
 def test_two_of_one_name_are_told_and_neither_is_used(good):
     good.put("twin-plugin", {"stores": {"good": "good_plugin:opened"}})
-    with pytest.raises(ConfigError, match="twin-plugin brings a store of that name too|good-plugin brings"):
+    with pytest.raises(ConfigError, match=r"twin-plugin brings a store of that name too|good-plugin brings"):
         Brain("good://x")
     code, out = listed("--kind", "store", "--json")
     assert code == 6
@@ -220,9 +220,9 @@ def test_what_goes_wrong_inside_is_told_with_the_plugins_name(good):
 
     with pytest.raises(StoreBusyError, match="try again"):
         Brain("good://busy")
-    with pytest.raises(StoreError, match="'good' of good-plugin 1.2 could not open its address: ZeroDivisionError"):
+    with pytest.raises(StoreError, match=r"'good' of good-plugin 1.2 could not open its address: ZeroDivisionError"):
         Brain("good://crash")
-    with pytest.raises(EmbedderError, match="'letters' of good-plugin 1.2 failed: OSError: no such model"):
+    with pytest.raises(EmbedderError, match=r"'letters' of good-plugin 1.2 failed: OSError: no such model"):
         embedder_for("letters:crash")
 
 
@@ -237,5 +237,5 @@ def test_what_a_plugin_gives_must_be_of_its_kind(good):
 def test_unknown_names_list_the_known_ones(good):
     with pytest.raises(ConfigError, match=r"no store for god:// addresses; known: .*good://…"):
         Brain("god://x")
-    with pytest.raises(ConfigError, match="unknown embedder 'leters'.*the name of a plugin"):
+    with pytest.raises(ConfigError, match=r"unknown embedder 'leters'.*the name of a plugin"):
         embedder_for("leters")

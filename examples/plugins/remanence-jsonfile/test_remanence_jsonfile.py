@@ -7,10 +7,11 @@ import subprocess
 import sys
 
 import pytest
+from remanence_jsonfile import JsonFileStore
+
 from remanence import Brain
 from remanence.errors import ConfigError, StoreCorruptError
 from remanence.testing import RecordStoreContract, synthetic_memories
-from remanence_jsonfile import JsonFileStore
 
 
 class TestJsonFileStore(RecordStoreContract):
