@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ from .recall.question import read_question
 from .recall.settings import RecallSettings
 from .stores import open_store
 from .stores.base import Order, Owner, RecordStore
+from .tiers.forgetting import DAY, ForgettingPolicy, concerning
 
 if TYPE_CHECKING:
     from .embed.base import Embedder
@@ -339,9 +340,73 @@ class Brain:
             raise NotFoundError(memory_id)
         return changed
 
-    def forget(self, memory_id: str) -> bool:
-        """Remove a memory; whether there was one."""
-        return self.store.forget(checks.memory_id("memory_id", memory_id))
+    @overload
+    def forget(self, memory_id: str) -> bool: ...
+
+    @overload
+    def forget(self, *, subject: str, dry_run: bool = False) -> list[str]: ...
+
+    def forget(
+        self, memory_id: str | None = None, *, subject: str | None = None, dry_run: bool = False
+    ) -> bool | list[str]:
+        """Remove a memory for good; whether there was one. With `subject`, remove all that concerns a person or an
+        agent: what it remembers, said or did, and what names it; the ids. `dry_run` only tells them.
+
+        What is removed is also gone from the file: at once with `subject`, else when the store is closed.
+        """
+        if (memory_id is None) == (subject is None):
+            raise InputError("one of memory_id and subject must be given, not both", field="subject")
+        if memory_id is not None:
+            if dry_run:
+                raise InputError("dry_run goes with subject", field="dry_run")
+            key = checks.memory_id("memory_id", memory_id)
+            return bool(self.store.erase([key], who=config.user(), reason="forget"))
+        keys = concerning(self.store, checks.name("subject", subject))
+        if keys and not checks.flag("dry_run", dry_run):
+            self.store.erase(keys, who=config.user(), reason="subject", named=False)
+            self.store.scrub()
+        return keys
+
+    def prune(self, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False) -> list[tuple[str, float]]:
+        """Remove what a forgetting policy chooses, the most faded first: (id, retention). They can be restored for the
+        policy's grace period, after which a later prune deletes them for good."""
+        chosen = ForgettingPolicy.of(policy)
+        now = time.time()
+        found = [(trace.memory_id, retained) for trace, retained in chosen.chosen(self.store.traces(), now)]
+        if checks.flag("dry_run", dry_run):
+            return found
+        keys = [key for key, _ in found]
+        if keys and chosen.grace_days:
+            until = now + chosen.grace_days * DAY
+            self.store.set_aside(keys, until=until, who=config.user(), reason="faded")
+        elif keys:
+            self.store.erase(keys, who=config.user(), reason="faded")
+        if self.store.empty_trash(now, who=config.user()) or (keys and not chosen.grace_days):
+            self.store.scrub()
+        return found
+
+    def restore(self, *memory_ids: str) -> list[Memory]:
+        """Bring pruned memories back while their grace period lasts; those that there were."""
+        return self.store.put_back([checks.memory_id("memory_id", key) for key in memory_ids], who=config.user())
+
+    def pin(self, memory_id: str, pinned: bool = True) -> Memory:
+        """Keep a memory from being pruned, or let it fade again."""
+        memory = self.get(memory_id)
+        if memory is None:
+            raise NotFoundError(memory_id)
+        tags = {key: value for key, value in memory.tags.items() if key != "pinned"}
+        return self.update(memory_id, tags={**tags, "pinned": "yes"} if checks.flag("pinned", pinned) else tags)
+
+    def decay_importance(self, factor: float = 0.9, *, unused_days: float = 30.0, floor: float = 0.05) -> int:
+        """Lower the importance of what was not used for a while, to no less than `floor`; how many there were. To be
+        called now and then; pinned memories keep theirs."""
+        checks.share("factor", factor)
+        checks.share("floor", floor)
+        before = time.time() - checks.number("unused_days", unused_days, low=0) * DAY
+        old = [t for t in self.store.traces() if t.last_used < before and not t.pinned and t.importance > floor]
+        for trace in old:
+            self.update(trace.memory_id, importance=max(floor, trace.importance * factor))
+        return len(old)
 
     # Reading
 

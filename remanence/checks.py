@@ -270,8 +270,10 @@ def point(field: str, value: object) -> tuple[float, ...]:
     return tuple(number(f"{field}[{at}]", item) for at, item in enumerate(value))
 
 
-def vector(field: str, value: object, *, dimension: int | None = None) -> npt.NDArray[np.float32]:
-    """A float32 vector of 8 to 4096 finite numbers."""
+def vector(
+    field: str, value: object, *, dimension: int | None = None, low: int = MIN_DIMENSION
+) -> npt.NDArray[np.float32]:
+    """A float32 vector of 8 (or `low`) to 4096 finite numbers."""
     try:
         given = np.asarray(value)
         if given.dtype.kind not in "fiu" and given.size:
@@ -284,10 +286,8 @@ def vector(field: str, value: object, *, dimension: int | None = None) -> npt.ND
         raise VectorError(f"{field} must have one dimension, got the shape {array.shape}", field=field)
     if dimension is not None and array.size != dimension:
         raise VectorError(f"{field} must have {dimension} numbers, got {array.size}", field=field)
-    if not MIN_DIMENSION <= array.size <= MAX_DIMENSION:
-        raise VectorError(
-            f"{field} must have {MIN_DIMENSION} to {MAX_DIMENSION} numbers, got {array.size}", field=field
-        )
+    if not low <= array.size <= MAX_DIMENSION:
+        raise VectorError(f"{field} must have {low} to {MAX_DIMENSION} numbers, got {array.size}", field=field)
     if not np.isfinite(array).all():
         raise VectorError(f"{field} must hold finite numbers only, got NaN or infinity", field=field)
     return array

@@ -26,3 +26,16 @@ def home() -> Path:
 
 def default_store() -> Path:
     return home() / STORE_NAME
+
+
+def user() -> str:
+    """Who the audit log says it was: REMANENCE_USER, else the name of whoever runs this process."""
+    import getpass
+
+    named = os.environ.get("REMANENCE_USER")
+    if named:
+        return named
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"

@@ -155,7 +155,7 @@ class Memory:
             metadata=body,
             embeddings=Embeddings(
                 **{
-                    key: checks.vector(f"embeddings.{key}", value)
+                    key: checks.vector(f"embeddings.{key}", value, low=8 if key == "full_vector" else 1)
                     for key, value in vectors.items()
                     if value is not None
                 }

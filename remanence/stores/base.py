@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import checks
-from ..errors import EmbedderMismatchError, InputError
+from ..errors import ConfigError, EmbedderMismatchError, InputError
 from ..filters import Filter
 from ..index.survey import Survey
 from ..judgements import Judgement
@@ -86,6 +86,26 @@ class Size(NamedTuple):
 
     packed: int
     unpacked: int
+
+
+class Trace(NamedTuple):
+    """What the forgetting curve needs to know of a memory."""
+
+    memory_id: str
+    importance: float
+    created: float
+    last_used: float
+    recalls: int
+    pinned: bool
+    bytes: int
+
+
+class SetAside(NamedTuple):
+    """A memory that was pruned and can be restored until a time."""
+
+    memory: Memory
+    removed: float
+    until: float
 
 
 class RecordStore(MemoryStore[Memory]):
@@ -161,6 +181,46 @@ class RecordStore(MemoryStore[Memory]):
     @abstractmethod
     def stats(self) -> StoreStats:
         """What the store holds."""
+
+    def erase(self, keys: Sequence[str], *, who: str, reason: str, named: bool = True) -> list[str]:
+        """Remove memories for good, also from where they were set aside, and note it; the ids that there were.
+        Without `named` the note does not tell the ids."""
+        held = [memory.memory_id for memory in self.get_many(keys) if memory is not None]
+        self.forget_many(held)
+        return held
+
+    def set_aside(self, keys: Sequence[str], *, until: float, who: str, reason: str) -> list[str]:
+        """Remove memories so that they can be put back until a time; the ids that there were."""
+        raise ConfigError(f"{type(self).__name__} cannot set memories aside; prune with grace_days=0")
+
+    def put_back(self, keys: Sequence[str], *, who: str) -> list[Memory]:
+        """Restore memories that were set aside; those whose id is in use again stay aside."""
+        return []
+
+    def aside(self) -> list[SetAside]:
+        """What can be put back, by the time of its removal."""
+        return []
+
+    def empty_trash(self, now: float, *, who: str) -> list[str]:
+        """Delete for good what was set aside until a time that is over; the ids."""
+        return []
+
+    def traces(self) -> Iterator[Trace]:
+        """What the forgetting curve needs to know of every memory."""
+        for memory in self.select():
+            data = memory.metadata
+            yield Trace(
+                memory.memory_id,
+                data.importance_score,
+                data.creation_time,
+                max(data.last_access_time, data.creation_time),
+                data.retrieval_count,
+                "pinned" in memory.tags,
+                len(memory.text.encode()),
+            )
+
+    def scrub(self) -> None:
+        """Make sure that nothing of what was removed is left anywhere on disk."""
 
     def sizes(self, where: Filter) -> dict[str, Size]:
         """How small packed memories are, by tier; nothing where a store packs none."""

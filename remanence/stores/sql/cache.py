@@ -99,6 +99,15 @@ def save(connection: sqlite3.Connection, segment: Segment) -> None:
     )
 
 
+def covering_changes(connection: sqlite3.Connection) -> int | None:
+    """The first segment that holds a row which has gone since it was packed; None if none does."""
+    found = connection.execute(
+        "SELECT min(s.first_seq) FROM segments s JOIN changes c "
+        "ON c.n > s.changes AND c.tier IS NULL AND c.seq BETWEEN s.first_seq AND s.last_seq"
+    ).fetchone()
+    return None if found is None else found[0]
+
+
 def drop_from(connection: sqlite3.Connection, first_seq: int) -> None:
     """Remove the segments from a row on."""
     connection.execute("DELETE FROM segment_arrays WHERE first_seq >= ?", (first_seq,))

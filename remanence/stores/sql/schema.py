@@ -8,6 +8,8 @@ segments        packed spans of the recall index, a cache that may be deleted at
 staged          vectors of a re-embedding in progress, so that it can go on after an interruption
 dictionaries    what packed memories have in common, for zstd
 judgements      hits that were said to be useful or not, for `rmem eval online`
+trash           memories that were pruned and can be restored for a while
+audit           who removed and restored what, each entry sealed
 notes           facts about the store: its embedder, its dimension
 """
 
@@ -114,6 +116,29 @@ dictionaries = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("data", LargeBinary, nullable=False),
+)
+
+trash = Table(
+    "trash",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("removed", Float, nullable=False),
+    Column("until", Float, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("n", Integer, primary_key=True, autoincrement=True),
+    Column("time", Float, nullable=False),
+    Column("who", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("memory", Text),
+    Column("detail", Text, nullable=False),  # JSON
+    Column("seal", Text, nullable=False),
+    Index("audit_memory", "memory"),
+    sqlite_autoincrement=True,
 )
 
 notes = Table(

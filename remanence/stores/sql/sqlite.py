@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,11 +23,12 @@ from ...index.vocabulary import WordVectors
 from ...judgements import Judgement
 from ...models import TIERS, Memory
 from .. import packing
-from ..base import Size, StoreStats, Vector
+from ..base import SetAside, Size, StoreStats, Trace, Vector
 from ..indexed import Derived, IndexedStore, derive, index_row, new_id
 from ..packing import Codec
-from . import cache, rows
+from . import audit, cache, removal, rows
 from . import judgements as judged
+from .audit import AuditEntry
 from .file import DURABILITY, SqliteFile
 from .writer import GroupWriter
 
@@ -62,6 +64,7 @@ class SqliteRecordStore(IndexedStore):
         self._writer = GroupWriter(self._file)
         self.codec = Codec(self._dictionaries)
         self._train_from = packing.TRAIN_FROM
+        self._unscrubbed = False
         self._seen = _State(0, 0, 0)
         self._loaded = False
         self._distrusted: int | None = None
@@ -192,18 +195,75 @@ class SqliteRecordStore(IndexedStore):
             return [data for (data,) in connection.execute("SELECT data FROM dictionaries ORDER BY id")]
 
     def forget_many(self, keys: Sequence[str]) -> int:
-        def work(connection: sqlite3.Connection) -> int:
-            gone = 0
-            for key in keys:
-                row = connection.execute("SELECT seq, born FROM memories WHERE id = ?", (key,)).fetchone()
-                if row is not None:
-                    _remove(connection, row[0])
-                    connection.execute("DELETE FROM access WHERE born = ?", (row[1],))
-                    judged.forget(connection, key)
-                    gone += 1
+        return len(self.erase(keys, who="store", reason="forget")) if keys else 0
+
+    def erase(self, keys: Sequence[str], *, who: str, reason: str, named: bool = True) -> list[str]:
+        def work(connection: sqlite3.Connection) -> list[str]:
+            gone = removal.remove(connection, keys)
+            trashed = removal.empty(connection, None, keys)
+            removal.noted(connection, who, "forget", [*gone, *trashed], reason, named=named)
+            return [*gone, *trashed]
+
+        found = self.write(work)
+        self._unscrubbed |= bool(found)
+        return found
+
+    def set_aside(self, keys: Sequence[str], *, until: float, who: str, reason: str) -> list[str]:
+        def work(connection: sqlite3.Connection) -> list[str]:
+            gone = removal.set_aside(connection, self.codec, keys, time.time(), until)
+            removal.noted(connection, who, "set aside", gone, reason)
             return gone
 
-        return self.write(work) if keys else 0
+        found = self.write(work)
+        self._unscrubbed |= bool(found)
+        return found
+
+    def put_back(self, keys: Sequence[str], *, who: str) -> list[Memory]:
+        def work(connection: sqlite3.Connection) -> list[Memory]:
+            memories = removal.take_back(connection, keys)
+            removal.noted(connection, who, "restore", [memory.memory_id for memory in memories], "restore")
+            return self._insert(connection, memories, [derive(memory) for memory in memories]) if memories else []
+
+        return self.write(work)
+
+    def aside(self) -> list[SetAside]:
+        with self._file.reading() as connection:
+            return removal.in_trash(connection)
+
+    def empty_trash(self, now: float, *, who: str) -> list[str]:
+        def work(connection: sqlite3.Connection) -> list[str]:
+            gone = removal.empty(connection, now)
+            removal.noted(connection, who, "forget", gone, "grace period over")
+            return gone
+
+        return self.write(work)
+
+    def traces(self) -> Iterator[Trace]:
+        self.flush()
+        with self._file.reading() as connection:
+            yield from removal.traces(connection)
+
+    def scrub(self) -> None:
+        """Make sure that what was removed is nowhere in the file: not in a segment's words, not in the log of pages."""
+        with self._file.reading() as connection:
+            covered = cache.covering_changes(connection)
+        if covered is not None:
+            self.write(lambda connection: cache.drop_from(connection, covered))
+            self.settle(1)
+        self._writer.between(lambda connection: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone())
+        self._unscrubbed = False
+
+    def audit(
+        self, *, memory: str | None = None, since: float | None = None, limit: int | None = None
+    ) -> list[AuditEntry]:
+        """The newest entries of the audit log, newest first."""
+        with self._file.reading() as connection:
+            return audit.entries(connection, memory=memory, since=since, limit=limit)
+
+    def broken_audit(self) -> list[int]:
+        """The numbers of entries of the audit log that are not as they were written."""
+        with self._file.reading() as connection:
+            return list(audit.broken(connection))
 
     def touch(self, keys: Sequence[str], when: float) -> None:
         with self._touch_lock:
@@ -416,8 +476,10 @@ class SqliteRecordStore(IndexedStore):
         try:
             self._file.hurry()  # closing after a recall must not wait for another process's writes
             self.flush()
+            if self._unscrubbed:
+                self.scrub()
         except StoreError as error:
-            log.info("access counts were not written: %s", error)
+            log.info("not everything was tidied up: %s", error)
         self._writer.close()
 
 

@@ -47,6 +47,16 @@ class GroupWriter:
             raise job.error
         return job.result  # type: ignore[return-value]
 
+    def between(self, work: Work[Result]) -> Result:
+        """Do `work` while no transaction is under way."""
+        with self._turn:
+            if self._file.closed:
+                raise StoreClosedError("this store is closed; open it again to use it")
+            try:
+                return work(self._file.writer)
+            except sqlite3.Error as error:
+                raise explain(error, self._file.path) from error
+
     def close(self) -> None:
         """Close the file once the transaction under way is done."""
         with self._turn:

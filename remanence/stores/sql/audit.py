@@ -1,0 +1,69 @@
+"""The log of what was removed and restored, by whom: only ever appended to, each entry sealed with a hash over itself
+and the seal before it, so that a changed, missing or inserted entry shows. It holds ids, never contents."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+_FIRST = "0" * 32
+
+
+class AuditEntry(NamedTuple):
+    n: int
+    time: float
+    who: str
+    action: str
+    memory: str | None
+    detail: dict[str, Any]
+
+
+def append(
+    connection: sqlite3.Connection, who: str, action: str, memories: Sequence[str | None], **detail: Any
+) -> None:
+    """One entry for each memory, in the caller's transaction."""
+    last = connection.execute("SELECT n, seal FROM audit ORDER BY n DESC LIMIT 1").fetchone() or (0, _FIRST)
+    number, seal = last
+    now, told = time.time(), json.dumps(detail, sort_keys=True, ensure_ascii=False)
+    rows = []
+    for memory in memories:
+        number += 1
+        seal = _seal(seal, number, now, who, action, memory, told)
+        rows.append((number, now, who, action, memory, told, seal))
+    connection.executemany("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def entries(
+    connection: sqlite3.Connection, *, memory: str | None = None, since: float | None = None, limit: int | None = None
+) -> list[AuditEntry]:
+    """The newest entries, newest first."""
+    sql = "SELECT n, time, who, action, memory, detail FROM audit WHERE time >= ?"
+    values: list[Any] = [since if since is not None else 0.0]
+    if memory is not None:
+        sql, values = f"{sql} AND memory = ?", [*values, memory]
+    sql, values = f"{sql} ORDER BY n DESC LIMIT ?", [*values, -1 if limit is None else limit]
+    return [
+        AuditEntry(number, when, who, action, about, json.loads(detail))
+        for number, when, who, action, about, detail in connection.execute(sql, values)
+    ]
+
+
+def broken(connection: sqlite3.Connection) -> Iterator[int]:
+    """The numbers of entries that are not as they were written, or whose neighbour before them is missing."""
+    seal, expected = _FIRST, 1
+    rows = connection.execute("SELECT n, time, who, action, memory, detail, seal FROM audit ORDER BY n")
+    for number, when, who, action, memory, detail, written in rows:
+        if number != expected or _seal(seal, number, when, who, action, memory, detail) != written:
+            yield number
+        seal, expected = written, number + 1
+    found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'audit'").fetchone()
+    if found is not None and found[0] >= expected:
+        yield expected  # the end was cut off
+
+
+def _seal(before: str, *parts: object) -> str:
+    return blake2b(json.dumps([before, *parts], ensure_ascii=False).encode(), digest_size=16).hexdigest()

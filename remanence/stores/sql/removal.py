@@ -1,0 +1,96 @@
+"""Removing memories: set aside for a while, brought back, or gone for good. Each is noted in the audit log within the
+same transaction."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from zlib import compress, decompress
+
+from ...models import Memory
+from ..base import SetAside, Trace
+from ..packing import Codec
+from . import audit, judgements, rows
+
+_PART = 500
+
+
+def traces(connection: sqlite3.Connection) -> Iterator[Trace]:
+    """What the forgetting curve needs to know of every memory."""
+    found = connection.execute(
+        "SELECT m.id, m.importance, m.created, coalesce(a.last, m.created), coalesce(a.count, 0), m.tags, "
+        "length(m.text) + coalesce(length(m.contents), 0) + coalesce(length(m.packed), 0) + length(m.words) "
+        "+ length(m.terms) + length(m.marks) + coalesce(length(m.vector), 0) + coalesce(length(m.numbers), 0) "
+        "FROM memories m LEFT JOIN access a ON a.born = m.born"
+    )
+    for memory_id, importance, created, last, recalls, tags, size in found:
+        pinned = bool(tags) and "pinned" in json.loads(tags)
+        yield Trace(memory_id, importance, created, last, recalls, pinned, size)
+
+
+def remove(connection: sqlite3.Connection, keys: Sequence[str]) -> list[str]:
+    """Take rows and all that refers to them away; the ids that there were."""
+    gone = []
+    for key in keys:
+        row = connection.execute("SELECT seq, born FROM memories WHERE id = ?", (key,)).fetchone()
+        if row is not None:
+            connection.execute("DELETE FROM memories WHERE seq = ?", (row[0],))
+            connection.execute("INSERT INTO changes (seq) VALUES (?)", (row[0],))
+            connection.execute("DELETE FROM access WHERE born = ?", (row[1],))
+            judgements.forget(connection, key)
+            gone.append(key)
+    return gone
+
+
+def set_aside(connection: sqlite3.Connection, codec: Codec, keys: Sequence[str], now: float, until: float) -> list[str]:
+    """Move memories to the trash."""
+    kept: list[tuple[str, float, float, bytes]] = []
+    for start in range(0, len(keys), _PART):
+        part = list(keys[start : start + _PART])
+        sql = f"{rows.READ} WHERE m.id IN ({', '.join('?' * len(part))})"
+        for row in connection.execute(sql, part):
+            memory = rows.to_memory(row, codec)
+            kept.append((memory.memory_id, now, until, compress(json.dumps(memory.to_dict()).encode())))
+    connection.executemany("INSERT OR REPLACE INTO trash VALUES (?, ?, ?, ?)", kept)
+    return remove(connection, keys)
+
+
+def in_trash(connection: sqlite3.Connection) -> list[SetAside]:
+    return [
+        SetAside(_read(data), removed, until)
+        for removed, until, data in connection.execute("SELECT removed, until, data FROM trash ORDER BY removed, id")
+    ]
+
+
+def take_back(connection: sqlite3.Connection, keys: Sequence[str]) -> list[Memory]:
+    """Take memories out of the trash; those whose id is in use again stay there."""
+    taken = []
+    for key in keys:
+        row = connection.execute(
+            "SELECT data FROM trash WHERE id = ? AND id NOT IN (SELECT id FROM memories WHERE id = ?)", (key, key)
+        ).fetchone()
+        if row is not None:
+            taken.append(_read(row[0]))
+            connection.execute("DELETE FROM trash WHERE id = ?", (key,))
+    return taken
+
+
+def empty(connection: sqlite3.Connection, now: float | None, keys: Sequence[str] | None = None) -> list[str]:
+    """Delete for good what the trash has held long enough, or these."""
+    if keys is None:
+        keys = [key for (key,) in connection.execute("SELECT id FROM trash WHERE until <= ?", (now,))]
+    return [key for key in keys if connection.execute("DELETE FROM trash WHERE id = ?", (key,)).rowcount]
+
+
+def _read(data: bytes) -> Memory:
+    return Memory.from_dict(json.loads(decompress(data)))
+
+
+def noted(
+    connection: sqlite3.Connection, who: str, action: str, keys: Sequence[str], reason: str, *, named: bool = True
+) -> None:
+    """Tell the audit log; without names where an id could tell who it was about."""
+    told = keys if named else [f"erased-{blake2b(key.encode(), digest_size=8).hexdigest()}" for key in keys]
+    audit.append(connection, who, action, list(told), reason=reason)

@@ -1,0 +1,123 @@
+"""The forgetting curve, and what may be pruned by it.
+
+How well a memory is retained falls with the time since it was last used, as Ebbinghaus found: R = exp(-t / S). Its
+stability S, in days, grows with its importance and with every time that it was recalled:
+
+    S = stability · (1 + importance_weight · importance) · growth ^ log2(1 + recalls)
+
+Nothing is forgotten by this alone. A policy that is turned on may prune what has faded below a bound, or what a budget
+has no room for, the most faded first; pinned memories stay."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from .. import checks
+from ..index.numbers import leaves
+from ..models import Memory
+from ..stores.base import RecordStore, Trace
+
+DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgettingPolicy:
+    """What is pruned, and how fast memories fade.
+
+    ForgettingPolicy(below=0.05)                  # what is all but forgotten
+    ForgettingPolicy(max_count=100_000)           # the most faded beyond a hundred thousand
+    ForgettingPolicy(below=0.05, grace_days=0)    # for good at once
+    """
+
+    below: float | None = None
+    """Retention under which a memory is pruned."""
+    max_count: int | None = None
+    """Memories that are kept at most."""
+    max_bytes: int | None = None
+    """Bytes that rows may take at most."""
+    min_age_days: float = 1.0
+    """Younger memories are never pruned."""
+    grace_days: float = 30.0
+    """How long pruned memories can be restored; 0 deletes them for good at once."""
+    stability: float = 7.0
+    """Days after which a memory without any importance has faded to 37 %."""
+    importance_weight: float = 4.0
+    """How many times more stable importance 1 makes a memory, beside the one."""
+    growth: float = 1.6
+    """How many times more stable each doubling of the number of recalls makes a memory."""
+
+    def __post_init__(self) -> None:
+        for name in ("below",):
+            if getattr(self, name) is not None:
+                checks.share(name, getattr(self, name))
+        for name in ("max_count", "max_bytes"):
+            if getattr(self, name) is not None:
+                checks.whole(name, getattr(self, name))
+        for name in ("min_age_days", "grace_days", "importance_weight"):
+            checks.number(name, getattr(self, name), low=0)
+        for name, low in (("stability", 1e-6), ("growth", 1.0)):
+            checks.number(name, getattr(self, name), low=low)
+
+    @classmethod
+    def of(cls, policy: ForgettingPolicy | Mapping[str, Any]) -> ForgettingPolicy:
+        if isinstance(policy, ForgettingPolicy):
+            return policy
+        if not isinstance(policy, Mapping):
+            raise checks.refuse("policy", "a ForgettingPolicy or a mapping", policy)
+        checks.known_fields("a forgetting policy", policy, [f.name for f in fields(cls)])
+        return cls(**policy)
+
+    def retention(self, importance: float, days: float, recalls: int = 0) -> float:
+        """How well a memory is retained, between 0 and 1, so many days after it was last used."""
+        stable = self.stability * (1 + self.importance_weight * importance) * self.growth ** math.log2(1 + recalls)
+        return math.exp(-max(days, 0.0) / stable)
+
+    def retention_of(self, trace: Trace, now: float) -> float:
+        return self.retention(trace.importance, (now - trace.last_used) / DAY, trace.recalls)
+
+    def chosen(self, traces: Iterable[Trace], now: float) -> list[tuple[Trace, float]]:
+        """What this policy prunes, the most faded first, with its retention."""
+        known = [(trace, self.retention_of(trace, now)) for trace in traces]
+        count, size = len(known), sum(trace.bytes for trace, _ in known)
+        candidates = [
+            (trace, retained)
+            for trace, retained in known
+            if not trace.pinned and now - trace.created >= self.min_age_days * DAY
+        ]
+        candidates.sort(key=lambda pair: (pair[1], pair[0].last_used, pair[0].memory_id))
+        pruned = []
+        for trace, retained in candidates:
+            faded = self.below is not None and retained < self.below
+            too_many = self.max_count is not None and count > self.max_count
+            too_large = self.max_bytes is not None and size > self.max_bytes
+            if not (faded or too_many or too_large):
+                break
+            pruned.append((trace, retained))
+            count, size = count - 1, size - trace.bytes
+        return pruned
+
+
+def concerning(store: RecordStore, subject: str) -> list[str]:
+    """The ids of all memories, also of those set aside, that belong to a person or an agent or that name it."""
+    named = re.compile(rf"(?<!\w){re.escape(subject)}(?!\w)", re.IGNORECASE)
+    kept = store.select()
+    aside = [one.memory for one in store.aside()]
+    return [memory.memory_id for memory in (*kept, *aside) if _concerns(memory, subject, named)]
+
+
+def _concerns(memory: Memory, subject: str, named: re.Pattern[str]) -> bool:
+    if subject in (memory.agent_id, memory.actor, memory.session):
+        return True
+    told = (memory.text, memory.place or "", *memory.tags.values(), *_texts(memory.contents))
+    return any(named.search(text) for text in told)
+
+
+def _texts(contents: Mapping[str, Any]) -> Iterator[str]:
+    for path, value in leaves(contents):
+        yield path
+        if isinstance(value, str):
+            yield value
