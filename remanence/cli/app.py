@@ -45,7 +45,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "reindex": Entry(".upkeep", "reindex", "Embed and index every memory anew."),
     },
     "Measure": {
-        "eval": Entry(".evaluating", "evaluate", "Measure recall on a public data set."),
+        "eval": Entry(".evaluating", "evaluate", "Measure recall: your questions, public ones, judgements."),
         "bench": Entry("remanence.bench.command", "bench", "Measure speed against baselines on this machine."),
     },
     "Set up": {

@@ -1,4 +1,4 @@
-"""`rmem eval`: recall quality on public data sets."""
+"""`rmem eval`: recall quality on public data sets, on question sets of your own, and in use."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from .evaluating_files import file
+from .evaluating_online import online
 from .face import Face
 from .options import answering
 from .printing import aligned, table
@@ -22,17 +24,33 @@ _TITLES = {
 }
 
 
-@click.group("eval", invoke_without_command=True)
+class _Evaluate(click.Group):
+    """What is not the name of a measure is a question set: `rmem eval questions.jsonl`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.commands, *ctx.help_option_names):
+            args = ["file", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("eval", cls=_Evaluate, invoke_without_command=True)
 @click.pass_context
 def evaluate(context: click.Context) -> None:
-    """Measure recall on a public data set, in a temporary store of its own.
+    """Measure recall: on a question set of your own, on a public data set, or by the judgements of its users.
 
     \b
-    Example:
+    Examples:
+      rmem eval questions.jsonl
+      rmem eval questions.jsonl --settings dense=0.7 --against default --k 5,10
       rmem eval locomo locomo10.json
+      rmem eval online --by week
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
+
+
+evaluate.add_command(file)
+evaluate.add_command(online)
 
 
 @evaluate.command()

@@ -19,7 +19,10 @@ def write(connection: sqlite3.Connection, judgements: Sequence[Judgement]) -> No
 def read(connection: sqlite3.Connection, since: float | None) -> list[Judgement]:
     sql = f"SELECT {_COLUMNS} FROM judgements WHERE time >= ? ORDER BY time"
     found = connection.execute(sql, (float("-inf") if since is None else since,))
-    return [Judgement(*row[:7], bool(row[7]), row[8]) for row in found]
+    return [
+        Judgement(recall, memory, question, agent, kind, rank, score, bool(useful), when)
+        for recall, memory, question, agent, kind, rank, score, useful, when in found
+    ]
 
 
 def forget(connection: sqlite3.Connection, memory_id: str) -> None:

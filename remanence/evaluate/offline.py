@@ -1,0 +1,211 @@
+"""Recall on a question set: every question goes through `Brain.recall`, under one setting or two, and is measured.
+Two settings answer the same questions, so they are compared question by question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import checks
+from ..errors import InputError
+from ..recall.engine import MODES
+from ..recall.settings import RecallSettings
+from . import question_sets
+from .measures import gains, measured
+from .significance import LEVEL, paired_interval, paired_p
+
+if TYPE_CHECKING:
+    from ..brain import Brain
+    from .question_sets import Question, QuestionSet
+
+Progress = Callable[[int, int], None]
+DEPTHS = (5, 10)
+_EXTRA = ("mode", "embedder")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How to recall: the fields of RecallSettings, `mode`, and `embedder` where the file brings its memories."""
+
+    name: str
+    recall: RecallSettings = field(default_factory=RecallSettings)
+    mode: str = "hybrid"
+    embedder: str | None = None
+
+    @classmethod
+    def of(cls, name: str, given: Mapping[str, Any]) -> Setting:
+        if not isinstance(given, Mapping):
+            raise checks.refuse(name, "an object of settings", given)
+        checks.known_fields(f"the settings {name}", given, [*(f.name for f in fields(RecallSettings)), *_EXTRA])
+        mode = checks.one_of("mode", given.get("mode", "hybrid"), MODES)
+        embedder = given.get("embedder")
+        if embedder is not None:
+            checks.text("embedder", embedder)
+        rest = {key: value for key, value in given.items() if key not in _EXTRA}
+        return cls(name, RecallSettings.of(rest), mode, embedder)
+
+
+def evaluate(
+    path: str | Path,
+    *,
+    brain: Brain | None = None,
+    depths: Sequence[int] = DEPTHS,
+    settings: Setting | None = None,
+    against: Setting | None = None,
+    seed: int = 0,
+    on_progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Recall@k, nDCG@k and MRR on a question set, and how two settings compare.
+
+    A file that brings memories is asked in a store of its own; any other needs a `brain`, which is only read.
+
+    >>> evaluate("questions.jsonl")["settings"][0]["measures"]["recall@10"]  # doctest: +SKIP
+    0.91
+    """
+    depths = sorted({checks.whole("k", k, low=1, high=1000) for k in depths})
+    if not depths:
+        raise InputError("k must hold at least one depth", field="k")
+    questions = question_sets.read(path)
+    chosen = [one for one in (settings or Setting("default"), against) if one is not None]
+    if not questions.memories and brain is None:
+        raise InputError(f"{path} brings no memories; name the store that is to be asked", field="memories")
+    total = len(chosen) * len(questions.questions)
+    runs = []
+    for number, setting in enumerate(chosen):
+        done = number * len(questions.questions)
+        runs.append(_run(questions, setting, brain, depths, lambda at, done=done: _told(on_progress, done + at, total)))  # type: ignore[misc]
+    report: dict[str, Any] = {
+        "file": str(path),
+        "questions": len(questions.questions),
+        "measured": len(runs[0].scores),
+        "skipped": len(questions.questions) - len(runs[0].scores),
+        "missing": runs[0].missing,
+        "settings": [
+            {"name": run.setting.name, "embedder": run.embedder, "measures": _means(run.scores)} for run in runs
+        ],
+    }
+    if len(runs) == 2 and runs[0].scores:
+        report["comparison"] = compared(*(list(run.scores.values()) for run in runs), seed=seed)
+    return report
+
+
+def _told(on_progress: Progress | None, done: int, total: int) -> None:
+    if on_progress is not None:
+        on_progress(done, total)
+
+
+@dataclass(slots=True)
+class _Run:
+    """The measures of every question that could be asked, by line."""
+
+    setting: Setting
+    embedder: str
+    scores: dict[int, dict[str, float]]
+    missing: int
+
+
+def _run(
+    questions: QuestionSet, setting: Setting, brain: Brain | None, depths: Sequence[int], told: Callable[[int], None]
+) -> _Run:
+    from ..brain import Brain
+
+    if questions.memories:
+        with Brain(":memory:", embedder=setting.embedder) as own:
+            _remember(own, questions)
+            return _ask(own, questions, setting, depths, told, strict=True)
+    assert brain is not None
+    if setting.embedder is not None:
+        raise InputError("embedder must be left out: the store has its own", field="embedder")
+    return _ask(brain, questions, setting, depths, told, strict=False)
+
+
+def _remember(brain: Brain, questions: QuestionSet) -> None:
+    try:
+        brain.remember_many(questions.memories)
+    except InputError as error:
+        raise type(error)(f"memories: {error}", field=error.field) from None
+
+
+def _ask(
+    brain: Brain,
+    questions: QuestionSet,
+    setting: Setting,
+    depths: Sequence[int],
+    told: Callable[[int], None],
+    *,
+    strict: bool,
+) -> _Run:
+    run = _Run(setting, brain.embedder, {}, 0)
+    for number, question in enumerate(questions.questions, 1):
+        wanted, grades, missing = _resolved(brain, question)
+        if missing and strict:
+            raise InputError(
+                f"line {question.line}: relevant names {missing[0]!r}, which is no id or text of the file's memories",
+                field="relevant",
+            )
+        run.missing += len(missing)
+        if grades:
+            hits = brain.recall(
+                question.text,
+                k=depths[-1],
+                where=question.where,
+                mode=setting.mode,
+                settings=setting.recall,
+                now=question.now,
+                touch=False,
+            )
+            found = gains([hit.memory.memory_id for hit in hits], wanted, grades)
+            run.scores[question.line] = measured(found, grades, depths)
+        told(number)
+    return run
+
+
+def _resolved(brain: Brain, question: Question) -> tuple[dict[str, int], list[float], list[str]]:
+    """Which memory is which thing that the question looks for, what each thing is worth, and what is not there."""
+    wanted: dict[str, int] = {}
+    grades: list[float] = []
+    missing = []
+    for name, worth in question.relevant.items():
+        ids = _named(brain, name)
+        if not ids:
+            missing.append(name)
+            continue
+        for key in ids:
+            wanted.setdefault(key, len(grades))
+        grades.append(worth)
+    return wanted, grades, missing
+
+
+def _named(brain: Brain, name: str) -> list[str]:
+    """The memory with that id, or all with that text."""
+    if name in brain.store:
+        return [name]
+    return [memory.memory_id for memory, _ in brain.store.match(name, k=100) if memory.text.strip() == name.strip()]
+
+
+def _means(scores: Mapping[int, Mapping[str, float]]) -> dict[str, float | None]:
+    every = list(scores.values())
+    return {name: sum(one[name] for one in every) / len(every) for name in every[0]} if every else {}
+
+
+def compared(
+    first: Sequence[Mapping[str, float]], second: Sequence[Mapping[str, float]], *, seed: int = 0
+) -> dict[str, Any]:
+    """For each measure: the mean difference (first less second), its 95 % interval, p, and which is better."""
+    result = {}
+    for name in first[0]:
+        differences = [one[name] - other[name] for one, other in zip(first, second, strict=True)]
+        mean = sum(differences) / len(differences)
+        p = paired_p(differences, seed=seed)
+        low, high = paired_interval(differences, seed=seed)
+        result[name] = {
+            "difference": mean,
+            "low": low,
+            "high": high,
+            "p": p,
+            "changed": sum(abs(one) > 1e-12 for one in differences),
+            "better": None if p >= LEVEL else "first" if mean > 0 else "second",
+        }
+    return result

@@ -1,0 +1,109 @@
+"""How well recall does in use: the judgements that a store keeps, counted by agent, type and time.
+
+A recall is a success if one of its hits was useful. The hit ratio is the share of judged hits that were useful. The
+reciprocal rank of a recall is 1 / rank of its first useful hit, 0 if there is none. Recalls that nobody judged do not
+count."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from .. import checks
+from ..judgements import Judgement
+from .significance import LEVEL, unpaired_p
+
+WINDOWS = ("day", "week")
+_COMPARED = ("success_rate", "hit_ratio", "mrr")
+
+
+def report(
+    judgements: Iterable[Judgement],
+    *,
+    agent: Sequence[str] = (),
+    type: Sequence[str] = (),
+    by: str = "week",
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Success rate, hit ratio and mean reciprocal rank: over all, for each agent and type, and by window of time."""
+    checks.one_of("by", by, WINDOWS)
+    chosen = [one for one in judgements if (not agent or one.agent in agent) and (not type or one.type in type)]
+    groups = _grouped(chosen, lambda one: (one.agent, one.type))
+    return {
+        "by": by,
+        "overall": _figures(chosen),
+        "drift": drift(chosen, by, seed=seed),
+        "windows": [
+            {"from": start.isoformat(), **_figures(inside)}
+            for start, inside in sorted(_grouped(chosen, lambda one: window(one.time, by)).items())
+        ],
+        "groups": [
+            {"agent": whose, "type": kind, **_figures(inside), "drift": drift(inside, by, seed=seed)}
+            for (whose, kind), inside in sorted(groups.items())
+        ],
+    }
+
+
+def window(seconds: float, by: str) -> date:
+    """The local day of a moment, or the Monday of its week."""
+    day = datetime.fromtimestamp(seconds).date()
+    return day if by == "day" else day - timedelta(days=day.weekday())
+
+
+def drift(judgements: Sequence[Judgement], by: str, *, seed: int = 0) -> dict[str, Any] | None:
+    """The last window beside the one before that has judgements: change and p of each measure.
+
+    None where there are fewer than two windows. `direction` is that of the first measure that changed by more than
+    luck (success rate, then hit ratio, then MRR), or "steady".
+    """
+    windows = sorted(_grouped(judgements, lambda one: window(one.time, by)).items())
+    if len(windows) < 2:
+        return None
+    (before_from, before), (last_from, last) = windows[-2:]
+    old, new = _samples(before), _samples(last)
+    measures = {}
+    for name in _COMPARED:
+        change = _mean(new[name]) - _mean(old[name])
+        measures[name] = {"change": change, "p": unpaired_p(old[name], new[name], seed=seed)}
+    clear = next((one for one in measures.values() if one["p"] < LEVEL), None)
+    return {
+        "before": before_from.isoformat(),
+        "last": last_from.isoformat(),
+        "recalls": [len(old["mrr"]), len(new["mrr"])],
+        "measures": measures,
+        "direction": "steady" if clear is None else "better" if clear["change"] > 0 else "worse",
+    }
+
+
+def _figures(judgements: Sequence[Judgement]) -> dict[str, Any]:
+    samples = _samples(judgements)
+    hits = samples["hit_ratio"]
+    return {
+        "recalls": len(samples["mrr"]),
+        "hits": len(hits),
+        **{name: _mean(samples[name]) if samples[name] else None for name in _COMPARED},
+    }
+
+
+def _samples(judgements: Sequence[Judgement]) -> dict[str, list[float]]:
+    """One number for each recall, or for each judged hit, whose means are the measures."""
+    recalls = _grouped(judgements, lambda one: one.recall_id).values()
+    ranks = [min((one.rank for one in recall if one.useful), default=0) for recall in recalls]
+    return {
+        "success_rate": [float(rank > 0) for rank in ranks],
+        "hit_ratio": [float(one.useful) for one in judgements if one.memory_id],
+        "mrr": [1 / rank if rank else 0.0 for rank in ranks],
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _grouped(judgements: Iterable[Judgement], key: Callable[[Judgement], Any]) -> dict[Any, list[Judgement]]:
+    groups: dict[Any, list[Judgement]] = defaultdict(list)
+    for one in judgements:
+        groups[key(one)].append(one)
+    return groups
