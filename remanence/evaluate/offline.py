@@ -124,8 +124,14 @@ def _run(
 def _remember(brain: Brain, questions: QuestionSet) -> None:
     try:
         brain.remember_many(questions.memories)
-    except InputError as error:
-        raise type(error)(f"memories: {error}", field=error.field) from None
+    except InputError:
+        for line, memory in zip(questions.lines, questions.memories, strict=True):  # which of them was it?
+            try:
+                brain.remember_many([memory])
+            except InputError as error:
+                told = str(error).removeprefix("item 0: ")
+                raise type(error)(f"line {line}: memories: {told}", field=error.field) from None
+        raise
 
 
 def _ask(

@@ -39,11 +39,13 @@ class QuestionSet:
     questions: list[Question]
     memories: list[dict[str, Any]]
     """Arguments of `remember`."""
+    lines: list[int]
+    """The line of each memory."""
 
 
 def read(path: str | Path) -> QuestionSet:
     """The questions and memories of a file."""
-    found = QuestionSet([], [])
+    found = QuestionSet([], [], [])
     for number, line in _lines(path):
         try:
             _take(number, line, found)
@@ -79,6 +81,7 @@ def _take(number: int, line: str, found: QuestionSet) -> None:
         raise InputError("question must be there, or memories", field="question")
     if memories is not None:
         found.memories.extend(_memories(memories))
+        found.lines.extend([number] * (len(found.memories) - len(found.lines)))
     if "question" in item:
         found.questions.append(_question(number, item))
         return
