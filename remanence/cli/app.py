@@ -32,7 +32,9 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "show": Entry(".reading", "show", "Show one memory, whole."),
         "list": Entry(".reading", "list_", "List memories, filtered and ordered."),
         "update": Entry(".writing", "update", "Change fields of a memory."),
-        "forget": Entry(".writing", "forget", "Remove memories for good."),
+        "forget": Entry(".forgetting", "forget", "Remove memories for good, or prune what has faded."),
+        "restore": Entry(".forgetting", "restore", "Bring pruned memories back."),
+        "pin": Entry(".forgetting", "pin", "Keep a memory from being pruned."),
     },
     "Move": {
         "export": Entry(".moving", "export", "Write memories to a JSONL or Parquet file."),
@@ -41,6 +43,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "Look after": {
         "stats": Entry(".reading", "stats", "What the store holds."),
+        "audit": Entry(".forgetting", "audit", "Who removed and restored what; --verify the log."),
         "doctor": Entry(".upkeep", "doctor", "Examine the store; --repair what is derived."),
         "reindex": Entry(".upkeep", "reindex", "Embed and index every memory anew."),
     },

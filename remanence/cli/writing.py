@@ -1,18 +1,15 @@
-"""`rmem remember`, `update` and `forget`."""
+"""`rmem remember` and `update`."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-from ..errors import InputError, NotFoundError
-from . import endings
+from ..errors import InputError
 from .face import Face, memory_document
 from .options import Function, answering, metadata, pairs, point, text_of
-from .printing import one_line
 
 
 def _fields(function: Function) -> Function:
@@ -113,37 +110,3 @@ def update(face: Face, memory_id: str, text: str | None, clear: tuple[str, ...],
         face.document(memory_document(memory))
     else:
         click.echo(f"Updated {memory.memory_id}" if face.terminal else memory.memory_id)
-
-
-@click.command()
-@click.argument("memory_ids", nargs=-1, required=True, metavar="ID…")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@answering
-def forget(face: Face, memory_ids: tuple[str, ...], yes: bool) -> None:
-    """Remove memories for good. On a terminal it shows them and asks first.
-
-    \b
-    Examples:
-      rmem forget swe-01-12-1777632000
-      rmem forget swe-01-12-1777632000 swe-01-13-1777632060 --yes
-    """
-    wanted = list(dict.fromkeys(memory_ids))
-    with face.looking() as brain:
-        found = {key: memory for key in wanted if (memory := brain.get(key)) is not None}
-        if found and not yes and sys.stdin.isatty():
-            for key, memory in found.items():
-                click.echo(f"{key}  {one_line(memory.text)[:100]}", err=True)
-            question = "Forget it?" if len(found) == 1 else f"Forget these {len(found)}?"
-            if not click.confirm(question, err=True):
-                raise click.Abort
-        gone = [key for key in found if brain.forget(key)]
-    missing = [key for key in wanted if key not in gone]
-    if face.json:
-        face.document({"forgotten": gone, "missing": missing})
-    else:
-        for key in gone:
-            click.echo(f"Forgot {key}" if face.terminal else key)
-    for key in missing:
-        endings.tell(NotFoundError(key), face.json)
-    if missing:
-        raise click.exceptions.Exit(endings.NOT_FOUND)
