@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .load_command import load
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -83,6 +85,7 @@ def bench(as_json: bool, sizes: Sequence[int], only: Sequence[str], **options: A
       rmem bench
       rmem bench --size 1000000 --only recall --json
       rmem bench agents --size 10000,100000 --redis
+      rmem bench load --agents 50 --seconds 30
     """
     context = click.get_current_context()
     if context.invoked_subcommand is not None:
@@ -130,6 +133,13 @@ def agents(as_json: bool, sizes: Sequence[int], **options: Any) -> None:
     from .report import show
 
     show(report, _console(), TIMED, SINGLE)
+
+
+bench.add_command(load)
+
+
+def shown_progress() -> _Progress:
+    return _Progress(True)
 
 
 def _console() -> Console:
