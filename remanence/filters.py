@@ -179,7 +179,11 @@ _json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an 
 
 def mark_of(path: str, value: object) -> str:
     """The searchable form of one attribute: `1` and `1.0` are one value, `True` is not `1`."""
-    return f"{path}={_json(value if isinstance(value, str) else _canonical(value))}"
+    if isinstance(value, str):
+        return f"{path}={_json(value)}"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return f"{path}={_json(value)}"
+    return f"{path}={_canonical(value)!r}"  # as JSON has it, without asking an encoder
 
 
 def _canonical(value: object) -> object:
@@ -194,7 +198,7 @@ def attribute_marks(contents: Mapping[str, Any], prefix: str = "") -> set[str]:
         path, value = pending.pop()
         if isinstance(value, str):
             marks.add(mark_of(path, value))
-        elif isinstance(value, Mapping):
+        elif isinstance(value, dict):
             pending += [(f"{path}.{key}", item) for key, item in value.items()]
         elif isinstance(value, list | tuple):
             pending += [(path, item) for item in value]

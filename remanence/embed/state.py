@@ -24,6 +24,7 @@ Vector = npt.NDArray[np.float32]
 _SMALLEST = 1e-3  # numbers below this look alike
 _WIDTHS = (0.3, 1.0, 3.0)  # frequencies: one wave in about twenty, six and two logarithms
 _WORDS_KEPT = 4096
+_TOGETHER, _MOST_NUMBERS = 64, 1024  # more numbers than that are an array of data, not a state
 
 
 class MemoryVectors:
@@ -89,12 +90,13 @@ def blended(words: Vector, numbers: Numbers) -> Vector:
     """Words and numbers in one vector of unit length, each with half of it."""
     if not numbers.paths.size:
         return words
-    size = words.size
-    waves = np.zeros(size, np.float32)
     scaled = np.arcsinh(numbers.values / _SMALLEST).astype(np.float32)
-    for path, value in zip(numbers.paths.tolist(), scaled.tolist(), strict=True):
-        frequencies, phases = _waves(path, size)
-        waves += np.cos(frequencies * np.float32(value) + phases)
+    paths = numbers.paths.tolist()
+    waves = np.zeros(words.size, np.float32)
+    for start in range(0, min(len(paths), _MOST_NUMBERS), _TOGETHER):
+        end = start + _TOGETHER
+        frequencies, phases = _waves(tuple(paths[start:end]), words.size)
+        waves += np.cos(frequencies * scaled[start:end, None] + phases).sum(axis=0)
     length = float(np.sqrt(waves @ waves))
     if length:
         words = words + waves * np.float32(1 / length)
@@ -103,9 +105,13 @@ def blended(words: Vector, numbers: Numbers) -> Vector:
     return result
 
 
-@lru_cache(maxsize=1024)
-def _waves(path: int, size: int) -> tuple[Vector, Vector]:
-    drawn = np.random.Generator(np.random.PCG64(path))
+@lru_cache(maxsize=256)
+def _waves(paths: tuple[int, ...], size: int) -> tuple[Vector, Vector]:
+    """The frequencies and phases of some paths, a line for each."""
     widths = np.resize(np.array(_WIDTHS), size)
-    frequencies = drawn.standard_normal(size) * widths
-    return frequencies.astype(np.float32), (drawn.random(size) * 2 * np.pi).astype(np.float32)
+    frequencies, phases = np.empty((len(paths), size), np.float32), np.empty((len(paths), size), np.float32)
+    for at, path in enumerate(paths):
+        drawn = np.random.Generator(np.random.PCG64(path))
+        frequencies[at] = drawn.standard_normal(size) * widths
+        phases[at] = drawn.random(size) * 2 * np.pi
+    return frequencies, phases
