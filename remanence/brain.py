@@ -25,13 +25,14 @@ from .filters import Filter
 from .index.bits import unit
 from .judgements import QUESTIONS, Judgement, Recalls, kept_question
 from .models import TIERS, Embeddings, Hit, Hits, Memory, Metadata
+from .privacy.choice import PrivacySpec, policy_of
 from .recall.budget import estimate_tokens
 from .recall.engine import MODES, rank
 from .recall.question import read_question
 from .recall.settings import RecallSettings
 from .stores import open_store
 from .stores.base import Order, Owner, RecordStore
-from .tiers.forgetting import DAY, ForgettingPolicy, concerning
+from .tiers.forgetting import DAY, ForgettingPolicy, concerning, judged_about
 
 if TYPE_CHECKING:
     from .embed.base import Embedder
@@ -58,6 +59,7 @@ class Brain:
 
     `embedder` is "static" (the default), "minilm", "onnx:PATH", "http:MODEL@URL", any Embedder or function, or
     "none" for vectors that you supply. A store remembers its embedder, so a later Brain need not name it.
+    `privacy` is a PrivacyPolicy or "default": what it finds is masked, hashed or refused before anything is kept.
     Safe to use from many threads; many processes may open one file.
     """
 
@@ -68,8 +70,10 @@ class Brain:
         embedder: EmbedderSpec = None,
         settings: RecallSettings | Mapping[str, Any] | None = None,
         durability: str = "full",
+        privacy: PrivacySpec = None,
     ) -> None:
         self.settings = RecallSettings.of(settings)
+        self.privacy = policy_of(privacy)
         checks.one_of("durability", durability, ("full", "normal"))
         if isinstance(address, RecordStore):
             self.address, self.store = type(address).__name__, address
@@ -177,7 +181,7 @@ class Brain:
             id=id,
             tier=tier,
         )
-        return self.keep([memory])[0]
+        return self._keep([memory])[0]
 
     def remember_many(
         self,
@@ -203,7 +207,7 @@ class Brain:
                 self._check_given(drafts, self._resolve())
         kept: list[Memory] = []
         for batch in _chunks(drafts, chunk):
-            kept += self.keep(batch)
+            kept += self._keep(batch)
             if on_progress is not None:
                 on_progress(len(kept), total)
         self.store.tidy()
@@ -243,7 +247,7 @@ class Brain:
         if "text" in own:
             raise InputError("metadata must not hold the key 'text': the text itself is kept there", field="metadata")
         now = time.time()
-        return Memory(
+        memory = Memory(
             memory_id="" if id is None else checks.memory_id("id", id),
             agent_id=checks.name("agent", agent),
             step_number=-1 if step is None else checks.whole("step", step),
@@ -264,10 +268,18 @@ class Brain:
             position=None if position is None else checks.point("position", position),
             place=None if place is None else checks.name("place", place),
         )
+        return self.cleaned(memory)
+
+    def cleaned(self, memory: Memory) -> Memory:
+        """The memory as the privacy policy lets it in."""
+        return memory if self.privacy is None else self.privacy.apply(memory)
 
     def keep(self, memories: Sequence[Memory]) -> list[Memory]:
-        """Store memories as they are, and embed those without a vector. If another process has re-embedded the store
-        meanwhile, embed them again."""
+        """Store memories as they are, but for what the privacy policy takes out, and embed those without a vector."""
+        return self._keep([self.cleaned(memory) for memory in memories])
+
+    def _keep(self, memories: Sequence[Memory]) -> list[Memory]:
+        """If another process has re-embedded the store meanwhile, embed them again."""
         bare = [memory for memory in memories if memory.embeddings.full_vector is None]
         self._embed(memories)
         try:
@@ -311,7 +323,8 @@ class Brain:
             if key in changes and changes[key] is None:
                 raise checks.refuse(key, "given a value", None)
         draft = self._draft(**{"text": "unchanged", **changes})
-        if "text" in changes or "vector" in changes:
+        vectors = "text" in changes or draft.embeddings.full_vector is not None
+        if vectors:
             self._embed([draft])
 
         def edit(memory: Memory) -> Memory:
@@ -320,7 +333,7 @@ class Brain:
                 memory.contents = {**memory.contents, "text": draft.text}
             if "metadata" in changes:
                 memory.contents = {**draft.contents, "text": memory.text}
-            if "text" in changes or "vector" in changes:
+            if vectors:
                 memory.embeddings = draft.embeddings
             if "when" in changes:
                 memory.timestamp = draft.timestamp
@@ -362,8 +375,11 @@ class Brain:
             key = checks.memory_id("memory_id", memory_id)
             return bool(self.store.erase([key], who=config.user(), reason="forget"))
         keys = concerning(self.store, checks.name("subject", subject))
-        if keys and not checks.flag("dry_run", dry_run):
-            self.store.erase(keys, who=config.user(), reason="subject", named=False)
+        judged = judged_about(self.store, checks.name("subject", subject))
+        if (keys or judged) and not checks.flag("dry_run", dry_run):
+            self.store.forget_judgements(judged)
+            if keys:
+                self.store.erase(keys, who=config.user(), reason="subject", named=False)
             self.store.scrub()
         return keys
 
@@ -496,7 +512,10 @@ class Brain:
         return judgement
 
     def _judge(self, judgement: Judgement) -> None:
-        kept = kept_question(judgement.question, self.store.note(QUESTIONS))
+        asked = judgement.question
+        if asked is not None and self.privacy is not None:
+            asked = self.privacy.question(asked)
+        kept = kept_question(asked, self.store.note(QUESTIONS))
         self.store.judge([replace(judgement, question=kept)])
 
     def _hits(self, seqs: Sequence[int], ranked: Sequence[Any]) -> list[Hit]:

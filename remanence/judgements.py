@@ -39,6 +39,11 @@ class Judgement:
     useful: bool
     time: float
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """There is one judgement for each recall and memory."""
+        return self.recall_id, self.memory_id
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -187,6 +187,8 @@ class RecordStore(MemoryStore[Memory]):
         Without `named` the note does not tell the ids."""
         held = [memory.memory_id for memory in self.get_many(keys) if memory is not None]
         self.forget_many(held)
+        gone = set(held)
+        self.forget_judgements([one for one in self.judgements() if one.memory_id in gone])
         return held
 
     def set_aside(self, keys: Sequence[str], *, until: float, who: str, reason: str) -> list[str]:
@@ -243,14 +245,22 @@ class RecordStore(MemoryStore[Memory]):
         Here they are kept in a note, the newest thousand of them, so that every store has them; of two processes that
         judge at the same instant one may lose. Stores with a table of their own do better.
         """
-        held = {(one.recall_id, one.memory_id): one for one in [*self.judgements(), *judgements]}
-        newest = list(held.values())[-_MOST_NOTED:]
-        self.note("judgements", json.dumps([one.to_dict() for one in newest], ensure_ascii=False))
+        held = {one.key: one for one in [*self.judgements(), *judgements]}
+        self._note_judgements(list(held.values())[-_MOST_NOTED:])
 
     def judgements(self, since: float | None = None) -> list[Judgement]:
         """The judgements from a time on, oldest first."""
         noted = [Judgement(**one) for one in json.loads(self.note("judgements") or "[]")]
         return sorted((one for one in noted if since is None or one.time >= since), key=lambda one: one.time)
+
+    def forget_judgements(self, judgements: Sequence[Judgement]) -> None:
+        """Remove judgements: of a memory that is erased, or of questions about somebody who wants to be forgotten."""
+        if judgements:
+            gone = {one.key for one in judgements}
+            self._note_judgements([one for one in self.judgements() if one.key not in gone])
+
+    def _note_judgements(self, judgements: Sequence[Judgement]) -> None:
+        self.note("judgements", json.dumps([one.to_dict() for one in judgements], ensure_ascii=False))
 
     @abstractmethod
     def close(self) -> None:

@@ -141,13 +141,18 @@ class InMemoryRecordStore(IndexedStore):
     def judge(self, judgements: Sequence[Judgement]) -> None:
         with self._lock:
             self._open()
-            self._judged.update({(one.recall_id, one.memory_id): one for one in judgements})
+            self._judged.update({one.key: one for one in judgements})
 
     def judgements(self, since: float | None = None) -> list[Judgement]:
         with self._lock:
             self._open()
             held = [one for one in self._judged.values() if since is None or one.time >= since]
         return sorted(held, key=lambda one: one.time)
+
+    def forget_judgements(self, judgements: Sequence[Judgement]) -> None:
+        with self._lock:
+            for one in judgements:
+                self._judged.pop(one.key, None)
 
     def close(self) -> None:
         with self._lock:

@@ -18,6 +18,7 @@ from typing import Any
 
 from .. import checks
 from ..index.numbers import leaves
+from ..judgements import Judgement
 from ..models import Memory
 from ..stores.base import RecordStore, Trace
 
@@ -103,10 +104,20 @@ class ForgettingPolicy:
 
 def concerning(store: RecordStore, subject: str) -> list[str]:
     """The ids of all memories, also of those set aside, that belong to a person or an agent or that name it."""
-    named = re.compile(rf"(?<!\w){re.escape(subject)}(?!\w)", re.IGNORECASE)
+    named = _naming(subject)
     kept = store.select()
     aside = [one.memory for one in store.aside()]
     return [memory.memory_id for memory in (*kept, *aside) if _concerns(memory, subject, named)]
+
+
+def judged_about(store: RecordStore, subject: str) -> list[Judgement]:
+    """The judgements of recalls that were made for somebody or whose questions name them."""
+    named = _naming(subject)
+    return [one for one in store.judgements() if one.agent == subject or named.search(one.question or "")]
+
+
+def _naming(subject: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(subject)}(?!\w)", re.IGNORECASE)
 
 
 def _concerns(memory: Memory, subject: str, named: re.Pattern[str]) -> bool:

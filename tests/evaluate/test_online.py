@@ -213,3 +213,24 @@ def test_luck_is_not_called_drift():
     again = [judged(f"b{n}", n % 4 != 1, when=MONDAY + 7 * DAY) for n in range(41)]
     assert drift([*same, *again], "week")["direction"] == "steady"
     assert drift([judged("x", True), judged("y", False, when=MONDAY + 7 * DAY)], "week")["direction"] == "steady"
+
+
+def test_who_is_forgotten_is_forgotten_in_questions_too(brain):
+    brain.recall("what did Ana Lopez say of parquet?")[0].useful()
+    brain.recall("parquet", where={"agent": "swe-02"})[0].useful()
+    brain.recall("lopez").useless()
+    brain.recall("csv")[0].useful()
+    assert brain.forget(subject="lopez", dry_run=True) == []
+    assert len(brain.store.judgements()) == 4
+    brain.forget(subject="lopez")
+    assert [one.question for one in brain.store.judgements()] == ["parquet", "csv"]
+    brain.forget(subject="swe-02")
+    assert [one.question for one in brain.store.judgements()] == ["csv"]
+
+
+def test_an_erased_memory_takes_its_judgements_along_in_every_store(brain):
+    hits = brain.recall("parquet")
+    hits[0].useful()
+    hits[1].useful()
+    brain.forget(hits[0].memory.memory_id)
+    assert [one.memory_id for one in brain.store.judgements()] == [hits[1].memory.memory_id]

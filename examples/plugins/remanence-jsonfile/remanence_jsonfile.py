@@ -166,6 +166,12 @@ class JsonFileStore(InMemoryRecordStore):
         self.refresh()
         return super().judgements(since)
 
+    def forget_judgements(self, judgements: Sequence[Judgement]) -> None:
+        if judgements:
+            with self._writing():
+                super().forget_judgements(judgements)
+                self._rewrite()
+
     def touch(self, keys: Sequence[str], when: float) -> None:
         """Written with the next close, so that reading never waits for the disk."""
         self.refresh()

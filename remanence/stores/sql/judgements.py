@@ -25,5 +25,10 @@ def read(connection: sqlite3.Connection, since: float | None) -> list[Judgement]
     ]
 
 
+def remove(connection: sqlite3.Connection, judgements: Sequence[Judgement]) -> None:
+    sql = "DELETE FROM judgements WHERE recall = ? AND memory = ?"
+    connection.executemany(sql, [one.key for one in judgements])
+
+
 def forget(connection: sqlite3.Connection, memory_id: str) -> None:
     connection.execute("DELETE FROM judgements WHERE memory = ?", (memory_id,))

@@ -309,6 +309,10 @@ class SqliteRecordStore(IndexedStore):
     def judge(self, judgements: Sequence[Judgement]) -> None:
         self.write(lambda connection: judged.write(connection, judgements))
 
+    def forget_judgements(self, judgements: Sequence[Judgement]) -> None:
+        if judgements:
+            self.write(lambda connection: judged.remove(connection, judgements))
+
     # Reading
 
     def judgements(self, since: float | None = None) -> list[Judgement]:
