@@ -158,8 +158,9 @@ def run(agents: int, steps: int, seed: int, api: AgentMemoryAPI | None, tick: Ca
 
 
 def table(without: Group, remembering: Group, steps: int) -> Table:
+    """Meals in all and of each, steps for a meal, the mean energy, and steps at energy 0."""
     shown = Table(title=f"{len(without.walkers)} walkers, {steps} steps", title_justify="left")
-    for heading in ("", "meals", "of each", "steps a meal", "mean energy", "steps starving"):
+    for heading in ("", "meals", "of each", "steps a meal", "energy", "starving"):
         shown.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for name, group in (("without memory", without), ("with memory", remembering)):
         meals = sum(walker.meals for walker in group.walkers)
