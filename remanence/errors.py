@@ -3,7 +3,8 @@
 RemanenceError
 ├── InputError                the caller's argument is wrong; nothing was written (also a ValueError)
 │   ├── UnknownFieldError     a field, key or option that does not exist
-│   └── VectorError           wrong dimension, NaN or infinity in a vector
+│   ├── VectorError           wrong dimension, NaN or infinity in a vector
+│   └── PrivacyError          a memory holds what the privacy policy refuses
 ├── NotFoundError             no memory with that id (also a KeyError)
 ├── ConfigError               settings, addresses and plugins
 ├── StoreError                a store could not do what was asked
@@ -53,6 +54,14 @@ class UnknownFieldError(InputError):
 
 class VectorError(InputError):
     """A vector of the wrong dimension, or one that holds NaN or infinity."""
+
+
+class PrivacyError(InputError):
+    """A memory holds something that the privacy policy refuses. `kind` says what; the value is never told."""
+
+    def __init__(self, message: str, *, field: str | None = None, kind: str | None = None) -> None:
+        super().__init__(message, field=field)
+        self.kind = kind
 
 
 class NotFoundError(RemanenceError, KeyError):

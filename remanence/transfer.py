@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import checks
-from .errors import ConfigError, InputError
+from .errors import ConfigError, InputError, PrivacyError
 from .filters import Filter
 from .models import Embeddings, Memory
 
@@ -206,6 +206,11 @@ def _check(brain: Brain, name: str, items: Iterator[_Item], vectors: bool, on_ch
             dimension = dimension or vector.size
             if vector.size != dimension:
                 wrong = f"full_vector must have {dimension} numbers, got {vector.size}"
+        if wrong is None and item.memory is not None:
+            try:
+                brain.cleaned(item.memory)
+            except PrivacyError as error:
+                wrong = str(error)
         if wrong is not None:
             complaints.append(f"{item.where}: {wrong}" if len(complaints) < _TOLD else "")
         count += 1
@@ -241,8 +246,8 @@ def _take_in(
             if vector is None:
                 item.memory.embeddings = Embeddings()
             item.memory.embeddings.full_vector = vector
-            kept += vector is not None
-            memories.append(item.memory)
+            memories.append(brain.cleaned(item.memory))
+            kept += memories[-1].embeddings.full_vector is not None
         known = brain.store.get_many([memory.memory_id for memory in memories])
         brain._embed(memories)
         brain.store.put(memories)

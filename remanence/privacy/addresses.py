@@ -1,0 +1,164 @@
+"""E-mail addresses, IP and MAC addresses, and the credentials inside URLs."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+from .findings import Finding
+from .plausible import is_placeholder
+
+# E-mail
+
+_LETTERS = r"A-Za-z0-9\u00c0-\u024f"
+_LOCAL = re.compile(rf"(?<![{_LETTERS}._%+-])[{_LETTERS}_+](?:[{_LETTERS}._+'-]{{0,62}}[{_LETTERS}_+-])?$")
+_DOMAIN = re.compile(
+    rf"((?:[{_LETTERS}](?:[{_LETTERS}-]{{0,61}}[{_LETTERS}])?\.){{1,8}}([A-Za-z\u00c0-\u024f]{{2,18}}))(?![{_LETTERS}_-])"
+)
+_AT = re.compile("@|%40")
+# Endings of more than two letters are taken from a list, because `a@b.reshape` and `logo@2x.png` are no addresses.
+_ENDINGS = frozenset(
+    """com org net edu gov mil int info biz name pro aero coop museum mobi travel jobs post tel xxx asia cat
+    app dev page new cloud online site website store shop tech team work works email mail digital agency media studio
+    design blog wiki news live life world today company group network systems solutions services support software
+    consulting ventures capital finance bank insurance legal law health care clinic dental doctor hospital school
+    academy university college education institute foundation science energy engineering expert global international
+    center city berlin hamburg koeln london paris wien tokyo nyc amsterdam zone space host hosting press social video
+    photo photos gallery art music film games game fun club community church house homes estate rent restaurant cafe
+    bar pub wine beer pizza coffee kitchen bike cars auto taxi tours holiday events party vip one top xyz win bid
+    trade market markets money cash credit loan fund gmbh ltd inc llc limited partners holdings enterprises
+    industries technology computer codes run build tools chat example test invalid local internal""".split()
+)
+_IN_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#]*$", re.IGNORECASE)
+
+
+def emails(text: str) -> Iterator[Finding]:
+    for at in _AT.finditer(text):
+        right = _DOMAIN.match(text, at.end())
+        left = _LOCAL.search(text, max(0, at.start() - 65), at.start()) if right else None
+        if right and left and _is_email(text, left.start(), right):
+            canonical = f"{left.group()}@{right.group()}".lower()
+            yield Finding(left.start(), right.end(), "email", "email", canonical)
+
+
+def _is_email(text: str, start: int, domain: re.Match[str]) -> bool:
+    ending = domain.group(2).lower()
+    if len(ending) > 2 and ending.isascii() and ending not in _ENDINGS:
+        return False
+    if _IN_URL.search(text, max(0, start - 300), start):
+        return False  # the user of a URL
+    after = text[domain.end() : domain.end() + 2]
+    # git@host.com:team/repo, a@b.method(), a URL's user and password
+    return not ((after[:1] == ":" and after[1:].isalpha()) or after[:1] in ("(", "@"))
+
+
+# Credentials in URLs
+
+_URL = re.compile(r"(?<=://)([^\s/:@?#\"'<>`]*):([^\s\"'<>`]+)@(?=[\w\[$-])")
+
+
+def url_credentials(text: str) -> Iterator[Finding]:
+    for found in _URL.finditer(text):
+        password = found.group(2)
+        before = password.split("/", 1)[0]
+        if "/" in password and (before.isdigit() or "@" in before):
+            if "@" not in before:
+                continue  # a port and a path
+            password = before[: before.rindex("@")]
+        if is_placeholder(password):
+            continue
+        end = found.start(2) + len(password)
+        yield Finding(found.start(1), end, "url_credentials", "url", text[found.start(1) : end])
+
+
+# IP
+
+_V4 = re.compile(r"[0-9](?<![0-9A-Za-z_.].)[0-9]{0,2}(?:\.[0-9]{1,3}){3}(?![0-9A-Za-z_]|\.[0-9A-Za-z]|-[A-Za-z0-9])")
+_V6 = re.compile(
+    r"(?<![0-9A-Za-z_:.])(?:[0-9A-Fa-f]{1,4}:|:(?=:))(?:[0-9A-Fa-f]{0,4}:){1,6}"
+    r"(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{0,4})(?![0-9A-Za-z_:])"
+)
+_COLONS = re.compile(r":[0-9A-Fa-f]{0,4}:[0-9A-Fa-f]")  # what no IPv6 address lacks, and a fast thing to look for
+_VERSION_BEFORE = re.compile(
+    r"(?:\b(?:version|ver|release|build|section|chapter|v|oid|sdk|firmware|driver|abschnitt|kapitel)\.?:?\s*"
+    r"|[A-Za-z]/|[=<>~^!]=\s*|[<>~^]\s*|[A-Za-z]-|\.so\.|@)$",
+    re.IGNORECASE,
+)
+_PRODUCT_BEFORE = re.compile(r"\b[A-Z][\w.]* $")
+_ADDRESS_BEFORE = re.compile(
+    r"\b(?:ip|ips|ipv4|host|hostname|addr|address|adresse|server|client|peer|inet|listen|connect|connected|connection|"
+    r"ping|ssh|dns|nameserver|gateway|remote|source|src|dst|dest|via|proxy|upstream|forwarded|bind|port|login)\b"
+    r"[^\n]{0,24}$|//$|\w@$",
+    re.IGNORECASE,
+)
+_ADDRESS_AFTER = re.compile(r":[0-9]{2,5}\b|/[0-9]{1,2}\b")
+_NOBODY = ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("255.255.0.0/16"), ipaddress.ip_network("0.0.0.0/8")
+
+
+def ips(text: str) -> Iterator[Finding]:
+    for found in _V4.finditer(text):
+        if _is_v4(text, found):
+            address = str(ipaddress.IPv4Address(found.group()))
+            yield Finding(found.start(), found.end(), "ip", "ipv4", address)
+    end = 0
+    for colons in _COLONS.finditer(text):
+        whole = _V6.search(text, max(end, colons.start() - 4)) if colons.start() >= end else None
+        if whole and whole.start() <= colons.start():
+            end = whole.end()
+            if _is_v6(whole.group()):
+                yield Finding(whole.start(), end, "ip", "ipv6", str(ipaddress.IPv6Address(whole.group())))
+
+
+def _is_v6(written: str) -> bool:
+    try:
+        address = ipaddress.IPv6Address(written)
+    except ValueError:  # a time
+        return False
+    groups = [group for group in written.split(":") if group]
+    routed = len(groups[0]) == 4 and (written[0] in "23" or address.is_link_local or address.is_private)
+    told = any(character.isdigit() for character in written)  # cafe::babe is a name in a program
+    return told and not address.is_loopback and (len(groups) >= 3 or routed)
+
+
+def _is_v4(text: str, found: re.Match[str]) -> bool:
+    try:
+        address = ipaddress.IPv4Address(found.group())
+    except ValueError:  # 300.1.2.3, 01.02.03.04
+        return False
+    if any(address in network for network in _NOBODY):
+        return False
+    before = text[max(0, found.start() - 40) : found.start()]
+    if _ADDRESS_BEFORE.search(before) or _ADDRESS_AFTER.match(text, found.end()):
+        return True
+    if _VERSION_BEFORE.search(before):
+        return False
+    long = sum(len(octet) == 3 for octet in found.group().split("."))
+    if address.is_private or long >= 2 or len(found.group()) >= 11:
+        return True
+    return long == 1 and not _PRODUCT_BEFORE.search(before)
+
+
+# MAC
+
+_PAIRS = re.compile(r"([:-])[0-9A-Fa-f]{2}(?:\1[0-9A-Fa-f]{2}){4}(?![0-9A-Za-z_]|[:.-][0-9A-Fa-f])")
+_FOURS = re.compile(r"\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}(?![0-9A-Za-z_]|[:.-][0-9A-Fa-f])")
+_FIRST = re.compile(r"(?<![0-9A-Za-z_:.-])[0-9A-Fa-f]{2,4}$")
+
+
+def macs(text: str) -> Iterator[Finding]:
+    for rest in (*_PAIRS.finditer(text), *_FOURS.finditer(text)):
+        first = _FIRST.search(text, max(0, rest.start() - 5), rest.start())
+        if first is None or len(first.group()) != (4 if rest.group()[0] == "." else 2):
+            continue
+        written = first.group() + rest.group()
+        pure = re.sub(r"[:.-]", "", written).lower()
+        if pure in ("f" * 12, "0" * 12):
+            continue  # everybody and nobody
+        if pure.isdigit() and ":" not in written and not _named(text, first.start()):
+            continue  # a time, a number
+        yield Finding(first.start(), rest.end(), "mac", "mac", pure)
+
+
+def _named(text: str, start: int) -> bool:
+    return re.search(r"\bmac\b|ether|hardware|station", text[max(0, start - 30) : start], re.IGNORECASE) is not None

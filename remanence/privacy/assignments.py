@@ -1,0 +1,156 @@
+"""Secrets that only their surroundings betray: `password=…`, `"api_key": "…"`, `Authorization: Bearer …`."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+
+from .findings import Finding
+from .plausible import is_password, is_token
+
+# What the name of a secret holds, in lower case, and how it goes on from there. The first are chosen by people, the
+# second made by machines.
+_CHOSEN = {
+    "pass": r"pass(?:phrase|word|wort|wd|e)?", "kennwort": "", "pwd": "", "psw": "", "contrase": r"contrase[ñn]a",
+    "clave": "", "senha": "", "parola": "", "wachtwoord": "", "lösenord": "", "hasło": "", "şifre": "", "пароль": "",
+    "密码": "", "密碼": "", "口令": "", "パスワード": "", "비밀번호": "", "identified by": "",
+}  # fmt: skip
+_MADE = {
+    "secret": r"secret(?:[_-]?(?:access[_-]?)?key(?:[_-]?base)?)?", "token": "", "key": "", "_salt": "",
+    "credential": r"credentials?",
+}  # fmt: skip
+_STEMS = tuple(
+    (stem, stems is _CHOSEN, re.compile(form or re.escape(stem)))
+    for stems in (_CHOSEN, _MADE)
+    for stem, form in stems.items()
+)
+_KEY_OF = re.compile(
+    r"(?:api|access|auth|account|signing|encryption|master|license|app|private|logged_in|nonce)[_ -]?$"
+)
+_SHORT = frozenset(("pass", "pwd", "psw", "clave", "parola"))  # words that end other words too
+_NOT_A_SECRET = re.compile(
+    r"(?:next|page|continuation|pagination|sync|cursor|max|min|num|total|public|primary|foreign|csrf|xsrf|cancellation|"
+    r"pad|eos|bos|unk|stop|start|end|first|last|new|per)[_-]?$",
+    re.IGNORECASE,
+)
+_TAIL = re.compile(
+    r"""(?:[_-]?[0-9]{1,2}(?![0-9A-Za-z]))?(?![A-Za-z0-9_-])      # the key ends here
+    (?:\\?["'`]?\]?\s{0,3}(?::\s*(?:str|String|string)\s{0,3})?(?:=>|:=|={1,2}|:|：)\s{0,3}   # password: str = …
+      |(?P<pair>\\?["']\s{0,3},\s{0,3})(?=\\?["'])                        # define('KEY', '…')
+      |\s+(?=["'])                                                # WITH PASSWORD '…'
+      |["']?\n\s{0,20}(?:-\s)?["']?value["']?\s{0,3}[:=]\s{0,3}   # name: KEY / value: …
+    )(?!\n)
+    (?:(?:[bfru]{1,2})?(?P<mark>\\?["'`])(?P<quoted>(?:(?!(?P=mark))[^\n]){1,4096}?)(?P=mark)
+      |(?P<bare>[^\s"'`,;&|\\]{4,4096}))""",
+    re.VERBOSE,
+)
+_SPACED = re.compile(r"""\s+(?P<bare>[^\s"'`,;&|\\]{4,512})""")
+_SAID = re.compile(
+    r"""(?:[ ](?:is|was|to|ist|lautet|war|es|est|é|è|jest|:))?[ ]["'`„“«]?(?P<bare>[^\s"'`“”»,;]{6,128})"""
+)
+_FLAG = re.compile(r"(?:^|\s)--[a-z-]*$", re.IGNORECASE)  # --password value
+_SETTING = re.compile(r"\brequire$|\blogin\s+\S+\s+$")  # requirepass value, .netrc
+_CALL = re.compile(r"\(\s*[\"'][A-Za-z_]*$")  # define('AUTH_KEY', '…')
+_IS = re.compile(r" (?:is|was|ist|lautet|es|est|é|è|jest) ")
+_HEADER = re.compile(r"\b(Bearer|Basic|token|Token)\s+([A-Za-z0-9._~+/=-]{12,4096})")
+_USER = re.compile(r"""(?:^|\s)(?:-u|--user)[ =]["']?([^\s"':$]{1,64}:[^\s"'$]{4,128})(?=["'\s]|$)""", re.MULTILINE)
+_COOKIE = re.compile(r"(?:Set-)?Cookie:[^\n]*", re.IGNORECASE)
+_SESSION = re.compile(r"\b[\w.-]*(?:sess|sid|auth|token|jwt)[\w.-]*=([^;\s]{12,4096})", re.IGNORECASE)
+
+
+def assigned(text: str) -> Iterator[Finding]:
+    """Values of keys that promise a secret, if they keep the promise."""
+    lowered = text.lower()
+    if len(lowered) != len(text):  # İ grows when it is lowered
+        lowered = "".join(one.lower() if len(one.lower()) == 1 else one for one in text)
+    for stem, chosen, form in _STEMS:
+        at = lowered.find(stem)
+        while at >= 0:
+            key = form.match(lowered, at)
+            if key and (stem != "key" or _KEY_OF.search(lowered, max(0, at - 12), at)):
+                yield from _behind(text, key, chosen)
+            at = lowered.find(stem, at + len(stem))
+    if "earer " in text or "asic " in text or "uthorization" in text:
+        yield from _headers(text)
+    if "-u" in text:
+        for found in _USER.finditer(text):
+            if not re.fullmatch(r"[0-9]+:[0-9]+", found.group(1)):
+                yield Finding(found.start(1), found.end(1), "secret", "user_option", found.group(1))
+    if "ookie" in lowered:
+        for line in _COOKIE.finditer(text):
+            for found in _SESSION.finditer(text, line.start(), line.end()):
+                if is_token(found.group(1)):
+                    yield Finding(found.start(1), found.end(1), "secret", "cookie", found.group(1))
+
+
+def _behind(text: str, key: re.Match[str], chosen: bool) -> Iterator[Finding]:
+    start, end = key.span()
+    if key.group() in _SHORT and start and text[start - 1].isalpha() and not _begins(text, start):
+        return  # compass, but dbPass and requirepass
+    if not chosen and _NOT_A_SECRET.search(text, max(0, start - 14), start):
+        return
+    found = _TAIL.match(text, end)
+    said = False
+    if found is None:
+        before = text[max(0, start - 80) : start]
+        if _FLAG.search(before) or _SETTING.search(before):
+            found = _SPACED.match(text, end)
+        elif chosen and _IS.match(text, end):
+            found, said = _SAID.match(text, end), True
+    elif found["pair"] and (chosen or not _CALL.search(text, max(0, start - 40), start)):
+        return  # a list of words
+    if found is None:
+        return
+    quoted = found.groupdict().get("quoted") is not None
+    first, last = found.span("quoted" if quoted else "bare")
+    if not quoted:
+        last = _trimmed(text, first, last, said)
+    value = text[first:last]
+    if _is_secret(value, chosen, quoted, key.group()):
+        yield Finding(first, last, "secret", "assignment", value)
+
+
+def _begins(text: str, start: int) -> bool:
+    """Whether a word begins here although a letter stands before it."""
+    camel = text[start].isupper() and text[start - 1].islower()
+    return camel or text[max(0, start - 7) : start].lower() == "require"
+
+
+def _is_secret(value: str, chosen: bool, quoted: bool, key: str) -> bool:
+    if "-----BEGIN " in value:
+        return False  # a key with a name of its own
+    if chosen:
+        return is_password(value, quoted=quoted) and (" " not in value or key == "passphrase")
+    if " " in value:
+        return len(value) >= 40 and is_token(value)
+    if is_token(value):
+        return True
+    return "secret" in key and is_password(value, quoted=False) and any(c.isdigit() for c in value) and len(value) >= 8
+
+
+def _trimmed(text: str, first: int, last: int, said: bool) -> int:
+    """Where a value without quotes ends: what closes a sentence or a bracket is not part of it."""
+    closing = ".,:)]}>!?" if said else ".,:)]}>"
+    while last > first and text[last - 1] in closing:
+        last -= 1
+    return last
+
+
+def _headers(text: str) -> Iterator[Finding]:
+    for found in _HEADER.finditer(text):
+        scheme, value = found.groups()
+        if scheme == "Basic" and not _is_basic(value):
+            continue
+        if scheme != "Basic" and not is_token(value.rstrip(".")):
+            continue
+        end = found.start(2) + len(value.rstrip("."))
+        yield Finding(found.start(2), end, "secret", scheme.lower(), text[found.start(2) : end])
+
+
+def _is_basic(value: str) -> bool:
+    try:
+        return ":" in base64.b64decode(value, validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):
+        return False

@@ -1,0 +1,82 @@
+"""What a text holds: cheap looks first, so that a clean text costs next to nothing, then the detectors that may find
+something, then one list of findings that do not overlap."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from . import addresses, assignments, numbers, phones, providers
+from .findings import KINDS, Finding, resolved
+
+_LONG_NUMBER = re.compile(r"[0-9](?:[ ().+/\u00a0-]{0,3}[0-9]){6,}[A-Z]?")
+_AROUND = 6  # characters beside a number that decide what it is; words before it are looked up in the text
+_IDENTIFIER = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
+_MARKER = re.compile(rf"\[(?:{'|'.join(KINDS)})(?::[0-9a-f]{{16}})?\]")
+_SEALED = re.compile(rf"\[(?:{'|'.join(KINDS)}):enc:[^\]\s]+\]")
+_FROM_NUMBERS = frozenset(("card", "phone", "national_id"))
+
+
+def scan(
+    text: str, kinds: Collection[str] = KINDS, *, regions: Sequence[str] = phones.REGIONS, sealed: bool = False
+) -> list[Finding]:
+    """Everything of these kinds, in order. The marks that an earlier run has left are left alone, and with `sealed`
+    those around encrypted values too."""
+    found = [finding for finding in _raw(text, kinds, regions) if finding.end > finding.start]
+    if not found:
+        return found
+    if any(finding.kind in _FROM_NUMBERS for finding in found):
+        blocked = [match.span() for match in _IDENTIFIER.finditer(text)]
+        found = [one for one in found if one.kind not in _FROM_NUMBERS or not _touches(one, blocked)]
+    patterns = (_MARKER, _SEALED) if sealed else (_MARKER,)
+    ours = [match.span() for pattern in patterns for match in pattern.finditer(text)] if "[" in text else []
+    return resolved(one for one in found if not any(start <= one.start and one.end <= end for start, end in ours))
+
+
+def _raw(text: str, kinds: Collection[str], regions: Sequence[str]) -> Iterator[Finding]:
+    if "private_key" in kinds and ("PRIVATE KEY" in text or "PuTTY-User" in text):
+        yield from providers.private_keys(text)
+    if "url_credentials" in kinds and "://" in text and "@" in text:
+        yield from addresses.url_credentials(text)
+    if "secret" in kinds:
+        yield from providers.provider_keys(text)
+        yield from assignments.assigned(text)
+    if "email" in kinds and ("@" in text or "%40" in text):
+        yield from addresses.emails(text)
+    if "iban" in kinds:
+        yield from numbers.ibans(text)
+    if "ip" in kinds:
+        yield from addresses.ips(text)
+    if "mac" in kinds:
+        yield from addresses.macs(text)
+    if "national_id" in kinds:
+        yield from numbers.lettered_ids(text)
+    if "national_id" in kinds or "card" in kinds or "phone" in kinds:
+        yield from _numbers(text, kinds, regions)
+
+
+def _numbers(text: str, kinds: Collection[str], regions: Sequence[str]) -> Iterator[Finding]:
+    for start, end in _windows(text):
+        if "card" in kinds:
+            yield from numbers.cards(text, start, end)
+        if "national_id" in kinds:
+            yield from numbers.national_ids(text, start, end)
+        if "phone" in kinds:
+            yield from phones.phones(text, start, end, regions=regions)
+
+
+def _windows(text: str) -> Iterator[tuple[int, int]]:
+    """Where the long numbers are; neighbours together."""
+    start = end = -1
+    for number in _LONG_NUMBER.finditer(text):
+        if number.start() - _AROUND > end:
+            if end >= 0:
+                yield start, end
+            start = max(0, number.start() - _AROUND)
+        end = number.end() + _AROUND
+    if end >= 0:
+        yield start, end
+
+
+def _touches(finding: Finding, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start < finding.end and finding.start < end for start, end in spans)
