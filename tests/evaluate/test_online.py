@@ -24,6 +24,7 @@ class Noted(InMemoryRecordStore):
 
     judge = RecordStore.judge
     judgements = RecordStore.judgements
+    forget_judgements = RecordStore.forget_judgements
 
 
 @pytest.fixture(params=["memory", "sqlite", "noted"])
