@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from .. import checks
-from ..errors import InputError, MemoryAPIException, MemoryConfigException, MemoryConfigInputError
+from ..errors import ConfigError, InputError, MemoryAPIException, MemoryConfigException, MemoryConfigInputError
+from ..privacy.choice import PrivacySpec, policy_of
 from .checked import Check, Checked, optional
 
 if TYPE_CHECKING:
@@ -79,6 +80,13 @@ def _embedder(name: str, value: object) -> object:
     raise checks.refuse(name, "the name of an embedder, an Embedder, a function or None", value)
 
 
+def _privacy(name: str, value: object) -> object:
+    try:
+        return policy_of(value) or "off"  # type: ignore[arg-type]  # it is checked there
+    except ConfigError as error:
+        raise MemoryConfigException.caused_by(error) from error
+
+
 class _Config(Checked):
     """What every configuration can do."""
 
@@ -97,6 +105,8 @@ class _Config(Checked):
                 continue
             if isinstance(value, _Config):
                 value = value.to_dict(secrets=secrets)
+            elif f.name == "privacy" and value not in (None, "off"):
+                value = value.to_dict()
             result[f.name] = str(value) if isinstance(value, Path) else value
         return result
 
@@ -248,6 +258,7 @@ class MemoryConfig(_Config):
         "promotion_threshold": _count,
         "enable_memory_hooks": checks.flag,
         "embedder": optional(_embedder),
+        "privacy": optional(_privacy),
     }
 
     cleanup_interval: int = 100
@@ -268,6 +279,8 @@ class MemoryConfig(_Config):
     """Whether hooked agents remember what they do."""
     embedder: EmbedderSpec = None
     """As for `Brain`; None is the store's own."""
+    privacy: PrivacySpec = None
+    """As for `Brain`; None is what REMANENCE_PRIVACY says."""
 
     @classmethod
     def of(cls, config: MemoryConfig | Mapping[str, Any] | None) -> MemoryConfig:

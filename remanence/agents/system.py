@@ -38,7 +38,7 @@ class MemorySystem:
         self.config = config
         ltm = config.ltm_config
         with failing(MemoryConfigException):
-            self.brain = Brain(ltm.path, embedder=config.embedder, durability=ltm.durability)
+            self.brain = Brain(ltm.path, embedder=config.embedder, durability=ltm.durability, privacy=config.privacy)
         archive = self.brain.store
         hot = {
             tier: _hot_tier(tier, settings, self.brain)

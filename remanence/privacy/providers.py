@@ -147,6 +147,7 @@ _PEM = re.compile(
     r"(?:(?:(?!-----BEGIN )[\s\S]){0,20000}?-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
     r"|(?:(?:\\[nr]|\s)+[A-Za-z0-9+/=:,\- ]*)*)"  # or cut off
 )
+_HEAD = 27  # characters of the shortest first line
 _BODY = re.compile(r"[A-Za-z0-9+/=]{24}")
 _PUTTY = re.compile(r"PuTTY-User-Key-File-[0-9]: [\s\S]{0,20000}?Private-MAC: [0-9a-f]+")
 
@@ -155,5 +156,5 @@ def private_keys(text: str) -> Iterator[Finding]:
     for pattern in (_PEM, _PUTTY):
         for found in pattern.finditer(text):
             end = found.start() + len(found.group().rstrip())
-            if _BODY.search(text, found.start() + len("-----BEGIN PRIVATE KEY-----"), end):
+            if _BODY.search(text, found.start() + _HEAD, end):
                 yield Finding(found.start(), end, "private_key", "pem", text[found.start() : end])
