@@ -273,7 +273,7 @@ def test_a_providers_key_goes_to_that_provider_alone(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("REMANENCE_EMBED_API_KEY")
     monkeypatch.setenv("OPENROUTER_API_KEY", "router-key")
     monkeypatch.setenv("OPENAI_API_KEY", "openai-key")
-    assert HttpEmbedder("m", url)._key() == expected
+    assert HttpEmbedder("m", url)._endpoint._key() == expected
 
 
 @pytest.mark.parametrize(
