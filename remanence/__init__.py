@@ -14,6 +14,7 @@ _HOMES = {
     "AsyncBrain": "aio",
     "Brain": "brain",
     "Embedder": "embed.base",
+    "EnhancedAgentMemory": "agents.enhanced",
     "Explanation": "recall.explain",
     "Filter": "filters",
     "Hit": "models",
@@ -34,6 +35,7 @@ __all__ = [
     "AsyncBrain",
     "Brain",
     "Embedder",
+    "EnhancedAgentMemory",
     "Explanation",
     "Filter",
     "Hit",
@@ -53,6 +55,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from . import errors
+    from .agents.enhanced import EnhancedAgentMemory
     from .aio import AsyncBrain
     from .brain import Brain
     from .embed.base import Embedder

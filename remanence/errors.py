@@ -14,9 +14,12 @@ RemanenceError
 │   ├── StoreReadOnlyError    the file or its folder cannot be written
 │   ├── StoreCorruptError     the file is damaged, truncated or not ours
 │   ├── StoreVersionError     the file was written by a newer version
+│   ├── KeyMissingError       a memory is encrypted and there is no key
+│   ├── KeyWrongError         the master key is not the one of this store
 │   └── StoreUnreachableError the server of a store does not answer
 ├── EmbedderError             an embedder could not load or answer
 │   └── EmbedderMismatchError the store holds vectors of another embedder
+├── SummariserError           a model that summarises did not answer
 └── MemoryAPIException        what `remanence.agents` raises; has agent_id, tier and recoverable
     ├── MemoryStoreException        a memory could not be stored
     ├── MemoryRetrievalException    memories could not be read
@@ -107,6 +110,14 @@ class StoreVersionError(StoreError):
     """The file was written by a newer version of Remanence."""
 
 
+class KeyMissingError(StoreError):
+    """A memory is encrypted, and no master key was given."""
+
+
+class KeyWrongError(StoreError):
+    """The master key that was given does not open the keys of this store."""
+
+
 class StoreUnreachableError(StoreError):
     """The server of a store does not answer. What was being written may or may not have arrived."""
 
@@ -117,6 +128,10 @@ class EmbedderError(RemanenceError):
 
 class EmbedderMismatchError(EmbedderError):
     """The store holds vectors of another embedder; `rmem reindex` re-embeds them."""
+
+
+class SummariserError(RemanenceError):
+    """A model that summarises did not answer, or not with a summary."""
 
 
 class MemoryAPIException(RemanenceError):

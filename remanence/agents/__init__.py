@@ -1,4 +1,4 @@
-"""Agents that remember in three tiers: the face of the Agent Memory API.
+"""Agents that remember: in three tiers (the Agent Memory API), or a conversation and experiences (the guide).
 
 This module is the list of public names and nothing else; each is loaded when it is first used."""
 
@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING
 _HOMES = {
     "ActionData": "agents.models",
     "ActionResult": "agents.models",
+    "AgentMemory": "agents.adapter",
     "AgentMemoryAPI": "agents.api",
     "AgentState": "agents.models",
     "AsyncAgentMemoryAPI": "agents.api",
     "BaseAgent": "agents.base",
+    "ChatSummariser": "agents.summary",
+    "EnhancedAgentMemory": "agents.enhanced",
+    "ExtractiveSummariser": "agents.summary",
     "IMConfig": "agents.config",
     "LTMConfig": "agents.config",
     "MemoryAPIException": "errors",
@@ -35,10 +39,14 @@ _HOMES = {
 __all__ = [
     "ActionData",
     "ActionResult",
+    "AgentMemory",
     "AgentMemoryAPI",
     "AgentState",
     "AsyncAgentMemoryAPI",
     "BaseAgent",
+    "ChatSummariser",
+    "EnhancedAgentMemory",
+    "ExtractiveSummariser",
     "IMConfig",
     "LTMConfig",
     "MemoryAPIException",
@@ -67,13 +75,16 @@ if TYPE_CHECKING:
         MemoryRetrievalException,
         MemoryStoreException,
     )
+    from .adapter import AgentMemory
     from .api import AgentMemoryAPI, AsyncAgentMemoryAPI
     from .base import BaseAgent
     from .cache import QueryCache, cacheable
     from .config import IMConfig, LTMConfig, MemoryConfig, RedisIMConfig, RedisSTMConfig, STMConfig
+    from .enhanced import EnhancedAgentMemory
     from .hooks import install_memory_hooks, with_memory
     from .models import ActionData, ActionResult, AgentState
     from .space import MemorySpace
+    from .summary import ChatSummariser, ExtractiveSummariser
 
 
 def __getattr__(name: str) -> object:

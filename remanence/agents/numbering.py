@@ -1,0 +1,56 @@
+"""Numbers for keys such as `exp_7`: each is given once, also after deletions and to many processes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from threading import Lock
+
+from ..stores.base import RecordStore
+from ..stores.sql.sqlite import SqliteRecordStore
+
+
+class Numbers:
+    """Counts in this process, for a store that ends with it."""
+
+    def __init__(self, store: RecordStore) -> None:
+        self._store = store
+        self._next: dict[str, int] = defaultdict(int)
+        self._lock = Lock()
+
+    def take(self, stem: str) -> int:
+        """The next number behind `stem` that no memory has, nor ever had."""
+        with self._lock:
+            number = self._next[stem]
+            while self._store.get(f"{stem}{number}") is not None:  # somebody chose that id
+                number += 1
+            self._next[stem] = number + 1
+            return number
+
+
+class FileNumbers(Numbers):
+    """Counts in the file, one transaction each, for all processes that share it."""
+
+    def __init__(self, store: SqliteRecordStore) -> None:
+        super().__init__(store)
+        self._file = store
+
+    def take(self, stem: str) -> int:
+        note = f"next {stem}"
+
+        def work(connection: sqlite3.Connection) -> int:
+            found = connection.execute("SELECT value FROM notes WHERE key = ?", (note,)).fetchone()
+            number = 0 if found is None else int(found[0])
+            while connection.execute("SELECT 1 FROM memories WHERE id = ?", (f"{stem}{number}",)).fetchone():
+                number += 1
+            connection.execute(
+                "INSERT INTO notes VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                (note, str(number + 1)),
+            )
+            return number
+
+        return self._file.write(work)
+
+
+def numbers_for(store: RecordStore) -> Numbers:
+    return FileNumbers(store) if isinstance(store, SqliteRecordStore) else Numbers(store)

@@ -1,0 +1,158 @@
+"""Summaries without a language model: the sentences that say most, chosen from the texts and in their order.
+
+A sentence counts for being central (near to what the others say), for holding what must not be lost (errors,
+decisions, numbers, names) and for saying what the chosen ones do not say yet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..index.manner import ASKS, REACTS, manner_of
+from .budget import estimate_tokens, shorten
+
+Matrix = npt.NDArray[np.float32]
+Embed = Callable[[Sequence[str]], Matrix]
+
+CENTRAL = 0.5
+"""Weight of how near a sentence is to all others, from 0 to 1 within the texts."""
+ERROR, DECISION, NUMBER, NAME = 1.0, 0.8, 0.6, 0.4
+"""What a sentence gains that speaks of an error or a decision, or holds a number or a name."""
+ASKING, REACTING, SHORT = 0.3, 0.5, 0.4
+"""What a sentence loses that only asks or only reacts, or has less than four words."""
+REPEATING = 1.2
+"""What it loses, times the cosine, for being like a sentence that was chosen already."""
+
+_MOST = 4000  # sentences that are looked at: the newest
+_LONGEST = 600  # characters of a sentence; what is longer is cut where a clause ends
+_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^\sa-z])|(?<=[。！？])\s*")
+_CLAUSE = re.compile(r"(?<=[,;:])\s+")
+_LABEL = re.compile(r"[^\W\d_][\w .-]{0,39}:(?=\s)")
+_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|Mr|Mrs|Ms|Dr|Prof|St|No|approx)\.$")
+_ERROR = re.compile(
+    r"error|exception|traceback|fail|crash|bug\b|broken|fatal|panic|timed? ?out|refused|denied|corrupt|"
+    r"missing|cannot|can't|could not|couldn't|unable|invalid|rejected|killed|\boom\b|exit code|segfault|warning",
+    re.IGNORECASE,
+)
+_DECISION = re.compile(
+    r"\b(?:decid\w*|decision|agreed?|agreement|chose|chosen|choose|will|shall|must|should(?! i\b)|never|always|due|"
+    r"plan(?:s|ned)?|deadline|prefers?|switch(?:ed)? to|instead|because|so that|fixed|resolved|solved|solution|"
+    r"root cause|turned out|todo|next step|requires?|important|remember)\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\d")
+_NAME = re.compile(  # a name inside a sentence, a path or identifier, CAPITALS, "a title", `code`
+    r"(?<=[\w,;:)] )[A-Z][\w'’-]+|\b\w+[._/]\w[\w./-]*|\b[a-z]+[A-Z]\w*|\b[A-Z]{2,}\w*"
+    r"|[\"“][^\"”]{2,60}[\"”]|`[^`]+`"
+)
+
+
+class Sentence(NamedTuple):
+    """A sentence, and who said it ("user:", or nothing)."""
+
+    label: str
+    text: str
+
+    @property
+    def cost(self) -> int:
+        return estimate_tokens(self.label) + estimate_tokens(self.text)
+
+
+def summarise(texts: Sequence[str], token_budget: int, embed: Embed) -> str:
+    """The most telling sentences of texts such as "user: I moved to Paris.", within a number of tokens.
+
+    What comes out is what went in: no word is new. Sentences of one speaker that follow each other share a line.
+    """
+    sentences = _distinct([sentence for text in texts for sentence in split(text)][-_MOST:])
+    if not sentences or token_budget < 1:
+        return ""
+    if sum(one.cost for one in sentences) <= token_budget:
+        return _written(sentences)
+    chosen = _choose(sentences, token_budget, embed)
+    if chosen:
+        return _written([sentences[at] for at in sorted(chosen)])
+    best = max(range(len(sentences)), key=lambda at: (weight(sentences[at].text), -at))  # none of them fits
+    return shorten(_written([sentences[best]]), token_budget)
+
+
+def _distinct(sentences: Sequence[Sentence]) -> list[Sentence]:
+    """Each once, where it was said last."""
+    last = {(one.label, " ".join(one.text.lower().split())): at for at, one in enumerate(sentences)}
+    return [sentences[at] for at in sorted(last.values())]
+
+
+def split(text: str) -> list[Sentence]:
+    """The sentences of a text, line by line; who speaks at its beginning speaks in all of them."""
+    label = _LABEL.match(text)
+    said, rest = (label[0], text[label.end() :]) if label else ("", text)
+    found: list[Sentence] = []
+    for line in rest.splitlines():
+        pieces = _END.split(line.strip())
+        whole = ""
+        for piece in pieces:
+            whole = f"{whole} {piece}".strip() if whole else piece.strip()
+            if _ABBREVIATION.search(whole):
+                continue
+            found += [Sentence(said, part) for part in _short(whole) if re.search(r"\w", part)]
+            whole = ""
+        found += [Sentence(said, part) for part in _short(whole) if re.search(r"\w", part)]
+    return found
+
+
+def _short(sentence: str) -> list[str]:
+    if len(sentence) <= _LONGEST:
+        return [sentence] if sentence else []
+    parts = [""]
+    for clause in _CLAUSE.split(sentence):
+        if parts[-1] and len(parts[-1]) + len(clause) > _LONGEST:
+            parts.append("")
+        parts[-1] = f"{parts[-1]} {clause}".strip()
+    return [part[at : at + _LONGEST] for part in parts for at in range(0, len(part), _LONGEST)]
+
+
+def weight(sentence: str) -> float:
+    """What a sentence is worth by itself: for what it holds, less for merely asking or reacting."""
+    manner = manner_of(sentence)
+    gained = ERROR * bool(_ERROR.search(sentence)) + DECISION * bool(_DECISION.search(sentence))
+    gained += NUMBER * bool(_NUMBER.search(sentence)) + NAME * min(2, len(_NAME.findall(sentence))) / 2
+    lost = ASKING * bool(manner.flags & ASKS) + REACTING * bool(manner.flags & REACTS)
+    return gained - lost - SHORT * (len(sentence.split()) < 4)
+
+
+def _choose(sentences: Sequence[Sentence], budget: int, embed: Embed) -> list[int]:
+    """Positions of the best that fit together, one after the other: the best, the best that adds to it, …"""
+    costs = np.array([one.cost for one in sentences])
+    vectors = embed([one.text for one in sentences])
+    near = vectors @ vectors.sum(axis=0)
+    near = (near - near.min()) / (np.ptp(near) or 1.0)
+    worth = CENTRAL * near + np.array([weight(one.text) for one in sentences])
+    like = np.zeros(len(sentences))
+    chosen: list[int] = []
+    open_ = costs <= budget
+    while open_.any():
+        value = np.where(open_, worth - REPEATING * np.maximum(like, 0), -np.inf)
+        best = int(value.argmax())
+        if chosen and value[best] <= 0:
+            break  # what is left repeats or says nothing
+        chosen.append(best)
+        budget -= int(costs[best])
+        like = np.maximum(like, vectors @ vectors[best])
+        open_[best] = False
+        open_ &= costs <= budget
+    return chosen
+
+
+def _written(sentences: Sequence[Sentence]) -> str:
+    lines: list[list[str]] = []
+    last: str | None = None
+    for one in sentences:
+        if lines and one.label and one.label == last:
+            lines[-1].append(one.text)
+        else:
+            lines.append([one.label, one.text] if one.label else [one.text])
+        last = one.label
+    return "\n".join(" ".join(line) for line in lines)
