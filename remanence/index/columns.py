@@ -132,6 +132,7 @@ class Columns:
         self.dead = 0
         self.moves = 0
         self.total_length = 0
+        self.flags = 0  # those that any row has
         self._arrays = {name: np.empty(0, kind) for name, kind in _NUMBERS.items()}
         self._arrays["alive"] = np.empty(0, np.bool_)
         self._arrays["previous"] = np.empty(0, np.int32)
@@ -201,6 +202,7 @@ class Columns:
             self._positions[first : first + count] = np.nan if positions is None else positions
         self.size = first + count
         self.total_length += int(self["length"][first:].sum(dtype=np.int64))
+        self.flags |= int(np.bitwise_or.reduce(self["flags"][first:], initial=0))
         self._enter_groups(first)
 
     def _enter_groups(self, first: int) -> None:
@@ -301,17 +303,21 @@ class Columns:
         if self._last[group] == row:
             self._last[group] = before
 
-    def select(self, where: Filter, marks: Postings) -> RowNumbers | None:
-        """Rows inside the filter, ascending; None for all when none is dead."""
+    def select(self, where: Filter, marks: Postings, without: int = 0) -> RowNumbers | None:
+        """Rows inside the filter and without some flags, ascending; None for all when none is dead."""
         rows = self._from_groups(where)
+        without &= self.flags
         for alternatives in _marks_asked(where):
             if rows is None:
                 rows = distinct(marks.lookup(alternatives)[0]).astype(np.int64)
             else:
                 rows = rows[distinct(marks.within(alternatives, rows)[0])]
-        if rows is None and not self.dead and not _needs_columns(where):
+        if rows is None and not self.dead and not without and not _needs_columns(where):
             return None
         keep = self["alive"] if rows is None else self["alive"][rows]
+        if without:
+            flags = self["flags"] if rows is None else self["flags"][rows]
+            keep = keep & (flags & without == 0)
         for test in self._tests(where):
             keep = keep & test(rows)
         return np.flatnonzero(keep) if rows is None else rows[keep]

@@ -7,6 +7,7 @@ import re
 from typing import NamedTuple
 
 ASKS, REACTS, TELLS_TIME = 1, 2, 4
+SEALED = 128  # nothing is told of the manner of an encrypted text
 
 _TIME_WORDS = frozenset(
     """yesterday today tonight tomorrow ago last next since soon recently just day days week weeks weekend weekends

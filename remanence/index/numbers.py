@@ -12,6 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .analyser import term_hash
+from .postings import Postings
+
+_KEPT = 64  # paths
 
 
 class Numbers(NamedTuple):
@@ -72,3 +75,29 @@ def numbers_of(contents: Mapping[str, Any]) -> Numbers:
 @lru_cache(maxsize=4096)
 def path_hash(path: str) -> int:
     return term_hash(f"number\x00{path}")
+
+
+class NumberColumns:
+    """The numbers under the paths that are asked for, row by row; NaN where a row has none. A column is made when it is
+    first asked for and follows the rows that come. Callers hold the lock of the index."""
+
+    def __init__(self, postings: Postings) -> None:
+        self._postings = postings
+        self._columns: dict[int, tuple[npt.NDArray[np.float64], int]] = {}
+
+    def column(self, path: int, size: int) -> npt.NDArray[np.float64]:
+        """The first `size` rows of a path."""
+        column, filled = self._columns.pop(path, (np.empty(0), 0))
+        if column.size < size:
+            longer = np.full(max(size, column.size * 3 // 2, 1024), np.nan)
+            longer[:filled] = column[:filled]
+            column = longer
+        if filled < size:
+            for rows, values in self._postings.lists(path):
+                first, end = np.searchsorted(rows, np.array([filled, size], np.uint32))
+                column[rows[first:end]] = values[first:end]
+            filled = size
+        self._columns[path] = column, filled  # the youngest is the last
+        if len(self._columns) > _KEPT:
+            del self._columns[next(iter(self._columns))]
+        return column[:size]

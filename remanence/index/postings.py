@@ -4,9 +4,9 @@ packed and immutable; the newest rows wait in a tail of small growing lists unti
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,10 @@ from .arrays import starts_of_runs
 Rows = npt.NDArray[np.uint32]
 Positions = npt.NDArray[np.int64]
 Counts = npt.NDArray[Any]  # whole numbers (how often), or floats (which number)
+Disguises = Callable[[int], tuple[int, ...]]
+"""Under which other terms a term may stand: its blind terms in the rows of encrypted memories."""
+
+Place = TypeVar("Place", np.uint32, np.int64)
 
 _NO_ROWS: Rows = np.empty(0, np.uint32)
 
@@ -41,9 +45,10 @@ class Block:
 
 class Postings:
     """All inverted lists of an index, over row numbers that only grow. `kind` is the type of an entry's value, as
-    `array` spells it."""
+    `array` spells it. What is asked of a term counts the rows that hold it in disguise."""
 
-    def __init__(self, kind: str = "H") -> None:
+    def __init__(self, kind: str = "H", disguises: Disguises | None = None) -> None:
+        self.disguises = disguises
         self.blocks: list[Block] = []
         self._kind = kind
         self._nothing: Counts = np.empty(0, np.dtype(kind))
@@ -87,6 +92,12 @@ class Postings:
 
     def lookup(self, terms: Sequence[int]) -> tuple[Rows, Counts, list[int]]:
         """Rows that hold each term (ascending), how often, and where the part of each term ends."""
+        if self.disguises is None:
+            return self._lookup(terms)
+        all_terms, bounds = _with_disguises(terms, self.disguises)
+        return _regrouped(*self._lookup(all_terms), bounds)
+
+    def _lookup(self, terms: Sequence[int]) -> tuple[Rows, Counts, list[int]]:
         wanted = np.array(terms, np.uint64)
         places = []
         for block in self.blocks:
@@ -113,6 +124,8 @@ class Postings:
 
     def entries(self, terms: Sequence[int]) -> int:
         """How many entries some terms have in all."""
+        if self.disguises is not None:
+            terms = _with_disguises(terms, self.disguises)[0]
         wanted = np.array(terms, np.uint64)
         total = sum(len(self._tail[term][0]) for term in terms if term in self._tail)
         for block in self.blocks:
@@ -124,12 +137,18 @@ class Postings:
     def within(self, terms: Sequence[int], rows: npt.NDArray[np.int64]) -> tuple[Positions, Counts, list[int]]:
         """Which of some rows (ascending) hold each term: their positions in `rows`, how often, and where the part of
         each term ends. The cost follows these rows, however many others hold the term."""
+        if self.disguises is None:
+            return self._within(terms, rows)
+        all_terms, bounds = _with_disguises(terms, self.disguises)
+        return _regrouped(*self._within(all_terms, rows), bounds)
+
+    def _within(self, terms: Sequence[int], rows: npt.NDArray[np.int64]) -> tuple[Positions, Counts, list[int]]:
         wanted = rows.astype(np.uint32)
         found: list[Positions] = [np.empty(0, np.int64)]
         counts: list[Counts] = [self._nothing]
         ends, total = [], 0
         for term in terms:
-            for held, values in self._lists(term):
+            for held, values in self.lists(term):
                 if held.size and wanted.size:
                     positions, places = _common(wanted, held)
                     found.append(positions)
@@ -138,7 +157,8 @@ class Postings:
             ends.append(total)
         return np.concatenate(found), np.concatenate(counts), ends
 
-    def _lists(self, term: int) -> Iterator[tuple[Rows, Counts]]:
+    def lists(self, term: int) -> Iterator[tuple[Rows, Counts]]:
+        """The rows that hold a term, ascending from list to list, and their values."""
         for block in self.blocks:
             at = int(np.searchsorted(block.terms, np.uint64(term)))
             if at < block.terms.size and int(block.terms[at]) == term:
@@ -164,6 +184,28 @@ class Postings:
         if not terms:
             return Block.build(np.empty(0, np.uint64), _NO_ROWS, self._nothing)
         return Block.build(np.concatenate(terms), np.concatenate(rows), np.concatenate(counts))
+
+
+def _with_disguises(terms: Sequence[int], disguises: Disguises) -> tuple[list[int], list[int]]:
+    """Each term followed by its disguises, and where the part of each ends."""
+    found: list[int] = []
+    bounds: list[int] = []
+    for term in terms:
+        found += (term, *disguises(term))
+        bounds.append(len(found))
+    return found, bounds
+
+
+def _regrouped(
+    places: npt.NDArray[Place], counts: Counts, ends: list[int], bounds: list[int]
+) -> tuple[npt.NDArray[Place], Counts, list[int]]:
+    """The parts of terms and of their disguises put together, ascending again. No row is in two of them."""
+    joined: list[int] = [ends[bound - 1] for bound in bounds]
+    parts = np.repeat(np.arange(len(joined)), np.diff([0, *joined]))
+    if ((places[1:] < places[:-1]) & (parts[1:] == parts[:-1])).any():
+        order = np.lexsort((places, parts))
+        places, counts = places[order], counts[order]
+    return places, counts, joined
 
 
 def _common(left: Rows, right: Rows) -> tuple[Positions, Positions]:

@@ -19,9 +19,9 @@ from ..models import TIERS
 from .analyser import Terms
 from .bits import VectorColumns
 from .columns import Columns, RowNumbers
-from .manner import Manner
-from .numbers import Numbers
-from .postings import Block, Postings
+from .manner import SEALED, Manner
+from .numbers import NumberColumns, Numbers
+from .postings import Block, Disguises, Postings
 from .vocabulary import Vocabulary, WordVectors
 
 Scores = npt.NDArray[np.float32]
@@ -56,16 +56,23 @@ class RecallIndex:
     def __init__(self, word_vectors: WordVectors | None = None) -> None:
         self.lock = RLock()
         self._word_vectors = word_vectors
+        self._disguises: Disguises | None = None
+        self.hides_sealed = False  # encrypted memories, where nobody could read them
         self.clear()
 
     def clear(self) -> None:
         """Forget all rows. Surveys taken before keep what they saw."""
         self.columns = Columns()
-        self.postings = Postings()
-        self.marks = Postings()
+        self.postings = Postings(disguises=self._disguises)
+        self.marks = Postings(disguises=self._disguises)
         self.numbers = Postings("d")
+        self.number_columns = NumberColumns(self.numbers)
         self.vectors: VectorColumns | None = None
         self.vocabulary = Vocabulary(self._word_vectors)
+
+    def see_through(self, disguises: Disguises | None) -> None:
+        """Find encrypted memories as well, by the blind terms that `disguises` knows."""
+        self._disguises = self.postings.disguises = self.marks.disguises = disguises
 
     @property
     def version(self) -> tuple[Columns, int, int, int]:
@@ -153,7 +160,7 @@ class RecallIndex:
 
     def select(self, where: Filter) -> RowNumbers | None:
         """Live rows inside the filter, ascending; None for all rows when none is dead."""
-        return self.columns.select(where, self.marks)
+        return self.columns.select(where, self.marks, without=SEALED if self.hides_sealed else 0)
 
     def average_length(self, rows: RowNumbers | None) -> float:
         if rows is None:

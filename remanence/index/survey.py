@@ -49,7 +49,7 @@ class Survey:
         with index.lock:
             self._lock = index.lock
             self._postings, self._vocabulary = index.postings, index.vocabulary
-            self._marks, self._numbers = index.marks, index.numbers
+            self._marks, self._numbers = index.marks, index.number_columns
             self._in_session, self._actors = index.columns.in_session, index.columns.actors
             self._rows: RowNumbers | None = index.select(where)
             self._end = index.size
@@ -149,9 +149,11 @@ class Survey:
         """Where each of some marks (hashed `path=value`) is set."""
         return self._placed(self._marks, marks, few=0)
 
-    def numbers(self, paths: Sequence[int]) -> Matches:
-        """Where there are numbers under some hashed paths, and which."""
-        return self._placed(self._numbers, paths, few=0)
+    def numbers(self, path: int) -> npt.NDArray[np.float64]:
+        """The number under a hashed path for each row; NaN where there is none."""
+        with self._lock:
+            column = self._numbers.column(path, self._end)
+        return column if self._rows is None else column[self._rows]
 
     def _placed(self, postings: Postings, terms: Sequence[int], few: int = 16_384) -> Matches:
         """Entries by position. Up to `few` of other rows, and as many again for each of our own, all are looked up

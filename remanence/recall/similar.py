@@ -53,11 +53,11 @@ class StateQuestion:
 
 def deviations(survey: Survey, question: StateQuestion) -> tuple[float, ...]:
     """How much the numbers under each path differ among these rows."""
-    found = survey.numbers(question.paths)
-    return tuple(_deviation(found.part(number)[1]) for number in range(len(question.paths)))
+    return tuple(_deviation(survey.numbers(path)) for path in question.paths)
 
 
-def _deviation(known: npt.NDArray[np.float64]) -> float:
+def _deviation(column: npt.NDArray[np.float64]) -> float:
+    known = column[~np.isnan(column)]
     if not known.size:
         return 1.0
     peak = float(np.abs(known).max())
@@ -72,14 +72,16 @@ def similar_rows(
 ) -> tuple[npt.NDArray[np.int64], Distances]:
     """The positions of the k rows most like a state, and their distances. Of equals the newest come first; rows that
     share no path and no value with the question are left out."""
-    total = np.full(survey.size, _MISSING * len(question.values) + _OTHER * len(question.marks))
+    total = np.full(survey.size, _OTHER * len(question.marks))
     shared = np.zeros(survey.size, np.bool_)
-    found = survey.numbers(question.paths)
-    for number, (value, scale) in enumerate(zip(question.values, scales, strict=True)):
-        at, known = found.part(number)
-        away = np.clip((known - value) / scale, -1e150, 1e150)
-        total[at] += away * away - _MISSING
-        shared[at] = True
+    for path, value, scale in zip(question.paths, question.values, scales, strict=True):
+        away = survey.numbers(path) - value
+        away *= 1 / scale
+        np.clip(away, -1e150, 1e150, out=away)  # NaN stays NaN
+        away *= away
+        held = ~np.isnan(away)
+        shared |= held
+        total += np.where(held, away, _MISSING)
     marked = survey.marked(question.marks)
     for number in range(len(question.marks)):
         at, _ = marked.part(number)
