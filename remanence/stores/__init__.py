@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..crypto.encryption import Encryption
 from ..errors import ConfigError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ def open_store(address: str | Path, **options: Any) -> RecordStore:
         from .memory import InMemoryRecordStore
 
         options.pop("durability", None)
+        options.pop("encryption", None)  # nothing of it comes to a disk
         return InMemoryRecordStore(**options)
     path = str(address)
     scheme, separator, rest = path.partition("://")
@@ -42,4 +44,9 @@ def _from_plugin(scheme: str, address: str, options: dict[str, Any]) -> RecordSt
         )
     from .plugins import open_record_plugin
 
+    if Encryption.of(options.pop("encryption", None)) is not None:
+        raise ConfigError(
+            f"a master key is given, but stores at {scheme}:// addresses do not encrypt, only SQLite files do; "
+            "encryption=False keeps memories there in the clear"
+        )
     return open_record_plugin(found, address, **options)

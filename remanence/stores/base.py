@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ from ..index.survey import Survey
 from ..judgements import Judgement
 from ..models import TIERS, Memory
 from .packing import placed
+
+if TYPE_CHECKING:
+    from ..crypto.encryption import Encryption
 
 T = TypeVar("T")
 Vector = npt.NDArray[np.float32]
@@ -77,6 +80,7 @@ class StoreStats:
     vectors: int = 0
     dimension: int | None = None
     words: int = 0
+    encrypted: int = 0
     segments: int = 0
     bytes: int = 0
 
@@ -112,10 +116,12 @@ class RecordStore(MemoryStore[Memory]):
     """Memories with their words, vectors and context.
 
     A write that returned is durable and is found by every later call, in every process. `owner` names the
-    embedder of the vectors to be written; a store that holds vectors of another refuses them.
+    embedder of the vectors to be written; a store that holds vectors of another refuses them. `encryption` says what
+    the store encrypts, if it can.
     """
 
     owner: Owner | None = None
+    encryption: Encryption | None = None
 
     @abstractmethod
     def put(self, memories: Sequence[Memory]) -> list[Memory]:
@@ -173,6 +179,14 @@ class RecordStore(MemoryStore[Memory]):
     @abstractmethod
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
         """(seq, memory) of rows of a survey, in this order; rows that have gone meanwhile are left out."""
+
+    def ids_at(self, seqs: Sequence[int]) -> list[str]:
+        """The ids of rows of a survey, as far as they are still there."""
+        return [memory.memory_id for _, memory in self.memories_at(seqs)]
+
+    def recalls_at(self, seqs: Sequence[int]) -> dict[int, int]:
+        """How often rows of a survey were recalled; those that never were may be left out."""
+        return {seq: memory.metadata.retrieval_count for seq, memory in self.memories_at(seqs)}
 
     @abstractmethod
     def touch(self, keys: Sequence[str], when: float) -> None:

@@ -18,7 +18,7 @@ from ..index import bits
 from ..index.analyser import Terms, analyse, question_words
 from ..index.bm25 import bm25
 from ..index.columns import marks_of
-from ..index.manner import Manner, manner_of
+from ..index.manner import SEALED, Manner, manner_of
 from ..index.numbers import Numbers, numbers_of
 from ..index.recall_index import IndexRow, RecallIndex
 from ..index.survey import Survey, Surveys, nearest_rows
@@ -209,4 +209,5 @@ class IndexedStore(RecordStore):
                 vectors=0 if vectors is None else int((vectors.scales[: alive.size][alive] > 0).sum()),
                 dimension=None if vectors is None else vectors.dimension,
                 words=len(self.index.vocabulary),
+                encrypted=int((columns["flags"][alive] & SEALED != 0).sum()),
             )

@@ -22,6 +22,8 @@ from ..models import Embeddings, Memory
 if TYPE_CHECKING:
     import zstandard
 
+    from ..crypto.vault import Vault
+
 Vector = npt.NDArray[np.float32]
 
 Short = npt.NDArray[Any]
@@ -38,10 +40,11 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Codec:
-    """Packs and unpacks bodies. `fetch` gives the dictionaries of the store."""
+    """Packs and unpacks bodies. `fetch` gives the dictionaries of the store; `vault` opens what is encrypted."""
 
-    def __init__(self, fetch: Callable[[], Iterable[bytes]]) -> None:
+    def __init__(self, fetch: Callable[[], Iterable[bytes]], vault: Vault) -> None:
         self._fetch = fetch
+        self.vault = vault
         self._lock = Lock()  # zstd contexts serve one thread at a time
         self._known: dict[int, zstandard.ZstdCompressionDict] = {}
         self._readers: dict[int, zstandard.ZstdDecompressor] = {}

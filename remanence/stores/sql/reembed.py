@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...index.analyser import VERSION as ANALYSER
 from ..indexed import Derived, derive
 from ..packing import shorten
-from . import cache, rows
+from . import cache, rows, sealing
 
 if TYPE_CHECKING:
     from ...embed.state import MemoryVectors
@@ -22,12 +22,12 @@ Progress = Callable[[int, int | None], None]
 
 _BATCH = 256
 _WAITING = (
-    "SELECT seq, text, contents, packed, level FROM memories WHERE seq > ? AND seq NOT IN (SELECT seq FROM staged) "
-    "ORDER BY seq LIMIT ?"
+    "SELECT seq, text, contents, packed, level, id, sealed, key_version, vector IS NOT NULL FROM memories "
+    "WHERE seq > ? AND seq NOT IN (SELECT seq FROM staged) ORDER BY seq LIMIT ?"
 )
 _REWRITE = (
     f"UPDATE memories SET {', '.join(f'{name} = ?' for name in rows.DERIVED)} WHERE seq = ? "
-    f"AND NOT ({' AND '.join(f'{name} IS ?' for name in rows.DERIVED)})"
+    f"AND key_version IS ? AND NOT ({' AND '.join(f'{name} IS ?' for name in rows.DERIVED)})"
 )
 
 
@@ -55,14 +55,22 @@ def reembed(
 
 
 def _embedded(
-    store: SqliteRecordStore, vectors: MemoryVectors, batch: Sequence[tuple[int, str, str | None, bytes | None, int]]
+    store: SqliteRecordStore, vectors: MemoryVectors, batch: Sequence[tuple[Any, ...]]
 ) -> list[tuple[int, bytes | None]]:
-    """Rows for `staged`: the vectors of a batch, shortened as the memories are."""
-    bodies = [rows.body_of(text, contents, packed, store.codec) for _, text, contents, packed, _ in batch]
-    return [
-        (seq, rows.stored_vector(shorten(vector, level), level) if vector.any() else None)
-        for (seq, *_, level), vector in zip(batch, vectors.of(bodies), strict=True)
-    ]
+    """Rows for `staged`: the vectors of a batch, shortened as the memories are. Encrypted memories that have none get
+    none."""
+    staged: list[tuple[int, bytes | None]] = []
+    bodies, waiting = [], []
+    for seq, text, contents, packed, level, memory_id, sealed, version, has_vector in batch:
+        if sealed is not None and not has_vector:
+            staged.append((seq, None))
+            continue
+        opened = None if sealed is None else store.vault.open(memory_id, sealed, version)
+        bodies.append(rows.body_of(text, contents, packed, store.codec, opened))
+        waiting.append((seq, level))
+    for (seq, level), vector in zip(waiting, vectors.of(bodies) if bodies else (), strict=True):
+        staged.append((seq, rows.stored_vector(shorten(vector, level), level) if vector.any() else None))
+    return staged
 
 
 def _begin(connection: sqlite3.Connection, name: str) -> None:
@@ -106,7 +114,7 @@ def reanalyse(store: SqliteRecordStore, on_progress: Progress | None = None) -> 
             batch = connection.execute(f"{rows.READ} WHERE m.seq > ? ORDER BY m.seq LIMIT ?", (last, _BATCH)).fetchall()
         if not batch:
             break
-        derived = [(row[0], derive(rows.to_memory(row, store.codec))) for row in batch]
+        derived = [parts for row in batch if (parts := _derived(store, row)) is not None]
         changed += store.write(lambda connection, derived=derived: _rewrite(connection, derived))  # type: ignore[misc]
         seen += len(batch)
         last = batch[-1][0]
@@ -123,11 +131,22 @@ def reanalyse(store: SqliteRecordStore, on_progress: Progress | None = None) -> 
     return changed
 
 
-def _rewrite(connection: sqlite3.Connection, derived: Sequence[tuple[int, Derived]]) -> int:
+def _derived(store: SqliteRecordStore, row: tuple[Any, ...]) -> tuple[int, int | None, Derived] | None:
+    """A row's seq, the version of its keys and what is derived from it; None if it is encrypted and does not open."""
+    memory, seal = rows.readable(row, store.codec), rows.seal_of(row)
+    if memory is None:
+        return None
+    parts = derive(memory)
+    if seal is None:
+        return row[0], None, parts
+    return row[0], seal.version, sealing.disguised(parts, seal, store.vault)
+
+
+def _rewrite(connection: sqlite3.Connection, derived: Sequence[tuple[int, int | None, Derived]]) -> int:
     changed = 0
-    for seq, parts in derived:
+    for seq, version, parts in derived:
         values = rows.derived_values(parts)
-        changed += connection.execute(_REWRITE, (*values, seq, *values)).rowcount
+        changed += connection.execute(_REWRITE, (*values, seq, version, *values)).rowcount
     return changed
 
 

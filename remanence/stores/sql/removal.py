@@ -4,30 +4,50 @@ same transaction."""
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
+from struct import Struct
 from zlib import compress, decompress
 
+from ...errors import KeyMissingError, KeyWrongError, StoreError
 from ...models import Memory
 from ..base import SetAside, Trace
 from ..packing import Codec
-from . import audit, judgements, rows
+from . import audit, judgements, rows, sealing
+
+log = logging.getLogger(__name__)
 
 _PART = 500
+_SEALED = b"\x01"  # how an encrypted memory begins in the trash; zlib never begins so
+_VERSION = Struct("<I")
 
 
-def traces(connection: sqlite3.Connection) -> Iterator[Trace]:
+def traces(connection: sqlite3.Connection, codec: Codec) -> Iterator[Trace]:
     """What the forgetting curve needs to know of every memory."""
     found = connection.execute(
         "SELECT m.id, m.importance, m.created, coalesce(a.last, m.created), coalesce(a.count, 0), m.tags, "
+        "m.sealed, m.key_version, "
         "length(m.text) + coalesce(length(m.contents), 0) + coalesce(length(m.packed), 0) + length(m.words) "
         "+ length(m.terms) + length(m.marks) + coalesce(length(m.vector), 0) + coalesce(length(m.numbers), 0) "
+        "+ coalesce(length(m.sealed), 0) "
         "FROM memories m LEFT JOIN access a ON a.born = m.born"
     )
-    for memory_id, importance, created, last, recalls, tags, size in found:
+    for memory_id, importance, created, last, recalls, tags, sealed, version, size in found:
         pinned = bool(tags) and "pinned" in json.loads(tags)
+        if sealed is not None:
+            pinned |= _pinned(codec, memory_id, sealed, version)
         yield Trace(memory_id, importance, created, last, recalls, pinned, size)
+
+
+def _pinned(codec: Codec, memory_id: str, sealed: bytes, version: int) -> bool:
+    """Whether an encrypted memory is pinned. One that cannot be read counts as pinned."""
+    try:
+        opened = codec.vault.open(memory_id, sealed, version)
+    except StoreError:
+        return True
+    return "tags" in opened and "pinned" in sealing.tags_of(opened)
 
 
 def remove(connection: sqlite3.Connection, keys: Sequence[str]) -> list[str]:
@@ -51,20 +71,23 @@ def set_aside(connection: sqlite3.Connection, codec: Codec, keys: Sequence[str],
         part = list(keys[start : start + _PART])
         sql = f"{rows.READ} WHERE m.id IN ({', '.join('?' * len(part))})"
         for row in connection.execute(sql, part):
-            memory = rows.to_memory(row, codec)
-            kept.append((memory.memory_id, now, until, compress(json.dumps(memory.to_dict()).encode())))
+            memory, seal = rows.to_memory(row, codec), rows.seal_of(row)
+            kept.append((memory.memory_id, now, until, _written(memory, None if seal is None else seal.version, codec)))
     connection.executemany("INSERT OR REPLACE INTO trash VALUES (?, ?, ?, ?)", kept)
     return remove(connection, keys)
 
 
-def in_trash(connection: sqlite3.Connection) -> list[SetAside]:
-    return [
-        SetAside(_read(data), removed, until)
-        for removed, until, data in connection.execute("SELECT removed, until, data FROM trash ORDER BY removed, id")
-    ]
+def in_trash(connection: sqlite3.Connection, codec: Codec) -> list[SetAside]:
+    found = []
+    for key, removed, until, data in connection.execute("SELECT id, removed, until, data FROM trash ORDER BY 2, 1"):
+        try:
+            found.append(SetAside(_read(key, data, codec), removed, until))
+        except (KeyMissingError, KeyWrongError) as error:
+            log.warning("memory %r was passed over: %s", key, error)
+    return found
 
 
-def take_back(connection: sqlite3.Connection, keys: Sequence[str]) -> list[Memory]:
+def take_back(connection: sqlite3.Connection, codec: Codec, keys: Sequence[str]) -> list[Memory]:
     """Take memories out of the trash; those whose id is in use again stay there."""
     taken = []
     for key in keys:
@@ -72,7 +95,7 @@ def take_back(connection: sqlite3.Connection, keys: Sequence[str]) -> list[Memor
             "SELECT data FROM trash WHERE id = ? AND id NOT IN (SELECT id FROM memories WHERE id = ?)", (key, key)
         ).fetchone()
         if row is not None:
-            taken.append(_read(row[0]))
+            taken.append(_read(key, row[0], codec))
             connection.execute("DELETE FROM trash WHERE id = ?", (key,))
     return taken
 
@@ -84,7 +107,31 @@ def empty(connection: sqlite3.Connection, now: float | None, keys: Sequence[str]
     return [key for key in keys if connection.execute("DELETE FROM trash WHERE id = ?", (key,)).rowcount]
 
 
-def _read(data: bytes) -> Memory:
+def seal_again(connection: sqlite3.Connection, codec: Codec, version: int) -> int:
+    """Put encrypted memories in the trash under new keys; how many of them could not be read."""
+    unreadable = 0
+    for key, data in connection.execute("SELECT id, data FROM trash").fetchall():
+        if data[:1] == _SEALED and _VERSION.unpack_from(data, 1)[0] < version:
+            try:
+                again = _written(_read(key, data, codec), version, codec)
+            except StoreError:
+                unreadable += 1
+                continue
+            connection.execute("UPDATE trash SET data = ? WHERE id = ?", (again, key))
+    return unreadable
+
+
+def _written(memory: Memory, version: int | None, codec: Codec) -> bytes:
+    data = compress(json.dumps(memory.to_dict()).encode())
+    if version is None:
+        return data
+    return _SEALED + _VERSION.pack(version) + codec.vault.seal_whole(memory.memory_id, data, version)
+
+
+def _read(memory_id: str, data: bytes, codec: Codec) -> Memory:
+    if data[:1] == _SEALED:
+        (version,) = _VERSION.unpack_from(data, 1)
+        data = codec.vault.open_whole(memory_id, data[1 + _VERSION.size :], version)
     return Memory.from_dict(json.loads(decompress(data)))
 
 

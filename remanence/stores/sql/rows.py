@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import StoreCorruptError
+from ...crypto.vault import sealed_fields
+from ...errors import StoreCorruptError, StoreError
 from ...index.analyser import Terms
 from ...index.manner import Manner
 from ...index.numbers import NO_NUMBERS, Numbers
@@ -16,16 +19,21 @@ from ...index.recall_index import IndexRow
 from ...models import Memory, Metadata
 from ..indexed import Derived
 from ..packing import Codec, embeddings_at, short_vector, widen
+from . import sealing
+from .sealing import Seal
+
+log = logging.getLogger(__name__)
 
 _MEMORY = (
     "id", "agent", "session", "type", "actor", "tier", "step", "time", "created", "importance", "level",
-    "position", "place", "tags", "text", "contents", "vector", "packed", "unpacked",
+    "position", "place", "tags", "text", "contents", "vector", "packed", "unpacked", "sealed", "key_version",
 )  # fmt: skip
 _INDEX = (
     "seq", "born", "agent", "session", "type", "actor", "tier", "step", "time", "importance", "position", "flags",
     "specific", "words", "terms", "marks", "numbers", "vector", "level",
 )  # fmt: skip
 DERIVED = ("flags", "specific", "words", "terms", "marks", "numbers")
+BODY = _MEMORY[_MEMORY.index("tags") :]
 _ALL = (*_MEMORY, "born", *DERIVED)
 
 INSERT = f"INSERT INTO memories ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))})"
@@ -36,10 +44,12 @@ READ = (
 READ_INDEX = f"SELECT {', '.join(_INDEX)} FROM memories WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
 
 
+READ_TEXT = "SELECT seq, id, text, packed, sealed, key_version FROM memories"
+
 _json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder for every row
 
 
-def to_row(memory: Memory, derived: Derived, born: int, codec: Codec) -> tuple[Any, ...]:
+def to_row(memory: Memory, derived: Derived, born: int, codec: Codec, seal: Seal | None = None) -> tuple[Any, ...]:
     """The values of INSERT."""
     return (
         memory.memory_id,
@@ -55,26 +65,31 @@ def to_row(memory: Memory, derived: Derived, born: int, codec: Codec) -> tuple[A
         memory.metadata.compression_level,
         None if memory.position is None else _json(memory.position),
         memory.place,
-        _json(memory.tags) if memory.tags else None,
-        *body_values(memory, codec),
+        *body_values(memory, codec, seal),
         born,
         *derived_values(derived),
     )
 
 
-def body_values(memory: Memory, codec: Codec) -> tuple[str, str | None, bytes | None, bytes | None, int | None]:
-    """The columns text, contents, vector, packed and unpacked."""
-    contents = memory.contents
+def body_values(memory: Memory, codec: Codec, seal: Seal | None = None) -> tuple[Any, ...]:
+    """The columns of BODY."""
+    contents, level = memory.contents, memory.metadata.compression_level
     if contents.get("text") == memory.text:
         contents = {key: value for key, value in contents.items() if key != "text"}
     elif "text" not in contents:
         contents = {**contents, "text": None}  # so that reading does not put the text in
-    vector = stored_vector(short_vector(memory), memory.metadata.compression_level)
-    if not memory.metadata.compression_level:
-        return memory.text, _json(contents) if contents else None, vector, None, None
-    packed = codec.pack(memory.text, contents)
-    size = len(memory.text.encode()) + len(_json(contents).encode())
-    return "", None, vector, packed, size
+    vector = stored_vector(short_vector(memory), level)
+    text, tags, sealed = memory.text, memory.tags, None
+    if seal is not None:
+        text, contents, tags, hidden = sealing.split(text, contents, tags, seal, level, codec)
+        sealed = codec.vault.seal(memory.memory_id, hidden, seal.version)
+    told = _json(tags) if tags else None
+    version = None if seal is None else seal.version
+    if not level or not (text or contents):
+        return told, text, _json(contents) if contents else None, vector, None, None, sealed, version
+    packed = codec.pack(text, contents)
+    size = len(text.encode()) + len(_json(contents).encode())
+    return told, "", None, vector, packed, size, sealed, version
 
 
 def derived_values(derived: Derived) -> tuple[int, int, str, bytes, bytes, bytes | None]:
@@ -93,9 +108,10 @@ def to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
     """A memory from what READ selects."""
     (
         _, memory_id, agent, session, kind, actor, tier, step, time, created, importance, level,
-        position, place, tags, text, contents, vector, packed, _, accessed, count,
+        position, place, tags, text, contents, vector, packed, _, sealed, version, accessed, count,
     ) = row  # fmt: skip
-    text, body = body_of(text, contents, packed, codec)
+    opened = None if sealed is None else codec.vault.open(memory_id, sealed, version)
+    text, body = body_of(text, contents, packed, codec, opened)
     return Memory(
         memory_id=memory_id,
         agent_id=agent,
@@ -114,24 +130,61 @@ def to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
         text=text,
         session=session,
         actor=actor,
-        tags=json.loads(tags) if tags else {},
+        tags=sealing.tags_of(opened) if opened and "tags" in opened else json.loads(tags) if tags else {},
         tier=tier,
         position=_position(position),
         place=place,
     )
 
 
-def body_of(text: str, contents: str | None, packed: bytes | None, codec: Codec) -> tuple[str, dict[str, Any]]:
-    """A memory's text and contents from its columns."""
+def readable(row: tuple[Any, ...], codec: Codec) -> Memory | None:
+    """A memory from what READ selects; None for an encrypted one that cannot be opened."""
+    if seal_of(row) is None:
+        return to_memory(row, codec)
+    try:
+        return to_memory(row, codec)
+    except StoreError as error:
+        log.warning("memory %r was passed over: %s", row[1], error)
+        return None
+
+
+def seal_of(row: tuple[Any, ...]) -> Seal | None:
+    """How the memory that READ selected is encrypted; None if it is not."""
+    return None if row[_SEALED] is None else Seal(row[_SEALED + 1], sealed_fields(row[_SEALED]))
+
+
+_SEALED = 1 + _MEMORY.index("sealed")
+
+
+def body_of(
+    text: str, contents: str | None, packed: bytes | None, codec: Codec, opened: Mapping[str, bytes] | None = None
+) -> tuple[str, dict[str, Any]]:
+    """A memory's text and contents from its columns, and from what was opened of them."""
     if packed is not None:
         text, body = codec.unpack(packed)
     else:
         body = json.loads(contents) if contents else {}
+    if opened is not None:
+        text = sealing.revealed(opened["text"], codec)[0] if "text" in opened else text
+        body = sealing.revealed(opened["contents"], codec)[1] if "contents" in opened else body
     if "text" not in body:
         body = {"text": text, **body}
     elif body["text"] is None:
         del body["text"]
     return text, body
+
+
+def text_of(row: tuple[Any, ...], codec: Codec) -> str:
+    """The text from what READ_TEXT selects; none of an encrypted one that cannot be opened."""
+    _, memory_id, text, packed, sealed, version = row
+    if sealed is None:
+        return text if packed is None else codec.unpack(packed)[0]
+    try:
+        opened = codec.vault.open(memory_id, sealed, version)
+    except StoreError as error:
+        log.warning("memory %r was passed over: %s", memory_id, error)
+        return ""
+    return body_of(text, None, packed, codec, opened)[0]
 
 
 def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:

@@ -10,6 +10,7 @@ dictionaries    what packed memories have in common, for zstd
 judgements      hits that were said to be useful or not, for `rmem eval online`
 trash           memories that were pruned and can be restored for a while
 audit           who removed and restored what, each entry sealed
+keys            the data keys of encrypted memories, wrapped by a master key that is kept elsewhere
 notes           facts about the store: its embedder, its dimension
 """
 
@@ -59,6 +60,8 @@ memories = Table(
     Column("numbers", LargeBinary),
     Column("packed", LargeBinary),  # text and contents of a memory that left short-term memory; they are empty then
     Column("unpacked", Integer),  # the bytes that it had before
+    Column("sealed", LargeBinary),  # encrypted fields; their own columns are empty then
+    Column("key_version", Integer),  # of the data keys that they, the terms and the marks are hidden with
     Index("memories_agent_step", "agent", "step"),
     sqlite_autoincrement=True,
 )
@@ -116,6 +119,16 @@ dictionaries = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("data", LargeBinary, nullable=False),
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("kind", Text, primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("wrapped", LargeBinary, nullable=False),
+    Column("master", Text, nullable=False),  # the fingerprint of the master key
+    Column("created", Float, nullable=False),
 )
 
 trash = Table(

@@ -10,36 +10,37 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ... import checks
+from ...crypto.encryption import Encryption
+from ...crypto.vault import Vault, WrappedKey
 from ...errors import StoreError
 from ...filters import Filter
 from ...index.analyser import VERSION as ANALYSER
 from ...index.vocabulary import WordVectors
 from ...judgements import Judgement
-from ...models import TIERS, Memory
+from ...models import TIERS, Embeddings, Memory
 from .. import packing
 from ..base import SetAside, Size, StoreStats, Trace, Vector
 from ..indexed import Derived, IndexedStore, derive, index_row, new_id
 from ..packing import Codec
-from . import audit, cache, removal, rows
+from . import audit, cache, removal, rows, sealing
 from . import judgements as judged
+from . import keys as data_keys
 from .audit import AuditEntry
 from .file import DURABILITY, SqliteFile
+from .sealing import Seal
 from .writer import GroupWriter
 
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-_MOVE = (
-    "UPDATE memories SET tier = ?, level = ?, text = ?, contents = ?, vector = ?, packed = ?, unpacked = ? "
-    "WHERE seq = ?"
-)
+_MOVE = f"UPDATE memories SET tier = ?, level = ?, {', '.join(f'{name} = ?' for name in rows.BODY)} WHERE seq = ?"
 _FETCH = 500  # ids or seqs in one statement
 _READ_AHEAD = 8192  # rows read into the index at a time
 _BULK = 256  # memories written together from which on a writer looks after its own index
@@ -47,7 +48,8 @@ _BULK = 256  # memories written together from which on a writer looks after its 
 
 class SqliteRecordStore(IndexedStore):
     """`SqliteRecordStore("memories.db")`. `durability="normal"` skips the fsync of each commit: a power cut may
-    then lose the newest memories, a crash of the process still loses none."""
+    then lose the newest memories, a crash of the process still loses none. `encryption` encrypts what is written from
+    now on; None takes the master key of the environment, if there is one, and False none."""
 
     def __init__(
         self,
@@ -56,13 +58,16 @@ class SqliteRecordStore(IndexedStore):
         durability: str = "full",
         busy_timeout: float = 30.0,
         word_vectors: WordVectors | None = None,
+        encryption: Encryption | Literal[False] | None = None,
     ) -> None:
         super().__init__(word_vectors)
+        self.encryption = Encryption.of(encryption)
         checks.one_of("durability", durability, list(DURABILITY))
         self.path = Path(path)
         self._file = SqliteFile(self.path, durability, checks.number("busy_timeout", busy_timeout, low=0))
         self._writer = GroupWriter(self._file)
-        self.codec = Codec(self._dictionaries)
+        self.vault = Vault(self.encryption, self._wrapped_keys)
+        self.codec = Codec(self._dictionaries, self.vault)
         self._train_from = packing.TRAIN_FROM
         self._unscrubbed = False
         self._seen = _State(0, 0, 0)
@@ -81,7 +86,7 @@ class SqliteRecordStore(IndexedStore):
         self.check_vectors(memories)
         derived = [derive(memory) for memory in memories]
         if len(memories) < _BULK:
-            kept = self.write(lambda connection: self._insert(connection, memories, derived))
+            kept = self.write(lambda connection: self._insert(connection, memories, derived))[0]
         else:
             kept = self._put_many(memories, derived)
         threshold = cache.SETTLE_FROM if len(memories) < _BULK else cache.SETTLE_BULK
@@ -93,33 +98,41 @@ class SqliteRecordStore(IndexedStore):
     def _put_many(self, memories: Sequence[Memory], derived: Sequence[Derived]) -> list[Memory]:
         """Write memories, and hand them to an index that is up to date: reading them back costs more."""
 
-        def work(connection: sqlite3.Connection) -> tuple[_State, list[Memory], _State]:
+        def work(connection: sqlite3.Connection) -> tuple[_State, list[Memory], Sequence[Derived], _State]:
             before = _state(connection)
-            return before, self._insert(connection, memories, derived), _state(connection)
+            return before, *self._insert(connection, memories, derived), _state(connection)
 
-        before, kept, after = self.write(work)
+        before, kept, parts, after = self.write(work)
         with self.index.lock:
             if not self._loaded and before.row == 0:  # the file was empty, as the index is
                 self._loaded, self._seen = True, before
             if self._loaded and self._seen == before and after.change == before.change:
-                given = enumerate(zip(kept, derived, strict=True), before.row + 1)
-                self.index.extend([index_row(memory, parts, seq, born=seq) for seq, (memory, parts) in given])
+                given = enumerate(zip(kept, parts, strict=True), before.row + 1)
+                self.index.extend([index_row(memory, part, seq, born=seq) for seq, (memory, part) in given])
+                self._use_keys()
                 self._seen = after
         return kept
 
     def _insert(
         self, connection: sqlite3.Connection, memories: Sequence[Memory], derived: Sequence[Derived]
-    ) -> list[Memory]:
+    ) -> tuple[list[Memory], Sequence[Derived]]:
+        """Write memories; as they were kept, with what the index gets of them."""
         self._write_touched(connection)
+        seal = data_keys.seal_for_writing(connection, self.vault)
+        if seal is not None:
+            derived = [sealing.disguised(parts, seal, self.vault) for parts in derived]
+        if self.encryption is not None and self.encryption.hides_vectors:
+            for memory in memories:
+                memory.embeddings = Embeddings()
         self._check_kind(connection, memories)
         given = [memory.memory_id for memory in memories if memory.memory_id]
         if given and len(memories) > 1 and (len(set(given)) < len(given) or _held(connection, given)):
             # One that replaces another may lower its agent's highest step for those behind it.
             for memory, parts in zip(memories, derived, strict=True):
-                _append(connection, [memory], [parts], self.codec)
+                _append(connection, [memory], [parts], self.codec, seal)
         else:
-            _append(connection, memories, derived, self.codec)
-        return list(memories)
+            _append(connection, memories, derived, self.codec, seal)
+        return list(memories), derived
 
     def _check_kind(self, connection: sqlite3.Connection, memories: Sequence[Memory]) -> None:
         """Refuse vectors that are not of the store's kind; note the kind of the first ones."""
@@ -146,7 +159,7 @@ class SqliteRecordStore(IndexedStore):
             memory = edit(rows.to_memory(row, self.codec))
             memory.memory_id = memory_id
             self.check_vectors([memory])
-            return self._insert(connection, [memory], [derive(memory)])[0]
+            return self._insert(connection, [memory], [derive(memory)])[0][0]
 
         return self.write(work)
 
@@ -161,19 +174,18 @@ class SqliteRecordStore(IndexedStore):
             for start in range(0, len(keys), _FETCH):
                 part = keys[start : start + _FETCH]
                 sql = f"{rows.READ} WHERE m.id IN ({', '.join('?' * len(part))})"
-                held = [(row[0], rows.to_memory(row, self.codec)) for row in connection.execute(sql, part)]
-                placed = [(seq, packing.placed(memory, tier, given.get(memory.memory_id))) for seq, memory in held]
+                placed: list[tuple[Any, ...]] = []
+                for row in connection.execute(sql, part):
+                    memory, seal = rows.to_memory(row, self.codec), rows.seal_of(row)
+                    bare = seal is not None and packing.short_vector(memory) is None  # and is to stay so
+                    memory = packing.placed(memory, tier, None if bare else given.get(memory.memory_id))
+                    body = rows.body_values(memory, self.codec, seal)
+                    placed.append((tier, memory.metadata.compression_level, *body, row[0]))
+                connection.executemany(_MOVE, placed)
                 connection.executemany(
-                    _MOVE,
-                    [
-                        (tier, memory.metadata.compression_level, *rows.body_values(memory, self.codec), seq)
-                        for seq, memory in placed
-                    ],
+                    "INSERT INTO changes (seq, tier) VALUES (?, ?)", [(values[-1], tier) for values in placed]
                 )
-                connection.executemany(
-                    "INSERT INTO changes (seq, tier) VALUES (?, ?)", [(seq, tier) for seq, _ in held]
-                )
-                moved += len(held)
+                moved += len(placed)
             return moved
 
         return self.write(work) if keys else 0
@@ -184,7 +196,9 @@ class SqliteRecordStore(IndexedStore):
             return
         self._train_from = 4 * self.index.size  # if they have too little in common, later ones may have more
         with self._file.reading() as connection:
-            newest = connection.execute(f"{rows.READ} ORDER BY m.seq DESC LIMIT ?", (packing.SAMPLES,)).fetchall()
+            newest = connection.execute(  # a dictionary repeats what it was trained on, so nothing encrypted
+                f"{rows.READ} WHERE m.key_version IS NULL ORDER BY m.seq DESC LIMIT ?", (packing.SAMPLES,)
+            ).fetchall()
         found = packing.train([(m.text, m.contents) for m in (rows.to_memory(row, self.codec) for row in newest)])
         if found is not None:
             self.write(lambda connection: connection.execute("INSERT INTO dictionaries (data) VALUES (?)", (found,)))
@@ -193,6 +207,10 @@ class SqliteRecordStore(IndexedStore):
     def _dictionaries(self) -> list[bytes]:
         with self._file.reading() as connection:
             return [data for (data,) in connection.execute("SELECT data FROM dictionaries ORDER BY id")]
+
+    def _wrapped_keys(self) -> list[WrappedKey]:
+        with self._file.reading() as connection:
+            return data_keys.read(connection)
 
     def forget_many(self, keys: Sequence[str]) -> int:
         return len(self.erase(keys, who="store", reason="forget")) if keys else 0
@@ -220,15 +238,15 @@ class SqliteRecordStore(IndexedStore):
 
     def put_back(self, keys: Sequence[str], *, who: str) -> list[Memory]:
         def work(connection: sqlite3.Connection) -> list[Memory]:
-            memories = removal.take_back(connection, keys)
+            memories = removal.take_back(connection, self.codec, keys)
             removal.noted(connection, who, "restore", [memory.memory_id for memory in memories], "restore")
-            return self._insert(connection, memories, [derive(memory) for memory in memories]) if memories else []
+            return self._insert(connection, memories, [derive(memory) for memory in memories])[0] if memories else []
 
         return self.write(work)
 
     def aside(self) -> list[SetAside]:
         with self._file.reading() as connection:
-            return removal.in_trash(connection)
+            return removal.in_trash(connection, self.codec)
 
     def empty_trash(self, now: float, *, who: str) -> list[str]:
         def work(connection: sqlite3.Connection) -> list[str]:
@@ -241,7 +259,7 @@ class SqliteRecordStore(IndexedStore):
     def traces(self) -> Iterator[Trace]:
         self.flush()
         with self._file.reading() as connection:
-            yield from removal.traces(connection)
+            yield from removal.traces(connection, self.codec)
 
     def scrub(self) -> None:
         """Make sure that what was removed is nowhere in the file: not in a segment's words, not in the log of pages."""
@@ -336,8 +354,32 @@ class SqliteRecordStore(IndexedStore):
                 part = seqs[start : start + _FETCH]
                 sql = f"{rows.READ} WHERE m.seq IN ({', '.join('?' * len(part))})"  # sqlite3 keeps it prepared
                 for row in connection.execute(sql, part):
-                    found[row[0]] = self._counted(rows.to_memory(row, self.codec))
+                    memory = rows.readable(row, self.codec)
+                    if memory is not None:
+                        found[row[0]] = self._counted(memory)
         return [(seq, found[seq]) for seq in seqs if seq in found]
+
+    def ids_at(self, seqs: Sequence[int]) -> list[str]:
+        found: list[str] = []
+        with self._file.reading() as connection:
+            for start in range(0, len(seqs), _FETCH):
+                part = seqs[start : start + _FETCH]
+                sql = f"SELECT id FROM memories WHERE seq IN ({', '.join('?' * len(part))}) ORDER BY seq"
+                found += [memory_id for (memory_id,) in connection.execute(sql, part)]
+        return found
+
+    def recalls_at(self, seqs: Sequence[int]) -> dict[int, int]:
+        self.flush()
+        found: dict[int, int] = {}
+        with self._file.reading() as connection:
+            for start in range(0, len(seqs), _FETCH):
+                part = seqs[start : start + _FETCH]
+                sql = (
+                    "SELECT m.seq, a.count FROM memories m JOIN access a ON a.born = m.born "
+                    f"WHERE m.seq IN ({', '.join('?' * len(part))})"
+                )
+                found.update(connection.execute(sql, part))
+        return found
 
     def _counted(self, memory: Memory) -> Memory:
         """With the accesses that are not written yet."""
@@ -366,10 +408,8 @@ class SqliteRecordStore(IndexedStore):
         with self._file.reading() as connection:
             for start in range(0, seqs.size, _FETCH):
                 part = ", ".join(map(str, seqs[start : start + _FETCH].tolist()))
-                for seq, text, packed in connection.execute(
-                    f"SELECT seq, text, packed FROM memories WHERE seq IN ({part})"
-                ):
-                    found[seq] = text if packed is None else self.codec.unpack(packed)[0]
+                for row in connection.execute(f"{rows.READ_TEXT} WHERE seq IN ({part})"):
+                    found[row[0]] = rows.text_of(row, self.codec)
         return [found.get(seq, "") for seq in seqs.tolist()]
 
     def sizes(self, where: Filter) -> dict[str, Size]:
@@ -407,12 +447,14 @@ class SqliteRecordStore(IndexedStore):
     def _follow(self, connection: sqlite3.Connection) -> None:
         """Take in the rows and removals since the last look; start anew if the file was re-embedded."""
         now = _state(connection)
+        self.vault.follow(data_keys.read(connection))
         if not self._loaded or now.generation != self._seen.generation:
             self.index.clear()
             loaded = cache.load(connection, self.index)
             self._distrusted = loaded.distrusted
             self._seen = _State(self.index.last_seq, loaded.changes, now.generation)
             self._loaded = True
+        self._use_keys()
         known = connection.execute("SELECT value FROM notes WHERE key = 'dimension'").fetchone()
         dimension = None if known is None else int(known[0])
         last = self._seen.row
@@ -428,6 +470,11 @@ class SqliteRecordStore(IndexedStore):
             self.index.kill(seq)
         self._seen = now
 
+    def _use_keys(self) -> None:
+        """Let the index find encrypted memories, or leave them out where they cannot be read."""
+        self.index.hides_sealed = not self.vault.opens
+        self.index.see_through(self.vault.disguises())
+
     def settle(self, threshold: int = cache.SETTLE_FROM) -> None:
         """Pack the rows behind the last good segment into a new one, if there are enough of them."""
         if self._file.read_only:
@@ -441,9 +488,14 @@ class SqliteRecordStore(IndexedStore):
             return
         self.refresh()
         with self.index.lock, self._file.reading() as connection:
-            segment = cache.next_segment(connection, self.index, self._seen.change)
+            segment, generation = cache.next_segment(connection, self.index, self._seen.change), self._seen.generation
+
+        def save(connection: sqlite3.Connection) -> None:
+            if segment is not None and _state(connection).generation == generation:
+                cache.save(connection, segment)
+
         if segment is not None:
-            self.write(lambda connection: cache.save(connection, segment))
+            self.write(save)
 
     def tidy(self) -> None:
         """Pack what the last bulk left behind, or every new process would read it row by row."""
@@ -502,12 +554,17 @@ def _state(connection: sqlite3.Connection) -> _State:
 
 
 def _append(
-    connection: sqlite3.Connection, memories: Sequence[Memory], derived: Sequence[Derived], codec: Codec
+    connection: sqlite3.Connection,
+    memories: Sequence[Memory],
+    derived: Sequence[Derived],
+    codec: Codec,
+    seal: Seal | None,
 ) -> None:
     """Insert memories, filling in the steps and ids that they lack."""
     _fill_steps(connection, memories)
     (last,) = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone() or (0,)
     held = _held(connection, [memory.memory_id or new_id(memory) for memory in memories])
+    data_keys.guard(connection, codec.vault, [seq for seq, _ in held.values()])
     waiting: list[tuple[Any, ...]] = []
     for seq, (memory, parts) in enumerate(zip(memories, derived, strict=True), last + 1):
         if not memory.memory_id:
@@ -519,7 +576,7 @@ def _append(
             _remove(connection, old[0])
         born = seq if old is None else old[1]
         held[memory.memory_id] = seq, born
-        waiting.append(rows.to_row(memory, parts, born, codec))
+        waiting.append(rows.to_row(memory, parts, born, codec, seal))
     connection.executemany(rows.INSERT, waiting)
 
 

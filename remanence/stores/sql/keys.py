@@ -1,0 +1,183 @@
+"""The table of data keys, and giving every encrypted row new ones while others read and write the file.
+
+A rotation adds a version of the keys beside the old one, encrypts the rows again in small transactions, and removes
+the old version together with the last row that needed it. Whoever finds two versions goes on where somebody stopped."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...crypto.encryption import Encryption
+from ...crypto.vault import Vault, WrappedKey, fingerprint, new_keys, unwrap, wrap
+from ...errors import KeyMissingError, KeyWrongError
+from ..indexed import derive
+from . import cache, removal, rows, sealing
+from .reembed import new_generation
+from .sealing import Seal
+
+if TYPE_CHECKING:
+    from .sqlite import SqliteRecordStore
+
+Progress = Callable[[int, int | None], None]
+
+_BATCH = 64
+_COLUMNS = (*rows.BODY, *rows.DERIVED)
+_REWRITE = f"UPDATE memories SET {', '.join(f'{name} = ?' for name in _COLUMNS)} WHERE seq = ?"
+_OUTDATED = f"{rows.READ} WHERE m.seq > ? AND m.key_version < ? ORDER BY m.seq LIMIT ?"
+
+
+def read(connection: sqlite3.Connection) -> list[WrappedKey]:
+    found = connection.execute("SELECT kind, version, wrapped, master, created FROM keys ORDER BY version, kind")
+    return [WrappedKey(*row) for row in found]
+
+
+def _add(connection: sqlite3.Connection, keys: Sequence[WrappedKey]) -> None:
+    connection.executemany(
+        "INSERT OR REPLACE INTO keys (kind, version, wrapped, master, created) VALUES (?, ?, ?, ?, ?)", keys
+    )
+
+
+def seal_for_writing(connection: sqlite3.Connection, vault: Vault) -> Seal | None:
+    """How the next memory is to be encrypted; the store's first keys are made here. None for not at all."""
+    if vault.encryption is None:
+        return None
+    vault.follow(read(connection))
+    if vault.latest is None:
+        _add(connection, new_keys(vault.encryption.master_key(), 1, time.time()))
+        vault.follow(read(connection))
+    assert vault.latest is not None
+    vault.keys(vault.latest)
+    return Seal(vault.latest, vault.encryption.fields)
+
+
+def guard(connection: sqlite3.Connection, vault: Vault, held: Sequence[int]) -> None:
+    """Refuse to replace encrypted rows by readable ones for want of the key."""
+    if vault.encryption is not None or not held:
+        return
+    for seq in held:
+        found = connection.execute("SELECT id FROM memories WHERE seq = ? AND key_version IS NOT NULL", (seq,))
+        if (row := found.fetchone()) is not None:
+            raise KeyMissingError(
+                f"memory {row[0]!r} is encrypted and was not replaced by a readable one; set REMANENCE_MASTER_KEY or "
+                "REMANENCE_MASTER_KEY_FILE, or forget it first"
+            )
+
+
+def count(connection: sqlite3.Connection) -> dict[int, int]:
+    """How many memories are encrypted with each version of the keys."""
+    sql = "SELECT key_version, count(*) FROM memories WHERE key_version IS NOT NULL GROUP BY key_version"
+    return dict(connection.execute(sql).fetchall())
+
+
+# Rotation
+
+
+def rewrap(store: SqliteRecordStore, new: Encryption) -> int:
+    """Let a new master key open the data keys from now on; how many there are. Done twice it changes nothing."""
+    master = new.master_key()
+
+    def work(connection: sqlite3.Connection) -> int:
+        held = read(connection)
+        if not held:
+            raise KeyMissingError("this store has no keys yet: nothing in it is encrypted")
+        if all(unwrap(master, key) is not None for key in held):
+            return len(held)
+        if store.vault.encryption is None:
+            raise KeyMissingError("the present master key is needed to rotate it; set REMANENCE_MASTER_KEY")
+        present, told = store.vault.encryption.master_key(), fingerprint(master)
+        fresh = []
+        for key in held:
+            raw = unwrap(present, key)
+            if raw is None:
+                raise KeyWrongError(
+                    f"the present master key does not open the key {key.kind} {key.version} of this store, so nothing "
+                    "was rotated; set REMANENCE_MASTER_KEY to the key that it was made or last rotated with"
+                )
+            fresh.append(key._replace(wrapped=wrap(master, key.kind, key.version, raw), master=told))
+        _add(connection, fresh)
+        return len(fresh)
+
+    return store.write(work)
+
+
+def rotate(store: SqliteRecordStore, on_progress: Progress | None = None) -> dict[str, Any]:
+    """Encrypt every encrypted memory again under new data keys, or go on with a rotation that was interrupted."""
+    version, resumed = store.write(lambda connection: _begin(connection, store.vault))
+    with store.connection() as connection:
+        total = sum(count(connection).values())
+        left = sum(number for held, number in count(connection).items() if held < version)
+    done, last = total - left, 0
+    while True:
+        if on_progress is not None:
+            on_progress(done, total)
+        moved, last = store.write(lambda connection, last=last: _some(connection, store, version, last))  # type: ignore[misc]
+        if not last:
+            break
+        done += moved
+    late, unreadable = store.write(lambda connection: _finish(connection, store, version))
+    if on_progress is not None:
+        on_progress(total, total)
+    return {
+        "version": version,
+        "memories": done - (total - left) + late,
+        "resumed": resumed,
+        "unreadable": unreadable,
+    }
+
+
+def _begin(connection: sqlite3.Connection, vault: Vault) -> tuple[int, bool]:
+    """Make the new keys, unless there are some that wait to be used, and tell every process of them."""
+    if vault.encryption is None:
+        raise KeyMissingError("rotating data keys needs the master key; set REMANENCE_MASTER_KEY")
+    held = read(connection)
+    if not held:
+        raise KeyMissingError("this store has no keys yet: nothing in it is encrypted")
+    vault.follow(held)
+    versions = sorted({key.version for key in held})
+    for version in versions:
+        vault.keys(version)
+    if len(versions) > 1:
+        return versions[-1], True
+    version = versions[-1] + 1
+    _add(connection, new_keys(vault.encryption.master_key(), version, time.time()))
+    vault.follow(read(connection))
+    new_generation(connection)
+    return version, False
+
+
+def _some(connection: sqlite3.Connection, store: SqliteRecordStore, version: int, last: int) -> tuple[int, int]:
+    """A batch of rows under the new keys: how many, and the last row; zero when there is none left."""
+    batch = connection.execute(_OUTDATED, (last, version, _BATCH)).fetchall()
+    return sum(_again(connection, store, row, version) for row in batch), batch[-1][0] if batch else 0
+
+
+def _again(connection: sqlite3.Connection, store: SqliteRecordStore, row: tuple[Any, ...], version: int) -> bool:
+    """One row under the new keys; one that does not open stays as it is."""
+    memory, old = rows.readable(row, store.codec), rows.seal_of(row)
+    if memory is None or old is None:
+        return False
+    seal = Seal(version, old.fields)
+    hidden = sealing.disguised(derive(memory), seal, store.vault)
+    values = (*rows.body_values(memory, store.codec, seal), *rows.derived_values(hidden))
+    connection.execute(_REWRITE, (*values, row[0]))
+    return True
+
+
+def _finish(connection: sqlite3.Connection, store: SqliteRecordStore, version: int) -> tuple[int, int]:
+    """What came in meanwhile, and what was set aside; then the old keys go, unless a row that does not open may need
+    them. (rows encrypted again, rows that do not open), in the caller's transaction."""
+    late = unreadable = last = 0
+    while batch := connection.execute(_OUTDATED, (last, version, _BATCH)).fetchall():
+        for row in batch:
+            again = _again(connection, store, row, version)
+            late, unreadable = late + again, unreadable + (not again)
+        last = batch[-1][0]
+    unreadable += removal.seal_again(connection, store.codec, version)
+    if not unreadable:
+        connection.execute("DELETE FROM keys WHERE version < ?", (version,))
+    cache.clear(connection)
+    new_generation(connection)
+    return late, unreadable

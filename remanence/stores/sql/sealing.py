@@ -1,0 +1,72 @@
+"""What an encrypted memory shows in its row: which columns stay empty and which terms are blind, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...crypto.vault import Vault
+from ...index.analyser import Terms
+from ...index.manner import SEALED, Manner
+from ...index.numbers import NO_NUMBERS
+from ..indexed import Derived
+from ..packing import Codec
+
+_PLAIN, _PACKED = b"\0", b"\1"  # how an encrypted value was written before it was encrypted
+
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class Seal(NamedTuple):
+    """The version of the keys, and the fields that are encrypted with them."""
+
+    version: int
+    fields: tuple[str, ...]
+
+
+def disguised(derived: Derived, seal: Seal, vault: Vault) -> Derived:
+    """What the index gets of an encrypted memory: blind terms in an order that tells nothing, and no words."""
+    terms, numbers, manner = derived.terms, derived.numbers, Manner(SEALED, 0)
+    if "text" in seal.fields:
+        hashes = vault.blind(terms.hashes, seal.version)
+        order = np.argsort(hashes)
+        terms = Terms(hashes[order], terms.counts[order], ("",) * hashes.size)
+    else:
+        manner = Manner(derived.manner.flags | SEALED, derived.manner.specific)
+    if "contents" in seal.fields:
+        numbers = NO_NUMBERS
+    return Derived(terms, np.sort(vault.blind(derived.marks, seal.version)), numbers, manner)
+
+
+def split(
+    text: str, contents: dict[str, Any], tags: dict[str, str], seal: Seal, level: int, codec: Codec
+) -> tuple[str, dict[str, Any], dict[str, str], dict[str, bytes]]:
+    """What stays readable of text, contents and tags, and the rest as it is to be encrypted."""
+
+    def written(text: str, contents: dict[str, Any]) -> bytes:
+        return _PACKED + codec.pack(text, contents) if level else _PLAIN + _json([text, contents]).encode()
+
+    hidden: dict[str, bytes] = {}
+    if "text" in seal.fields:
+        hidden["text"], text = written(text, {}), ""
+    if "contents" in seal.fields:
+        hidden["contents"], contents = written("", contents), {}
+    if "tags" in seal.fields:
+        hidden["tags"], tags = _json(tags).encode(), {}
+    return text, contents, tags, hidden
+
+
+def revealed(value: bytes, codec: Codec) -> tuple[str, dict[str, Any]]:
+    """The text and contents behind a decrypted value."""
+    if value[:1] == _PACKED:
+        return codec.unpack(value[1:])
+    text, contents = json.loads(value[1:].decode())
+    return text, contents
+
+
+def tags_of(opened: Mapping[str, bytes]) -> dict[str, str]:
+    tags: dict[str, str] = json.loads(opened["tags"].decode())
+    return tags
