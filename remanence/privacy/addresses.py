@@ -79,7 +79,8 @@ _V6 = re.compile(
     r"(?<![0-9A-Za-z_:.])(?:[0-9A-Fa-f]{1,4}:|:(?=:))(?:[0-9A-Fa-f]{0,4}:){1,6}"
     r"(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{0,4})(?![0-9A-Za-z_:])"
 )
-_COLONS = re.compile(r":[0-9A-Fa-f]{0,4}:[0-9A-Fa-f]")  # what no IPv6 address lacks, and a fast thing to look for
+_COLONS = re.compile(r":(?::|(?:[0-9A-Fa-f]{1,4}:){3})")  # what no IPv6 address lacks and no time has
+_TOKEN = re.compile(r"[0-9A-Fa-f:]*$")
 _VERSION_BEFORE = re.compile(
     r"(?:\b(?:version|ver|release|build|section|chapter|v|oid|sdk|firmware|driver|abschnitt|kapitel)\.?:?\s*"
     r"|[A-Za-z]/|[=<>~^!]=\s*|[<>~^]\s*|[A-Za-z]-|\.so\.|@)$",
@@ -103,8 +104,11 @@ def ips(text: str) -> Iterator[Finding]:
             yield Finding(found.start(), found.end(), "ip", "ipv4", address)
     end = 0
     for colons in _COLONS.finditer(text):
-        whole = _V6.search(text, max(end, colons.start() - 4)) if colons.start() >= end else None
-        if whole and whole.start() <= colons.start():
+        if colons.start() < end:
+            continue
+        token = _TOKEN.search(text, max(end, colons.start() - 35), colons.start())
+        whole = _V6.match(text, token.start() if token else colons.start())
+        if whole:
             end = whole.end()
             if _is_v6(whole.group()):
                 yield Finding(whole.start(), end, "ip", "ipv6", str(ipaddress.IPv6Address(whole.group())))
@@ -116,7 +120,9 @@ def _is_v6(written: str) -> bool:
     except ValueError:  # a time
         return False
     groups = [group for group in written.split(":") if group]
-    routed = len(groups[0]) == 4 and (written[0] in "23" or address.is_link_local or address.is_private)
+    routed = (
+        bool(groups) and len(groups[0]) == 4 and (written[0] in "23" or address.is_link_local or address.is_private)
+    )
     told = any(character.isdigit() for character in written)  # cafe::babe is a name in a program
     return told and not address.is_loopback and (len(groups) >= 3 or routed)
 

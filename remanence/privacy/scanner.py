@@ -10,6 +10,7 @@ from . import addresses, assignments, numbers, phones, providers
 from .findings import KINDS, Finding, resolved
 
 _LONG_NUMBER = re.compile(r"[0-9](?:[ ().+/\u00a0-]{0,3}[0-9]){6,}[A-Z]?")
+_STAMP = re.compile(r"(?:19|20)[0-9]{2}([-/.])[0-9]{2}\1[0-9]{2}(?: [0-9]{2})?|[0-9]+\.[0-9]+")  # or a decimal
 _AROUND = 6  # characters beside a number that decide what it is; words before it are looked up in the text
 _IDENTIFIER = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
 _MARKER = re.compile(rf"\[(?:{'|'.join(KINDS)})(?::[0-9a-f]{{16}})?\]")
@@ -69,10 +70,17 @@ def _windows(text: str) -> Iterator[tuple[int, int]]:
     """Where the long numbers are; neighbours together."""
     start = end = -1
     for number in _LONG_NUMBER.finditer(text):
-        if number.start() - _AROUND > end:
+        first = number.start()
+        if first and text[first - 1].isalnum() and text[first - 1] not in "XYZ":
+            first = text.find(" ", first, number.end())  # the end of a hash or a name; what follows a blank may count
+            if first < 0:
+                continue
+        if _STAMP.fullmatch(text, first, number.end()):
+            continue
+        if first - _AROUND > end:
             if end >= 0:
                 yield start, end
-            start = max(0, number.start() - _AROUND)
+            start = max(0, first - _AROUND)
         end = number.end() + _AROUND
     if end >= 0:
         yield start, end
