@@ -16,6 +16,7 @@ from ..errors import InputError
 from ..keyed.base import MAX_NAMESPACE, Hits, text_of
 from ..keyed.sqlite import sqlite_path
 from ..models import Memory
+from ..privacy.choice import PrivacySpec
 from .context import block
 from .long_term import KINDS, LongTermMemory, SemanticMemory, importance_of, open_brain
 from .summary import ExtractiveSummariser, Summariser, summariser_for
@@ -48,6 +49,7 @@ class EnhancedAgentMemory:
         agent: str = "agent",
         session: str = "main",
         embedder: EmbedderSpec = None,
+        privacy: PrivacySpec = None,
         token_limit: int = 4000,
         summarise_at: float = 0.8,
         summarise_every: int | None = None,
@@ -55,7 +57,7 @@ class EnhancedAgentMemory:
     ) -> None:
         """Working memory is summarised when it reaches `summarise_at` of `token_limit`, and after `summarise_every`
         messages and tool calls if that is given. `summariser` is "extractive" (the default), "chat:MODEL@URL" or a
-        function of texts and a number of tokens."""
+        function of texts and a number of tokens. `embedder` and `privacy` are those of Brain."""
         checks.flag("persistent", persistent)
         checks.flag("vector", vector)
         checks.name("agent", agent, maximum=MAX_NAMESPACE)
@@ -64,7 +66,7 @@ class EnhancedAgentMemory:
             raise InputError("path is only for persistent=True: without it nothing is written", field="path")
         told = summariser_for(summariser)
         address = ":memory:" if not persistent else config.default_store() if path is None else sqlite_path(path)
-        self.brain = open_brain(address, vector, embedder)
+        self.brain = open_brain(address, vector, embedder, privacy)
         try:
             self.long_term = LongTermMemory(self.brain, agent)
             self.vector = SemanticMemory(self.brain, agent) if vector else None

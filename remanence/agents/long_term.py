@@ -18,24 +18,21 @@ from ..filters import Filter
 from ..keyed.base import Entry, Hits, checked_query
 from ..keyed.records import RecordValues
 from ..models import Memory, Metadata
-from ..recall.settings import RecallSettings
+from ..privacy.choice import PrivacySpec
 from .numbering import numbers_for
 
 PREFIXES = {"experience": "exp", "message": "msg", "tool_call": "tool", "summary": "sum"}
 KINDS = tuple(PREFIXES)
 
-# Experiences are facts on their own: the one before says nothing about the next. Messages are a conversation.
-_FACTS = {"near": 0.0, "far": 0.0, "answer": 0.0, "session": 0.0, "spread": 0.0}
 
-
-def open_brain(address: str | Path, vector: bool, embedder: EmbedderSpec) -> Brain:
+def open_brain(address: str | Path, vector: bool, embedder: EmbedderSpec, privacy: PrivacySpec) -> Brain:
     """A Brain; without `vector` one that makes no vectors, unless the file has some already."""
     if vector:
-        return Brain(address, embedder=embedder)
+        return Brain(address, embedder=embedder, privacy=privacy)
     try:
-        return Brain(address, embedder="none")
+        return Brain(address, embedder="none", privacy=privacy)
     except EmbedderMismatchError:
-        return Brain(address)
+        return Brain(address, privacy=privacy)
 
 
 def importance_of(importance: object) -> float:
@@ -99,6 +96,10 @@ class LongTermMemory(RecordValues):
         prefix = PREFIXES[kind]
         return f"{prefix}_{self._numbers.take(self.id_of(f'{prefix}_'))}"
 
+    def held(self, keys: Sequence[str]) -> set[str]:
+        """Which of these keys there are."""
+        return {one.key for one in self._get_many(keys) if one is not None}
+
     def memory(self, key: str) -> Memory | None:
         """The whole memory behind a key."""
         found = self.records.get(self.id_of(key))
@@ -110,9 +111,8 @@ class LongTermMemory(RecordValues):
         asked = query.encode("utf-8", "replace").decode().replace("\x00", " ")
         if not asked.strip():
             return []
-        settings = RecallSettings.of(_FACTS) if tuple(kinds) == ("experience",) else None
         where = Filter.of({"agent": self.namespace, "type": list(kinds)})
-        hits = self.brain.recall(asked, k, where=where, mode=mode, settings=settings)
+        hits = self.brain.recall(asked, k, where=where, mode=mode)
         return [(self.key_of(hit.memory), hit.text, hit.score) for hit in hits]
 
 

@@ -97,8 +97,8 @@ class WorkingMemory(InMemoryStore):
             return None
         with self.turn:
             told = {key: str(self.data[key]) for key in keys}
-            strangers = {key: text for key, text in told.items() if key not in self._long_term}
-            self._long_term.add_many(strangers)  # put here by somebody else; nothing is lost
+            held = self._long_term.held(keys)
+            self._long_term.add_many((key, text) for key, text in told.items() if key not in held)  # nothing is lost
             text = self.summarised([*_lines(self._summary), *told.values()], int(self._mark * _SUMMARY))
             contents = {"of": list(keys), "previous": self._summary_key}
             kept = self._long_term.write("summary", text or _GONE, contents, session=self._session)

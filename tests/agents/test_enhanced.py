@@ -498,3 +498,25 @@ def test_an_agent_with_a_plain_memory_can_switch():
     memory.clear()
     assert memory.messages == []
     assert bool(memory)
+
+
+# Privacy
+
+
+def test_what_the_policy_takes_out_is_nowhere(tmp_path):
+    path = tmp_path / "agent.db"
+    asked = []
+
+    def mine(texts, budget):
+        asked.extend(texts)
+        return " ".join(texts)
+
+    with EnhancedAgentMemory(persistent=True, path=path, privacy="default", token_limit=200, summariser=mine) as memory:
+        memory.add_message("user", "Write to anna.secretova@example.com about the crates.")
+        memory.add_tool_call("mail", {"to": "anna.secretova@example.com"}, "sent to anna.secretova@example.com")
+        memory.add_experience("Anna answers at anna.secretova@example.com")
+        assert "secretova" not in json.dumps(memory.working.data)
+        talk(memory, 30)
+        assert "secretova" not in json.dumps([asked, memory.long_term.data, memory.get_messages()])
+        assert "secretova" not in json.dumps(memory.tool_call_history) + memory.context_for("Anna", 500)
+    assert not any(b"secretova" in file.read_bytes() for file in tmp_path.iterdir())
