@@ -125,7 +125,9 @@ def shorten(vector: Vector, level: int) -> Short:
         return np.rint(vector * (127 / peak) if peak else vector).astype(np.int8)
     deviation = float(np.sqrt(np.mean(vector * vector))) if vector.size else 0.0
     codes = np.searchsorted(_BOUNDS * np.float32(deviation), vector).astype(np.uint8)
-    packed: Short = np.bitwise_or.reduce(np.pad(codes, (0, -codes.size % 4)).reshape(-1, 4) << _SHIFTS, axis=1)
+    if codes.size % 4:
+        codes = np.append(codes, np.zeros(-codes.size % 4, np.uint8))
+    packed: Short = np.bitwise_or.reduce(codes.reshape(-1, 4) << _SHIFTS, axis=1)
     return packed
 
 

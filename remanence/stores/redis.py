@@ -331,14 +331,14 @@ class RedisRecordStore(IndexedStore):
         stats.bytes = sum(size or 0 for size in self._link.run([("MEMORY USAGE", key) for key in keys]))
         return stats
 
-    def epoch(self, agent: str) -> str | None:
+    def epoch(self, agent: str, *, look: bool = True) -> str | None:
         """Another text once the rows of an agent may not be those that were written: after Redis was emptied,
-        started again or gave way to a replica. None while the agent has none."""
-        while True:
-            server = self._link.server()
-            (token,) = self._link.run([("GET", self._keys.of(agent, "epoch"))])
-            if not self._link.fresh:
-                return None if token is None else f"{token.hex()} {server}"
+        started again or gave way to a replica. None while the agent has none. Without `look`, as of the last one."""
+        if look:
+            self._follow([agent])
+        with self.index.lock:
+            token = self._mirror.seen(agent).epoch
+            return f"{token.hex()} {self._server}" if token else None
 
     # The index
 

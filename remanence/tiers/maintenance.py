@@ -43,9 +43,9 @@ class Upkeep:
         newest = int(archive.survey(Filter(agent=(agent,))).column("step").max())
 
         def focus(at: Positions) -> npt.NDArray[np.float64]:
-            read = archive.memories_at(survey.seq[at].tolist())
-            counts = {seq: memory.metadata.retrieval_count for seq, memory in read}
-            return np.array([counts.get(seq, 0) for seq in survey.seq[at].tolist()], np.float64)
+            seqs = survey.seq[at].tolist()
+            counts = archive.recalls_at(seqs)
+            return np.array([counts.get(seq, 0) for seq in seqs], np.float64)
 
         at = leaving(survey, self.bounds[tier], decay=self.decay, now=time.time(), newest_step=newest, focus=focus)
-        return [memory.memory_id for _, memory in archive.memories_at(survey.seq[at].tolist())]
+        return archive.ids_at(survey.seq[at].tolist())

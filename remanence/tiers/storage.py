@@ -32,8 +32,9 @@ _BATCH = 500
 class HotStore(Protocol):
     """What a hot tier needs beside the contract of a RecordStore."""
 
-    def epoch(self, agent: str) -> str | None:
-        """A token that is another one after the store was emptied; None while the agent has nothing there."""
+    def epoch(self, agent: str, *, look: bool = True) -> str | None:
+        """A token that is another one after the store was emptied; None while the agent has nothing there. Without
+        `look` it is that of the last time that the agent's rows were looked at."""
 
 
 @dataclass(slots=True)
@@ -75,9 +76,10 @@ class HotTier:
 
     def _make_whole(self, agent: str) -> None:
         where = Filter(agent=(agent,), tier=(self.tier,))
-        seen = agent in self._whole and self._whole[agent] == self.store.epoch(agent)  # type: ignore[attr-defined]
+        held_here = self.store.count(Filter(agent=(agent,)))
+        seen = agent in self._whole and self._whole[agent] == self._epoch(agent)
         # Another process may have died between the archive and us.
-        if seen and self._archive.count(where) == self.store.count(Filter(agent=(agent,))):
+        if seen and self._archive.count(where) == held_here:
             return
         with self._lock:
             wanted = {memory.memory_id: memory for memory in self._archive.select(where)}
@@ -90,7 +92,12 @@ class HotTier:
                 self.store.put(lacking[start : start + _BATCH])
             if lacking or surplus:
                 log.info("%s of %s: %d refilled, %d removed", self.tier, agent, len(lacking), len(surplus))
-            self._whole[agent] = self.store.epoch(agent)  # type: ignore[attr-defined]
+            self._whole[agent] = self._epoch(agent)
+
+    def _epoch(self, agent: str) -> str | None:
+        """In which history of the store the agent's rows were looked at last."""
+        epoch: str | None = self.store.epoch(agent, look=False)  # type: ignore[attr-defined]
+        return epoch
 
 
 class TieredStore:
