@@ -214,7 +214,7 @@ def _figures(results: Sequence[dict[str, Any]], failures: Sequence[str]) -> dict
     for one in results:
         for agent in (*one["readers"], *one["writers"]):
             errors.update(agent["errors"])
-    start, end = (sum(one[key] for one in results) for key in ("rss_start_bytes", "rss_end_bytes"))
+    start, half, end = (sum(one[f"rss_{when}_bytes"] for one in results) for when in ("start", "half", "end"))
     cpu = sum(one["cpu_s"] for one in results)
     return {
         "wall_s": round(wall, 3),
@@ -224,8 +224,10 @@ def _figures(results: Sequence[dict[str, Any]], failures: Sequence[str]) -> dict
         "errors": {"total": errors.total(), "told": dict(errors.most_common(10))},
         "rss": {
             "start_bytes": start,
+            "half_bytes": half,
             "end_bytes": end,
             "growth_bytes": end - start,
+            "late_growth_bytes": end - half,
             "processes": [[one["rss_start_bytes"], one["rss_end_bytes"]] for one in results],
         },
     }

@@ -13,6 +13,7 @@ from .report import figure
 
 PROBLEMS = 6  # the exit code of `rmem` for what was found wanting
 
+_TIMES = (("start", "at the start"), ("half", "at half time"), ("end", "at the end"))
 _HEADINGS = ("calls", "per s", "p50 ms", "p95 ms", "p99 ms", "max ms", "CPU p50", "CPU p99")
 
 
@@ -105,8 +106,9 @@ def told(report: dict[str, Any]) -> str:
         f"lost writes    {report['lost_writes']:,} of {report['acknowledged']:,} acknowledged"
         + (f", {report['unindexed_writes']:,} not in the index" if report["unindexed_writes"] else ""),
         f"CPU            {report['cpu']['seconds']:.1f} s, {report['cpu']['cores']:.2f} cores busy",
-        f"memory         {rss['start_bytes'] / 1e6:,.0f} MB at the start, {rss['end_bytes'] / 1e6:,.0f} MB at the end "
-        f"({rss['growth_bytes'] / 1e6:+,.0f} MB)",
+        "memory         "
+        + ", ".join(f"{rss[f'{when}_bytes'] / 1e6:,.0f} MB {told}" for when, told in _TIMES)
+        + f" ({rss['late_growth_bytes'] / 1e6:+,.0f} MB in the second half)",
     ]
     lines += [f"  {number:,} × {' '.join(text.split())}" for text, number in report["errors"]["told"].items()]
     return "\n".join(lines)

@@ -117,6 +117,8 @@ def run(order: Order, ready: Callable[[], None]) -> dict[str, Any]:
         threads = [Thread(target=one.work, args=(act, until, order.pause), name=one.name) for one, act in acts]
         for thread in threads:
             thread.start()
+        time.sleep(order.seconds / 2)
+        half, _ = resident_bytes()  # by now buffers and caches are filled; what grows later grows with the store
         for thread in threads:
             thread.join()
         wall, cpu = time.monotonic() - started, time.process_time() - cpu
@@ -127,6 +129,7 @@ def run(order: Order, ready: Callable[[], None]) -> dict[str, Any]:
         "wall_s": wall,
         "cpu_s": cpu,
         "rss_start_bytes": rss,
+        "rss_half_bytes": half,
         "rss_end_bytes": rss_end,
         "rss_peak_bytes": peak,
     }

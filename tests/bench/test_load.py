@@ -53,6 +53,7 @@ def test_memory_is_told_at_both_ends(report):
     rss = report["rss"]
     assert len(rss["processes"]) == 2
     assert rss["growth_bytes"] == rss["end_bytes"] - rss["start_bytes"]
+    assert rss["late_growth_bytes"] == rss["end_bytes"] - rss["half_bytes"]
     assert rss["start_bytes"] > 10_000_000
 
 
