@@ -14,6 +14,7 @@ _HOMES = {
     "AsyncBrain": "aio",
     "Brain": "brain",
     "Embedder": "embed.base",
+    "Encryption": "crypto.encryption",
     "EnhancedAgentMemory": "agents.enhanced",
     "Explanation": "recall.explain",
     "Filter": "filters",
@@ -35,6 +36,7 @@ __all__ = [
     "AsyncBrain",
     "Brain",
     "Embedder",
+    "Encryption",
     "EnhancedAgentMemory",
     "Explanation",
     "Filter",
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from .agents.enhanced import EnhancedAgentMemory
     from .aio import AsyncBrain
     from .brain import Brain
+    from .crypto.encryption import Encryption
     from .embed.base import Embedder
     from .errors import RemanenceError
     from .filters import Filter

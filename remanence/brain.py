@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from . import checks, config
 from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
 from .embed.state import MemoryVectors
-from .errors import EmbedderError, EmbedderMismatchError, InputError, NotFoundError, VectorError
+from .errors import ConfigError, EmbedderError, EmbedderMismatchError, InputError, NotFoundError, VectorError
 from .filters import Filter
 from .index.bits import unit
 from .judgements import QUESTIONS, Judgement, Recalls, kept_question
@@ -35,6 +35,7 @@ from .stores.base import Order, Owner, RecordStore
 from .tiers.forgetting import DAY, ForgettingPolicy, concerning, judged_about
 
 if TYPE_CHECKING:
+    from .crypto.encryption import Encryption
     from .embed.base import Embedder
 
 Vector = npt.NDArray[np.float32]
@@ -60,6 +61,7 @@ class Brain:
     `embedder` is "static" (the default), "minilm", "onnx:PATH", "http:MODEL@URL", any Embedder or function, or
     "none" for vectors that you supply. A store remembers its embedder, so a later Brain need not name it.
     `privacy` is a PrivacyPolicy or "default": what it finds is masked, hashed or refused before anything is kept.
+    `encryption` is an Encryption, or False for none; without it the master key of the environment is used, if any.
     Safe to use from many threads; many processes may open one file.
     """
 
@@ -71,15 +73,19 @@ class Brain:
         settings: RecallSettings | Mapping[str, Any] | None = None,
         durability: str = "full",
         privacy: PrivacySpec = None,
+        encryption: Encryption | Literal[False] | None = None,
     ) -> None:
         self.settings = RecallSettings.of(settings)
         self.privacy = policy_of(privacy)
         checks.one_of("durability", durability, ("full", "normal"))
         if isinstance(address, RecordStore):
+            if encryption:
+                raise ConfigError("encryption must be given to the store that you pass, not to Brain")
             self.address, self.store = type(address).__name__, address
         else:
             self.address = _address(address)
-            self.store = open_store(self.address, durability=durability, word_vectors=word_vectors)
+            options: dict[str, Any] = {"durability": durability, "encryption": encryption}
+            self.store = open_store(self.address, word_vectors=word_vectors, **options)
         self._wanted = embedder
         self._embedder: Embedder | None = None
         self._vectors: MemoryVectors | None = None
@@ -300,7 +306,8 @@ class Brain:
         bare = [memory for memory in memories if memory.embeddings.full_vector is None]
         if len(bare) < len(memories):
             self._check_given(memories, embedder)
-        if self._vectors is not None and bare:
+        hidden = self.store.encryption is not None and self.store.encryption.hides_vectors
+        if self._vectors is not None and bare and not hidden:
             vectors = self._vectors.of([(memory.text, memory.contents) for memory in bare])
             for memory, vector, told in zip(bare, vectors, np.any(vectors, axis=1), strict=True):
                 memory.embeddings.full_vector = vector if told else None
@@ -515,7 +522,10 @@ class Brain:
         asked = judgement.question
         if asked is not None and self.privacy is not None:
             asked = self.privacy.question(asked)
-        kept = kept_question(asked, self.store.note(QUESTIONS))
+        wish = self.store.note(QUESTIONS)
+        if wish is None and self.store.encryption is not None:
+            wish = "none"  # a question tells much of what it found
+        kept = kept_question(asked, wish)
         self.store.judge([replace(judgement, question=kept)])
 
     def _hits(self, seqs: Sequence[int], ranked: Sequence[Any]) -> list[Hit]:

@@ -73,7 +73,8 @@ def export(
         export(brain, "memories.jsonl")
         export(brain, "fixes.parquet", where={"type": "error_fix"})
 
-    Sessions follow one another, each in its own order, so that an import gives the same neighbours.
+    Sessions follow one another, each in its own order, so that an import gives the same neighbours. The file is not
+    encrypted, whatever the store is; memories that cannot be read for want of their key are counted as `left_out`.
     """
     chosen = format_of(path, format)
     write = _write_jsonl if chosen == "jsonl" else _write_parquet
@@ -95,7 +96,8 @@ def export(
 
     with _sink(path, brain.address) as sink:
         write(sink, {"format": VERSION, "embedder": embedder}, memories())
-    return {"target": str(path), "format": chosen, "memories": written, "vectors": vectors}
+    left_out = brain.store.unreadable() + int(seqs.size) - written
+    return {"target": str(path), "format": chosen, "memories": written, "vectors": vectors, "left_out": left_out}
 
 
 def _session_by_session(survey: Survey) -> npt.NDArray[np.int64]:

@@ -17,14 +17,15 @@ from typing import Any
 import numpy as np
 
 from . import __version__, config
+from .crypto.encryption import Encryption
 from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
 from .embed.state import MemoryVectors
-from .errors import ConfigError, InputError, RemanenceError, StoreError
+from .errors import ConfigError, InputError, KeyMissingError, KeyWrongError, RemanenceError, StoreError
 from .index.analyser import VERSION as ANALYSER
 from .models import TIERS
 from .stores import migrations, open_store
 from .stores.packing import short_bytes
-from .stores.sql import reembed, rows
+from .stores.sql import keys, reembed, rows
 from .stores.sql.file import explained
 from .stores.sql.sqlite import SqliteRecordStore
 
@@ -40,9 +41,12 @@ class Finding:
     detail: str
 
 
-def _open(address: str | Path | None, *, must_exist: bool = True) -> SqliteRecordStore:
+def _open(
+    address: str | Path | None, *, must_exist: bool = True, encryption: Encryption | None = None
+) -> SqliteRecordStore:
     address = config.default_store() if address is None else address
-    store = open_store(address, word_vectors=word_vectors) if not must_exist or _exists(address) else None
+    found = not must_exist or _exists(address)
+    store = open_store(address, word_vectors=word_vectors, encryption=encryption) if found else None
     if not isinstance(store, SqliteRecordStore):
         raise StoreError(f"there is no store file at {address}")
     return store
@@ -132,7 +136,7 @@ def examine(address: str | Path | None = None) -> list[Finding]:
         return [*findings, Finding("store", False, str(error))]
     try:
         findings.append(Finding("store", True, f"{store.path}, schema {migrations.HEAD}"))
-        for check in (_file, _rows, _vectors, _terms, _index, _embedder):
+        for check in (_file, _rows, _keys, _vectors, _terms, _index, _embedder):
             try:
                 findings.append(check(store))
             except RemanenceError as error:
@@ -162,17 +166,37 @@ def _file(store: SqliteRecordStore) -> Finding:
 
 
 def _rows(store: SqliteRecordStore) -> Finding:
-    unreadable, count = [], 0
+    unreadable, count, locked = [], 0, 0
     with store.connection() as connection:
         for row in connection.execute(rows.READ):
             count += 1
             try:
                 rows.to_memory(row, store.codec)
+            except (KeyMissingError, KeyWrongError):
+                locked += 1
             except (ValueError, TypeError, StoreError) as error:
                 unreadable.append(f"{row[1]}: {error}")
-    return Finding(
-        "rows", not unreadable, f"{count:,} memories, all readable" if not unreadable else "; ".join(unreadable[:5])
-    )
+    told = f"{count:,} memories, all readable" + (f" but {locked:,} encrypted ones" if locked else "")
+    return Finding("rows", not unreadable, "; ".join(unreadable[:5]) if unreadable else told)
+
+
+def _keys(store: SqliteRecordStore) -> Finding:
+    with store.connection() as connection:
+        held, wrapped = keys.count(connection), keys.read(connection)
+    if not wrapped:
+        return Finding("keys", not held, f"{sum(held.values()):,} encrypted memories" + " without keys" * bool(held))
+    versions = sorted({key.version for key in wrapped})
+    told = f"{sum(held.values()):,} encrypted memories, data keys of version {' and '.join(map(str, versions))}"
+    if len(versions) > 1:
+        told += " (a rotation waits to be finished: rmem keys rotate --data)"
+    if store.encryption is None:
+        return Finding("keys", True, f"{told}, not checked for want of the master key")
+    lost = sorted(set(held) - set(versions))
+    if lost:
+        return Finding("keys", False, f"{told}; the keys of version {lost[0]} are gone")
+    for version in versions:
+        store.vault.keys(version)
+    return Finding("keys", True, f"{told}, opened by the master key")
 
 
 def _vectors(store: SqliteRecordStore) -> Finding:
@@ -258,6 +282,55 @@ def repair(address: str | Path | None = None, on_progress: Progress | None = Non
                 done.append(f"embedded {number:,} memories again")
         store.rebuild()
         done.append("rebuilt the recall index from the rows")
+    finally:
+        store.close()
+    return done
+
+
+def data_keys(address: str | Path | None = None) -> list[dict[str, Any]]:
+    """The data keys of a store, without the keys themselves. `opens` is None where there is no master key to try."""
+    store = _open(address)
+    try:
+        with store.connection() as connection:
+            held, wrapped = keys.count(connection), keys.read(connection)
+        store.vault.follow(wrapped)
+        opens = store.vault.versions
+        return [
+            {
+                "kind": key.kind,
+                "version": key.version,
+                "created": key.created,
+                "memories": held.get(key.version, 0),
+                "master": key.master,
+                "opens": None if store.encryption is None else key.version in opens,
+            }
+            for key in wrapped
+        ]
+    finally:
+        store.close()
+
+
+def rotate_keys(
+    address: str | Path | None = None,
+    master: Encryption | None = None,
+    *,
+    data: bool = False,
+    on_progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Let a new master key open the data keys, or make new data keys and encrypt all encrypted memories again, or both.
+
+    The present master key is the environment's. An interrupted run goes on where it stopped.
+    """
+    done: dict[str, Any] = {}
+    store = _open(address)
+    try:
+        if master is not None:
+            done["rewrapped"] = keys.rewrap(store, master)
+            if data:  # go on with the key that counts now
+                store.close()
+                store = _open(address, encryption=master)
+        if data:
+            done |= keys.rotate(store, on_progress)
     finally:
         store.close()
     return done

@@ -59,7 +59,7 @@ def test_everything_comes_back_as_it_was(brain: Brain, other: Brain, tmp_path: P
     brain.recall("Zeile 3", k=1)
     path = tmp_path / f"out.{kind}"
     told = export(brain, path)
-    assert told == {"target": str(path), "format": kind, "memories": 5, "vectors": True}
+    assert told == {"target": str(path), "format": kind, "memories": 5, "vectors": True, "left_out": 0}
     done = import_(other, path)
     assert done == {"imported": 5, "replaced": 0, "vectors_kept": 5, "embedder": brain.embedder}
     assert held(other) == held(brain)

@@ -45,6 +45,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "stats": Entry(".reading", "stats", "What the store holds."),
         "audit": Entry(".forgetting", "audit", "Who removed and restored what; --verify the log."),
         "privacy": Entry(".privacy", "privacy", "What the privacy policy finds, how well and how fast."),
+        "keys": Entry(".keys", "keys", "Make, list and rotate the keys of encrypted memories."),
         "doctor": Entry(".upkeep", "doctor", "Examine the store; --repair what is derived."),
         "reindex": Entry(".upkeep", "reindex", "Embed and index every memory anew."),
     },

@@ -25,7 +25,8 @@ _FORMAT = click.option(
 def export(face: Face, file: str, format_: str | None, no_vectors: bool, **filters: Any) -> None:
     """Write memories to a JSONL or Parquet file; `-` writes JSONL to standard output.
 
-    Ids, all fields and vectors are kept. The file appears whole or not at all.
+    Ids, all fields and vectors are kept. The file appears whole or not at all. It is not encrypted: encrypted
+    memories are written in the clear, or left out where their key is missing.
 
     \b
     Examples:
@@ -38,6 +39,8 @@ def export(face: Face, file: str, format_: str | None, no_vectors: bool, **filte
 
     with face.present() as brain, progress("Exporting") as bar:
         done = write(brain, file, format_, filter_of(filters), vectors=not no_vectors, on_progress=bar)
+    if done["left_out"]:
+        face.note(f"{done['left_out']:,} encrypted memories were left out: their key is missing or wrong")
     if file == "-":
         return  # standard output is the file
     if face.json:

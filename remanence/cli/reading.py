@@ -146,6 +146,7 @@ def stats(face: Face, agent: str | None) -> None:
             ("embedder", str(held["embedder"] or "none yet")),
             ("vectors", f"{held['vectors']:,} of {held['dimension'] or 0} numbers"),
             ("words", f"{held['words']:,}"),
+            *([("encrypted", f"{held['encrypted']:,}")] if held["encrypted"] else []),
             ("segments", f"{held['segments']:,}"),
             ("size", size(held["bytes"])),
         ],

@@ -238,6 +238,10 @@ class RecordStore(MemoryStore[Memory]):
     def scrub(self) -> None:
         """Make sure that nothing of what was removed is left anywhere on disk."""
 
+    def unreadable(self) -> int:
+        """How many memories are left out of every answer because they are encrypted and their key is not here."""
+        return 0
+
     def sizes(self, where: Filter) -> dict[str, Size]:
         """How small packed memories are, by tier; nothing where a store packs none."""
         return {}

@@ -426,6 +426,10 @@ class SqliteRecordStore(IndexedStore):
                     found[tier] = Size(known.packed + packed, known.unpacked + unpacked)
         return found
 
+    def unreadable(self) -> int:
+        encrypted = self._index_stats().encrypted
+        return encrypted if self.index.hides_sealed else 0
+
     def stats(self) -> StoreStats:
         stats = self._index_stats()
         with self._file.reading() as connection:
