@@ -7,11 +7,15 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from .. import checks
 from ..errors import InputError
+from ..models import Memory
 from ..stores.base import MemoryStore
+
+if TYPE_CHECKING:
+    from ..privacy.policy import PrivacyPolicy
 
 MAX_KEY = 512  # characters; with the longest namespace it is still an id of a memory
 MAX_NAMESPACE = 60
@@ -83,6 +87,14 @@ def possible(key: object) -> bool:
     return key.isascii() or key.encode("utf-8", "replace").decode() == key
 
 
+def cleaned(policy: PrivacyPolicy, one: Entry) -> Entry:
+    """An entry as a privacy policy lets it in; a key that holds a secret is refused."""
+    said = isinstance(one.value, str)
+    contents = {"meta": one.meta} if said else {"meta": one.meta, "value": one.value}
+    kept = policy.apply(Memory(one.key, "values", 0, 0.0, contents, text=one.value if said else "-"))
+    return Entry(one.key, kept.text if said else kept.contents["value"], kept.contents["meta"])
+
+
 class KeyedStore(MemoryStore[Any]):
     """Values by key. Texts are what is searched; of other JSON values it is their JSON.
 
@@ -90,8 +102,11 @@ class KeyedStore(MemoryStore[Any]):
         store.add("capital", "Paris is the capital of France", meta={"source": "atlas"})
         store.search("French capital")
 
-    What goes in and what comes out are copies, but for texts. Safe to use from many threads.
+    What goes in and what comes out are copies, but for texts. `privacy` is that of Brain: a PrivacyPolicy or "default",
+    applied to values and meta before anything is kept. Safe to use from many threads.
     """
+
+    privacy: PrivacyPolicy | None = None
 
     @abstractmethod
     def _put(self, given: Sequence[Entry]) -> None:
@@ -111,14 +126,17 @@ class KeyedStore(MemoryStore[Any]):
 
     def add(self, key: str, value: Any, meta: dict[str, Any] | None = None) -> None:
         """Keep a value; one with the same key is replaced, and what was said about it too."""
-        self._put([entry(key, value, meta)])
+        self._put(self._admitted([entry(key, value, meta)]))
 
     def add_many(self, items: Mapping[str, Any] | Iterable[Sequence[Any]]) -> int:
         """Keep many values at once, all or none: {key: value}, or (key, value) and (key, value, meta). How many."""
-        given = entries(items)
+        given = self._admitted(entries(items))
         if given:
             self._put(given)
         return len(given)
+
+    def _admitted(self, given: list[Entry]) -> list[Entry]:
+        return given if self.privacy is None else [cleaned(self.privacy, one) for one in given]
 
     def get(self, key: str) -> Any:
         found = self._find(key)

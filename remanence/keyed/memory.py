@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from threading import RLock
 from typing import Any
 
+from ..privacy.choice import PrivacySpec, policy_of
 from .base import Entry, Hits, KeyedStore, checked_query, own, text_of
 from .words import WordSearch
 
@@ -14,7 +15,8 @@ from .words import WordSearch
 class InMemoryStore(KeyedStore):
     """`store.data` and `store.meta` are the dictionaries themselves, as in the guide: what is put there is found."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, privacy: PrivacySpec = None) -> None:
+        self.privacy = policy_of(privacy)
         self._data: dict[str, Any] = {}
         self._meta: dict[str, dict[str, Any]] = defaultdict(dict)
         self._lock = RLock()

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from .. import checks
 from ..errors import StoreError
+from ..privacy.choice import PrivacySpec, policy_of
 from ..stores.redis_link import Link, RedisAddress, script
 from .base import MAX_NAMESPACE, Entry, Hits, KeyedStore, checked_query, entries, entry, possible, text_of
 from .words import WordSearch
@@ -81,7 +82,9 @@ class RedisStore(KeyedStore):
         connect_timeout: float = 2.0,
         socket_timeout: float = 5.0,
         client: Any = None,
+        privacy: PrivacySpec = None,
     ) -> None:
+        self.privacy = policy_of(privacy)
         self.namespace = checks.name("namespace", namespace, maximum=MAX_NAMESPACE)
         self._default = _milliseconds("default_ttl", default_ttl)
         self._refresh = checks.flag("refresh_on_read", refresh_on_read)
@@ -102,11 +105,11 @@ class RedisStore(KeyedStore):
 
     def add(self, key: str, value: Any, meta: dict[str, Any] | None = None, *, ttl: Ttl = "default") -> None:
         """Keep a value for `ttl` seconds (None: for ever); one with the same key is replaced, its time with it."""
-        self._write([entry(key, value, meta)], self._milliseconds(ttl))
+        self._write(self._admitted([entry(key, value, meta)]), self._milliseconds(ttl))
 
     def add_many(self, items: Mapping[str, Any] | Iterable[Sequence[Any]], *, ttl: Ttl = "default") -> int:
         """Keep many values at once, all or none, for `ttl` seconds each."""
-        given = entries(items)
+        given = self._admitted(entries(items))
         self._write(given, self._milliseconds(ttl))
         return len(given)
 

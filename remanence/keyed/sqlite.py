@@ -6,6 +6,7 @@ from pathlib import Path
 
 from .. import checks
 from ..errors import ConfigError
+from ..privacy.choice import PrivacySpec, policy_of
 from ..stores.sql.sqlite import SqliteRecordStore
 from .records import RecordValues
 
@@ -21,7 +22,9 @@ class SqliteStore(RecordValues):
         namespace: str = "default",
         durability: str = "full",
         busy_timeout: float = 30.0,
+        privacy: PrivacySpec = None,
     ) -> None:
+        self.privacy = policy_of(privacy)
         path = sqlite_path(path_or_url)
         checks.name("namespace", namespace)
         super().__init__(SqliteRecordStore(path, durability=durability, busy_timeout=busy_timeout), namespace)

@@ -13,6 +13,7 @@ from ..embed import EmbedderSpec, embedder_for
 from ..embed.base import Embedder, Matrix
 from ..errors import ConfigError
 from ..index.bits import top
+from ..privacy.choice import PrivacySpec, policy_of
 from .base import Entry, Hits, KeyedStore, checked_query, own
 
 _MODELS = {"all-minilm-l6-v2": "minilm", "sentence-transformers/all-minilm-l6-v2": "minilm"}
@@ -27,7 +28,10 @@ class VectorMemoryStore(KeyedStore):
     nearest values there are, near or far.
     """
 
-    def __init__(self, model_name: str | None = None, *, embedder: EmbedderSpec = None) -> None:
+    def __init__(
+        self, model_name: str | None = None, *, embedder: EmbedderSpec = None, privacy: PrivacySpec = None
+    ) -> None:
+        self.privacy = policy_of(privacy)
         if model_name is not None and embedder is not None:
             raise ConfigError("model_name and embedder must not both be given: they mean the same")
         if model_name is not None:
