@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ import pytest
 from ..errors import InputError, VectorError
 from ..filters import Filter
 from ..index.analyser import analyse, question_words
+from ..judgements import Judgement
 from ..models import Embeddings, Memory, Metadata
 from ..stores.base import RecordStore
 from ..stores.indexed import date_words
@@ -397,6 +399,21 @@ class RecordStoreContract(MemoryStoreContract):
         assert store.note("colour", "blue") == "blue"
         assert store.note("colour", "green") == "green"
         assert store.note("colour") == "green"
+
+    def test_judgements_stay_the_latest_of_each_hit(self, store: RecordStore) -> None:
+        first = Judgement("r1", "m1", "why ☂?", "a", "fact", 1, 0.5, True, 1_700_000_000.0)
+        second = Judgement("r1", "m2", None, "a", "fact", 2, -0.25, False, 1_700_000_001.0)
+        whole = Judgement("r2", "", "nothing?", "", "", 0, 0.0, False, 1_700_000_002.0)
+        assert store.judgements() == []
+        store.judge([first, second])
+        store.judge([whole])
+        assert store.judgements() == [first, second, whole]
+        assert store.judgements(since=1_700_000_001.0) == [second, whole]
+        better = replace(second, useful=True, time=1_700_000_003.0)
+        store.judge([better])
+        assert store.judgements() == [first, whole, better]
+        store.forget_judgements([whole, better])
+        assert store.judgements() == [first]
 
     def test_an_empty_store_answers_everything(self, store: RecordStore) -> None:
         assert store.select() == []
