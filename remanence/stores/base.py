@@ -93,7 +93,7 @@ class Size(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What the forgetting curve needs to know of a memory."""
+    """What the forgetting curve needs to know of a memory. Recalls that were judged useless do not count."""
 
     memory_id: str
     importance: float

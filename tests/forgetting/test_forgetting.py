@@ -92,6 +92,15 @@ def test_what_was_used_lately_is_kept(path):
         assert used not in {key for key, _ in brain.prune(ForgettingPolicy(below=0.05), dry_run=True)}
 
 
+def test_useless_recalls_do_not_keep_a_memory(path):
+    with Brain(path) as brain:
+        aged(brain, "how to mend a net", 40, importance=0.5)
+        for useful in (True, False, True):
+            brain.recall("mend a net", k=1)[0].useful(useful)
+        (trace,) = brain.store.traces()
+        assert trace.recalls == 2
+
+
 def test_after_the_grace_period_it_is_gone_for_good(path):
     with Brain(path) as brain:
         old = aged(brain, "xylophonist quarrelled vociferously", 300, importance=0.0)

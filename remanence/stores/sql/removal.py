@@ -27,12 +27,14 @@ _VERSION = Struct("<I")
 def traces(connection: sqlite3.Connection, codec: Codec) -> Iterator[Trace]:
     """What the forgetting curve needs to know of every memory."""
     found = connection.execute(
-        "SELECT m.id, m.importance, m.created, coalesce(a.last, m.created), coalesce(a.count, 0), m.tags, "
+        "SELECT m.id, m.importance, m.created, coalesce(a.last, m.created), "
+        "max(coalesce(a.count, 0) - coalesce(j.useless, 0), 0), m.tags, "
         "m.sealed, m.key_version, "
         "length(m.text) + coalesce(length(m.contents), 0) + coalesce(length(m.packed), 0) + length(m.words) "
         "+ length(m.terms) + length(m.marks) + coalesce(length(m.vector), 0) + coalesce(length(m.numbers), 0) "
         "+ coalesce(length(m.sealed), 0) "
-        "FROM memories m LEFT JOIN access a ON a.born = m.born"
+        "FROM memories m LEFT JOIN access a ON a.born = m.born LEFT JOIN "
+        "(SELECT memory, count(*) AS useless FROM judgements WHERE NOT useful GROUP BY memory) j ON j.memory = m.id"
     )
     for memory_id, importance, created, last, recalls, tags, sealed, version, size in found:
         pinned = bool(tags) and "pinned" in json.loads(tags)
