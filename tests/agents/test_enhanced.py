@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from remanence import Brain, EnhancedAgentMemory
 from remanence.agents import AgentMemory
 from remanence.errors import ConfigError, InputError, StoreClosedError
 from remanence.recall.budget import estimate_tokens
+from remanence.testing import synthetic_memories
 
 
 @pytest.fixture
@@ -67,6 +69,26 @@ def test_recall_is_about_experiences_and_search_about_everything(memory):
     assert [key for key, _, _ in memory.search("release", kinds=["tool_call"])] == ["tool_0"]
     with pytest.raises(InputError, match="kinds"):
         memory.search("release", kinds=["thought"])
+
+
+def test_recall_by_words_and_vectors_is_better_than_by_vectors_alone(memory):
+    """The figures of docs/enhanced.md."""
+    draw = random.Random(1)
+    texts = [one["text"] for one in synthetic_memories(1500, 3)]
+    draw.shuffle(texts)
+    texts = [" ".join(text.split()[:25]) for text in texts]
+    memory.long_term.add_many([(f"exp_{number}", text) for number, text in enumerate(texts)])
+    right, by_vectors, asked = 0, 0, 0
+    for number in draw.sample(range(1500), 300):
+        words = [word for word in texts[number].split() if len(word) > 3]
+        if len(words) >= 4:
+            query, key = " ".join(draw.sample(words, max(2, len(words) // 4))), f"exp_{number}"
+            asked += 1
+            right += memory.recall(query, k=1)[0][0] == key
+            by_vectors += memory.vector.search(query, 1)[0][0] == key
+    assert asked == 294
+    assert right / asked > 0.88
+    assert right / asked > by_vectors / asked + 0.08
 
 
 @pytest.mark.parametrize("vector", [True, False])
