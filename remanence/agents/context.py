@@ -23,7 +23,7 @@ def block(
     told = _summary(summary, int(_FOR_SUMMARY * budget), fit)
     left = budget - _cost(SUMMARY, [told] if told else [])
     shown = _newest(recent, min(left, int(_FOR_RECENT * budget)))
-    found = [text for text in recalled if text not in shown]
+    found = [text for text in recalled if text not in shown and _content(text) not in told]
     memories = _fitting([f"- {_one_line(text)}" for text in found], left - _cost(RECENT, shown))
     left -= _cost(RECALLED, memories)
     shown = _newest(recent, left) if shown != list(recent) else shown
@@ -66,6 +66,11 @@ def _fitting(lines: Sequence[str], budget: int) -> list[str]:
 
 def _cost(heading: str, lines: Sequence[str]) -> int:
     return estimate_tokens(heading) + sum(map(estimate_tokens, lines)) if lines else 0
+
+
+def _content(text: str) -> str:
+    """What was said, without who said it; the summary may tell it under one name with other things."""
+    return text.partition(": ")[2] or text
 
 
 def _one_line(text: str) -> str:

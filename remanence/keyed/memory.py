@@ -54,7 +54,7 @@ class InMemoryStore(KeyedStore):
         count = checked_query(query, top_k)
         with self._lock:
             held = dict(self.data)
-        ranked = self._words.rank(query, ((key, text_of(value)) for key, value in held.items()), count)
+        ranked = self._words.rank(query, {key: text_of(value) for key, value in held.items()}, count)
         return [(key, own(held[key]), score) for key, score in ranked]
 
     def _forget(self, key: str) -> bool:

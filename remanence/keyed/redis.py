@@ -192,7 +192,7 @@ class RedisStore(KeyedStore):
         """Values that hold the query, then those that hold some of its words, of what is alive."""
         count = checked_query(query, top_k)
         held = {one.key: one for one in self._alive()}
-        ranked = self._words.rank(query, ((key, text_of(one.value)) for key, one in held.items()), count)
+        ranked = self._words.rank(query, {key: text_of(one.value) for key, one in held.items()}, count)
         if self._refresh and ranked:
             self._read([key for key, _ in ranked], refresh=True)
         return [(key, held[key].value, score) for key, score in ranked]

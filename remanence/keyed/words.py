@@ -3,55 +3,72 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Mapping
 from threading import Lock
+from typing import NamedTuple
 
 from ..index.analyser import Word, analyse, question_words
 
-_REMEMBERED = 100_000  # texts whose words are kept
+
+class _Known(NamedTuple):
+    text: str
+    lowered: str
+    terms: frozenset[int]
 
 
 class WordSearch:
     """Ranks texts for a query. A text that holds the query as it stands scores 1.0, as in the guide; any other scores
-    its share of the query's words, rare words counting more, which is below 1. Texts without any are left out."""
+    its share of the query's words, rare words counting more, which is below 1. Texts without any are left out.
+
+    Texts are analysed once: what was asked about before is compared with what is there now."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[str, frozenset[int]]] = {}
+        self._known: dict[str, _Known] = {}
+        self._holding: dict[int, set[str]] = defaultdict(set)  # the keys of the texts that hold a term
         self._lock = Lock()
 
-    def rank(self, query: str, items: Iterable[tuple[str, str]], count: int) -> list[tuple[str, float]]:
-        """(key, score) of the best of (key, text), best first; equal ones stay in their order."""
+    def rank(self, query: str, texts: Mapping[str, str], count: int) -> list[tuple[str, float]]:
+        """(key, score) of the best of {key: text}, best first; equal ones stay in their order."""
         if not query.strip():
             return []
-        lowered, words, given = query.lower(), _telling(query), list(items)
-        held = [self._held(key, text, words) for key, text in given]
-        holding = [sum(at in one for one in held) for at in range(len(words))]
-        weights = [math.log(1 + (len(given) - n + 0.5) / (n + 0.5)) for n in holding]
-        total = sum(weights) or 1.0
-        found = []
-        for (key, text), one in zip(given, held, strict=True):
-            if lowered in text.lower():
-                found.append((key, 1.0))
-            elif one:
-                found.append((key, min(sum(weights[at] for at in one) / total, 0.99)))
+        lowered = query.lower()
+        with self._lock:
+            self._follow(texts)
+            shares = self._shares(_telling(query), len(texts))
+            whole = {key for key in texts if lowered in self._known[key].lowered}
+        found = [(key, 1.0 if key in whole else shares[key]) for key in texts if key in whole or key in shares]
         found.sort(key=lambda hit: -hit[1])
         return found[:count]
 
-    def _held(self, key: str, text: str, words: Sequence[Word]) -> set[int]:
-        """Which of the words a text holds, by position."""
-        terms = self._terms(key, text) if words else frozenset()
-        return {at for at, word in enumerate(words) if not terms.isdisjoint(word.hashes)}
+    def _shares(self, words: list[Word], size: int) -> dict[str, float]:
+        found = [set().union(*(self._holding.get(term, ()) for term in word.hashes)) for word in words]
+        weights = [math.log(1 + (size - len(keys) + 0.5) / (len(keys) + 0.5)) for keys in found]
+        total = sum(weights)
+        shares: dict[str, float] = defaultdict(float)
+        for keys, weight in zip(found, weights, strict=True):
+            for key in keys:
+                shares[key] += 0.99 * weight / total
+        return shares
 
-    def _terms(self, key: str, text: str) -> frozenset[int]:
-        known = self._known.get(key)
-        if known is not None and known[0] == text:
-            return known[1]
-        terms = frozenset(analyse(text).hashes.tolist())
-        with self._lock:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[key] = text, terms
-        return terms
+    def _follow(self, texts: Mapping[str, str]) -> None:
+        for key in self._known.keys() - texts.keys():
+            self._drop(key)
+        for key, text in texts.items():
+            known = self._known.get(key)
+            if known is None or known.text != text:
+                if known is not None:
+                    self._drop(key)
+                terms = frozenset(analyse(text).hashes.tolist())
+                self._known[key] = _Known(text, text.lower(), terms)
+                for term in terms:
+                    self._holding[term].add(key)
+
+    def _drop(self, key: str) -> None:
+        for term in self._known.pop(key).terms:
+            self._holding[term].discard(key)
+            if not self._holding[term]:
+                del self._holding[term]
 
 
 def _telling(query: str) -> list[Word]:

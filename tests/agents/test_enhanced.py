@@ -318,6 +318,14 @@ def test_a_context_holds_the_summary_memories_and_messages():
         assert "harbour gate?" not in memories
 
 
+def test_a_context_tells_nothing_twice():
+    with EnhancedAgentMemory(summarise_every=20) as memory:
+        memory.add_message("user", "The import failed with error E1234 on host db-7.")
+        for _ in range(30):
+            memory.add_message("user", "Then we talked about the weather for a while.")
+        assert memory.context_for("import error E1234", 500).count("E1234") == 1
+
+
 def test_an_empty_memory_has_nothing_to_tell(memory):
     assert memory.context_for("anything", 100) == ""
     with pytest.raises(InputError, match="token_budget"):
