@@ -55,7 +55,7 @@ def _is_email(text: str, start: int, domain: re.Match[str]) -> bool:
 
 # Credentials in URLs
 
-_URL = re.compile(r"(?<=://)([^\s/:@?#\"'<>`]*):([^\s\"'<>`]+)@(?=[\w\[$-])")
+_URL = re.compile(r"(?<=://)([^\s/:@?#\"'<>`]{0,128}):([^\s\"'<>`]{1,256})@(?=[\w\[$-])")
 
 
 def url_credentials(text: str) -> Iterator[Finding]:
@@ -135,14 +135,11 @@ def _is_v4(text: str, found: re.Match[str]) -> bool:
     if any(address in network for network in _NOBODY):
         return False
     before = text[max(0, found.start() - 40) : found.start()]
-    if _ADDRESS_BEFORE.search(before) or _ADDRESS_AFTER.match(text, found.end()):
-        return True
-    if _VERSION_BEFORE.search(before):
-        return False
     long = sum(len(octet) == 3 for octet in found.group().split("."))
-    if address.is_private or long >= 2 or len(found.group()) >= 11:
+    strong = address.is_private or long >= 2 or len(found.group()) >= 11
+    if (strong or (long and not _PRODUCT_BEFORE.search(before))) and not _VERSION_BEFORE.search(before[-16:]):
         return True
-    return long == 1 and not _PRODUCT_BEFORE.search(before)
+    return bool(_ADDRESS_AFTER.match(text, found.end()) or _ADDRESS_BEFORE.search(before))
 
 
 # MAC

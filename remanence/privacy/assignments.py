@@ -42,8 +42,8 @@ _TAIL = re.compile(
       |\s+(?=["'])                                                # WITH PASSWORD '…'
       |["']?\n\s{0,20}(?:-\s)?["']?value["']?\s{0,3}[:=]\s{0,3}   # name: KEY / value: …
     )(?!\n)
-    (?:(?:[bfru]{1,2})?(?P<mark>\\?["'`])(?P<quoted>(?:(?!(?P=mark))[^\n]){1,4096}?)(?P=mark)
-      |(?P<bare>[^\s"'`,;&|\\]{4,4096}))""",
+    (?:(?:[bfru]{1,2})?(?P<mark>\\?["'`])(?P<quoted>(?:(?!(?P=mark))[^\n]){1,512}?)(?P=mark)
+      |(?P<bare>[^\s"'`,;&|\\]{4,512}))""",
     re.VERBOSE,
 )
 _SPACED = re.compile(r"""\s+(?P<bare>[^\s"'`,;&|\\]{4,512})""")
@@ -69,9 +69,13 @@ def assigned(text: str) -> Iterator[Finding]:
         at = lowered.find(stem)
         while at >= 0:
             key = form.match(lowered, at)
-            if key and (stem != "key" or _KEY_OF.search(lowered, max(0, at - 12), at)):
-                yield from _behind(text, key, chosen)
-            at = lowered.find(stem, at + len(stem))
+            at += len(stem)
+            if key and (stem != "key" or _KEY_OF.search(lowered, max(0, key.start() - 12), key.start())):
+                found = _behind(text, key, chosen)
+                if found:
+                    yield found
+                    at = found.end
+            at = lowered.find(stem, at)
     if "earer " in text or "asic " in text or "uthorization" in text:
         yield from _headers(text)
     if "-u" in text:
@@ -85,12 +89,12 @@ def assigned(text: str) -> Iterator[Finding]:
                     yield Finding(found.start(1), found.end(1), "secret", "cookie", found.group(1))
 
 
-def _behind(text: str, key: re.Match[str], chosen: bool) -> Iterator[Finding]:
+def _behind(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
     start, end = key.span()
     if key.group() in _SHORT and start and text[start - 1].isalpha() and not _begins(text, start):
-        return  # compass, but dbPass and requirepass
+        return None  # compass, but dbPass and requirepass
     if not chosen and _NOT_A_SECRET.search(text, max(0, start - 14), start):
-        return
+        return None
     found = _TAIL.match(text, end)
     said = False
     if found is None:
@@ -100,16 +104,17 @@ def _behind(text: str, key: re.Match[str], chosen: bool) -> Iterator[Finding]:
         elif chosen and _IS.match(text, end):
             found, said = _SAID.match(text, end), True
     elif found["pair"] and (chosen or not _CALL.search(text, max(0, start - 40), start)):
-        return  # a list of words
+        return None  # a list of words
     if found is None:
-        return
+        return None
     quoted = found.groupdict().get("quoted") is not None
     first, last = found.span("quoted" if quoted else "bare")
     if not quoted:
         last = _trimmed(text, first, last, said)
     value = text[first:last]
-    if _is_secret(value, chosen, quoted, key.group()):
-        yield Finding(first, last, "secret", "assignment", value)
+    return (
+        Finding(first, last, "secret", "assignment", value) if _is_secret(value, chosen, quoted, key.group()) else None
+    )
 
 
 def _begins(text: str, start: int) -> bool:

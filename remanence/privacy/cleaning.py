@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyError
 from ..models import Embeddings, Memory
-from .findings import SECRETS, Finding
+from .findings import ROUNDS, SECRETS, Finding
 from .scanner import scan
 
 if TYPE_CHECKING:
@@ -79,6 +79,14 @@ class _Work:
 
     def text(self, text: str, field: str, key: str = "") -> str:
         """A text as it may be kept. The key before it helps to see what it is."""
+        for _ in range(ROUNDS):
+            changed = self._once(text, field, key)
+            if changed == text:
+                break
+            text = changed
+        return text
+
+    def _once(self, text: str, field: str, key: str) -> str:
         head = f'"{key}": "' if key else ""
         findings = self._policy.find(f'{head}{text}"' if head else text)
         parts, at = [], 0

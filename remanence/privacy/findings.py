@@ -13,6 +13,9 @@ KINDS = (
 SECRETS = ("private_key", "url_credentials", "secret")
 """The kinds that open doors. Names of agents and sessions are refused if they hold one of these."""
 
+ROUNDS = 5
+"""What is taken out may bring others together, so a changed text is read again; twice is nearly always enough."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:

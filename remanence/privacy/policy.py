@@ -14,7 +14,7 @@ from typing import Any
 from .. import checks
 from ..errors import ConfigError, InputError, PrivacyError
 from ..models import Memory
-from .findings import KINDS, Finding
+from .findings import KINDS, ROUNDS, Finding
 from .phones import REGIONS
 from .providers import missing
 from .scanner import scan
@@ -133,11 +133,15 @@ class PrivacyPolicy:
 
         Clean a question in the same way to find what was hashed: `brain.recall(policy.clean(question))`.
         """
-        parts, at = [], 0
-        for finding in self.find(text):
-            parts += [text[at : finding.start], self.replacement(finding, text[finding.start : finding.end], field)]
-            at = finding.end
-        return "".join([*parts, text[at:]]) if parts else text
+        for _ in range(ROUNDS):
+            parts, at = [], 0
+            for finding in self.find(text):
+                parts += [text[at : finding.start], self.replacement(finding, text[finding.start : finding.end], field)]
+                at = finding.end
+            if not parts:
+                break
+            text = "".join([*parts, text[at:]])
+        return text
 
     def question(self, text: str) -> str | None:
         """A question as it may be kept; None if it may not."""

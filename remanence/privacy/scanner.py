@@ -35,7 +35,7 @@ def scan(
 
 
 def _raw(text: str, kinds: Collection[str], regions: Sequence[str]) -> Iterator[Finding]:
-    if "private_key" in kinds and ("PRIVATE KEY" in text or "PuTTY-User" in text):
+    if "private_key" in kinds and ("PRIVATE KEY" in text or "Private-MAC" in text):
         yield from providers.private_keys(text)
     if "url_credentials" in kinds and "://" in text and "@" in text:
         yield from addresses.url_credentials(text)
