@@ -18,7 +18,7 @@ def open_store(address: str | Path, **options: Any) -> RecordStore:
         from .memory import InMemoryRecordStore
 
         options.pop("durability", None)
-        options.pop("encryption", None)  # nothing of it comes to a disk
+        Encryption.of(options.pop("encryption", None) or False)  # checked; nothing of it comes to a disk
         return InMemoryRecordStore(**options)
     path = str(address)
     scheme, separator, rest = path.partition("://")

@@ -156,7 +156,8 @@ def _some(connection: sqlite3.Connection, store: SqliteRecordStore, version: int
 
 def _again(connection: sqlite3.Connection, store: SqliteRecordStore, row: tuple[Any, ...], version: int) -> bool:
     """One row under the new keys; one that does not open stays as it is."""
-    memory, old = rows.readable(row, store.codec), rows.seal_of(row)
+    memory = rows.readable(row, store.codec)
+    old = None if memory is None else rows.seal_of(row)
     if memory is None or old is None:
         return False
     seal = Seal(version, old.fields)

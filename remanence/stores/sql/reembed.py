@@ -133,10 +133,10 @@ def reanalyse(store: SqliteRecordStore, on_progress: Progress | None = None) -> 
 
 def _derived(store: SqliteRecordStore, row: tuple[Any, ...]) -> tuple[int, int | None, Derived] | None:
     """A row's seq, the version of its keys and what is derived from it; None if it is encrypted and does not open."""
-    memory, seal = rows.readable(row, store.codec), rows.seal_of(row)
+    memory = rows.readable(row, store.codec)
     if memory is None:
         return None
-    parts = derive(memory)
+    parts, seal = derive(memory), rows.seal_of(row)
     if seal is None:
         return row[0], None, parts
     return row[0], seal.version, sealing.disguised(parts, seal, store.vault)

@@ -110,6 +110,8 @@ def to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
         _, memory_id, agent, session, kind, actor, tier, step, time, created, importance, level,
         position, place, tags, text, contents, vector, packed, _, sealed, version, accessed, count,
     ) = row  # fmt: skip
+    if sealed is None and version is not None:
+        raise StoreCorruptError(f"the encrypted fields of memory {memory_id!r} are gone; restore it from a backup")
     opened = None if sealed is None else codec.vault.open(memory_id, sealed, version)
     text, body = body_of(text, contents, packed, codec, opened)
     return Memory(
@@ -139,7 +141,7 @@ def to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
 
 def readable(row: tuple[Any, ...], codec: Codec) -> Memory | None:
     """A memory from what READ selects; None for an encrypted one that cannot be opened."""
-    if seal_of(row) is None:
+    if row[_SEALED] is None and row[_SEALED + 1] is None:
         return to_memory(row, codec)
     try:
         return to_memory(row, codec)

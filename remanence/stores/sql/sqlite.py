@@ -199,6 +199,8 @@ class SqliteRecordStore(IndexedStore):
             newest = connection.execute(  # a dictionary repeats what it was trained on, so nothing encrypted
                 f"{rows.READ} WHERE m.key_version IS NULL ORDER BY m.seq DESC LIMIT ?", (packing.SAMPLES,)
             ).fetchall()
+        if len(newest) < min(packing.TRAIN_FROM, packing.SAMPLES):
+            return
         found = packing.train([(m.text, m.contents) for m in (rows.to_memory(row, self.codec) for row in newest)])
         if found is not None:
             self.write(lambda connection: connection.execute("INSERT INTO dictionaries (data) VALUES (?)", (found,)))

@@ -1,0 +1,324 @@
+"""A store that encrypts is a store like any other; what changes is who can read it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from remanence import Brain, Encryption
+from remanence.crypto.encryption import new_master_key
+from remanence.errors import ConfigError, KeyMissingError, KeyWrongError, StoreCorruptError
+from remanence.stores.memory import InMemoryRecordStore
+from remanence.stores.sql import cache
+from remanence.stores.sql.sqlite import SqliteRecordStore
+from remanence.testing import RecordStoreContract
+from remanence.testing.contract import example
+from remanence.transfer import export, import_
+from remanence.upkeep import backup, examine, reindex, repair
+
+
+class TestEncryptingStore(RecordStoreContract):
+    @pytest.fixture
+    def store(self, tmp_path, key):
+        with SqliteRecordStore(tmp_path / "m.db", encryption=Encryption(master=key, vectors=True)) as store:
+            yield store
+
+
+class TestEncryptingStoreThroughSegments(RecordStoreContract):
+    @pytest.fixture
+    def store(self, tmp_path, key, monkeypatch):
+        monkeypatch.setattr(cache, "SETTLE_FROM", 1)
+        monkeypatch.setattr(cache, "SETTLE_BULK", 1)
+        with SqliteRecordStore(tmp_path / "m.db", encryption=Encryption(master=key, vectors=True)) as store:
+            yield store
+
+
+@pytest.fixture
+def mixed(path, encryption):
+    """Two plain memories and two encrypted ones."""
+    with Brain(path, encryption=False) as brain:
+        brain.remember("the lighthouse keeper likes copper", id="plain-1", tags={"kind": "a"})
+        brain.remember("a bridge of stone", id="plain-2", tags={"kind": "b"})
+    with Brain(path, encryption=encryption) as brain:
+        brain.remember("the lighthouse password is swordfish", id="secret-1", tags={"kind": "a"}, metadata={"level": 7})
+        brain.remember("the violet signal means danger", id="secret-2", session="s")
+    return path
+
+
+def ids(hits):
+    return sorted(hit.memory.memory_id for hit in hits)
+
+
+def lexical(brain, question, **more):
+    return ids(brain.recall(question, k=10, mode="lexical", **more))
+
+
+def findings(path):
+    return {finding.name: finding for finding in examine(path)}
+
+
+def test_encrypted_and_plain_memories_are_found_together(mixed, encryption):
+    with Brain(mixed, encryption=encryption) as brain:
+        assert lexical(brain, "lighthouse") == ["plain-1", "secret-1"]
+        assert lexical(brain, '"lighthouse password"') == ["secret-1"]
+        assert lexical(brain, "lighthouse -swordfish") == ["plain-1"]
+        assert lexical(brain, 'lighthouse -"likes copper"') == ["secret-1"]
+        assert lexical(brain, "lighthouse", where={"tags": {"kind": "a"}}) == ["plain-1", "secret-1"]
+        assert lexical(brain, "lighthouse", where={"attributes": {"level": 7}}) == ["secret-1"]
+        assert lexical(brain, "lighthouse", where={"attributes": {"level": 8}}) == []
+        assert "secret-1" in ids(brain.recall("what is the password of the lighthouse?"))
+        assert [m.memory_id for m in brain.memories({"tags": {"kind": "a"}})] == ["secret-1", "plain-1"]
+        hit = brain.recall("swordfish", explain=True)[0]
+        assert hit.explanation.words[0].word == "swordfish"
+        assert brain.stats()["encrypted"] == 2
+
+
+def test_without_the_key_other_memories_are_recalled_and_encrypted_ones_are_not_there(mixed):
+    with Brain(mixed) as brain:
+        assert lexical(brain, "lighthouse") == ["plain-1"]
+        assert ids(brain.recall("the lighthouse password", k=10)) == ["plain-1", "plain-2"]
+        assert [m.memory_id for m in brain.memories(order="oldest")] == ["plain-1", "plain-2"]
+        assert lexical(brain, '"lighthouse keeper" -swordfish') == ["plain-1"]
+        assert brain.stats()["memories"] == 4
+        for act in (
+            lambda: brain.get("secret-1"),
+            lambda: brain.update("secret-1", importance=0.9),
+            lambda: brain.remember("readable", id="secret-1"),
+            lambda: brain.store.move(["secret-1"], "ltm"),
+        ):
+            with pytest.raises(KeyMissingError, match="REMANENCE_MASTER_KEY"):
+                act()
+        brain.remember("a new plain memory", id="plain-3")
+        brain.update("plain-1", text="the lighthouse keeper likes tin")
+        assert brain.forget("secret-2")
+
+
+def test_the_wrong_key_is_a_clear_error_and_overwrites_nothing(mixed, encryption):
+    with sqlite3.connect(mixed) as plain:
+        before = plain.execute("SELECT * FROM memories").fetchall(), plain.execute("SELECT * FROM keys").fetchall()
+    with Brain(mixed, encryption=Encryption(master=new_master_key())) as brain:
+        assert lexical(brain, "lighthouse") == ["plain-1"]
+        for act in (
+            lambda: brain.get("secret-1"),
+            lambda: brain.update("secret-1", importance=0.9),
+            lambda: brain.remember("anything at all"),
+            lambda: brain.remember("anything at all", id="secret-1"),
+            lambda: brain.update("plain-1", text="the wrong hands"),
+        ):
+            with pytest.raises(KeyWrongError, match="master key does not open"):
+                act()
+    after = plain.execute("SELECT * FROM memories").fetchall(), plain.execute("SELECT * FROM keys").fetchall()
+    plain.close()
+    assert before == after
+    with Brain(mixed, encryption=encryption) as brain:
+        assert brain.get("secret-1").text == "the lighthouse password is swordfish"
+
+
+@pytest.mark.parametrize("column", ["sealed", "sealed, words, terms, marks"])
+def test_values_swapped_between_rows_are_noticed(mixed, encryption, column):
+    with sqlite3.connect(mixed) as plain:
+        for name in column.split(", "):
+            one, two = (plain.execute(f"SELECT {name} FROM memories WHERE id = ?", (key,)).fetchone()[0]
+                        for key in ("secret-1", "secret-2"))  # fmt: skip
+            plain.execute(f"UPDATE memories SET {name} = ? WHERE id = 'secret-1'", (two,))
+            plain.execute(f"UPDATE memories SET {name} = ? WHERE id = 'secret-2'", (one,))
+    plain.close()
+    with Brain(mixed, encryption=encryption) as brain:
+        with pytest.raises(StoreCorruptError, match="was changed, or belongs to another memory"):
+            brain.get("secret-1")
+        assert lexical(brain, "lighthouse") == ["plain-1"]
+        assert len(brain.memories()) == 2
+
+
+def test_a_field_in_the_place_of_another_and_a_flipped_bit_are_noticed(mixed, encryption):
+    with sqlite3.connect(mixed) as plain:
+        (sealed,) = plain.execute("SELECT sealed FROM memories WHERE id = 'secret-1'").fetchone()
+        (number, size) = sealed[0], int.from_bytes(sealed[1:5], "little")
+        assert number == 0
+        for changed in (
+            b"\x02" + sealed[1:],  # the text as tags
+            sealed[:40] + bytes([sealed[40] ^ 1]) + sealed[41:],
+            sealed[: 5 + size - 3],
+            sealed[:3],
+            b"\x09" + sealed[1:],
+            None,
+        ):
+            plain.execute("UPDATE memories SET sealed = ? WHERE id = 'secret-1'", (changed,))
+            plain.commit()
+            with Brain(mixed, encryption=encryption) as brain:
+                with pytest.raises(StoreCorruptError):
+                    brain.get("secret-1")
+                assert lexical(brain, "lighthouse") == ["plain-1"]
+    plain.close()
+    found = findings(mixed)
+    assert not found["rows"].ok
+
+
+def test_a_plain_memory_that_is_changed_with_a_key_is_encrypted(mixed, encryption, on_disk):
+    with Brain(mixed, encryption=encryption) as brain:
+        brain.update("plain-1", importance=0.9)
+        assert brain.stats()["encrypted"] == 3
+        assert lexical(brain, "copper") == ["plain-1"]
+    with Brain(mixed) as brain, pytest.raises(KeyMissingError):
+        brain.get("plain-1")
+
+
+def test_tiers_keep_encrypted_memories_as_they_were(path, encryption):
+    with Brain(path, encryption=encryption) as brain:
+        kept = brain.remember("the lighthouse is dark " * 20, id="m", tags={"a": "b"}, metadata={"deep": {"n": 1}})
+        for tier in ("im", "ltm", "im", "stm"):
+            assert brain.store.move(["m"], tier) == 1
+            found = brain.get("m")
+            assert (found.text, found.contents, found.tags, found.tier) == (kept.text, kept.contents, kept.tags, tier)
+            assert lexical(brain, "lighthouse", where={"tier": tier}) == ["m"]
+            assert lexical(brain, '"dark the lighthouse"') == ["m"]
+
+
+def test_reindex_and_repair_leave_encrypted_memories_findable_and_without_vectors(mixed, encryption, key, monkeypatch):
+    def embed(texts):
+        return [[float(len(text)), *[1.0] * 15] for text in texts]
+
+    monkeypatch.setenv("REMANENCE_MASTER_KEY", key)
+    done = reindex(mixed, embed)
+    assert (done["memories"], done["reanalysed"]) == (4, 0)
+    with sqlite3.connect(mixed) as plain:
+        held = dict(plain.execute("SELECT id, vector IS NOT NULL FROM memories"))
+        plain.execute("UPDATE memories SET terms = x'', words = '' WHERE id IN ('plain-1', 'secret-1')")
+    plain.close()
+    assert held == {"plain-1": 1, "plain-2": 1, "secret-1": 0, "secret-2": 0}
+    repair(mixed)
+    with Brain(mixed, encryption=encryption, embedder=embed) as brain:
+        assert lexical(brain, "lighthouse") == ["plain-1", "secret-1"]
+    assert [one.detail for one in examine(mixed) if not one.ok] == []
+
+
+def test_without_the_key_reindex_and_repair_leave_encrypted_memories_alone(mixed, encryption):
+    reindex(mixed, "static")
+    repair(mixed)
+    assert [one.detail for one in examine(mixed) if not one.ok] == []
+    with Brain(mixed, encryption=encryption) as brain:
+        assert lexical(brain, "lighthouse") == ["plain-1", "secret-1"]
+
+
+def test_the_doctor_counts_encrypted_memories_and_tries_the_key(mixed, key, monkeypatch):
+    found = findings(mixed)
+    assert "2 encrypted memories" in found["keys"].detail
+    assert "not checked" in found["keys"].detail
+    assert all(one.ok for one in found.values())
+    assert "but 2 encrypted ones" in found["rows"].detail
+    monkeypatch.setenv("REMANENCE_MASTER_KEY", key)
+    assert "opened by the master key" in findings(mixed)["keys"].detail
+    assert "all readable" in findings(mixed)["rows"].detail
+    monkeypatch.setenv("REMANENCE_MASTER_KEY", new_master_key())
+    assert not findings(mixed)["keys"].ok
+
+
+def test_a_backup_is_as_encrypted_as_the_store(mixed, encryption, tmp_path):
+    backup(mixed, tmp_path / "copy.db")
+    assert b"swordfish" not in (tmp_path / "copy.db").read_bytes()
+    with Brain(tmp_path / "copy.db", encryption=encryption) as brain:
+        assert lexical(brain, "swordfish") == ["secret-1"]
+
+
+def test_an_export_is_readable_and_an_import_encrypts(mixed, encryption, tmp_path):
+    with Brain(mixed, encryption=encryption) as brain:
+        done = export(brain, tmp_path / "out.jsonl")
+    assert (done["memories"], done["left_out"]) == (4, 0)
+    assert "swordfish" in (tmp_path / "out.jsonl").read_text()
+    with Brain(mixed) as brain:
+        done = export(brain, tmp_path / "less.jsonl")
+    assert (done["memories"], done["left_out"]) == (2, 2)
+    assert "swordfish" not in (tmp_path / "less.jsonl").read_text()
+    with Brain(tmp_path / "new.db", encryption=encryption) as brain:
+        import_(brain, tmp_path / "out.jsonl")
+        assert brain.stats()["encrypted"] == 4
+        assert lexical(brain, "lighthouse") == ["plain-1", "secret-1"]
+    assert b"swordfish" not in (tmp_path / "new.db").read_bytes()
+
+
+def test_pinned_and_unreadable_memories_are_never_pruned(path, encryption):
+    with Brain(path, encryption=encryption) as brain:
+        brain.remember("pinned", id="p", tags={"pinned": "yes"})
+        brain.remember("not pinned", id="n")
+        assert {trace.memory_id: trace.pinned for trace in brain.store.traces()} == {"p": True, "n": False}
+    with Brain(path) as brain:
+        assert {trace.memory_id: trace.pinned for trace in brain.store.traces()} == {"p": True, "n": True}
+
+
+def test_what_was_set_aside_needs_the_key_to_come_back(path, encryption):
+    with Brain(path, encryption=encryption) as brain:
+        brain.remember("the lighthouse is dark", id="m")
+        brain.store.set_aside(["m"], until=9e9, who="t", reason="t")
+    with Brain(path) as brain:
+        assert brain.store.aside() == []
+        with pytest.raises(KeyMissingError):
+            brain.store.put_back(["m"], who="t")
+    with Brain(path, encryption=encryption) as brain:
+        assert brain.store.put_back(["m"], who="t")[0].text == "the lighthouse is dark"
+
+
+def test_two_processes_make_one_set_of_keys_and_find_each_others_memories(path, key):
+    code = (
+        "import sys; from remanence import Brain\n"
+        "with Brain(sys.argv[1]) as brain:\n"
+        "    for n in range(20): brain.remember(f'word{sys.argv[2]} number {n}')\n"
+        "    print(len(brain.recall('number', k=100, mode='lexical')))\n"
+    )
+    environment = {"REMANENCE_MASTER_KEY": key, "PATH": "", "REMANENCE_HOME": str(path.parent)}
+    children = [
+        subprocess.Popen([sys.executable, "-c", code, str(path), name], env=environment, stdout=subprocess.PIPE)
+        for name in "ab"
+    ]
+    assert all(int(child.communicate(timeout=60)[0]) >= 20 for child in children)
+    with SqliteRecordStore(path, encryption=Encryption(master=key)) as store:
+        assert len(store.match("number", k=100)) == 40
+        assert len(store.match("worda", k=100)) == 20
+        assert store.vault.versions == (1,)
+
+
+def test_one_process_finds_at_once_what_another_encrypts(path, key):
+    with SqliteRecordStore(path, encryption=Encryption(master=key)) as one:
+        assert one.match("lighthouse") == []
+        with SqliteRecordStore(path, encryption=Encryption(master=key)) as two:
+            two.put([example("the lighthouse is dark")])
+            assert len(one.match("lighthouse")) == 1
+            one.put([example("another lighthouse")])
+            assert len(two.match("lighthouse")) == 2
+        with SqliteRecordStore(path) as keyless:
+            assert keyless.match("lighthouse") == []
+            one.put([example("a third lighthouse")])
+            assert keyless.match("lighthouse") == []
+            keyless.put([example("a plain lighthouse")])
+            assert len(one.match("lighthouse")) == 4
+
+
+def test_stores_that_cannot_encrypt_refuse_to_be_asked(encryption, key, monkeypatch):
+    with pytest.raises(ConfigError, match="given to the store"):
+        Brain(InMemoryRecordStore(), encryption=encryption)
+    with Brain(":memory:", encryption=encryption) as brain:  # nothing comes to a disk
+        brain.remember("the lighthouse is dark")
+
+
+def test_a_tampered_key_is_a_wrong_key(mixed, encryption):
+    with sqlite3.connect(mixed) as plain:
+        plain.execute("UPDATE keys SET wrapped = zeroblob(60) WHERE kind = 'tags'")
+    plain.close()
+    with Brain(mixed, encryption=encryption) as brain:
+        assert lexical(brain, "lighthouse") == ["plain-1"]
+        with pytest.raises(KeyWrongError):
+            brain.get("secret-1")
+
+
+def test_odd_ids_and_texts_come_back_as_they_were(path, encryption):
+    odd = ["naïve ünïcode 北京 🦜", "a\x01b", "x" * 100_000, '"quoted" {json} [list]', "\t tab\nline"]
+    with Brain(path, encryption=encryption) as brain:
+        for number, text in enumerate(odd):
+            brain.remember(text, id=f"idé-{number} \u2028", metadata={"t": text, "n": [number, None, True]})
+        for number, text in enumerate(odd):
+            found = brain.get(f"idé-{number} \u2028")
+            assert found.text == text
+            assert json.dumps(found.contents["n"]) == f"[{number}, null, true]"
