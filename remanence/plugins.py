@@ -4,8 +4,7 @@ only; a plugin is imported when its name is used, so that a broken one harms nob
 from __future__ import annotations
 
 import re
-from collections import Counter
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, distributions
 from typing import Any, NamedTuple
 
 from .errors import ConfigError
@@ -27,7 +26,7 @@ class Plugin(NamedTuple):
     distribution: str
     version: str
     problem: str | None
-    entry: EntryPoint
+    entry: EntryPoint | None
 
     @property
     def origin(self) -> str:
@@ -35,7 +34,7 @@ class Plugin(NamedTuple):
 
     def load(self) -> Any:
         """The object behind the entry point; a ConfigError says why it cannot be had."""
-        if self.problem is not None:
+        if self.problem is not None or self.entry is None:
             raise ConfigError(f"the {self.kind} plugin {self.name!r} of {self.origin} cannot be used: {self.problem}")
         try:
             found = self.entry.load()
@@ -58,32 +57,48 @@ def reason(error: BaseException) -> str:
 
 def installed(kind: str) -> list[Plugin]:
     """All plugins of a kind, "store" or "embedder", by name; none of them is loaded."""
-    entries = entry_points(group=GROUPS[kind])
-    taken = Counter(entry.name for entry in entries)
-    found = []
-    for entry in entries:
-        source = entry.dist
-        problem = None
-        if entry.name in BUILT_IN[kind]:
-            problem = f"{entry.name!r} is built in, and nothing can take its place"
-        elif not _NAME.fullmatch(entry.name):
-            problem = "a name must be a small letter, then small letters, digits, '+', '.' and '-'"
-        elif taken[entry.name] > 1:
-            others = {other.dist.name for other in entries if other.name == entry.name and other.dist is not None}
-            named = ", ".join(sorted(others - {"" if source is None else source.name}))
-            problem = f"{named or 'the same distribution'} brings a {kind} of that name too; uninstall one of them"
-        found.append(
-            Plugin(
-                kind,
-                entry.name,
-                entry.value,
-                "unknown" if source is None else source.name,
-                "" if source is None else source.version,
-                problem,
-                entry,
-            )
-        )
-    return sorted(found, key=lambda plugin: (plugin.name, plugin.distribution))
+    found = [plugin for source in distributions() for plugin in _brought(source, kind)]
+    # The same distribution further down the path is hidden by the first, as its modules are.
+    homes = {(plugin.name, plugin.distribution): plugin for plugin in reversed(found)}
+    owners: dict[str, set[str]] = {}
+    for name, distribution in homes:
+        owners.setdefault(name, set()).add(distribution)
+    return sorted(
+        (_judged(plugin, owners[plugin.name] - {plugin.distribution}) for plugin in homes.values()),
+        key=lambda plugin: (plugin.name, plugin.distribution),
+    )
+
+
+def _brought(source: Distribution, kind: str) -> list[Plugin]:
+    """What a distribution brings. Metadata that cannot be read may be anybody's, and is told only if it is ours."""
+    group = GROUPS[kind]
+    try:
+        if group not in (source.read_text("entry_points.txt") or ""):
+            return []
+    except (OSError, ValueError):
+        return []
+    try:
+        name, version = source.metadata["Name"] or "unknown", source.version or ""
+    except Exception:  # whatever a damaged METADATA leads to
+        name, version = "unknown", ""
+    try:
+        entries = [entry for entry in source.entry_points if entry.group == group]
+    except Exception as error:
+        problem = f"its entry_points.txt cannot be read: {reason(error)}"
+        return [Plugin(kind, "?", "", name, version, problem, None)]
+    return [Plugin(kind, entry.name, entry.value, name, version, None, entry) for entry in entries]
+
+
+def _judged(plugin: Plugin, others: set[str]) -> Plugin:
+    problem = plugin.problem
+    if plugin.name in BUILT_IN[plugin.kind]:
+        problem = f"{plugin.name!r} is built in, and nothing can take its place"
+    elif problem is None and not _NAME.fullmatch(plugin.name):
+        problem = "a name must be a small letter, then small letters, digits, '+', '.' and '-'"
+    elif problem is None and others:
+        named = ", ".join(sorted(others))
+        problem = f"{named} brings a {plugin.kind} of that name too; uninstall one of them"
+    return plugin._replace(problem=problem)
 
 
 def plugin(kind: str, name: str) -> Plugin | None:

@@ -206,6 +206,37 @@ def test_a_name_that_no_address_can_have_is_told(shelf):
     assert "a name must be a small letter" in out
 
 
+def test_damaged_metadata_harms_nobody(good):
+    for name, listed_entries in (
+        ("torn", "[remanence.stores]\nno value\n"),
+        ("other", "[console_scripts]\nno value\n"),
+    ):
+        info = good.folder / f"{name}-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        (info / "entry_points.txt").write_text(listed_entries)
+    nameless = good.folder / "nameless-1.dist-info"
+    nameless.mkdir()
+    (nameless / "entry_points.txt").write_text("[remanence.stores]\nnameless = good_plugin:opened\n")
+    Brain("good://x").close()
+    Brain("nameless://x").close()
+    code, out = listed("--kind", "store", "--json")
+    assert code == 6
+    states = {one["distribution"]: one for one in json.loads(out)["plugins"]}
+    assert "entry_points.txt cannot be read" in states["torn"]["problem"]
+    assert states["unknown"]["loads"] is True
+    assert "other" not in states
+
+
+def test_a_copy_further_down_the_path_is_no_clash(good, tmp_path, monkeypatch):
+    second = tmp_path / "second"
+    second.mkdir()
+    monkeypatch.setattr(sys, "path", [*sys.path, str(second)])
+    Shelf(second).put("good-plugin", {"stores": {"good": "good_plugin:opened"}})
+    Brain("good://x").close()
+    assert listed()[0] == 0
+
+
 def test_a_store_that_only_keeps_values_is_no_store_for_a_brain(good):
     with pytest.raises(ConfigError, match="Brain needs a RecordStore"):
         Brain("values://x")
