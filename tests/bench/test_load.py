@@ -172,3 +172,14 @@ def test_a_write_is_known_again_by_its_mark():
     assert is_marked(text, "ana", 12)
     assert not is_marked(text, "ana", 2)
     assert not is_marked(text, "bo", 12)
+
+
+def test_global_options_reach_it(tmp_path):
+    from remanence.cli.app import rmem
+
+    path = tmp_path / "mine.db"
+    line = ["--json", "--store", str(path), "bench", "load", "--agents", "2", "--seconds", "0.3", "--memories", "0"]
+    result = CliRunner().invoke(rmem, line)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["load"]["store"] == "an SQLite file"
+    assert path.exists()
