@@ -196,7 +196,8 @@ def test_cleaning_the_labelled_lines_twice_is_cleaning_them_once(action):
 
 HOSTILE = (
     "a", "1 ", "password=", "password: ", "a@", "::", "a.b-", "https://a:", "://a:b@", "+1", "1:", "1.1.", "AB12 ",
-    "-u a:", "Cookie: ", "eyJaaaaaaaaa.", "sk-", "phone 030 901 ", '"', "[secret]x", "((((1", "aa:", "login a password ",
+    "-u a:", "Cookie: ", "eyJaaaaaaaaa.", "sk-", "phone 030 901 ", '"', "[secret]x", "((((1", "aa:",
+    "login a password ",
 )  # fmt: skip
 
 
