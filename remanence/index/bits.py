@@ -28,7 +28,7 @@ _SAMPLE = 256
 ALL_CLOSE = 2048  # rows whose codes are compared as fast as their bits
 _CENTRE_FROM = 1024
 _SORTED = 1024  # scores that are sorted faster than the best of them are found
-_FIRST_LOOK, _ALLOWANCE = 2, 0.04
+_FIRST_LOOK, _ALLOWANCE = 2, 0.03
 _FIT_A_BYTE = 3  # words of 64 bits whose differences can be counted in eight bits
 
 
@@ -176,12 +176,16 @@ class VectorColumns:
         """For each query the rows that differ from it in at most a share of the sign bits. The first words of
         bits, with some allowance, decide which rows the others are counted for."""
         assert self.centre is not None
-        first = self.words[:_FIRST_LOOK]
+        first, others = self.words[:_FIRST_LOOK], self.words[_FIRST_LOOK:]
+        bar = int((share + _ALLOWANCE) * min(self.used_bits, 64 * len(first)))
         found = []
         for asked in self._signs(queries, self.centre).T:
-            bar = int((share + _ALLOWANCE) * min(self.used_bits, 64 * len(first)))
-            rows = np.flatnonzero(_differing(first, asked[: len(first)], slice(self.size)) <= bar)
-            found.append(rows[_differing(self.words, asked, rows) <= share * self.used_bits])
+            distance = _differing(first, asked[: len(first)], slice(self.size))
+            rows = np.flatnonzero(distance <= bar)
+            if others:
+                apart = np.add(distance[rows], _differing(others, asked[len(first) :], rows), dtype=np.uint16)
+                rows = rows[apart <= share * self.used_bits]
+            found.append(rows)
         return found
 
     @cached_property

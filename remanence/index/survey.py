@@ -172,10 +172,10 @@ class Survey:
         kept = np.append(0, np.cumsum(inside))
         return Matches(at[inside], counts[inside], kept[np.array(ends, np.int64)].tolist())
 
-    def relatives(self, words: Sequence[str], floor: float) -> list[list[tuple[int, str, float]]]:
+    def relatives(self, words: Sequence[str], floor: float, most: int) -> list[list[tuple[int, str, float]]]:
         """For each question word (term, word, cosine) of words in the memories that are close to it in meaning."""
         with self._lock:
-            return self._vocabulary.relatives(words, floor)
+            return self._vocabulary.relatives(words, floor, most)
 
     @property
     def dimension(self) -> int | None:

@@ -13,7 +13,6 @@ from .bits import VectorColumns, top
 WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
 _LIMIT = 32_768  # words; later ones still match themselves
-_RELATIVES = 32
 _REACH = 0.4  # share of differing bits up to which two words may be relatives; 0.5 is none at all
 
 
@@ -36,6 +35,7 @@ class Vocabulary:
         self._words: list[str] = []
         self._at: dict[int, int] = {}
         self._relatives: dict[str, list[tuple[int, str, float]]] = {}
+        self._bounds = (0.0, 0)
 
     def __len__(self) -> int:
         return len(self._words)
@@ -96,13 +96,15 @@ class Vocabulary:
         self._columns.append(vectors)
         self._relatives.clear()
 
-    def relatives(self, words: Sequence[str], floor: float) -> list[list[tuple[int, str, float]]]:
-        """For each question word (term hash, word, cosine) of the words close to it in meaning, closest first."""
+    def relatives(self, words: Sequence[str], floor: float, most: int) -> list[list[tuple[int, str, float]]]:
+        """For each question word at most `most` (term hash, word, cosine) of the words close to it in meaning, closest
+        first. They are kept for other questions with the same bounds."""
         self._embed_waiting()
         if self._vectors_of is None or self._columns is None:
             return [[] for _ in words]
-        if len(self._relatives) > 8192:
+        if len(self._relatives) > 8192 or self._bounds != (floor, most):
             self._relatives.clear()
+            self._bounds = floor, most
         fresh = [word for word in words if word not in self._relatives and len(word) > 2 and word.isalpha()]
         if fresh:
             vectors = self._vectors_of(fresh)
@@ -110,15 +112,16 @@ class Vocabulary:
             if self._columns.centre is not None:
                 near = self._columns.nearby(vectors, _REACH)
             for word, vector, rows in zip(fresh, vectors, near, strict=True):
-                self._relatives[word] = self._nearest(vector, rows)
-        return [[found for found in self._relatives.get(word, ()) if found[2] >= floor] for word in words]
+                self._relatives[word] = self._nearest(vector, rows, floor, most)
+        return [self._relatives.get(word, []) for word in words]
 
     def _nearest(
-        self, query: npt.NDArray[np.float32], near: npt.NDArray[np.int64] | slice
+        self, query: npt.NDArray[np.float32], near: npt.NDArray[np.int64] | slice, floor: float, most: int
     ) -> list[tuple[int, str, float]]:
         assert self._columns is not None
         exact = self._columns.close(query, near)
-        best = top(exact, _RELATIVES)
+        best = top(exact, most)
+        best = best[exact[best] >= floor]
         at = best if isinstance(near, slice) else near[best]
         return [
             (self._hashes[i], self._words[i], cosine)

@@ -42,12 +42,12 @@ class QuestionWords:
         words = [word for word in question.words if kept is None or not word.text.isalnum() or word.text in kept]
         related: list[list[tuple[int, str, float]]] = [[] for _ in words]
         if soft and settings.soft_weight > 0 and len(words) <= _SOFT_UP_TO:
-            related = survey.relatives([word.text for word in words], settings.soft_floor)
+            related = survey.relatives([word.text for word in words], settings.soft_floor, settings.soft_most)
         for word, relatives in zip(words, related, strict=True):
             part = _Part(word.text, [word.text] * len(word.hashes), len(word.hashes), len(terms))
             terms += word.hashes
             shares += [1.0] * len(word.hashes)
-            for term, name, cosine in relatives[: settings.soft_most]:
+            for term, name, cosine in relatives:
                 if term not in word.hashes:
                     part.names.append(name)
                     terms.append(term)
