@@ -39,7 +39,7 @@ _TAIL = re.compile(
     r"""(?:[_-]?[0-9]{1,2}(?![0-9A-Za-z]))?(?![A-Za-z0-9_-])      # the key ends here
     (?:\\?["'`]?\]?\s{0,3}(?::\s*(?:str|String|string)\s{0,3})?(?:=>|:=|={1,2}|:|：)\s{0,3}   # password: str = …
       |(?P<pair>\\?["']\s{0,3},\s{0,3})(?=\\?["'])                        # define('KEY', '…')
-      |\s+(?=["'])                                                # WITH PASSWORD '…'
+      |(?P<spaced>\s+)(?=["'])                                              # WITH PASSWORD '…'
       |["']?\n\s{0,20}(?:-\s)?["']?value["']?\s{0,3}[:=]\s{0,3}   # name: KEY / value: …
     )(?!\n)
     (?:(?:[bfru]{1,2})?(?P<mark>\\?["'`])(?P<quoted>(?:(?!(?P=mark))[^\n]){1,512}?)(?P=mark)
@@ -71,10 +71,10 @@ def assigned(text: str) -> Iterator[Finding]:
             key = form.match(lowered, at)
             at += len(stem)
             if key and (stem != "key" or _KEY_OF.search(lowered, max(0, key.start() - 12), key.start())):
-                found = _behind(text, key, chosen)
-                if found:
-                    yield found
-                    at = found.end
+                value = _behind(text, key, chosen)
+                if value:
+                    yield value
+                    at = value.end
             at = lowered.find(stem, at)
     if "earer " in text or "asic " in text or "uthorization" in text:
         yield from _headers(text)
@@ -105,6 +105,8 @@ def _behind(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
             found, said = _SAID.match(text, end), True
     elif found["pair"] and (chosen or not _CALL.search(text, max(0, start - 40), start)):
         return None  # a list of words
+    elif found["spaced"] and key.group() not in ("password", "identified by"):
+        return None  # cannot pass 'x'
     if found is None:
         return None
     quoted = found.groupdict().get("quoted") is not None

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from ..embed.state import text_of
 from ..errors import PrivacyError
 from ..models import Embeddings, Memory
 from .findings import ROUNDS, SECRETS, Finding
@@ -16,7 +17,7 @@ from .scanner import scan
 if TYPE_CHECKING:
     from .policy import PrivacyPolicy
 
-_LEAST = 5  # characters of a value that is looked for elsewhere in its memory
+_LEAST = 4  # characters of a value that is looked for elsewhere in its memory
 _SMALL = 100_000  # numbers below are nobody's
 
 
@@ -35,8 +36,10 @@ def cleaned(policy: PrivacyPolicy, memory: Memory) -> Memory:
     # What one field gave away ("password": "…") may stand in another without that hint.
     everywhere = _Everywhere(work.replaced)
     kept = memory.copied()
-    kept.text = everywhere.text(text)
     kept.contents = everywhere.value(contents)
+    if "text" not in memory.contents and memory.text == text_of(memory.contents):
+        text = work.text(text_of(kept.contents), "text")  # the text of a record writes its keys in another way
+    kept.text = everywhere.text(text)
     kept.tags = everywhere.value(tags)
     kept.actor = None if actor is None else everywhere.text(actor)
     kept.place = None if place is None else everywhere.text(place)

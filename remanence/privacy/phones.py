@@ -30,11 +30,13 @@ _DATE = re.compile(
     r"(?:19|20)[0-9]{2}[-./ ](?:0?[1-9]|1[0-2])[-./ ][0-3]?[0-9]|[0-3]?[0-9][-./][01]?[0-9][-./](?:19|20)[0-9]{2}"
 )
 
+_YEARS = re.compile(r"(?:19|20)[0-9]{2}[-/ ]{1,3}(?:19|20)[0-9]{2}(?![0-9])")
+
 
 def phones(text: str, start: int = 0, end: int | None = None, *, regions: Sequence[str] = REGIONS) -> Iterator[Finding]:
     for found in _RUN.finditer(text, start, len(text) if end is None else end):
         run = found.group()
-        if _DATE.match(run):
+        if _DATE.match(run) or _YEARS.match(run):
             continue
         abroad = _ABROAD.match(run)
         if not abroad and not _FORMED.fullmatch(run):

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterator, Sequence
 from . import addresses, assignments, numbers, phones, providers
 from .findings import KINDS, Finding, resolved
 
+_DIGIT = re.compile(r"[0-9]")
+_LONG_WORD = re.compile(r"[A-Za-z0-9_+/=-]{16}")  # no key of a provider is without one
 _LONG_NUMBER = re.compile(r"[0-9](?:[ ().+/\u00a0-]{0,3}[0-9]){6,}[A-Z]?")
 _STAMP = re.compile(r"(?:19|20)[0-9]{2}([-/.])[0-9]{2}\1[0-9]{2}(?: [0-9]{2})?|[0-9]+\.[0-9]+")  # or a decimal
 _AROUND = 6  # characters beside a number that decide what it is; words before it are looked up in the text
@@ -40,16 +42,19 @@ def _raw(text: str, kinds: Collection[str], regions: Sequence[str]) -> Iterator[
     if "url_credentials" in kinds and "://" in text and "@" in text:
         yield from addresses.url_credentials(text)
     if "secret" in kinds:
-        yield from providers.provider_keys(text)
+        if _LONG_WORD.search(text):
+            yield from providers.provider_keys(text)
         yield from assignments.assigned(text)
     if "email" in kinds and ("@" in text or "%40" in text):
         yield from addresses.emails(text)
+    if "mac" in kinds:
+        yield from addresses.macs(text)
+    if not _DIGIT.search(text):
+        return
     if "iban" in kinds:
         yield from numbers.ibans(text)
     if "ip" in kinds:
         yield from addresses.ips(text)
-    if "mac" in kinds:
-        yield from addresses.macs(text)
     if "national_id" in kinds:
         yield from numbers.lettered_ids(text)
     if "national_id" in kinds or "card" in kinds or "phone" in kinds:

@@ -44,7 +44,11 @@ def traces() -> list[bytes]:
     found = {PASSWORD, "marmalade", "zacharias", "quintus", "Pw7zebra9", "RSSMRA85"}
     found |= {value for kind, value in VALUES.items() if kind != "private_key"}
     found |= set(VALUES["private_key"].splitlines()[1:3])
-    return [form.encode() for value in found for form in (value, value.lower(), value.replace(" ", ""))]
+    return [
+        form.encode()
+        for value in found
+        for form in (value, value.lower(), value.replace(" ", ""), value.replace(".", " "))
+    ]
 
 
 def assert_gone(folder: Path, *logged: str) -> None:
@@ -125,7 +129,7 @@ def test_the_agents_memory_leaves_no_trace(tmp_path, policy, caplog):
     with AgentMemoryAPI(config) as api:
         for step in range(6):
             api.store_agent_state("agent", {"log": TEXT, "step": step, **CONTENTS}, step)
-            api.store_agent_action("agent", {"action_type": "bash", "output": TEXT, "env": CONTENTS}, step)
+            api.store_agent_action("agent", {"action_type": "bash", "output": TEXT, VALUES["email"]: CONTENTS}, step)
         assert api.get_memory_space("agent").retrieve_recent_states(2)
         assert_gone(tmp_path, caplog.text)
     assert_gone(tmp_path, caplog.text)
