@@ -111,6 +111,10 @@ def _bounds(config: STMConfig | IMConfig) -> Bounds:
 def _hot_tier(tier: str, config: RedisConfig, brain: Brain) -> HotTier:
     from ..stores.redis import RedisRecordStore
 
+    if brain.store.encryption is not None:
+        raise MemoryConfigException(
+            "a master key is given, but tiers in Redis are not encrypted; leave Redis out, or unset the key"
+        )
     store = RedisRecordStore(
         host=config.host,
         port=config.port,

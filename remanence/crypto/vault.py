@@ -26,7 +26,7 @@ Hashes = npt.NDArray[np.uint64]
 KINDS = (*FIELDS, "terms")
 _NONCE = 12
 _PART = Struct("<BI")  # the number of a field, and how many bytes its nonce and ciphertext have
-_REMEMBERED = 1 << 14
+_REMEMBERED = 1 << 16
 
 
 class WrappedKey(NamedTuple):
@@ -39,11 +39,28 @@ class WrappedKey(NamedTuple):
     created: float
 
 
+class BlindTerms(dict[int, int]):
+    """The blind terms of one key, as far as they were asked for: words come again and again."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def __missing__(self, term: int) -> int:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        hidden = blake2b(term.to_bytes(8, "little"), key=self._key, digest_size=8).digest()
+        blind = self[term] = int.from_bytes(hidden, "little")
+        return blind
+
+    def __repr__(self) -> str:
+        return f"BlindTerms({len(self)})"
+
+
 class DataKeys(NamedTuple):
     """The opened keys of one version."""
 
     ciphers: Mapping[str, AESGCM]
-    terms: bytes
+    terms: BlindTerms
 
 
 def cipher_of(key: bytes) -> AESGCM:
@@ -109,7 +126,7 @@ class Vault:
                 found = held or self._open(own)
                 if found is not None:
                     opened[version] = found
-            if opened != self._keys:
+            if opened.keys() != self._keys.keys() or any(opened[one] is not self._keys[one] for one in opened):
                 self._disguises = _disguises([keys.terms for keys in opened.values()])
             self._wrapped, self._keys = given, opened
 
@@ -126,7 +143,7 @@ class Vault:
         if any(raw.get(kind) is None for kind in KINDS):
             return None
         found = {kind: key for kind, key in raw.items() if key is not None}
-        return DataKeys({kind: cipher_of(found[kind]) for kind in FIELDS}, found["terms"])
+        return DataKeys({kind: cipher_of(found[kind]) for kind in FIELDS}, BlindTerms(found["terms"]))
 
     @property
     def versions(self) -> tuple[int, ...]:
@@ -200,32 +217,16 @@ class Vault:
 
     def blind(self, hashes: Hashes, version: int) -> Hashes:
         """Terms or marks as they stand in the rows of encrypted memories."""
-        key = self.keys(version).terms
-        return np.array([_blind(key, term) for term in hashes.tolist()], np.uint64)
+        known = self.keys(version).terms
+        return np.fromiter(map(known.__getitem__, hashes.tolist()), np.uint64, hashes.size)
 
     def disguises(self) -> Callable[[int], tuple[int, ...]] | None:
         """A function that tells under which blind terms a term may also stand now; None while there are none."""
         return self._disguises
 
 
-def _disguises(keys: Sequence[bytes]) -> Callable[[int], tuple[int, ...]] | None:
-    if not keys:
-        return None
-    known: dict[int, tuple[int, ...]] = {}
-
-    def disguised(term: int) -> tuple[int, ...]:
-        found = known.get(term)
-        if found is None:
-            if len(known) >= _REMEMBERED:
-                known.clear()
-            found = known[term] = tuple(_blind(key, term) for key in keys)
-        return found
-
-    return disguised
-
-
-def _blind(key: bytes, term: int) -> int:
-    return int.from_bytes(blake2b(term.to_bytes(8, "little"), key=key, digest_size=8).digest(), "little")
+def _disguises(keys: Sequence[BlindTerms]) -> Callable[[int], tuple[int, ...]] | None:
+    return (lambda term: tuple([known[term] for known in keys])) if keys else None
 
 
 def _bound(*names: str) -> bytes:
