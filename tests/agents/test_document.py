@@ -541,8 +541,8 @@ def test_the_aliases_are_the_same_objects():
         assert getattr(memory.config, name) is getattr(remanence.agents, name)
     assert sorted(remanence.agents.__all__) == sorted(remanence.agents._HOMES)
     assert dir(remanence.agents) == sorted(remanence.agents.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'AgentMemory'"):
-        _ = remanence.agents.AgentMemory
+    with pytest.raises(AttributeError, match="no attribute 'AgentMemoryApi'"):
+        _ = remanence.agents.AgentMemoryApi
 
 
 def test_a_structured_state_is_found_again_at_another_step(run):
