@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from .. import checks, config
+from ..crypto.encryption import Encryption
 from ..embed import EmbedderSpec
 from ..errors import InputError
 from ..keyed.base import MAX_NAMESPACE, Hits, text_of
@@ -50,6 +51,7 @@ class EnhancedAgentMemory:
         session: str = "main",
         embedder: EmbedderSpec = None,
         privacy: PrivacySpec = None,
+        encryption: Encryption | Literal[False] | None = None,
         token_limit: int = 4000,
         summarise_at: float = 0.8,
         summarise_every: int | None = None,
@@ -57,7 +59,7 @@ class EnhancedAgentMemory:
     ) -> None:
         """Working memory is summarised when it reaches `summarise_at` of `token_limit`, and after `summarise_every`
         messages and tool calls if that is given. `summariser` is "extractive" (the default), "chat:MODEL@URL" or a
-        function of texts and a number of tokens. `embedder` and `privacy` are those of Brain."""
+        function of texts and a number of tokens. `embedder`, `privacy` and `encryption` are those of Brain."""
         checks.flag("persistent", persistent)
         checks.flag("vector", vector)
         checks.name("agent", agent, maximum=MAX_NAMESPACE)
@@ -66,7 +68,7 @@ class EnhancedAgentMemory:
             raise InputError("path is only for persistent=True: without it nothing is written", field="path")
         told = summariser_for(summariser)
         address = ":memory:" if not persistent else config.default_store() if path is None else sqlite_path(path)
-        self.brain = open_brain(address, vector, embedder, privacy)
+        self.brain = open_brain(address, vector, embedder, privacy=privacy, encryption=encryption)
         try:
             self.long_term = LongTermMemory(self.brain, agent)
             self.vector = SemanticMemory(self.brain, agent) if vector else None

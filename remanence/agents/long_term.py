@@ -18,21 +18,20 @@ from ..filters import Filter
 from ..keyed.base import Entry, Hits, checked_query
 from ..keyed.records import RecordValues
 from ..models import Memory, Metadata
-from ..privacy.choice import PrivacySpec
 from .numbering import numbers_for
 
 PREFIXES = {"experience": "exp", "message": "msg", "tool_call": "tool", "summary": "sum"}
 KINDS = tuple(PREFIXES)
 
 
-def open_brain(address: str | Path, vector: bool, embedder: EmbedderSpec, privacy: PrivacySpec) -> Brain:
+def open_brain(address: str | Path, vector: bool, embedder: EmbedderSpec, **options: Any) -> Brain:
     """A Brain; without `vector` one that makes no vectors, unless the file has some already."""
     if vector:
-        return Brain(address, embedder=embedder, privacy=privacy)
+        return Brain(address, embedder=embedder, **options)
     try:
-        return Brain(address, embedder="none", privacy=privacy)
+        return Brain(address, embedder="none", **options)
     except EmbedderMismatchError:
-        return Brain(address, privacy=privacy)
+        return Brain(address, **options)
 
 
 def importance_of(importance: object) -> float:

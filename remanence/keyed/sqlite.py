@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from .. import checks
+from ..crypto.encryption import Encryption
 from ..errors import ConfigError
 from ..privacy.choice import PrivacySpec, policy_of
 from ..stores.sql.sqlite import SqliteRecordStore
+from .base import MAX_NAMESPACE
 from .records import RecordValues
 
 
@@ -23,11 +26,13 @@ class SqliteStore(RecordValues):
         durability: str = "full",
         busy_timeout: float = 30.0,
         privacy: PrivacySpec = None,
+        encryption: Encryption | Literal[False] | None = None,
     ) -> None:
         self.privacy = policy_of(privacy)
         path = sqlite_path(path_or_url)
-        checks.name("namespace", namespace)
-        super().__init__(SqliteRecordStore(path, durability=durability, busy_timeout=busy_timeout), namespace)
+        checks.name("namespace", namespace, maximum=MAX_NAMESPACE)
+        records = SqliteRecordStore(path, durability=durability, busy_timeout=busy_timeout, encryption=encryption)
+        super().__init__(records, namespace)
         self.path = path
 
     def __repr__(self) -> str:

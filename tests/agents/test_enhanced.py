@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remanence import Brain, EnhancedAgentMemory
+from remanence import Brain, Encryption, EnhancedAgentMemory, SqliteStore
 from remanence.agents import AgentMemory
 from remanence.errors import ConfigError, InputError, StoreClosedError
 from remanence.recall.budget import estimate_tokens
@@ -550,3 +550,24 @@ def test_what_the_policy_takes_out_is_nowhere(tmp_path):
         assert "secretova" not in json.dumps([asked, memory.long_term.data, memory.get_messages()])
         assert "secretova" not in json.dumps(memory.tool_call_history) + memory.context_for("Anna", 500)
     assert not any(b"secretova" in file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_an_encrypted_memory_works_as_any_other_and_its_file_tells_nothing(tmp_path):
+    pytest.importorskip("cryptography")
+    options = {"persistent": True, "path": tmp_path / "agent.db", "encryption": Encryption(master=bytes(range(32)))}
+    with EnhancedAgentMemory(**options, token_limit=300) as memory:
+        memory.add_experience("The vault is under the lighthouse")
+        key = memory.add_message("user", "The password of the vault is Zanzibar 99.")
+        talk(memory, 40)
+        assert "Zanzibar" in memory.working.summary
+    with EnhancedAgentMemory(**options, token_limit=300) as memory:
+        assert memory.recall("where is the vault?")[0][1] == "The vault is under the lighthouse"
+        assert memory.search("Zanzibar", k=1)[0][0] == key
+        assert memory.forget(key)
+        assert "Zanzibar" not in memory.working.summary
+    with SqliteStore(tmp_path / "values.db", encryption=options["encryption"]) as store:
+        store.add("k", "the lighthouse", meta={"by": "lighthouse"})
+        assert store.search("lighthouse")[0][:2] == ("k", "the lighthouse")
+        assert store.meta_of("k") == {"by": "lighthouse"}
+    for file in tmp_path.iterdir():
+        assert not any(word in file.read_bytes() for word in (b"lighthouse", b"Zanzibar", b"zanzibar"))
