@@ -86,6 +86,8 @@ _VERSION_BEFORE = re.compile(
     r"|[A-Za-z]/|[=<>~^!]=\s*|[<>~^]\s*|[A-Za-z]-|\.so\.|@)$",
     re.IGNORECASE,
 )
+_CHANGED_BEFORE = re.compile(r"\b(?:updat|upgrad|downgrad|bump|patch)\w*\b[^\n]{0,28}$", re.IGNORECASE)
+_OBJECT_ID = ("1.3.", "2.5.", "2.16.")
 _PRODUCT_BEFORE = re.compile(r"\b[A-Z][\w.]* $")
 _ADDRESS_BEFORE = re.compile(
     r"\b(?:ip|ips|ipv4|host|hostname|addr|address|adresse|server|client|peer|inet|listen|connect|connected|connection|"
@@ -94,7 +96,7 @@ _ADDRESS_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _ADDRESS_AFTER = re.compile(r":[0-9]{2,5}\b|/[0-9]{1,2}\b")
-_NOBODY = ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("255.255.0.0/16"), ipaddress.ip_network("0.0.0.0/8")
+_NOBODY = ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("255.0.0.0/8"), ipaddress.ip_network("0.0.0.0/8")
 
 
 def ips(text: str) -> Iterator[Finding]:
@@ -136,10 +138,15 @@ def _is_v4(text: str, found: re.Match[str]) -> bool:
         return False
     before = text[max(0, found.start() - 40) : found.start()]
     long = sum(len(octet) == 3 for octet in found.group().split("."))
-    strong = address.is_private or long >= 2 or len(found.group()) >= 11
-    if (strong or (long and not _PRODUCT_BEFORE.search(before))) and not _VERSION_BEFORE.search(before[-16:]):
+    if _ADDRESS_AFTER.match(text, found.end()):
         return True
-    return bool(_ADDRESS_AFTER.match(text, found.end()) or _ADDRESS_BEFORE.search(before))
+    versioned = _VERSION_BEFORE.search(before[-16:]) or _CHANGED_BEFORE.search(before)
+    if not versioned and not found.group().startswith(_OBJECT_ID):
+        if address.is_private or long >= 2:
+            return True
+        if (long or len(found.group()) >= 11) and not _PRODUCT_BEFORE.search(before):
+            return True
+    return _ADDRESS_BEFORE.search(before) is not None
 
 
 # MAC

@@ -13,9 +13,10 @@ from .plausible import is_password, is_token
 # What the name of a secret holds, in lower case, and how it goes on from there. The first are chosen by people, the
 # second made by machines.
 _CHOSEN = {
-    "pass": r"pass(?:phrase|word|wort|wd|e)?", "kennwort": "", "pwd": "", "psw": "", "contrase": r"contrase[ñn]a",
-    "clave": "", "senha": "", "parola": "", "wachtwoord": "", "lösenord": "", "hasło": "", "şifre": "", "пароль": "",
-    "密码": "", "密碼": "", "口令": "", "パスワード": "", "비밀번호": "", "identified by": "",
+    "pass": r"pass(?:phrase|word|wort|wd|e)?", "kennwort": "", "pw": r"pwd?(?![a-z])", "psw": "",
+    "contrase": r"contrase[ñn]a", "clave": "", "senha": "", "parola": "", "wachtwoord": "", "lösenord": "", "hasło": "",
+    "şifre": "", "пароль": "", "密码": "", "密碼": "", "口令": "", "パスワード": "", "비밀번호": "",
+    "identified by": "",
 }  # fmt: skip
 _MADE = {
     "secret": r"secret(?:[_-]?(?:access[_-]?)?key(?:[_-]?base)?)?", "token": "", "key": "", "_salt": "",
@@ -29,7 +30,7 @@ _STEMS = tuple(
 _KEY_OF = re.compile(
     r"(?:api|access|auth|account|signing|encryption|master|license|app|private|logged_in|nonce)[_ -]?$"
 )
-_SHORT = frozenset(("pass", "pwd", "psw", "clave", "parola"))  # words that end other words too
+_SHORT = frozenset(("pass", "pw", "pwd", "psw", "clave", "parola"))  # words that end other words too
 _NOT_A_SECRET = re.compile(
     r"(?:next|page|continuation|pagination|sync|cursor|max|min|num|total|public|primary|foreign|csrf|xsrf|cancellation|"
     r"pad|eos|bos|unk|stop|start|end|first|last|new|per)[_-]?$",
@@ -40,22 +41,31 @@ _TAIL = re.compile(
     (?:\\?["'`]?\]?\s{0,3}(?::\s*(?:str|String|string)\s{0,3})?(?:=>|:=|={1,2}|:|：)\s{0,3}   # password: str = …
       |(?P<pair>\\?["']\s{0,3},\s{0,3})(?=\\?["'])                        # define('KEY', '…')
       |(?P<spaced>\s+)(?=["'])                                              # WITH PASSWORD '…'
+      |["']\s+value\s{0,3}=\s{0,3}(?=["'])                        # <add key="Password" value="…"
+      |>(?=[^<>\s]+</)                                            # <password>…</password>
+      |[ ](?:for|für|pour|para|per|of|von)[ ][\w@.'-]{1,30}(?:[ ][\w@.'-]{1,20})?:\s{1,3}   # password for bob: …
       |["']?\n\s{0,20}(?:-\s)?["']?value["']?\s{0,3}[:=]\s{0,3}   # name: KEY / value: …
     )(?!\n)
     (?:(?:[bfru]{1,2})?(?P<mark>\\?["'`])(?P<quoted>(?:(?!(?P=mark))[^\n]){1,512}?)(?P=mark)
-      |(?P<bare>[^\s"'`,;&|\\]{4,512}))""",
+      |(?P<bare>[^\s"'`,;&|\\<]{4,512}))""",
     re.VERBOSE,
 )
 _SPACED = re.compile(r"""\s+(?P<bare>[^\s"'`,;&|\\]{4,512})""")
 _SAID = re.compile(
-    r"""(?:[ ](?:is|was|to|ist|lautet|war|es|est|é|è|jest|:))?[ ]["'`„“«]?(?P<bare>[^\s"'`“”»,;]{6,128})"""
+    r"""(?:[ ](?:is|was|to|ist|lautet|war|es|est|é|è|jest|:))?[ ]["'`„“«]?(?P<bare>[^\s"'`“”»,;&<>]{6,128})"""
 )
 _FLAG = re.compile(r"(?:^|\s)--[a-z-]*$", re.IGNORECASE)  # --password value
 _SETTING = re.compile(r"\brequire$|\blogin\s+\S+\s+$")  # requirepass value, .netrc
 _CALL = re.compile(r"\(\s*[\"'][A-Za-z_]*$")  # define('AUTH_KEY', '…')
+_IN_URL = re.compile(r"://[^\s/]*$")
 _IS = re.compile(r" (?:is|was|ist|lautet|es|est|é|è|jest) ")
 _HEADER = re.compile(r"\b(Bearer|Basic|token|Token)\s+([A-Za-z0-9._~+/=-]{12,4096})")
 _USER = re.compile(r"""(?:^|\s)(?:-u|--user)[ =]["']?([^\s"':$]{1,64}:[^\s"'$]{4,128})(?=["'\s]|$)""", re.MULTILINE)
+_DOCKER = re.compile(r'"auth"\s*:\s*"([A-Za-z0-9+/=]{8,512})"')
+_SHORT_OPTION = re.compile(
+    r"""\b(?:sshpass\s+-p\s*|redis-cli\b[^\n]{0,80}?\s-a\s+|(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,120}?\s-p)"""
+    r"""["']?([^\s"'$]{4,128})"""
+)
 _COOKIE = re.compile(r"(?:Set-)?Cookie:[^\n]*", re.IGNORECASE)
 _SESSION = re.compile(r"\b[\w.-]*(?:sess|sid|auth|token|jwt)[\w.-]*=([^;\s]{12,4096})", re.IGNORECASE)
 
@@ -78,6 +88,14 @@ def assigned(text: str) -> Iterator[Finding]:
             at = lowered.find(stem, at)
     if "earer " in text or "asic " in text or "uthorization" in text:
         yield from _headers(text)
+    if '"auth"' in text:
+        for found in _DOCKER.finditer(text):
+            if _is_basic(found.group(1)):
+                yield Finding(found.start(1), found.end(1), "secret", "basic", found.group(1))
+    if " -p" in text or " -a " in text:
+        for found in _SHORT_OPTION.finditer(text):
+            if is_password(found.group(1), quoted=False):
+                yield Finding(found.start(1), found.end(1), "secret", "password_option", found.group(1))
     if "-u" in text:
         for found in _USER.finditer(text):
             if not re.fullmatch(r"[0-9]+:[0-9]+", found.group(1)):
@@ -95,6 +113,8 @@ def _behind(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
         return None  # compass, but dbPass and requirepass
     if not chosen and _NOT_A_SECRET.search(text, max(0, start - 14), start):
         return None
+    if text[end : end + 1] == ":" and _IN_URL.search(text, max(0, start - 80), start):
+        return None  # the user of a URL
     found = _TAIL.match(text, end)
     said = False
     if found is None:
@@ -103,7 +123,7 @@ def _behind(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
             found = _SPACED.match(text, end)
         elif chosen and _IS.match(text, end):
             found, said = _SAID.match(text, end), True
-    elif found["pair"] and (chosen or not _CALL.search(text, max(0, start - 40), start)):
+    elif found["pair"] and not _CALL.search(text, max(0, start - 40), start):
         return None  # a list of words
     elif found["spaced"] and key.group() not in ("password", "identified by"):
         return None  # cannot pass 'x'

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 
 _TEMPLATE = re.compile(
-    r"\$\{|\$\(|\{\{|%\(|<[A-Za-z]|^\$[A-Za-z_]|^%[A-Za-z_]+%$|^\{[^}]*\}$|^[*•x.X_-]+$|^(.)\1*$|^\[+[A-Za-z_]+(?::[^\]]*)?\]*$"
+    r"%[sdr]|\$\{|\$\(|\{\{|%\(|<[A-Za-z]|^\$[A-Za-z_]|^%[A-Za-z_]+%$|^\{[^}]*\}$|^[*•x.X_-]+$|^(.)\1*$|^\[+[A-Za-z_]+(?::[^\]]*)?\]*$"
 )
 _SAMPLE = re.compile(
     r"^(?:your|my|the|a|an|some|new|old|enter|insert|put|change|replace|example|sample|dummy|fake|test|todo|none|null|"

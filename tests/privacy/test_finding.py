@@ -159,6 +159,36 @@ def test_a_finding_does_not_show_its_value():
     assert "anna" not in repr(found)
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "PGPASSWORD={} psql -h db", 'sshpass -p "{}" ssh host', "mysql -uroot -p{} shop", "redis-cli -h r -a {} ping",
+        '<add key="DbPassword" value="{}" />', "<password>{}</password>", "Enter password for bob: {}",
+        "Passwort für das WLAN: {}", 'os.getenv("DB_PASSWORD", "{}")', "{{'password': '{}', 'user': 'x'}}", "pw: {}",
+        "login=bob&password={}&x=1", "set DB_PASS={}", "user: bob\npassword: {}\n", "password: str = '{}'",
+    ],
+)  # fmt: skip
+def test_a_password_is_found_in_the_ways_that_tools_write_it(form):
+    assert kinds(form.format("Ab12cd34!")) == [("secret", "Ab12cd34!")]
+
+
+def test_a_login_to_a_registry_is_found():
+    value = made("secret:basic")
+    assert kinds(f'{{"auths": {{"registry.example.com": {{"auth": "{value}"}}}}}}') == [("secret", value)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**deps**: update V8 to 10.2.154.19", "Ed25519 is 1.3.101.112", "(C) Endless Mobile, 2017-2022",
+        "raise TypeError(\"Cannot pass 'drawstyle' here\")", 'user_pass = "%s:%s"', '["passwd", "wachtwoord"]',
+        "redis://[[username]:[password]]@host", "https://chromestatus.com/feature/5068609911521280",
+    ],
+)  # fmt: skip
+def test_what_other_projects_write_is_left_alone(text):
+    assert kinds(text) == []
+
+
 # Whatever the text
 
 
