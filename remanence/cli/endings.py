@@ -28,7 +28,7 @@ TABLE = f"""\
   {UNEXPECTED}    unexpected error ({TRACEBACK}=1 shows where)
   {USAGE}    wrong usage or bad input
   {NOT_FOUND}    no memory with that id
-  {STORE}    the store cannot do it: missing, locked, full, read-only, damaged or too new
+  {STORE}    the store cannot do it: missing, locked, full, read-only, damaged, too new, or without its key
   {EMBEDDER}    the embedder cannot load or answer, or is not the store's
   {PROBLEMS}    doctor, plugins or bench load found problems
   {STOPPED}  stopped by you: Ctrl-C, or "no" to a question

@@ -28,7 +28,7 @@ def keys(context: click.Context) -> None:
       (umask 077; rmem keys new > master.key)
       export REMANENCE_MASTER_KEY_FILE=master.key
       rmem remember "The safe is behind the painting"
-      rmem keys list
+      rmem keys list --json
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

@@ -313,6 +313,17 @@ def test_a_tampered_key_is_a_wrong_key(mixed, encryption):
             brain.get("secret-1")
 
 
+def test_keys_that_are_gone_are_not_replaced_by_others(mixed, encryption):
+    with sqlite3.connect(mixed) as plain:
+        plain.execute("DELETE FROM keys")
+    plain.close()
+    with Brain(mixed, encryption=encryption) as brain:
+        assert lexical(brain, "lighthouse") == ["plain-1"]
+        with pytest.raises(StoreCorruptError, match="restore a backup"):
+            brain.remember("under other keys")
+    assert not findings(mixed)["keys"].ok
+
+
 def test_odd_ids_and_texts_come_back_as_they_were(path, encryption):
     odd = ["naïve ünïcode 北京 🦜", "a\x01b", "x" * 100_000, '"quoted" {json} [list]', "\t tab\nline"]
     with Brain(path, encryption=encryption) as brain:

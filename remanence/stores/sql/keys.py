@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...crypto.encryption import Encryption
 from ...crypto.vault import Vault, WrappedKey, fingerprint, new_keys, unwrap, wrap
-from ...errors import KeyMissingError, KeyWrongError
+from ...errors import KeyMissingError, KeyWrongError, StoreCorruptError
 from ..indexed import derive
 from . import cache, removal, rows, sealing
 from .reembed import new_generation
@@ -46,6 +46,8 @@ def seal_for_writing(connection: sqlite3.Connection, vault: Vault) -> Seal | Non
         return None
     vault.follow(read(connection))
     if vault.latest is None:
+        if connection.execute("SELECT 1 FROM memories WHERE key_version IS NOT NULL LIMIT 1").fetchone():
+            raise StoreCorruptError("the keys of this store's encrypted memories are gone; restore a backup")
         _add(connection, new_keys(vault.encryption.master_key(), 1, time.time()))
         vault.follow(read(connection))
     assert vault.latest is not None
