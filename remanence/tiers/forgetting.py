@@ -17,6 +17,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from .. import checks
+from ..errors import KeyMissingError
 from ..index.numbers import leaves
 from ..judgements import Judgement
 from ..models import Memory
@@ -104,6 +105,11 @@ class ForgettingPolicy:
 
 def concerning(store: RecordStore, subject: str) -> list[str]:
     """The ids of all memories, also of those set aside, that belong to a person or an agent or that name it."""
+    if hidden := store.unreadable():
+        raise KeyMissingError(
+            f"{hidden:,} encrypted memories cannot be searched for the subject without their key, so nothing was "
+            "forgotten; set REMANENCE_MASTER_KEY or REMANENCE_MASTER_KEY_FILE"
+        )
     named = _naming(subject)
     kept = store.select()
     aside = [one.memory for one in store.aside()]

@@ -249,6 +249,16 @@ def test_pinned_and_unreadable_memories_are_never_pruned(path, encryption):
         assert {trace.memory_id: trace.pinned for trace in brain.store.traces()} == {"p": True, "n": True}
 
 
+def test_a_subject_is_not_half_forgotten_for_want_of_the_key(mixed, encryption):
+    with Brain(mixed) as brain:
+        with pytest.raises(KeyMissingError, match="2 encrypted memories cannot be searched"):
+            brain.forget(subject="lighthouse")
+        assert brain.get("plain-1")
+    with Brain(mixed, encryption=encryption) as brain:
+        assert sorted(brain.forget(subject="lighthouse")) == ["plain-1", "secret-1"]
+        assert brain.get("secret-1") is None
+
+
 def test_what_was_set_aside_needs_the_key_to_come_back(path, encryption):
     with Brain(path, encryption=encryption) as brain:
         brain.remember("the lighthouse is dark", id="m")

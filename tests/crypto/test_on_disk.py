@@ -94,6 +94,20 @@ def test_changing_moving_pruning_and_judging_leave_nothing_either(path, on_disk,
     assert found_in(on_disk()) == []
 
 
+def test_what_was_readable_is_gone_from_the_files_once_it_was_written_with_a_key(path, on_disk, encryption):
+    with SqliteRecordStore(path) as store:
+        store.put([secret(number) for number in range(300)])
+        store.settle(1)
+    assert "rumpelstiltskin" in found_in(on_disk())
+    with SqliteRecordStore(path, encryption=encryption) as store:
+        for memory in store.select():
+            store.change(memory.memory_id, lambda memory: memory)
+    assert found_in(on_disk()) == []
+    assert hashes_in(on_disk()) == []
+    with SqliteRecordStore(path, encryption=encryption) as store:
+        assert len(store.match("rumpelstiltskin", k=1000)) == 300
+
+
 def test_a_dictionary_of_packed_memories_repeats_nothing_encrypted(path, on_disk, encryption):
     with SqliteRecordStore(path, encryption=False) as store:
         state = {"position": [1, 2], "inventory": {"wood": 3, "stone": 4}, "health": 0.5, "near": ["river", "bridge"]}

@@ -68,6 +68,12 @@ def guard(connection: sqlite3.Connection, vault: Vault, held: Sequence[int]) -> 
             )
 
 
+def replaces_readable(connection: sqlite3.Connection, held: Sequence[int]) -> bool:
+    """Whether one of some rows is not encrypted."""
+    sql = "SELECT 1 FROM memories WHERE seq = ? AND key_version IS NULL"
+    return any(connection.execute(sql, (seq,)).fetchone() for seq in held)
+
+
 def count(connection: sqlite3.Connection) -> dict[int, int]:
     """How many memories are encrypted with each version of the keys."""
     sql = "SELECT key_version, count(*) FROM memories WHERE key_version IS NOT NULL GROUP BY key_version"

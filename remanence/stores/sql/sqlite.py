@@ -129,9 +129,9 @@ class SqliteRecordStore(IndexedStore):
         if given and len(memories) > 1 and (len(set(given)) < len(given) or _held(connection, given)):
             # One that replaces another may lower its agent's highest step for those behind it.
             for memory, parts in zip(memories, derived, strict=True):
-                _append(connection, [memory], [parts], self.codec, seal)
+                self._unscrubbed |= _append(connection, [memory], [parts], self.codec, seal)
         else:
-            _append(connection, memories, derived, self.codec, seal)
+            self._unscrubbed |= _append(connection, memories, derived, self.codec, seal)
         return list(memories), derived
 
     def _check_kind(self, connection: sqlite3.Connection, memories: Sequence[Memory]) -> None:
@@ -565,12 +565,14 @@ def _append(
     derived: Sequence[Derived],
     codec: Codec,
     seal: Seal | None,
-) -> None:
-    """Insert memories, filling in the steps and ids that they lack."""
+) -> bool:
+    """Insert memories, filling in the steps and ids that they lack; whether what was readable is now encrypted."""
     _fill_steps(connection, memories)
     (last,) = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone() or (0,)
     held = _held(connection, [memory.memory_id or new_id(memory) for memory in memories])
-    data_keys.guard(connection, codec.vault, [seq for seq, _ in held.values()])
+    old_rows = [seq for seq, _ in held.values()]
+    data_keys.guard(connection, codec.vault, old_rows)
+    hides = seal is not None and data_keys.replaces_readable(connection, old_rows)
     waiting: list[tuple[Any, ...]] = []
     for seq, (memory, parts) in enumerate(zip(memories, derived, strict=True), last + 1):
         if not memory.memory_id:
@@ -584,6 +586,7 @@ def _append(
         held[memory.memory_id] = seq, born
         waiting.append(rows.to_row(memory, parts, born, codec, seal))
     connection.executemany(rows.INSERT, waiting)
+    return hides
 
 
 def _fill_steps(connection: sqlite3.Connection, memories: Sequence[Memory]) -> None:
