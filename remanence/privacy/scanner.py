@@ -13,6 +13,7 @@ _DIGIT = re.compile(r"[0-9]")
 _LONG_WORD = re.compile(r"[A-Za-z0-9_+/=-]{16}")  # no key of a provider is without one
 _LONG_NUMBER = re.compile(r"[0-9](?:[ ().+/\u00a0-]{0,3}[0-9]){6,}[A-Z]?")
 _STAMP = re.compile(r"(?:19|20)[0-9]{2}([-/.])[0-9]{2}\1[0-9]{2}(?: [0-9]{2})?|[0-9]+\.[0-9]+")  # or a decimal
+_GLUED = frozenset("_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW")  # X, Y and Z begin Spanish ids
 _AROUND = 6  # characters beside a number that decide what it is; words before it are looked up in the text
 _IDENTIFIER = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
 _MARKER = re.compile(rf"\[(?:{'|'.join(KINDS)})(?::[0-9a-f]{{16}})?\]")
@@ -76,7 +77,7 @@ def _windows(text: str) -> Iterator[tuple[int, int]]:
     start = end = -1
     for number in _LONG_NUMBER.finditer(text):
         first = number.start()
-        if first and text[first - 1].isalnum() and text[first - 1] not in "XYZ":
+        if first and text[first - 1] in _GLUED:
             first = text.find(" ", first, number.end())  # the end of a hash or a name; what follows a blank may count
             if first < 0:
                 continue

@@ -149,6 +149,11 @@ def test_a_phone_number_ends_where_it_ends(text, value):
     assert kinds(text) == [("phone", value)]
 
 
+@pytest.mark.parametrize(("text", "found"), [("电话是13812345678", "phone"), ("卡号4111111111111111。", "card")])
+def test_a_number_may_follow_a_script_without_blanks(text, found):
+    assert [one.kind for one in scan(text)] == [found]
+
+
 def test_only_the_kinds_that_are_asked_for_are_found():
     text = "anna@example.org 203.0.113.9"
     assert [one.kind for one in scan(text, ("ip",))] == ["ip"]
