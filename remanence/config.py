@@ -30,12 +30,5 @@ def default_store() -> Path:
 
 def user() -> str:
     """Who the audit log says it was: REMANENCE_USER, else the name of whoever runs this process."""
-    import getpass
-
-    named = os.environ.get("REMANENCE_USER")
-    if named:
-        return named
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
+    named = (os.environ.get(name) for name in ("REMANENCE_USER", "LOGNAME", "USER", "USERNAME"))
+    return next((name for name in named if name), None) or f"user-{os.getuid() if hasattr(os, 'getuid') else 0}"

@@ -22,14 +22,18 @@ RemanenceError
 ├── SummariserError           a model that summarises did not answer
 └── MemoryAPIException        what `remanence.agents` raises; has agent_id, tier and recoverable
     ├── MemoryStoreException        a memory could not be stored
+    │   └── MemoryStoreInputError
     ├── MemoryRetrievalException    memories could not be read
+    │   └── MemoryRetrievalInputError
     ├── MemoryMaintenanceException  tiers could not be tended
+    │   └── MemoryMaintenanceInputError
     ├── MemoryConfigException       a configuration is wrong (also a ConfigError)
+    │   └── MemoryConfigInputError
     └── MemoryInputError            an argument is wrong (also an InputError, so a ValueError)
 
 Bad input to the agents' face is both at once: a step of -1 raises what `except MemoryStoreException` catches, and
-`except MemoryInputError` and `except ValueError` too. There is one class for each such pair, MemoryStoreInputError
-and its siblings; `MemoryStoreException.caused_by(error)` chooses.
+`except MemoryInputError` and `except ValueError` too. Each class that ends in InputError is such a pair;
+`MemoryStoreException.caused_by(error)` chooses.
 
 Bad input names the field, what was expected and what came: `step must be a whole number ≥ 0, got True`.
 """

@@ -242,7 +242,7 @@ def test_help_does_not_even_load_numpy(rmem: Rmem) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("rmem re", {"remember", "recall", "reindex"}),
+        ("rmem re", {"remember", "recall", "restore", "reindex"}),
         ("rmem recall --mo", {"--mode"}),
         ("rmem recall x --mode ", {"hybrid", "lexical", "vector"}),
         ("rmem eval lo", {"locomo"}),
