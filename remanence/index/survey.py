@@ -225,7 +225,7 @@ class Surveys:
 
 
 _KEPT = 4
-_FEW, _TIMES = 65_536, 8  # other rows, by themselves and for each of our own, that are no burden
+_FEW, _TIMES = 262_144, 8  # other rows, by themselves and for each of our own, that are no burden
 _COLUMNS = (
     "seq",
     "group",
