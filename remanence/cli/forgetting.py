@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -80,16 +81,7 @@ def _forget_ids(face: Face, wanted: list[str], yes: bool) -> None:
         found = [key for key in wanted if brain.get(key) is not None]
         _confirm(brain, found, "Forget", yes)
         gone = [key for key in found if brain.forget(key)]
-    missing = [key for key in wanted if key not in gone]
-    if face.json:
-        face.document({"forgotten": gone, "missing": missing})
-    else:
-        for key in gone:
-            click.echo(f"Forgot {key}" if face.terminal else key)
-    for key in missing:
-        endings.tell(NotFoundError(key), face.json)
-    if missing:
-        raise click.exceptions.Exit(endings.NOT_FOUND)
+    _finish(face, wanted, gone, "forgotten", "Forgot")
 
 
 def _forget_subject(face: Face, subject: str, dry_run: bool, yes: bool) -> None:
@@ -110,6 +102,20 @@ def _prune(face: Face, policy: dict[str, Any], dry_run: bool, yes: bool) -> None
             _confirm(brain, [key for key, _ in chosen], "Prune", yes)
             chosen = brain.prune(policy)
     _tell(face, list(chosen), dry_run)
+
+
+def _finish(face: Face, wanted: Sequence[str], done: Sequence[str], name: str, verb: str) -> None:
+    """Tell what was done, and what there was not."""
+    missing = [key for key in wanted if key not in done]
+    if face.json:
+        face.document({name: list(done), "missing": missing})
+    else:
+        for key in done:
+            click.echo(f"{verb} {key}" if face.terminal else key)
+    for key in missing:
+        endings.tell(NotFoundError(key), face.json)
+    if missing:
+        raise click.exceptions.Exit(endings.NOT_FOUND)
 
 
 def _confirm(brain: Brain, keys: list[str], verb: str, yes: bool) -> None:
@@ -175,16 +181,7 @@ def restore(face: Face, memory_ids: tuple[str, ...]) -> None:
                 click.echo(f"{one.memory.memory_id}\tuntil {moment(one.until)}\t{one_line(one.memory.text)[:80]}")
             return
         back = [memory.memory_id for memory in brain.restore(*memory_ids)]
-    missing = [key for key in memory_ids if key not in back]
-    if face.json:
-        face.document({"restored": back, "missing": missing})
-    else:
-        for key in back:
-            click.echo(f"Restored {key}" if face.terminal else key)
-    for key in missing:
-        endings.tell(NotFoundError(key), face.json)
-    if missing:
-        raise click.exceptions.Exit(endings.NOT_FOUND)
+    _finish(face, memory_ids, back, "restored", "Restored")
 
 
 @click.command()
