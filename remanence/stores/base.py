@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Self, TypeVar
@@ -289,6 +289,13 @@ class RecordStore(MemoryStore[Memory]):
             raise InputError("meta must be empty: a Memory carries its own metadata", field="meta")
         value.memory_id = key
         self.put([value])
+
+    def add_many(self, items: Mapping[str, Memory] | Iterable[tuple[str, Memory]]) -> int:
+        """Keep memories under their keys, all or none; how many."""
+        pairs = list(items.items() if isinstance(items, Mapping) else items)
+        for key, memory in pairs:
+            memory.memory_id = key
+        return len(self.put([memory for _, memory in pairs]))
 
     def get(self, key: str) -> Memory | None:
         return self.get_many([key])[0]

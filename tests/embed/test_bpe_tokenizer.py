@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tokenizers
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from remanence.embed.bpe import PieceTokenizer
 from remanence.embed.wheels import file_in_wheel
 from remanence.errors import EmbedderError
-
-tokenizers = pytest.importorskip("tokenizers")
 
 FILE = file_in_wheel("wordllama", "tokenizers/l2_supercat_tokenizer_config.json", install="pip install wordllama")
 OURS = PieceTokenizer.from_file(FILE)

@@ -26,14 +26,13 @@ from ...judgements import Judgement
 from ...models import TIERS, Embeddings, Memory
 from .. import packing
 from ..base import SetAside, Size, StoreStats, Trace, Vector
-from ..indexed import Derived, IndexedStore, derive, index_row, new_id
+from ..indexed import Derived, IndexedStore, derive, index_row
 from ..packing import Codec
-from . import audit, cache, removal, rows, sealing
+from . import audit, cache, inserts, removal, rows, sealing
 from . import judgements as judged
 from . import keys as data_keys
 from .audit import AuditEntry
 from .file import DURABILITY, SqliteFile
-from .sealing import Seal
 from .writer import GroupWriter
 
 log = logging.getLogger(__name__)
@@ -126,12 +125,12 @@ class SqliteRecordStore(IndexedStore):
                 memory.embeddings = Embeddings()
         self._check_kind(connection, memories)
         given = [memory.memory_id for memory in memories if memory.memory_id]
-        if given and len(memories) > 1 and (len(set(given)) < len(given) or _held(connection, given)):
+        if given and len(memories) > 1 and (len(set(given)) < len(given) or inserts.held(connection, given)):
             # One that replaces another may lower its agent's highest step for those behind it.
             for memory, parts in zip(memories, derived, strict=True):
-                self._unscrubbed |= _append(connection, [memory], [parts], self.codec, seal)
+                self._unscrubbed |= inserts.append(connection, [memory], [parts], self.codec, seal)
         else:
-            self._unscrubbed |= _append(connection, memories, derived, self.codec, seal)
+            self._unscrubbed |= inserts.append(connection, memories, derived, self.codec, seal)
         return list(memories), derived
 
     def _check_kind(self, connection: sqlite3.Connection, memories: Sequence[Memory]) -> None:
@@ -557,71 +556,3 @@ def _state(connection: sqlite3.Connection) -> _State:
     counters = dict(connection.execute("SELECT name, seq FROM sqlite_sequence").fetchall())
     (generation,) = connection.execute("PRAGMA user_version").fetchone()
     return _State(counters.get("memories", 0), counters.get("changes", 0), generation)
-
-
-def _append(
-    connection: sqlite3.Connection,
-    memories: Sequence[Memory],
-    derived: Sequence[Derived],
-    codec: Codec,
-    seal: Seal | None,
-) -> bool:
-    """Insert memories, filling in the steps and ids that they lack; whether what was readable is now encrypted."""
-    _fill_steps(connection, memories)
-    (last,) = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone() or (0,)
-    held = _held(connection, [memory.memory_id or new_id(memory) for memory in memories])
-    old_rows = [seq for seq, _ in held.values()]
-    data_keys.guard(connection, codec.vault, old_rows)
-    hides = seal is not None and data_keys.replaces_readable(connection, old_rows)
-    waiting: list[tuple[Any, ...]] = []
-    for seq, (memory, parts) in enumerate(zip(memories, derived, strict=True), last + 1):
-        if not memory.memory_id:
-            memory.memory_id = _free_id(connection, new_id(memory), held)
-        old = held.get(memory.memory_id)
-        if old is not None:
-            connection.executemany(rows.INSERT, waiting)  # it may be one of them
-            waiting = []
-            _remove(connection, old[0])
-        born = seq if old is None else old[1]
-        held[memory.memory_id] = seq, born
-        waiting.append(rows.to_row(memory, parts, born, codec, seal))
-    connection.executemany(rows.INSERT, waiting)
-    return hides
-
-
-def _fill_steps(connection: sqlite3.Connection, memories: Sequence[Memory]) -> None:
-    steps: dict[str, int] = {}  # the next one of each agent, as far as these memories tell
-    asked: set[str] = set()
-    for memory in memories:
-        agent = memory.agent_id
-        if memory.step_number < 0:
-            if agent not in asked:
-                (last,) = connection.execute("SELECT max(step) FROM memories WHERE agent = ?", (agent,)).fetchone()
-                steps[agent] = max(steps.get(agent, 0), 0 if last is None else last + 1)
-                asked.add(agent)
-            memory.step_number = steps[agent]
-        steps[agent] = max(steps.get(agent, 0), memory.step_number + 1)
-
-
-def _held(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Which of these ids are taken: (seq, born) of each."""
-    held: dict[str, tuple[int, int]] = {}
-    for start in range(0, len(ids), _FETCH):
-        part = ids[start : start + _FETCH]
-        sql = f"SELECT id, seq, born FROM memories WHERE id IN ({', '.join('?' * len(part))})"
-        held |= {memory_id: (seq, born) for memory_id, seq, born in connection.execute(sql, part)}
-    return held
-
-
-def _free_id(connection: sqlite3.Connection, wanted: str, held: dict[str, tuple[int, int]]) -> str:
-    """An id that nobody has. `held` knows about `wanted`, and about the rows that are yet to be inserted."""
-    free, number = wanted, 1
-    while free in held or (number > 1 and _held(connection, [free])):
-        number += 1
-        free = f"{wanted}-{number}"
-    return free
-
-
-def _remove(connection: sqlite3.Connection, seq: int) -> None:
-    connection.execute("DELETE FROM memories WHERE seq = ?", (seq,))
-    connection.execute("INSERT INTO changes (seq) VALUES (?)", (seq,))
