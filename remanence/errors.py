@@ -20,6 +20,15 @@ RemanenceError
 ├── EmbedderError             an embedder could not load or answer
 │   └── EmbedderMismatchError the store holds vectors of another embedder
 ├── SummariserError           a model that summarises did not answer
+├── TableError                what tables and SQL raise; `status` is the answer of the server
+│   ├── SqlError              a statement cannot be read, or its values do not fit (also an InputError)
+│   │   └── SqlUnsupportedError   a construct that is not offered; the message names it
+│   ├── NoSuchTableError      no such table, column or index in this workspace
+│   ├── TableExistsError      there is one with that name
+│   ├── ConstraintError       a row breaks a key, NOT NULL, CHECK or reference
+│   ├── StatementTimeoutError the statement ran longer than it may
+│   ├── TooManyRowsError      the answer is longer than it may be
+│   └── RemoteError           the server refused or failed; `status` says how
 └── MemoryAPIException        what `remanence.agents` raises; has agent_id, tier and recoverable
     ├── MemoryStoreException        a memory could not be stored
     │   └── MemoryStoreInputError
@@ -136,6 +145,58 @@ class EmbedderMismatchError(EmbedderError):
 
 class SummariserError(RemanenceError):
     """A model that summarises did not answer, or not with a summary."""
+
+
+class TableError(RemanenceError):
+    """What tables and SQL raise. `status` is what the server answers with."""
+
+    status = 400
+
+
+class SqlError(TableError, InputError):
+    """A statement cannot be read, or its values do not fit its columns. Nothing was written."""
+
+
+class SqlUnsupportedError(SqlError):
+    """A construct that is not offered; the message names it."""
+
+
+class NoSuchTableError(TableError):
+    """No table, column or index of that name in this workspace."""
+
+    status = 404
+
+
+class TableExistsError(TableError):
+    """There is already one of that name."""
+
+    status = 409
+
+
+class ConstraintError(TableError):
+    """A row breaks a key, NOT NULL, a CHECK or a reference; the statement was rolled back."""
+
+    status = 409
+
+
+class StatementTimeoutError(TableError):
+    """The statement ran longer than it may; it was stopped and rolled back."""
+
+    status = 408
+
+
+class TooManyRowsError(TableError):
+    """The answer has more rows than it may; use LIMIT, or stream it."""
+
+    status = 413
+
+
+class RemoteError(TableError):
+    """The server refused or failed."""
+
+    def __init__(self, message: str, *, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class MemoryAPIException(RemanenceError):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from remanence import Filter
+from remanence.testing.postgres import PostgresServer
 
 settings.register_profile(
     "remanence",
@@ -24,6 +25,21 @@ def _home_of_its_own(tmp_path_factory, monkeypatch):
     """No test reads or writes the memories of whoever runs it."""
     monkeypatch.setenv("REMANENCE_HOME", str(tmp_path_factory.mktemp("home")))
     monkeypatch.delenv("REMANENCE_EMBEDDER", raising=False)
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A real PostgreSQL server with pgvector."""
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres):
+    """The address of an empty database."""
+    url = postgres.new_database()
+    yield url
+    postgres.drop_database(url)
 
 
 @pytest.fixture

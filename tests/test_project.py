@@ -28,7 +28,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("recall",),
     ("tiers",),
     ("brain", "aio", "upkeep", "transfer", "keyed"),
-    ("agents",),
+    ("agents", "tables"),
+    ("server",),
     ("testing", "evaluate", "bench"),
     ("cli",),
 )

@@ -1,0 +1,78 @@
+"""What a workspace knows of its tables: columns with their types, and indexes. Plain values; engines keep them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+ROW = "_row"
+"""The hidden column of every table: a number given once and never again. No statement can name it."""
+
+
+class Kind(StrEnum):
+    """The types of columns, by the name that PostgreSQL's users write."""
+
+    TEXT = "text"
+    SMALLINT = "smallint"
+    INTEGER = "integer"
+    BIGINT = "bigint"
+    REAL = "real"
+    DOUBLE = "double precision"
+    NUMERIC = "numeric"
+    BOOLEAN = "boolean"
+    JSONB = "jsonb"
+    TIMESTAMPTZ = "timestamptz"
+    TIMESTAMP = "timestamp"
+    DATE = "date"
+    TIME = "time"
+    INTERVAL = "interval"
+    UUID = "uuid"
+    BYTEA = "bytea"
+    VECTOR = "float4[]"
+    VECTORS = "float4[][]"
+    TEXTS = "text[]"
+    INTEGERS = "bigint[]"
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type with what limits it: the dimension of vectors, the length of varchar, the scale of numeric."""
+
+    kind: Kind
+    dimension: int | None = None
+    length: int | None = None
+    precision: int | None = None
+    scale: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    type: Type
+    nullable: bool = True
+    default: str | None = None
+    """An SQL expression in PostgreSQL's words."""
+    serial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """`search` indexes are those of the search operators; `btree` ones are the engine's own."""
+
+    name: str
+    table: str
+    columns: tuple[str, ...]
+    method: str = "btree"
+    unique: bool = False
+    options: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    name: str
+    columns: tuple[Column, ...]
+    primary_key: tuple[str, ...] = ()
+    indexes: tuple[Index, ...] = ()
+
+    def column(self, name: str) -> Column | None:
+        return next((column for column in self.columns if column.name == name), None)

@@ -1,0 +1,107 @@
+"""What an engine does for a workspace. The tree it gets is already read, checked and qualified: every column has
+its table's alias, every star is expanded, every table is one of the catalogue, search operators are gone."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from ..catalog import Index, Table
+from ..results import Result
+
+Rows = npt.NDArray[np.int64]
+Values = npt.NDArray[np.float64]
+
+
+class Scores(Protocol):
+    """What one search operator gives the rows of its table."""
+
+    def of(self, row: int) -> float | None:
+        """The score of a row; None where the column is NULL."""
+
+    def best(self, count: int) -> tuple[Rows, Values]:
+        """The rows with the highest scores, best first."""
+
+    def all(self) -> tuple[Rows, Values]:
+        """Every row that has a score."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """A statement ready to run.
+
+    `tree` holds `rmem_score(k, alias._row)` where search operators stood; `scores[k]` answers it. `candidates`
+    narrows a table to some rows: `{alias: rows}`. `parameters` are the values of `exp.Placeholder` / `exp.Parameter`
+    nodes, which are numbered 1… in the tree.
+    """
+
+    tree: exp.Expression
+    parameters: Sequence[Any] = ()
+    scores: Sequence[Scores] = ()
+    candidates: Mapping[str, Rows] = field(default_factory=dict)
+    timeout: float | None = None
+    max_rows: int | None = None
+
+
+class Changes(NamedTuple):
+    """What happened to a table since a version: rows that are gone or replaced, and the rows as they are now."""
+
+    version: int
+    gone: Rows
+    rows: Rows
+    values: list[tuple[Any, ...]]
+    """The values of the columns asked for, one tuple for each of `rows`."""
+
+
+class Engine(ABC):
+    """One workspace's tables in one database. Safe to use from many threads."""
+
+    @abstractmethod
+    def tables(self) -> dict[str, Table]:
+        """The catalogue as it is now, by name; other processes' changes are seen."""
+
+    @abstractmethod
+    def create_table(self, table: Table, *, exists_ok: bool = False) -> bool:
+        """Whether it was made; TableExistsError for a known one unless that is fine."""
+
+    @abstractmethod
+    def drop_table(self, name: str, *, missing_ok: bool = False) -> bool: ...
+
+    @abstractmethod
+    def alter_table(self, name: str, changed: Table, tree: exp.Expression) -> None:
+        """Make a table what `changed` says; `tree` is the ALTER TABLE that asked for it."""
+
+    @abstractmethod
+    def create_index(self, index: Index, *, exists_ok: bool = False) -> bool: ...
+
+    @abstractmethod
+    def drop_index(self, name: str, *, missing_ok: bool = False) -> bool: ...
+
+    @abstractmethod
+    def run(self, plan: Plan) -> Result:
+        """SELECT, INSERT, UPDATE, DELETE: in one transaction, all or nothing, durable when it returns."""
+
+    @abstractmethod
+    def stream(self, plan: Plan, batch_size: int) -> Iterator[Result]:
+        """The answer of a SELECT in batches, in bounded memory, from one state of the data."""
+
+    @abstractmethod
+    def insert(self, table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
+        """Many rows in one transaction. Values are already of the columns' types."""
+
+    @abstractmethod
+    def explain(self, plan: Plan) -> list[str]:
+        """Lines that say how the statement would run, in the engine's own words."""
+
+    @abstractmethod
+    def changes(self, table: str, columns: Sequence[str], since: int) -> Changes:
+        """What a search index needs to follow a table. `since` 0 is everything."""
+
+    @abstractmethod
+    def close(self) -> None: ...

@@ -1,0 +1,23 @@
+"""What a statement answers: columns with their types, rows, and how many rows were meant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .catalog import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Values are Python's own: int, float, Decimal, str, bool, datetime, date, UUID, bytes, dict and list for JSONB,
+    list of float for vectors. `row_count` is the number of rows returned, or written by a statement that returns
+    none."""
+
+    columns: tuple[str, ...] = ()
+    types: tuple[Type | None, ...] = ()
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    row_count: int = 0
+
+    def dicts(self) -> list[dict[str, Any]]:
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
