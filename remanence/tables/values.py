@@ -1,0 +1,262 @@
+"""Values as JSON: what the server sends and the client reads back, so that both give the same Python values.
+
+JSON has no times, decimals, UUIDs or bytes: they travel as text in PostgreSQL's own writing, and the name of the
+column's type beside them says what to make of it. What `to_json` writes, PostgreSQL reads as a value of the type.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from ..checks import refuse
+from ..errors import SqlError
+from .catalog import Kind, Type
+from .results import Result
+
+_KINDS = {kind.value: kind for kind in Kind}
+_INTERVAL = re.compile(r"(?:(?P<days>-?\d+) days? ?)?(?:(?P<sign>-?)(?P<h>\d+):(?P<m>\d\d):(?P<s>\d\d(?:\.\d{1,6})?))?")
+_NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def to_json(value: Any) -> Any:
+    """A value as JSON can hold it: `to_json(Decimal("1.50"))` is "1.50", a time is ISO text, bytes are `\\x…`."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else _float_text(value)
+    if isinstance(value, list | tuple):
+        # Most lists are vectors: a sum that is finite tells that all its numbers are.
+        if value and type(value[0]) is float and _all_finite(value):
+            return list(value)
+        return [to_json(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return _interval_text(value)
+    if isinstance(value, Decimal | UUID):
+        return str(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return f"\\x{bytes(value).hex()}"
+    if isinstance(value, np.ndarray | np.generic):
+        return to_json(value.tolist())
+    raise refuse("value", "a text, number, truth value, time, UUID, bytes, list or mapping", value)
+
+
+def from_json(value: Any, type: Type | Kind | str | None) -> Any:
+    """The Python value that `to_json` wrote for a column of this type; as it is where the type is unknown."""
+    kind = kind_of_type(type)
+    if value is None or kind is None:
+        return value
+    read = _READERS.get(kind)
+    try:
+        return value if read is None else read(value)
+    except (ValueError, TypeError, ArithmeticError, KeyError):
+        raise SqlError(f"a value of type {kind.value} cannot be read from {value!r:.80}") from None
+
+
+def type_name(type: Type | None) -> str | None:
+    """A type as a user writes it: `embedding(256)`, `numeric(10,2)`, `bigint`."""
+    if type is None:
+        return None
+    if type.kind is Kind.VECTOR and type.dimension:
+        return f"embedding({type.dimension})"
+    if type.kind is Kind.VECTORS and type.dimension:
+        return f"embeddings({type.dimension})"
+    if type.kind is Kind.TEXT and type.length:
+        return f"varchar({type.length})"
+    if type.kind is Kind.NUMERIC and type.precision:
+        return f"numeric({type.precision},{type.scale or 0})"
+    return type.kind.value
+
+
+def kind_of_type(type: Type | Kind | str | None) -> Kind | None:
+    """The kind behind a type or its name; None for a name that is not ours."""
+    if type is None or isinstance(type, Kind):
+        return type
+    if isinstance(type, Type):
+        return type.kind
+    stem = type.lower().split("(")[0].strip()
+    return _NAMED.get(stem) or _KINDS.get(stem)
+
+
+def kind_of_value(value: Any) -> Kind | None:
+    """The kind of column that holds this value; None for what no column holds. A text is a text, whatever it says."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    for types, kind in _KINDS_OF_VALUES:
+        if isinstance(value, types):
+            return kind
+    if isinstance(value, np.ndarray):
+        value = value.tolist() if value.ndim <= 2 else None
+    if isinstance(value, list | tuple):
+        return _kind_of_list(value)
+    return None
+
+
+def answer_types(result: Result) -> list[str | None]:
+    """The names of the types of an answer's columns; those that are not declared are told from the values."""
+    names: list[str | None] = []
+    for at, type in enumerate(result.types or (None,) * len(result.columns)):
+        if type is not None:
+            names.append(type_name(type))
+            continue
+        first = next((row[at] for row in result.rows if row[at] is not None), None)
+        kind = kind_of_value(first) if first is not None else None
+        names.append(None if kind is None else kind.value)
+    return names
+
+
+def parameters_to_json(params: Sequence[Any] | Mapping[str, Any] | None) -> dict[str, Any]:
+    """Parameters as the body of a query carries them: `params`, and `param_types` where JSON alone would not tell."""
+    if params is None:
+        return {}
+    if isinstance(params, Mapping):
+        types = {name: kind.value for name, value in params.items() if (kind := _not_in_json(value))}
+        body: dict[str, Any] = {"params": {name: to_json(value) for name, value in params.items()}}
+        return body | ({"param_types": types} if types else {})
+    kinds = [_not_in_json(value) for value in params]
+    body = {"params": [to_json(value) for value in params]}
+    return body | ({"param_types": [kind and kind.value for kind in kinds]} if any(kinds) else {})
+
+
+def parameters_from_json(params: Any, types: Any = None) -> list[Any] | dict[str, Any] | None:
+    """What `parameters_to_json` was given: the server reads the `params` and `param_types` of a body with it."""
+    if params is None:
+        return None
+    if isinstance(params, Mapping):
+        if types is not None and not isinstance(types, Mapping):
+            raise refuse("param_types", "a mapping of names to types, as params is one", types)
+        return {name: from_json(value, (types or {}).get(name)) for name, value in params.items()}
+    if not isinstance(params, list):
+        raise refuse("params", "a list or a mapping", params)
+    if types is None:
+        return params
+    if not isinstance(types, list) or len(types) != len(params):
+        raise refuse("param_types", f"a list of {len(params)} types, one for each of params", types)
+    return [from_json(value, type) for value, type in zip(params, types, strict=True)]
+
+
+def _not_in_json(value: Any) -> Kind | None:
+    """The kind of a parameter that JSON writes as a text though it is none."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    plain = isinstance(value, int | str | list | tuple | Mapping | np.ndarray)
+    if plain or (isinstance(value, float) and math.isfinite(value)):
+        return None
+    if isinstance(value, datetime) and value.tzinfo is None:
+        return Kind.TIMESTAMP
+    return kind_of_value(value)
+
+
+def _kind_of_list(values: Sequence[Any]) -> Kind | None:
+    present = [value for value in values if value is not None]
+    if not present:
+        return None
+    if len(present) == len(values) and all(_is_number(value) for value in present):
+        return Kind.INTEGERS if all(isinstance(value, int | np.integer) for value in present) else Kind.VECTOR
+    if all(isinstance(value, list | tuple | np.ndarray) for value in values):
+        inner = {kind_of_value(value) for value in values}
+        return Kind.VECTORS if inner <= {Kind.VECTOR, Kind.INTEGERS} else Kind.JSONB
+    return Kind.TEXTS if all(isinstance(value, str) for value in present) else Kind.JSONB
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _all_finite(numbers: Sequence[Any]) -> bool:
+    try:
+        return math.isfinite(math.fsum(numbers))
+    except (TypeError, ValueError, OverflowError):  # not all numbers, or no finite sum: looked at one by one
+        return False
+
+
+def _float_text(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _interval_text(value: timedelta) -> str:
+    """`3 days 04:05:06.5`, as PostgreSQL writes it."""
+    negative = value < timedelta(0)
+    span = abs(value)
+    seconds = span.seconds
+    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    if span.microseconds:
+        clock += f".{span.microseconds:06}"
+    sign = "-" if negative else ""
+    return f"{sign}{span.days} days {sign}{clock}" if span.days else f"{sign}{clock}"
+
+
+def _interval(value: Any) -> Any:
+    match = _INTERVAL.fullmatch(value)
+    if match is None or not value:
+        return value  # months and years have no timedelta: the text stays
+    part = timedelta(hours=int(match["h"] or 0), minutes=int(match["m"] or 0), seconds=float(match["s"] or 0))
+    return timedelta(days=int(match["days"] or 0)) + (-part if match["sign"] else part)
+
+
+def _moment(value: str) -> datetime:
+    found = datetime.fromisoformat(value)
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def _bytes(value: str) -> bytes:
+    if not value.startswith("\\x"):
+        raise ValueError(value)
+    return bytes.fromhex(value[2:])
+
+
+def _float(value: Any) -> float:
+    return _NOT_FINITE[value] if isinstance(value, str) else float(value)
+
+
+def _vector(value: Any) -> list[float]:
+    return [_float(number) for number in value]
+
+
+_READERS: dict[Kind, Any] = {
+    Kind.REAL: _float,
+    Kind.DOUBLE: _float,
+    Kind.NUMERIC: lambda value: Decimal(str(value)),
+    Kind.TIMESTAMPTZ: _moment,
+    Kind.TIMESTAMP: datetime.fromisoformat,
+    Kind.DATE: date.fromisoformat,
+    Kind.TIME: time.fromisoformat,
+    Kind.INTERVAL: _interval,
+    Kind.UUID: UUID,
+    Kind.BYTEA: _bytes,
+    Kind.VECTOR: _vector,
+    Kind.VECTORS: lambda value: [_vector(row) for row in value],
+}
+
+_NAMED = {
+    "embedding": Kind.VECTOR,
+    "embeddings": Kind.VECTORS,
+    "varchar": Kind.TEXT,
+    "json": Kind.JSONB,
+}
+
+_KINDS_OF_VALUES: tuple[tuple[Any, Kind], ...] = (
+    (str, Kind.TEXT),
+    (bool, Kind.BOOLEAN),
+    (int, Kind.BIGINT),
+    (float, Kind.DOUBLE),
+    (Decimal, Kind.NUMERIC),
+    (Mapping, Kind.JSONB),
+    (datetime, Kind.TIMESTAMPTZ),
+    (date, Kind.DATE),
+    (time, Kind.TIME),
+    (timedelta, Kind.INTERVAL),
+    (UUID, Kind.UUID),
+    ((bytes, bytearray, memoryview), Kind.BYTEA),
+)
