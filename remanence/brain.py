@@ -321,8 +321,9 @@ class Brain:
             if given is not None:
                 dimension = checks.vector("vector", given, dimension=dimension).size
 
-    def update(self, memory_id: str, **changes: Any) -> Memory:
-        """Change fields of a memory, named as in `remember`. It keeps its id and its place in the session."""
+    def update(self, memory_id: str, *, only_if: Callable[[Memory], None] | None = None, **changes: Any) -> Memory:
+        """Change fields of a memory, named as in `remember`. It keeps its id and its place in the session. `only_if` is
+        shown the memory as it is, with nobody else changing it meanwhile; if it raises, nothing is changed."""
         checks.known_fields("an update", changes, [name for name in _WRITABLE if name not in ("id", "agent")])
         if not changes:
             raise InputError("an update must change at least one field", field="changes")
@@ -335,6 +336,8 @@ class Brain:
             self._embed([draft])
 
         def edit(memory: Memory) -> Memory:
+            if only_if is not None:
+                only_if(memory)
             if "text" in changes:
                 memory.text = draft.text
                 memory.contents = {**memory.contents, "text": draft.text}

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from .errors import ConfigError
 
 HOME = "REMANENCE_HOME"
 STORE_NAME = "memories.db"
+_acting: ContextVar[str | None] = ContextVar("acting", default=None)
 
 
 def home() -> Path:
@@ -28,7 +32,20 @@ def default_store() -> Path:
     return home() / STORE_NAME
 
 
+@contextmanager
+def acting(name: str) -> Iterator[None]:
+    """Let the audit log say that it was somebody else than whoever runs this process: a server acts for its callers."""
+    before = _acting.set(name)
+    try:
+        yield
+    finally:
+        _acting.reset(before)
+
+
 def user() -> str:
-    """Who the audit log says it was: REMANENCE_USER, else the name of whoever runs this process."""
+    """Who the audit log says it was: whom we act for, else REMANENCE_USER or the name of whoever runs this process."""
+    acting_for = _acting.get()
+    if acting_for is not None:
+        return acting_for
     named = (os.environ.get(name) for name in ("REMANENCE_USER", "LOGNAME", "USER", "USERNAME"))
     return next((name for name in named if name), None) or f"user-{os.getuid() if hasattr(os, 'getuid') else 0}"

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import checks
-from .errors import ConfigError, InputError, PrivacyError
+from .errors import ConfigError, InputError, NotFoundError, PrivacyError
 from .filters import Filter
 from .models import Embeddings, Memory
 
@@ -33,6 +33,7 @@ Vector = npt.NDArray[np.float32]
 FORMATS = ("jsonl", "parquet")
 VERSION = 1
 _BATCH = 1000
+_PART = 100  # memories that a stream hands out at a time
 _TOLD = 5  # bad lines that an error names
 _EXTENSIONS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
 _METADATA = (
@@ -100,6 +101,46 @@ def export(
     return {"target": str(path), "format": chosen, "memories": written, "vectors": vectors, "left_out": left_out}
 
 
+def lines(
+    brain: Brain,
+    where: Filter | Mapping[str, Any] | None = None,
+    *,
+    vectors: bool = True,
+    after: str | None = None,
+) -> Iterator[bytes]:
+    """What `export` writes as JSONL, some lines at a time. A reader that broke off names the last memory that it has
+    as `after`, and gets the rest, without the header."""
+    survey = brain.store.survey(Filter.of(where))
+    seqs = survey.seq[_session_by_session(survey)]
+    if after is not None:
+        seqs = seqs[_place_behind(brain, after, seqs) :]
+    return _lines(brain, seqs, vectors, header=after is None)
+
+
+def _lines(brain: Brain, seqs: npt.NDArray[np.int64], vectors: bool, *, header: bool) -> Iterator[bytes]:
+    if header:
+        yield _jsonl_header({"format": VERSION, "embedder": brain.store.note("embedder") if vectors else None})
+    for start in range(0, seqs.size, _PART):
+        part = []
+        for _, memory in brain.store.memories_at(seqs[start : start + _PART].tolist()):
+            if not vectors:
+                memory.embeddings = Embeddings()
+            part.append(_jsonl(memory))
+        yield b"".join(part)
+
+
+def _place_behind(brain: Brain, memory_id: str, seqs: npt.NDArray[np.int64]) -> int:
+    """Where the memories behind one begin."""
+    checks.memory_id("after", memory_id)
+    found = brain.store.get(memory_id)
+    if found is not None:
+        alike = brain.store.survey(Filter(agent=(found.agent_id,), since=found.timestamp, until=found.timestamp)).seq
+        for seq, memory in brain.store.memories_at(alike.tolist()):
+            if memory.memory_id == memory_id and (at := np.flatnonzero(seqs == seq)).size:
+                return int(at[0]) + 1
+    raise NotFoundError(memory_id)
+
+
 def _session_by_session(survey: Survey) -> npt.NDArray[np.int64]:
     """Positions so that each memory stands behind the one before it in its session."""
     everything = np.arange(survey.size)
@@ -144,14 +185,23 @@ def _sink(path: str | Path, address: str) -> Iterator[IO[bytes]]:
 
 
 def _write_jsonl(sink: IO[bytes], header: Mapping[str, Any], memories: Iterator[Memory]) -> None:
-    sink.write(_json({"remanence": header}).encode("utf-8") + b"\n")
+    sink.write(_jsonl_header(header))
     for memory in memories:
-        vectors = {name: getattr(memory.embeddings, name) for name in _VECTORS}
-        memory.embeddings = Embeddings()
-        document = memory.to_dict()
-        del document["embeddings"]
-        written = ",".join(f'"{name}":{_numbers(vector)}' for name, vector in vectors.items())
-        sink.write(f'{_json(document)[:-1]},"embeddings":{{{written}}}}}\n'.encode())
+        sink.write(_jsonl(memory))
+
+
+def _jsonl_header(header: Mapping[str, Any]) -> bytes:
+    return _json({"remanence": header}).encode("utf-8") + b"\n"
+
+
+def _jsonl(memory: Memory) -> bytes:
+    """A memory as a line; it is left without its vectors."""
+    vectors = {name: getattr(memory.embeddings, name) for name in _VECTORS}
+    memory.embeddings = Embeddings()
+    document = memory.to_dict()
+    del document["embeddings"]
+    written = ",".join(f'"{name}":{_numbers(vector)}' for name, vector in vectors.items())
+    return f'{_json(document)[:-1]},"embeddings":{{{written}}}}}\n'.encode()
 
 
 def _json(document: Mapping[str, Any]) -> str:
@@ -177,21 +227,23 @@ class _Item(NamedTuple):
 
 def import_(
     brain: Brain,
-    path: str | Path,
+    path: str | Path | IO[bytes],
     format: str | None = None,
     *,
     vectors: bool = True,
     on_check: Progress | None = None,
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Read memories from a file, or from standard input for "-". Ids are kept: what is there is replaced.
+    """Read memories from a file (its name, or opened), or from standard input for "-". Ids are kept: what is there is
+    replaced.
 
     The whole file is checked first; if a line of it is bad, an InputError tells its number and nothing is
     written. Vectors are kept if they came from the store's own embedder; other texts are embedded again.
     """
-    read = _read_jsonl if format_of(path, format) == "jsonl" else _read_parquet
+    name = str(path) if isinstance(path, str | Path) else "what was sent"
+    read = _read_jsonl if format_of(name, format) == "jsonl" else _read_parquet
     with _source(path) as source:
-        total = _check(brain, str(path), read(source), vectors, on_check)
+        total = _check(brain, name, read(source), vectors, on_check)
         source.seek(0)
         return _take_in(brain, read(source), vectors, total, on_progress)
 
@@ -274,8 +326,11 @@ def _keep_access(brain: Brain, memories: Sequence[Memory]) -> None:
 
 
 @contextmanager
-def _source(path: str | Path) -> Iterator[IO[bytes]]:
+def _source(path: str | Path | IO[bytes]) -> Iterator[IO[bytes]]:
     """A file that can be read twice; what comes through a pipe is set aside first."""
+    if not isinstance(path, str | Path):
+        yield path
+        return
     if str(path) == "-":
         opened: IO[bytes] = sys.stdin.buffer
     else:

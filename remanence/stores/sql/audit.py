@@ -38,13 +38,20 @@ def append(
 
 
 def entries(
-    connection: sqlite3.Connection, *, memory: str | None = None, since: float | None = None, limit: int | None = None
+    connection: sqlite3.Connection,
+    *,
+    memory: str | None = None,
+    since: float | None = None,
+    limit: int | None = None,
+    before: int | None = None,
 ) -> list[AuditEntry]:
-    """The newest entries, newest first."""
+    """The newest entries (of those before a number), newest first."""
     sql = "SELECT n, time, who, action, memory, detail FROM audit WHERE time >= ?"
     values: list[Any] = [since if since is not None else 0.0]
     if memory is not None:
         sql, values = f"{sql} AND memory = ?", [*values, memory]
+    if before is not None:
+        sql, values = f"{sql} AND n < ?", [*values, before]
     sql, values = f"{sql} ORDER BY n DESC LIMIT ?", [*values, -1 if limit is None else limit]
     return [
         AuditEntry(number, when, who, action, about, json.loads(detail))

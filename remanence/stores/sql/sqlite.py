@@ -273,11 +273,16 @@ class SqliteRecordStore(IndexedStore):
         self._unscrubbed = False
 
     def audit(
-        self, *, memory: str | None = None, since: float | None = None, limit: int | None = None
+        self,
+        *,
+        memory: str | None = None,
+        since: float | None = None,
+        limit: int | None = None,
+        before: int | None = None,
     ) -> list[AuditEntry]:
-        """The newest entries of the audit log, newest first."""
+        """The newest entries of the audit log (of those before a number), newest first."""
         with self._file.reading() as connection:
-            return audit.entries(connection, memory=memory, since=since, limit=limit)
+            return audit.entries(connection, memory=memory, since=since, limit=limit, before=before)
 
     def broken_audit(self) -> list[int]:
         """The numbers of entries of the audit log that are not as they were written."""
