@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from .. import checks
 from ..aio import AsyncFace
+from ..brain import Brain
 from .config import MemoryConfig
 from .entries import Memories
 from .space import MemorySpace
@@ -27,9 +28,10 @@ class AgentMemoryAPI:
     threads. Errors are MemoryAPIException and its kinds; bad input is a ValueError as well, and nothing is written.
     """
 
-    def __init__(self, config: MemoryConfig | Mapping[str, Any] | None = None) -> None:
+    def __init__(self, config: MemoryConfig | Mapping[str, Any] | None = None, *, brain: Brain | None = None) -> None:
+        """`brain` is the archive where it is open already; it is closed with this."""
         self.config = MemoryConfig.of(config)
-        self._system = MemorySystem(self.config)
+        self._system = MemorySystem(self.config, brain)
         self._spaces: dict[str, MemorySpace] = {}
         self._lock = Lock()
 

@@ -34,11 +34,9 @@ Result = TypeVar("Result")
 
 
 class MemorySystem:
-    def __init__(self, config: MemoryConfig) -> None:
+    def __init__(self, config: MemoryConfig, brain: Brain | None = None) -> None:
         self.config = config
-        ltm = config.ltm_config
-        with failing(MemoryConfigException):
-            self.brain = Brain(ltm.path, embedder=config.embedder, durability=ltm.durability, privacy=config.privacy)
+        self.brain = brain if brain is not None else _archive(config)
         archive = self.brain.store
         hot = {
             tier: _hot_tier(tier, settings, self.brain)
@@ -102,6 +100,12 @@ class MemorySystem:
 
     def close(self) -> None:
         self.tiers.close()
+
+
+def _archive(config: MemoryConfig) -> Brain:
+    ltm = config.ltm_config
+    with failing(MemoryConfigException):
+        return Brain(ltm.path, embedder=config.embedder, durability=ltm.durability, privacy=config.privacy)
 
 
 def _bounds(config: STMConfig | IMConfig) -> Bounds:

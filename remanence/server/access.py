@@ -1,0 +1,155 @@
+"""What a request may do, and with what: the one thing that routes ask for.
+
+@router.post("/workspaces/{workspace}/memories")
+def remember(body: NewMemory, access: Annotated[Access, Depends(allowed(Role.WRITE))]) -> …:
+    access.brain.remember(…)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import Depends, HTTPException, Path, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.security import HTTPBearer
+
+from .control import Role
+from .service import Service
+from .spaces import Space, Spaces
+from .tokens import Caller, Reach
+
+if TYPE_CHECKING:
+    from ..agents import AgentMemoryAPI
+    from ..brain import Brain
+    from ..tables.workspace import Workspace
+
+__all__ = ["Access", "Role", "Visit", "allowed", "allowed_in_organization", "anybody"]
+
+BEARER = HTTPBearer(auto_error=False, description="A token of `rmem token create`.")
+
+
+@dataclass(slots=True)
+class Visit:
+    """One request from its arrival to its answer; `gate` keeps it in the scope under "visit"."""
+
+    id: str
+    service: Service
+    caller: Caller | None = None
+    spaces: list[Space] = field(default_factory=list)
+    status: int = 0
+
+    def leave(self) -> None:
+        while self.spaces:
+            self.service.spaces.leave(self.spaces.pop())
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who asks, in which workspace, and what may be done there. Use it in the thread of the request only.
+
+    `workspace` is empty on routes of the organisation.
+    """
+
+    org: str
+    workspace: str
+    member: str
+    role: Role
+    token_id: str
+    spaces: Spaces
+    visit: Visit
+    workspace_id: str = ""
+
+    @property
+    def brain(self) -> Brain:
+        return self._space().brain
+
+    @property
+    def tables(self) -> Workspace:
+        return self._space().tables
+
+    @property
+    def agents(self) -> AgentMemoryAPI:
+        return self._space().agents
+
+    @property
+    def service(self) -> Service:
+        return self.visit.service
+
+    @property
+    def caller(self) -> Caller:
+        assert self.visit.caller is not None
+        return self.visit.caller
+
+    def need(self, role: Role) -> None:
+        """Refuse what needs a higher role than the route itself."""
+        if self.role < role:
+            raise _too_low(role, self.role)
+
+    def _space(self) -> Space:
+        if not self.visit.spaces:
+            self.visit.spaces.append(self.spaces.use(self.org, self.workspace_id, self.workspace))
+        return self.visit.spaces[0]
+
+
+WorkspaceName = Annotated[str, Path(description="The name of a workspace.", max_length=63)]
+
+
+def allowed(role: Role) -> Callable[..., Awaitable[Access]]:
+    """A dependency for routes under /workspaces/{workspace}/…: the access of somebody with at least this role."""
+
+    async def look(
+        request: Request, workspace: WorkspaceName, _bearer: Annotated[Any, Depends(BEARER)] = None
+    ) -> Access:
+        visit: Visit = request.scope["visit"]
+        service, caller = visit.service, _caller(visit)
+        found = await reach_of(service, caller, workspace)
+        if found is None:
+            raise HTTPException(404, f"there is no workspace {workspace!r}")
+        if found.role < role:
+            raise _too_low(role, found.role)
+        return Access(
+            caller.org, workspace, caller.member, found.role, caller.token_id, service.spaces, visit, found.workspace_id
+        )
+
+    look.role = role  # type: ignore[attr-defined]
+    return look
+
+
+def allowed_in_organization(role: Role) -> Callable[..., Awaitable[Access]]:
+    """A dependency for routes of the whole organisation."""
+
+    async def look(request: Request, _bearer: Annotated[Any, Depends(BEARER)] = None) -> Access:
+        visit: Visit = request.scope["visit"]
+        caller = _caller(visit)
+        found = await run_in_threadpool(visit.service.tokens.role_in_organization, caller)
+        if found is None or found < role:
+            raise _too_low(role, found)
+        return Access(caller.org, "", caller.member, found, caller.token_id, visit.service.spaces, visit)
+
+    look.role = role  # type: ignore[attr-defined]
+    return look
+
+
+async def anybody(request: Request, _bearer: Annotated[Any, Depends(BEARER)] = None) -> Access:
+    """A dependency for routes that every valid token opens."""
+    visit: Visit = request.scope["visit"]
+    caller = _caller(visit)
+    return Access(caller.org, "", caller.member, caller.role, caller.token_id, visit.service.spaces, visit)
+
+
+async def reach_of(service: Service, caller: Caller, workspace: str) -> Reach | None:
+    known, found = service.tokens.known_reach(caller, workspace)
+    return found if known else await run_in_threadpool(service.tokens.reach, caller, workspace)
+
+
+def _caller(visit: Visit) -> Caller:
+    if visit.caller is None:
+        raise HTTPException(401, "a token is needed: Authorization: Bearer …")
+    return visit.caller
+
+
+def _too_low(needed: Role, given: Role | None) -> HTTPException:
+    has = "a role in this organisation is missing" if given is None else f"your role is {given.name}"
+    return HTTPException(403, f"this needs the role {needed.name}; {has}")

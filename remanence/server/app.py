@@ -1,0 +1,87 @@
+"""The application: what a server is made of, and which routes it has."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import anyio.to_thread
+from fastapi import APIRouter, FastAPI
+
+from .. import __version__
+from . import problems
+from .control import Control, Role
+from .gate import Gate
+from .routes import service as of_service
+from .routes import tokens as of_tokens
+from .routes import workspaces as of_workspaces
+from .service import Service
+from .settings import ServerSettings
+from .spaces import Spaces
+from .tokens import Caller, Tokens, secret_file, signing_secret
+
+FIRST = "default"
+"""The name of the organisation and the workspace that the first start makes."""
+_ADMIN = "admin"
+_FIRST_DAYS = 365.0
+
+ROUTERS: tuple[APIRouter, ...] = (of_service.router, of_workspaces.router, of_tokens.router)
+
+
+def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None] | None = None) -> FastAPI:
+    """A server as an ASGI application. `on_first_token` is told the admin's token when the data folder is new."""
+    service = open_service(settings, on_first_token=on_first_token)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = settings.threads
+        try:
+            yield
+        finally:
+            await anyio.to_thread.run_sync(close, service)
+
+    app = FastAPI(
+        title="Remanence",
+        version=__version__,
+        summary="Memories and tables with hybrid search, for agents.",
+        lifespan=lifespan,
+        redoc_url=None,
+    )
+    app.state.service = service
+    app.add_middleware(Gate, service=service)
+    problems.install(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    return app
+
+
+def open_service(settings: ServerSettings, *, on_first_token: Callable[[str], None] | None = None) -> Service:
+    """The parts of a server on its data folder; the first time, with an organisation, a workspace and an admin."""
+    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    control = Control(settings.control_address)
+    tokens = Tokens(control, signing_secret(settings.data))
+    first = control.organization(FIRST)
+    if not control.organizations():
+        first = control.create_organization(FIRST)
+        control.create_workspace(first.id, FIRST)
+        control.set_member(first.id, _ADMIN, Role.ADMIN)
+        if settings.auth:
+            token, _ = tokens.issue(first.id, _ADMIN, days=_FIRST_DAYS, label="first start")
+            if on_first_token is not None:
+                on_first_token(token)
+    everybody = None
+    if not settings.auth and first is not None:
+        everybody = Caller(first.id, first.name, _ADMIN, "none", Role.ADMIN, None, float("inf"))
+    return Service(settings, control, tokens, Spaces(settings), secret_file(settings.data / "metrics.token"), everybody)
+
+
+def close(service: Service) -> None:
+    """Flush and close all that the server has open."""
+    service.spaces.close()
+    service.control.close()
+
+
+def routes_of(app: FastAPI) -> list[Any]:
+    """The routes with what they ask of a caller, for documentation and tests."""
+    return [route for route in app.routes if getattr(route, "dependant", None) is not None]

@@ -1,0 +1,357 @@
+"""Who there is: organisations, their workspaces, members with roles, and tokens. One small database beside the data,
+or tables of the same PostgreSQL database. No secret is kept here but as a hash."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError, OperationalError
+
+from .. import checks
+from ..errors import InputError, StoreUnreachableError, StoreVersionError, TableExistsError
+
+VERSION = 1
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}\Z")
+_SEVERAL = 1000
+
+
+class Role(IntEnum):
+    """What somebody may do; each may do what those before it may."""
+
+    READ = 1
+    WRITE = 2
+    ADMIN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Organization:
+    id: str
+    name: str
+    created: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceRecord:
+    id: str
+    org: str
+    name: str
+    created: float
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A role in one workspace, or in all of an organisation's where `workspace` is None."""
+
+    member: str
+    role: Role
+    workspace: str | None
+    created: float
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRecord:
+    """What is known of a token without the token. `role` and `workspace` narrow what its member may do."""
+
+    id: str
+    org: str
+    member: str
+    label: str
+    role: Role
+    workspace: str | None
+    created: float
+    expires: float
+    revoked: float | None
+
+
+_META = sa.MetaData()
+_ABOUT = sa.Table("control_about", _META, sa.Column("name", sa.Text, primary_key=True), sa.Column("value", sa.Text))
+_ORGANIZATIONS = sa.Table(
+    "control_organizations",
+    _META,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("created", sa.Double, nullable=False),
+)
+_WORKSPACES = sa.Table(
+    "control_workspaces",
+    _META,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("org", sa.Text, sa.ForeignKey("control_organizations.id"), nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("created", sa.Double, nullable=False),
+    sa.UniqueConstraint("org", "name"),
+)
+_MEMBERS = sa.Table(
+    "control_members",
+    _META,
+    sa.Column("org", sa.Text, sa.ForeignKey("control_organizations.id"), primary_key=True),
+    sa.Column("workspace", sa.Text, primary_key=True),  # '' for all workspaces of the organisation
+    sa.Column("member", sa.Text, primary_key=True),
+    sa.Column("role", sa.Integer, nullable=False),
+    sa.Column("created", sa.Double, nullable=False),
+)
+_TOKENS = sa.Table(
+    "control_tokens",
+    _META,
+    sa.Column("hash", sa.Text, primary_key=True),
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column("org", sa.Text, sa.ForeignKey("control_organizations.id"), nullable=False, index=True),
+    sa.Column("member", sa.Text, nullable=False),
+    sa.Column("label", sa.Text, nullable=False),
+    sa.Column("role", sa.Integer, nullable=False),
+    sa.Column("workspace", sa.Text),
+    sa.Column("created", sa.Double, nullable=False),
+    sa.Column("expires", sa.Double, nullable=False),
+    sa.Column("revoked", sa.Double),
+)
+ANSWERS = sa.Table(
+    "control_answers",
+    _META,
+    sa.Column("scope", sa.Text, primary_key=True),
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("request", sa.Text, nullable=False),
+    sa.Column("role", sa.Integer, nullable=False),
+    sa.Column("process", sa.Text, nullable=False),
+    sa.Column("created", sa.Double, nullable=False, index=True),
+    sa.Column("status", sa.Integer),
+    sa.Column("headers", sa.Text),
+    sa.Column("body", sa.LargeBinary),
+)
+
+
+class Control:
+    """The control data behind a path or the address of a PostgreSQL database. Safe to use from many threads.
+
+    `version` counts the changes made through this object, so that what was derived from them can be dropped.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.version = 0
+        self._engine = _engine(address)
+        self._reading = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        try:
+            with self.writing() as link:
+                _META.create_all(link)
+                known = link.execute(sa.select(_ABOUT.c.value).where(_ABOUT.c.name == "version")).scalar()
+                if known is None:
+                    link.execute(_ABOUT.insert().values(name="version", value=str(VERSION)))
+                elif int(known) > VERSION:
+                    raise StoreVersionError("the control data was written by a newer version of Remanence")
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        with _reachable(), self._reading.connect() as link:
+            yield link
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """One transaction; other writers wait."""
+        with _reachable(), self._engine.begin() as link:
+            yield link
+        self.version += 1
+
+    def check(self) -> None:
+        """Raise unless the database answers."""
+        with self.reading() as link:
+            link.execute(sa.select(_ABOUT.c.value))
+
+    # Organisations
+
+    def organizations(self) -> list[Organization]:
+        with self.reading() as link:
+            return [Organization(*row) for row in link.execute(sa.select(_ORGANIZATIONS).order_by("name"))]
+
+    def organization(self, named: str) -> Organization | None:
+        """By id or by name."""
+        either = sa.or_(_ORGANIZATIONS.c.id == named, _ORGANIZATIONS.c.name == named)
+        with self.reading() as link:
+            row = link.execute(sa.select(_ORGANIZATIONS).where(either)).first()
+        return None if row is None else Organization(*row)
+
+    def create_organization(self, name: str) -> Organization:
+        made = Organization(str(uuid.uuid4()), known_name("name", name), time.time())
+        with self._unique(f"the organisation {name!r} already exists"), self.writing() as link:
+            link.execute(_ORGANIZATIONS.insert().values(id=made.id, name=made.name, created=made.created))
+        return made
+
+    # Workspaces
+
+    def workspaces(self, org: str, *, after: str = "", limit: int = _SEVERAL) -> list[WorkspaceRecord]:
+        asked = sa.select(_WORKSPACES).where(_WORKSPACES.c.org == org, _WORKSPACES.c.name > after)
+        with self.reading() as link:
+            return [WorkspaceRecord(*row) for row in link.execute(asked.order_by("name").limit(limit))]
+
+    def workspace(self, org: str, name: str) -> WorkspaceRecord | None:
+        asked = sa.select(_WORKSPACES).where(_WORKSPACES.c.org == org, _WORKSPACES.c.name == name)
+        with self.reading() as link:
+            row = link.execute(asked).first()
+        return None if row is None else WorkspaceRecord(*row)
+
+    def create_workspace(self, org: str, name: str) -> WorkspaceRecord:
+        made = WorkspaceRecord(str(uuid.uuid4()), org, known_name("name", name), time.time())
+        with self._unique(f"the workspace {name!r} already exists"), self.writing() as link:
+            link.execute(_WORKSPACES.insert().values(id=made.id, org=org, name=made.name, created=made.created))
+        return made
+
+    def delete_workspace(self, org: str, name: str) -> WorkspaceRecord | None:
+        """Take a workspace and its memberships out; its data is the caller's to remove."""
+        with self.writing() as link:
+            asked = sa.select(_WORKSPACES).where(_WORKSPACES.c.org == org, _WORKSPACES.c.name == name)
+            row = link.execute(asked).first()
+            if row is None:
+                return None
+            gone = WorkspaceRecord(*row)
+            link.execute(_MEMBERS.delete().where(_MEMBERS.c.org == org, _MEMBERS.c.workspace == gone.id))
+            link.execute(_TOKENS.delete().where(_TOKENS.c.org == org, _TOKENS.c.workspace == gone.id))
+            link.execute(ANSWERS.delete().where(ANSWERS.c.scope.startswith(f"{org}/{gone.id}/", autoescape=True)))
+            link.execute(_WORKSPACES.delete().where(_WORKSPACES.c.id == gone.id))
+        return gone
+
+    # Members
+
+    def members(
+        self, org: str, workspace: str | None = None, *, after: str = "", limit: int = _SEVERAL
+    ) -> list[Member]:
+        """Those of one workspace (by its id), or those of the whole organisation."""
+        asked = sa.select(_MEMBERS.c.member, _MEMBERS.c.role, _MEMBERS.c.created).where(
+            _MEMBERS.c.org == org, _MEMBERS.c.workspace == (workspace or ""), _MEMBERS.c.member > after
+        )
+        with self.reading() as link:
+            rows = link.execute(asked.order_by("member").limit(limit)).all()
+        return [Member(row.member, Role(row.role), workspace, row.created) for row in rows]
+
+    def set_member(self, org: str, member: str, role: Role, workspace: str | None = None) -> Member:
+        """Give somebody a role, or another one."""
+        kept = Member(checks.name("member", member, maximum=200), Role(role), workspace, time.time())
+        own = {"org": org, "workspace": workspace or "", "member": kept.member}
+        with self.writing() as link:
+            link.execute(_MEMBERS.delete().filter_by(**own))
+            link.execute(_MEMBERS.insert().values(**own, role=int(role), created=kept.created))
+        return kept
+
+    def remove_member(self, org: str, member: str, workspace: str | None = None) -> bool:
+        with self.writing() as link:
+            gone = link.execute(_MEMBERS.delete().filter_by(org=org, workspace=workspace or "", member=member))
+        return bool(gone.rowcount)
+
+    def role_of(self, org: str, member: str, workspace: str | None) -> Role | None:
+        """The higher of somebody's roles in the organisation and in a workspace (by its id)."""
+        asked = sa.select(sa.func.max(_MEMBERS.c.role)).where(
+            _MEMBERS.c.org == org, _MEMBERS.c.member == member, _MEMBERS.c.workspace.in_(("", workspace or ""))
+        )
+        with self.reading() as link:
+            found = link.execute(asked).scalar()
+        return None if found is None else Role(found)
+
+    def is_member(self, org: str, member: str) -> bool:
+        asked = sa.select(sa.func.count()).where(_MEMBERS.c.org == org, _MEMBERS.c.member == member)
+        with self.reading() as link:
+            return bool(link.execute(asked).scalar())
+
+    # Tokens
+
+    def keep_token(self, hashed: str, record: TokenRecord) -> None:
+        values = {name: getattr(record, name) for name in TokenRecord.__slots__}
+        with self.writing() as link:
+            link.execute(_TOKENS.insert().values(hash=hashed, **{**values, "role": int(record.role)}))
+
+    def token(self, hashed: str) -> TokenRecord | None:
+        with self.reading() as link:
+            row = link.execute(sa.select(_TOKENS).where(_TOKENS.c.hash == hashed)).first()
+        return None if row is None else _token(row)
+
+    def tokens(self, org: str, *, after: str = "", limit: int = _SEVERAL) -> list[TokenRecord]:
+        asked = sa.select(_TOKENS).where(_TOKENS.c.org == org, _TOKENS.c.id > after).order_by("id").limit(limit)
+        with self.reading() as link:
+            return [_token(row) for row in link.execute(asked)]
+
+    def revoke_token(self, org: str, id: str) -> bool:
+        """Whether there was such a token; revoking twice is harmless."""
+        own = sa.and_(_TOKENS.c.org == org, _TOKENS.c.id == id)
+        with self.writing() as link:
+            first = sa.func.coalesce(_TOKENS.c.revoked, time.time())
+            return bool(link.execute(_TOKENS.update().where(own).values(revoked=first)).rowcount)
+
+    @contextmanager
+    def _unique(self, message: str) -> Iterator[None]:
+        try:
+            yield
+        except IntegrityError:
+            raise TableExistsError(message) from None
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+
+def known_name(field: str, value: object) -> str:
+    """The name of an organisation or a workspace."""
+    if not isinstance(value, str) or not _NAME.match(value):
+        raise checks.refuse(field, "1 to 63 letters, digits, '.', '_' or '-', the first a letter or digit", value)
+    return value
+
+
+def role_named(field: str, value: object) -> Role:
+    """READ, WRITE or ADMIN in any case."""
+    if isinstance(value, str) and value.upper() in Role.__members__:
+        return Role[value.upper()]
+    raise InputError(f"{field} must be READ, WRITE or ADMIN, got {checks.shown(value)}", field=field)
+
+
+def _token(row: Any) -> TokenRecord:
+    values = {name: getattr(row, name) for name in TokenRecord.__slots__}
+    return TokenRecord(**{**values, "role": Role(row.role)})
+
+
+@contextmanager
+def _reachable() -> Iterator[None]:
+    try:
+        yield
+    except OperationalError as error:
+        raise StoreUnreachableError(f"the control data cannot be reached: {error.orig}") from error
+
+
+def _engine(address: str) -> sa.Engine:
+    if address.startswith(("postgresql://", "postgres://")):
+        url = "postgresql+psycopg://" + address.partition("://")[2]
+        return sa.create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=15)
+    path = Path(address)
+    private_file(path)
+    engine = sa.create_engine(
+        sa.URL.create("sqlite", database=str(path)), connect_args={"timeout": 30.0}, pool_size=5, max_overflow=40
+    )
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(link: Any, _record: object) -> None:
+        link.isolation_level = None  # transactions are begun below
+        link.execute("PRAGMA journal_mode = WAL")
+        link.execute("PRAGMA synchronous = FULL")
+        link.execute("PRAGMA foreign_keys = ON")
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(link: sa.Connection) -> None:
+        if link.get_isolation_level() != "AUTOCOMMIT" and not link.get_execution_options().get("isolation_level"):
+            link.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
+
+
+def private_file(path: Path) -> None:
+    """Make a file, and its folder, that only this user can read; leave one that is there as it is."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        pass

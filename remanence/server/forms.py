@@ -1,0 +1,525 @@
+"""The bodies of requests and answers of the memory routes, as the OpenAPI document describes them.
+
+These models validate nothing: what a value must be is decided by the engine, and a test holds the two together."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+
+Name = Annotated[str, Field(min_length=1, max_length=512)]
+Id = Annotated[str, Field(min_length=1, max_length=576)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Step = Annotated[int, Field(ge=0, le=2**62)]
+Tier = Literal["stm", "im", "ltm"]
+Kind = Literal["state", "action", "interaction"]
+Point = Annotated[list[float], Field(min_length=2, max_length=3)]
+Vector = Annotated[list[float], Field(min_length=8, max_length=4096)]
+Object = Annotated[dict[str, Any], WithJsonSchema({"type": "object"})]
+Names = Annotated[
+    Any,
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "minLength": 1, "maxLength": 512},
+                {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 512}, "minItems": 1},
+            ]
+        }
+    ),
+]
+Moment = Annotated[
+    Any,
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "number"}, {"type": "string"}],
+            "description": "Seconds since the epoch, an ISO date or time, or words such as “two weeks ago”.",
+        }
+    ),
+]
+
+
+class Form(BaseModel):
+    model_config = ConfigDict(extra="forbid", title=None)
+
+
+class Answer(BaseModel):
+    pass
+
+
+class FilterForm(Form):
+    """Which memories count: every field given must hold; a list of names means any of them."""
+
+    agent: Names = None
+    type: Names = None
+    session: Names = None
+    actor: Names = None
+    place: Names = None
+    tier: Names = None
+    tags: Object = {}
+    attributes: Object = {}
+    min_step: Step = 0
+    max_step: Step = 0
+    since: Moment = None
+    until: Moment = None
+    min_importance: Share = 0.0
+    max_importance: Share = 1.0
+    box: Annotated[list[Point], Field(min_length=2, max_length=2)] = []
+    near: Point = []
+    radius: Annotated[float, Field(ge=0)] = 0.0
+
+
+Where = Annotated[Any, WithJsonSchema(FilterForm.model_json_schema())]
+
+
+# Requests
+
+
+class RememberForm(Form):
+    """A memory to keep; the fields of `Brain.remember`."""
+
+    text: Annotated[str, Field(min_length=1)]
+    agent: Name = "default"
+    type: Name = "memory"
+    session: Name | None = None
+    actor: Name | None = None
+    tags: Object = {}
+    importance: Share = 0.5
+    when: Moment = None
+    metadata: Object = {}
+    step: Step | None = None
+    position: Point | None = None
+    place: Name | None = None
+    vector: Vector | None = None
+    id: Id | None = None
+    tier: Tier = "stm"
+
+
+class UpdateForm(Form):
+    """The fields of a memory to change; the others stay as they are. null empties a field."""
+
+    text: Annotated[str, Field(min_length=1)] = ""
+    type: Name = ""
+    session: Name | None = None
+    actor: Name | None = None
+    tags: Object = {}
+    importance: Share = 0.5
+    when: Moment = None
+    metadata: Object = {}
+    step: Step = 0
+    position: Point | None = None
+    place: Name | None = None
+    vector: Vector = []
+    tier: Tier = "stm"
+
+
+class RecallForm(Form):
+    """A question; the arguments of `Brain.recall`."""
+
+    query: Annotated[str, Field(min_length=1)]
+    k: Annotated[int, Field(ge=1, le=1000)] = 5
+    where: Where = None
+    since: Moment = None
+    until: Moment = None
+    mode: Literal["hybrid", "lexical", "vector"] = "hybrid"
+    token_budget: Annotated[int, Field(ge=1)] | None = None
+    explain: bool = False
+    vector: Vector | None = None
+    settings: Object | None = None
+    as_of: Moment = None
+    """What “yesterday” is counted from, instead of now."""
+    touch: bool = True
+
+
+class ForgetForm(Form):
+    """Memories to remove for good: those of a filter with at least one field, or all that concerns a subject."""
+
+    where: Where = None
+    subject: Name = ""
+    dry_run: bool = False
+
+
+class RestoreForm(Form):
+    ids: Annotated[list[Id], Field(min_length=1, max_length=1000)]
+
+
+class FeedbackForm(Form):
+    """Whether a hit of a recall was useful; without a memory_id, that nothing in the whole answer was."""
+
+    recall_id: Name
+    memory_id: Id | None = None
+    useful: bool = True
+
+
+class PolicyForm(Form):
+    """What is pruned, and how fast memories fade; see ForgettingPolicy."""
+
+    below: Share | None = None
+    max_count: Annotated[int, Field(ge=0)] | None = None
+    max_bytes: Annotated[int, Field(ge=0)] | None = None
+    min_age_days: Annotated[float, Field(ge=0)] = 1.0
+    grace_days: Annotated[float, Field(ge=0)] = 30.0
+    stability: Annotated[float, Field(gt=0)] = 7.0
+    importance_weight: Annotated[float, Field(ge=0)] = 4.0
+    growth: Annotated[float, Field(ge=1)] = 1.6
+
+
+class MaintenanceForm(Form):
+    """Move between the tiers what has to move, of one agent or of all; with `prune`, remove what has faded."""
+
+    agent: Name | None = None
+    prune: Annotated[Any, WithJsonSchema(PolicyForm.model_json_schema())] = None
+    dry_run: bool = False
+    """Only tell what would be pruned, and move nothing."""
+
+
+# Requests of agents
+
+
+class StateForm(Form):
+    state_data: Object
+    step_number: Step
+    priority: Share = 1.0
+
+
+class ActionForm(Form):
+    action_data: Object
+    step_number: Step
+    priority: Share = 1.0
+
+
+class InteractionForm(Form):
+    interaction_data: Object
+    step_number: Step
+    priority: Share = 1.0
+
+
+class SeveralForm(Form):
+    """Many states, actions or interactions, one for each step from the first on."""
+
+    memory_type: Kind
+    items: Annotated[list[Object], Field(min_length=1, max_length=1000)]
+    first_step: Step
+    priority: Share = 1.0
+
+
+Tiers = Annotated[list[Tier], Field(min_length=1)] | None
+Many = Annotated[int, Field(ge=1, le=10_000)]
+
+
+class RecentForm(Form):
+    count: Many = 5
+    memory_type: Name | None = None
+    memory_tiers: Tiers = None
+
+
+class TimeRangeForm(Form):
+    start_step: Step
+    end_step: Step
+    memory_type: Name | None = None
+    memory_tiers: Tiers = None
+
+
+class TimeForm(Form):
+    since: Moment = None
+    until: Moment = None
+    memory_type: Name | None = None
+    memory_tiers: Tiers = None
+
+
+class AttributesForm(Form):
+    attributes: Annotated[dict[str, Any], WithJsonSchema({"type": "object", "minProperties": 1})]
+    memory_type: Name | None = None
+    memory_tiers: Tiers = None
+
+
+class LocationForm(Form):
+    position: Point | None = None
+    radius: Annotated[float, Field(ge=0)] | None = None
+    box: Annotated[list[Point], Field(min_length=2, max_length=2)] | None = None
+    place: Name | None = None
+    k: Many | None = None
+    memory_type: Name | None = None
+    memory_tiers: Tiers = None
+
+
+class ImportanceForm(Form):
+    min_importance: Share = 0.0
+    max_importance: Share = 1.0
+    k: Many | None = None
+    memory_type: Name | None = None
+    memory_tiers: Tiers = None
+
+
+class SimilarForm(Form):
+    query_state: Annotated[dict[str, Any], WithJsonSchema({"type": "object", "minProperties": 1})]
+    k: Many = 5
+    memory_type: Name | None = None
+    memory_tiers: Tiers = None
+    where: Where = None
+
+
+class EmbeddingForm(Form):
+    query_embedding: Vector
+    k: Many = 5
+    memory_type: Name | None = None
+    memory_tiers: Tiers = None
+
+
+class ContentForm(Form):
+    content_query: Annotated[
+        Any, WithJsonSchema({"anyOf": [{"type": "string", "minLength": 1}, {"type": "object", "minProperties": 1}]})
+    ]
+    k: Many = 5
+    memory_type: Name | None = None
+    memory_tiers: Tiers = None
+
+
+class QueryForm(Form):
+    """Everything in one call: all that is given must hold."""
+
+    text: Annotated[str, Field(min_length=1)] | None = None
+    similar_to: Object | None = None
+    k: Many | None = None
+    memory_type: Name | None = None
+    memory_tiers: Tiers = None
+    start_step: Step | None = None
+    end_step: Step | None = None
+    since: Moment = None
+    until: Moment = None
+    min_importance: Share | None = None
+    attributes: Object | None = None
+    position: Point | None = None
+    radius: Annotated[float, Field(ge=0)] | None = None
+    box: Annotated[list[Point], Field(min_length=2, max_length=2)] | None = None
+    place: Name | None = None
+
+
+class EmbedForm(Form):
+    state_or_text: Annotated[
+        Any, WithJsonSchema({"anyOf": [{"type": "string", "minLength": 1}, {"type": "object", "minProperties": 1}]})
+    ]
+
+
+class HistoryForm(Form):
+    path: Name
+    start_step: Step | None = None
+    end_step: Step | None = None
+    memory_type: Name = "state"
+
+
+class ChangesForm(Form):
+    first_step: Step
+    second_step: Step
+
+
+class CacheForm(Form):
+    ttl: Annotated[float, Field(ge=0)]
+
+
+class PriorityForm(Form):
+    importance: Share
+
+
+# Answers
+
+
+class MetadataAnswer(Answer):
+    creation_time: float
+    last_access_time: float
+    compression_level: int
+    importance_score: float
+    retrieval_count: int
+    memory_type: str
+
+
+class MemoryAnswer(Answer):
+    memory_id: str
+    agent_id: str
+    step_number: int
+    timestamp: float
+    text: str
+    contents: dict[str, Any]
+    metadata: MetadataAnswer
+    session: str | None
+    actor: str | None
+    tags: dict[str, str]
+    tier: Tier
+    position: list[float] | None
+    place: str | None
+    embeddings: dict[str, list[float] | None] | None = None
+
+
+class IdsAnswer(Answer):
+    ids: list[str]
+
+
+class MemoriesAnswer(Answer):
+    memories: list[MemoryAnswer]
+    total: int
+    next_cursor: str | None
+
+
+class WordAnswer(Answer):
+    word: str
+    matched: str
+    score: float
+
+
+class ExplanationAnswer(Answer):
+    mode: str
+    score: float
+    components: dict[str, float]
+    bm25: float
+    cosine: float | None
+    words: list[WordAnswer]
+    notes: list[str]
+
+
+class HitAnswer(Answer):
+    rank: int
+    score: float
+    memory: MemoryAnswer
+    explanation: ExplanationAnswer | None = None
+
+
+class RecallAnswer(Answer):
+    recall_id: str
+    score_kind: Literal["fused", "bm25", "cosine"]
+    hits: list[HitAnswer]
+
+
+class ForgottenAnswer(Answer):
+    ids: list[str]
+    dry_run: bool
+
+
+class RestoredAnswer(Answer):
+    restored: list[str]
+    missing: list[str]
+
+
+class AsideAnswer(Answer):
+    memories: list[MemoryAnswer]
+    until: dict[str, float]
+
+
+class PinnedAnswer(Answer):
+    memory_id: str
+    pinned: bool
+
+
+class StatsAnswer(Answer):
+    embedder: str | None
+    memories: int
+    by_agent: dict[str, int]
+    by_type: dict[str, int]
+    by_tier: dict[str, int]
+    sessions: int
+    oldest: float | None
+    newest: float | None
+    vectors: int
+    dimension: int | None
+    words: int
+    encrypted: int
+    segments: int
+    bytes: int
+
+
+class JudgementAnswer(Answer):
+    recall_id: str
+    memory_id: str
+    useful: bool
+    rank: int
+    time: float
+
+
+class PrunedAnswer(Answer):
+    memory_id: str
+    retention: float
+
+
+class MaintenanceAnswer(Answer):
+    stm_to_im: int
+    im_to_ltm: int
+    agents: dict[str, dict[str, int]]
+    pruned: list[PrunedAnswer]
+    dry_run: bool
+
+
+class AuditEntryAnswer(Answer):
+    n: int
+    time: float
+    who: str
+    action: str
+    memory: str | None
+    detail: dict[str, Any]
+
+
+class AuditAnswer(Answer):
+    entries: list[AuditEntryAnswer]
+    next_cursor: str | None
+
+
+class VerifiedAnswer(Answer):
+    sound: bool
+    broken: list[int]
+
+
+class ImportAnswer(Answer):
+    imported: int
+    replaced: int
+    vectors_kept: int
+    embedder: str
+
+
+class AgentsAnswer(Answer):
+    agents: dict[str, int]
+
+
+class StoredAnswer(Answer):
+    memory_id: str
+
+
+class EntryAnswer(Answer):
+    """A memory in the structure of the agent memory API, with its tier and, where there was a question, its score."""
+
+    memory_id: str
+    agent_id: str
+    step_number: int
+    timestamp: float
+    contents: dict[str, Any]
+    metadata: MetadataAnswer
+    tier: Tier
+    score: float | None
+    embeddings: dict[str, list[float] | None] | None = None
+
+
+class EntriesAnswer(Answer):
+    memories: list[EntryAnswer]
+    total: int
+    missing_tiers: list[str]
+
+
+class VectorAnswer(Answer):
+    vector: list[float]
+
+
+class ValueAnswer(Answer):
+    step_number: int
+    timestamp: float
+    value: Any
+    changed: bool
+    memory_id: str
+
+
+class HistoryAnswer(Answer):
+    history: list[ValueAnswer]
+
+
+class ChangesAnswer(Answer):
+    changes: dict[str, dict[str, Any]]
+
+
+class ErrorAnswer(Answer):
+    error: str

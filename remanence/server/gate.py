@@ -1,0 +1,189 @@
+"""The door of the server, before any route: request ids, tokens, limits, logs and metrics. Plain ASGI, so that it
+costs little and streams pass through."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import re
+import time
+import uuid
+from typing import Any
+
+from fastapi import HTTPException, Response
+from fastapi.concurrency import run_in_threadpool
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..errors import RemanenceError
+from .access import Visit
+from .limits import retry_after
+from .problems import problem, told
+from .service import Service
+from .tokens import Caller, Refused
+
+log = logging.getLogger("remanence.server")
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
+_OPEN = frozenset(("/health", "/ready", "/docs", "/docs/oauth2-redirect", "/openapi.json"))
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+_LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+
+
+class Gate:
+    """Lets requests in that have a token and keep to the limits, and tells how each one ended."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app, self._service = app, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        headers = Headers(scope)
+        given = headers.get(b"x-request-id")
+        visit = Visit(given if _ID.match(given) else uuid.uuid4().hex, self._service)
+        scope["visit"] = visit
+        identity = (b"x-request-id", visit.id.encode("ascii"))
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                visit.status = message["status"]
+                message["headers"] = [*message.get("headers", ()), identity]
+            await send(message)
+
+        metrics, entered = self._service.metrics, False
+        metrics.running.inc()
+        try:
+            refused = await self._refused(scope, headers, visit)
+            if refused is None and visit.caller is not None:
+                refused = self._limited(visit.caller)
+                entered = refused is None
+            if refused is not None:
+                await refused(scope, receive, answer)
+            else:
+                await self._app(scope, self._bounded(receive, headers), answer)
+        except Exception as error:
+            if visit.status:
+                log.error("request %s broke off: %s", visit.id, type(error).__name__, exc_info=error)
+                raise  # the answer has begun: only closing the connection tells the reader
+            if isinstance(error, RemanenceError):
+                failed = told(error, visit.id)
+            else:
+                log.error("request %s failed: %s", visit.id, type(error).__name__, exc_info=error)
+                failed = problem(500, "internal error", request_id=visit.id)
+            await failed(scope, receive, answer)
+        finally:
+            if entered and visit.caller is not None:
+                self._service.buckets.leave(visit.caller.org)
+            visit.leave()
+            metrics.running.dec()
+            self._tell(scope, visit, time.perf_counter() - started)
+
+    async def _refused(self, scope: Scope, headers: Headers, visit: Visit) -> Response | None:
+        """The answer to a request that may not come in."""
+        service, path = self._service, scope["path"]
+        if path in _OPEN:
+            return None
+        scheme, _, token = headers.get(b"authorization").partition(" ")
+        token = token.strip() if scheme.lower() == "bearer" else ""
+        if path == "/metrics":
+            right = hmac.compare_digest(token.encode("utf-8", "replace"), service.metrics_token.encode())
+            return None if right else self._no("metrics", 401, "the token of the metrics is needed")
+        if service.everybody is not None:
+            if _host(headers.get(b"host")) not in _LOCAL_HOSTS:
+                return self._no("host", 403, "without tokens this server answers to this machine only")
+            caller = service.everybody
+        elif not token:
+            return self._no("no token", 401, "a token is needed: Authorization: Bearer …")
+        else:
+            try:
+                caller = service.tokens.known(token) or await run_in_threadpool(service.tokens.caller, token)
+            except Refused as refused:
+                return self._no("token", 401, str(refused))
+        org = headers.get(b"x-activeloop-org-id")
+        if org and org not in (caller.org, caller.org_name):
+            return self._no("organisation", 403, "X-Activeloop-Org-Id is not the organisation of the token")
+        length = headers.get(b"content-length")
+        if length.isdigit() and int(length) > service.settings.limits.body_bytes:
+            return self._no("body", 413, self._too_long())
+        visit.caller = caller
+        return None
+
+    def _limited(self, caller: Caller) -> Response | None:
+        wait = self._service.buckets.enter(caller.org)
+        if wait is None:
+            return None
+        return self._no("rate", 429, "too many requests; try again later", headers={"Retry-After": retry_after(wait)})
+
+    def _no(self, reason: str, status: int, message: str, **more: Any) -> Response:
+        self._service.metrics.refused.labels(reason).inc()
+        return problem(status, message, **more)
+
+    def _too_long(self) -> str:
+        return f"a body may have at most {self._service.settings.limits.body_bytes:,} bytes"
+
+    def _bounded(self, receive: Receive, headers: Headers) -> Receive:
+        """A body that is sent in pieces is counted; one with a length was compared already."""
+        if headers.get(b"content-length"):
+            return receive
+        left = self._service.settings.limits.body_bytes
+
+        async def counted() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise HTTPException(413, self._too_long())
+            return message
+
+        return counted
+
+    def _tell(self, scope: Scope, visit: Visit, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", None) or "unknown"
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self._service.metrics.answered(method, route, visit.status, seconds)
+        if log.isEnabledFor(logging.INFO):
+            known = visit.caller
+            log.info(
+                "request",
+                extra={
+                    "request": {
+                        "id": visit.id,
+                        "org": None if known is None else known.org,
+                        "method": method,
+                        "route": route,
+                        "status": visit.status,
+                        "ms": round(seconds * 1000, 2),
+                    }
+                },
+            )
+
+
+class Headers:
+    """The headers of a request by their lower-case names; the last of several."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._given: dict[bytes, bytes] = dict(scope["headers"])
+
+    def get(self, name: bytes) -> str:
+        return self._given.get(name, b"").decode("latin-1")
+
+
+def _host(value: str) -> str:
+    return value.rpartition(":")[0] if ":" in value and not value.endswith("]") else value
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object to a line; requests with their fields, other messages as text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03}Z",
+            "level": record.levelname.lower(),
+        }
+        request = getattr(record, "request", None)
+        line |= request if request is not None else {"logger": record.name, "message": record.getMessage()}
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)

@@ -1,0 +1,100 @@
+"""Every error as `{"error": "…"}`: which status each kind of error answers with, and what it may tell."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from ..errors import (
+    ConfigError,
+    EmbedderError,
+    InputError,
+    MemoryAPIException,
+    NotFoundError,
+    RemanenceError,
+    StoreBusyError,
+    StoreClosedError,
+    StoreError,
+    TableError,
+)
+
+log = logging.getLogger(__name__)
+
+_KNOWN = {404: "there is no such route", 405: "this route does not take that method"}
+_PLAIN = {"Not Found": 404, "Method Not Allowed": 405}
+
+
+def problem(status: int, message: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> Response:
+    """The answer that tells an error."""
+    body = json.dumps({"error": message, **more}).encode("ascii")
+    given = dict(headers or {})
+    if status == 401:
+        given.setdefault("WWW-Authenticate", "Bearer")
+    return Response(body, status, media_type="application/json", headers=given)
+
+
+def status_of(error: Exception) -> int:
+    """400 to 413 for what the caller can mend, 503 for what may pass, 500 for the rest."""
+    if isinstance(error, TableError):
+        return error.status
+    if isinstance(error, InputError | ConfigError):
+        return 400
+    if isinstance(error, NotFoundError):
+        return 404
+    if isinstance(error, MemoryAPIException) and isinstance(error.__cause__, Exception):
+        return status_of(error.__cause__)
+    if isinstance(error, StoreClosedError):
+        return 404  # the workspace was deleted meanwhile
+    if isinstance(error, StoreError | EmbedderError):
+        return 503
+    return 500
+
+
+def told(error: RemanenceError, request_id: str) -> Response:
+    """An error of this package as an answer. What concerns the server's own files is logged, not told."""
+    status = status_of(error)
+    if status < 500:
+        message = "there is no such workspace" if isinstance(error, StoreClosedError) else str(error)
+        return problem(status, message)
+    log.error("request %s failed: %s: %s", request_id, type(error).__name__, error, exc_info=error)
+    if status == 500:
+        return problem(500, "internal error", request_id=request_id)
+    busy = isinstance(error, StoreBusyError) or isinstance(error.__cause__, StoreBusyError)
+    message = "the store is busy" if busy else "the store or the embedder does not answer"
+    return problem(503, f"{message}; try again", headers={"Retry-After": "1"}, request_id=request_id)
+
+
+def install(app: FastAPI) -> None:
+    """Answer errors of the framework, of reading a request and of this package in one form."""
+
+    @app.exception_handler(HTTPException)
+    async def http(_request: Request, error: HTTPException) -> Response:
+        detail = str(error.detail)
+        message = _KNOWN[error.status_code] if _PLAIN.get(detail) == error.status_code else detail
+        return problem(error.status_code, message, headers=error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_request: Request, error: RequestValidationError) -> Response:
+        return problem(400, "; ".join(_complaint(one) for one in error.errors()[:5]))
+
+    @app.exception_handler(RemanenceError)
+    async def ours(request: Request, error: RemanenceError) -> Response:
+        return told(error, request.scope["visit"].id)
+
+    @app.exception_handler(UnicodeEncodeError)
+    async def surrogate(_request: Request, error: UnicodeEncodeError) -> Response:
+        return problem(400, f"the request must be valid Unicode: {error.reason}")
+
+
+def _complaint(error: Mapping[str, Any]) -> str:
+    """`body.limit: Input should be a valid integer`, without the value, which may be long or secret."""
+    where = [str(part) for part in error["loc"] if part != "body"] or ["body"]
+    if error["type"] == "json_invalid":
+        return f"the body must be JSON: {error.get('ctx', {}).get('error', 'it cannot be read')} at {where[-1]}"
+    return f"{'.'.join(where)}: {error['msg']}"

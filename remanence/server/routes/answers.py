@@ -1,0 +1,61 @@
+"""Which answers routes document beside their own, and how lists are cut into pages."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Annotated, Any
+
+from fastapi import Query
+from pydantic import BaseModel
+
+from ... import checks
+
+
+class Error(BaseModel):
+    """What went wrong, in words."""
+
+    error: str
+
+
+def _told(**by_status: str) -> dict[int | str, dict[str, Any]]:
+    return {int(status[1:]): {"model": Error, "description": text} for status, text in by_status.items()}
+
+
+PLAIN = _told(_400="The request cannot be read.", _405="Not this method.", _429="Too many requests.")
+ANYBODY = {
+    **PLAIN,
+    **_told(
+        _401="No token, or one that is not valid.",
+        _403="The role is too low, or the organisation is another.",
+        _413="The body is too long.",
+        _422="Not used: what cannot be read is 400.",
+    ),
+}
+"""For every route that needs a token."""
+IN_WORKSPACE = {**ANYBODY, **_told(_404="No such workspace, or nothing of that name in it.")}
+CHANGING = {**IN_WORKSPACE, **_told(_409="It exists already, or the idempotency key was used for something else.")}
+RUNNING = {**CHANGING, **_told(_408="It took too long.", _503="The store is busy or does not answer.")}
+
+Limit = Annotated[int, Query(ge=1, le=10_000, description="At most so many.")]
+Cursor = Annotated[str | None, Query(max_length=1000, description="`next_cursor` of the page before.")]
+
+
+def cursor_of(last: str) -> str:
+    return base64.urlsafe_b64encode(last.encode()).decode("ascii")
+
+
+def after(cursor: str | None) -> str:
+    """The name behind a cursor; pages go on after it."""
+    if cursor is None:
+        return ""
+    try:
+        return base64.urlsafe_b64decode(cursor.encode("ascii")).decode()
+    except (binascii.Error, ValueError):
+        raise checks.refuse("cursor", "the next_cursor of an earlier answer", cursor) from None
+
+
+def page(key: str, items: list[dict[str, Any]], names: list[str], limit: int) -> dict[str, Any]:
+    """A page of a list: `items` are one more than `limit` where there is another page."""
+    more = len(items) > limit
+    return {key: items[:limit], "next_cursor": cursor_of(names[limit - 1]) if more else None}

@@ -1,0 +1,31 @@
+"""What the routes of one server share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .control import Control
+from .limits import Buckets
+from .metrics import Metrics
+from .settings import ServerSettings
+from .spaces import Spaces
+from .tokens import Caller, Tokens
+
+
+@dataclass(slots=True)
+class Service:
+    """What the routes of one server share."""
+
+    settings: ServerSettings
+    control: Control
+    tokens: Tokens
+    spaces: Spaces
+    metrics_token: str
+    everybody: Caller | None = None
+    """Who everybody is where no tokens are asked for."""
+    metrics: Metrics = field(init=False)
+    buckets: Buckets = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.metrics = Metrics(lambda: len(self.spaces))
+        self.buckets = Buckets(self.settings.limits)

@@ -1,0 +1,133 @@
+"""What a server is told: where its data lies, where it listens, and what each organisation may ask for."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Self
+
+from .. import checks, config
+from ..errors import ConfigError, InputError
+
+PORT = 8765
+PREFIX = "REMANENCE_SERVER_"
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one organisation may do. They are there to keep the others served, not to slow anybody down."""
+
+    requests_per_second: float = 2000.0
+    burst: int = 4000
+    concurrent: int = 256
+    body_bytes: int = 32 * 1024 * 1024
+    statement_seconds: float = 30.0
+    rows: int = 10_000
+    """Of an answer in one piece; a streamed answer has no end."""
+
+    def __post_init__(self) -> None:
+        for name in ("requests_per_second", "statement_seconds"):
+            checks.number(name, getattr(self, name), low=0.001)
+        for name in ("burst", "concurrent", "body_bytes", "rows"):
+            checks.whole(name, getattr(self, name), low=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """One server.
+
+    ServerSettings(data=Path("data"))                           # SQLite files in a folder
+    ServerSettings(data=Path("data"), store="postgresql://…")   # one PostgreSQL database
+    """
+
+    data: Path
+    store: str | None = None
+    host: str = "127.0.0.1"
+    port: int = PORT
+    auth: bool = True
+    embedder: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    threads: int = 40
+    open_workspaces: int = 128
+    shutdown_seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        checks.name("host", self.host)
+        if not 0 <= checks.whole("port", self.port) <= 65535:
+            raise checks.refuse("port", "a port number from 0 to 65535", self.port)
+        for name in ("threads", "open_workspaces"):
+            checks.whole(name, getattr(self, name), low=1)
+        checks.number("shutdown_seconds", self.shutdown_seconds, low=0)
+        if self.store is not None and not self.store.startswith(("postgresql://", "postgres://")):
+            raise ConfigError("store must be the address of a PostgreSQL database; SQLite files lie in the data folder")
+        if not self.auth and not self.loopback:
+            raise ConfigError(f"a server without tokens listens on this machine only (127.0.0.1), not on {self.host}")
+
+    @property
+    def loopback(self) -> bool:
+        return self.host in _LOOPBACK
+
+    @property
+    def control_address(self) -> str:
+        """Where organisations, members and tokens are kept."""
+        return self.store if self.store is not None else str(self.data / "control.db")
+
+    @classmethod
+    def read(
+        cls, options: Mapping[str, Any], *, file: Path | None = None, environment: Mapping[str, str] | None = None
+    ) -> Self:
+        """Settings from options, else REMANENCE_SERVER_… variables, else a TOML file, else as they are by default.
+
+        The file is `server.toml` in the data folder unless another is named; limits stand under [limits].
+        """
+        given = os.environ if environment is None else environment
+        told = {key: value for key, value in options.items() if value is not None}
+        data = Path(told.pop("data", None) or given.get(PREFIX + "DATA") or config.home() / "server").expanduser()
+        written = _toml(file if file is not None else data / "server.toml", required=file is not None)
+        limits = written.pop("limits", {})
+        own = [one.name for one in fields(cls) if one.name not in ("data", "limits")]
+        of_limits = [one.name for one in fields(Limits)]
+        try:
+            checks.known_fields("the server's settings", written, own)
+            checks.known_fields("[limits]", limits, of_limits)
+            chosen = {**written, **_environment(given, own), **{key: told[key] for key in own if key in told}}
+            bounds = {
+                **limits,
+                **_environment(given, of_limits),
+                **{key: told[key] for key in of_limits if key in told},
+            }
+            return cls(data=data, limits=replace(Limits(), **bounds), **chosen)
+        except InputError as error:
+            raise ConfigError(str(error)) from None
+
+
+def _toml(path: Path, *, required: bool) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if required:
+            raise ConfigError(f"there is no file {path}") from None
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read as TOML: {error}") from None
+
+
+def _environment(given: Mapping[str, str], names: list[str]) -> dict[str, Any]:
+    """REMANENCE_SERVER_BODY_BYTES=1000000 and the like, as the values they mean."""
+    found: dict[str, Any] = {}
+    for name in names:
+        text = given.get(PREFIX + name.upper(), "").strip()
+        if not text:
+            continue
+        if name in ("host", "store", "embedder"):
+            found[name] = text
+            continue
+        try:
+            found[name] = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            raise ConfigError(f"{PREFIX}{name.upper()} must be a number, true or false, got {text!r}") from None
+    return found

@@ -1,0 +1,145 @@
+"""The workspaces that a server has open: memories, tables and agents of each, opened when asked for and closed when
+others need the room."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from pathlib import Path
+from threading import Condition, Lock
+from typing import TYPE_CHECKING
+
+from ..brain import Brain
+from ..errors import RemanenceError
+from .settings import ServerSettings
+
+if TYPE_CHECKING:
+    from ..agents import AgentMemoryAPI
+    from ..tables.workspace import Workspace
+
+log = logging.getLogger(__name__)
+
+
+class Space:
+    """One workspace. Its parts are opened on first use and shared by all requests."""
+
+    def __init__(self, org: str, id: str, name: str, settings: ServerSettings) -> None:
+        self.org, self.id, self.name = org, id, name
+        self.users = 0
+        self._settings = settings
+        self._lock = Lock()
+        self._brain: Brain | None = None
+        self._tables: Workspace | None = None
+        self._agents: AgentMemoryAPI | None = None
+
+    @property
+    def path(self) -> Path:
+        """The file of this workspace where the server keeps files."""
+        return self._settings.data / self.org / f"{self.id}.db"
+
+    @property
+    def tenant(self) -> str:
+        return f"{self.org}/{self.id}"
+
+    @property
+    def brain(self) -> Brain:
+        with self._lock:
+            return self._opened()
+
+    def _opened(self) -> Brain:
+        if self._brain is None:
+            self._brain = Brain(self._address(), embedder=self._settings.embedder)
+        return self._brain
+
+    @property
+    def tables(self) -> Workspace:
+        with self._lock:
+            if self._tables is None:
+                from ..tables.workspace import Workspace
+
+                self._tables = Workspace(self._address(), name=self.name, tenant=self.tenant)
+            return self._tables
+
+    @property
+    def agents(self) -> AgentMemoryAPI:
+        with self._lock:
+            if self._agents is None:
+                from ..agents import AgentMemoryAPI
+
+                self._agents = AgentMemoryAPI(brain=self._opened())
+            return self._agents
+
+    def _address(self) -> str:
+        if self._settings.store is not None:
+            return self._settings.store
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return str(self.path)
+
+    def close(self) -> None:
+        with self._lock:
+            for part in (self._agents, self._tables, self._brain):
+                try:
+                    if part is not None:
+                        part.close()
+                except RemanenceError as error:
+                    log.warning("a workspace was not closed as it should be: %s", error)
+            self._agents = self._tables = self._brain = None
+
+
+class Spaces:
+    """All open workspaces of a server."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._open: OrderedDict[str, Space] = OrderedDict()
+        self._change = Condition()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def use(self, org: str, id: str, name: str) -> Space:
+        """A workspace that stays open until it is given back by `leave`."""
+        with self._change:
+            space = self._open.get(id)
+            if space is None:
+                space = self._open[id] = Space(org, id, name, self._settings)
+            space.users += 1
+            self._open.move_to_end(id)
+            idle = self._idle()
+        for one in idle:
+            one.close()
+        return space
+
+    def leave(self, space: Space) -> None:
+        with self._change:
+            space.users -= 1
+            self._change.notify_all()
+
+    def _idle(self) -> list[Space]:
+        """Take out those unused for longest while there are too many."""
+        chosen = []
+        for id, space in list(self._open.items()):
+            if len(self._open) <= self._settings.open_workspaces:
+                break
+            if not space.users:
+                chosen.append(self._open.pop(id))
+        return chosen
+
+    def remove(self, org: str, id: str, name: str, *, patience: float = 10.0) -> None:
+        """Delete all that a workspace holds, when the requests that use it have ended."""
+        with self._change:
+            space = self._open.pop(id, None) or Space(org, id, name, self._settings)
+            until = time.monotonic() + patience
+            while space.users and (left := until - time.monotonic()) > 0:
+                self._change.wait(left)
+        space.close()
+        for ending in ("", "-wal", "-shm"):
+            space.path.with_name(space.path.name + ending).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        with self._change:
+            spaces = list(self._open.values())
+            self._open.clear()
+        for space in spaces:
+            space.close()
