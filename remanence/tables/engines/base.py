@@ -50,13 +50,17 @@ class Plan:
 
 
 class Changes(NamedTuple):
-    """What happened to a table since a version: rows that are gone or replaced, and the rows as they are now."""
+    """What happened to a table since a version: rows that are gone or replaced, and the rows as they are now.
+
+    `version` only grows, and means nothing but "ask with this next time"."""
 
     version: int
     gone: Rows
     rows: Rows
     values: list[tuple[Any, ...]]
-    """The values of the columns asked for, one tuple for each of `rows`."""
+    """The values of the columns asked for, one tuple for each of `rows`, as a Result would hold them."""
+    whole: bool = False
+    """True when `rows` are all rows of the table: whatever was known before is to be forgotten."""
 
 
 class Engine(ABC):

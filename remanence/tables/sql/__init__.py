@@ -1,1 +1,2 @@
-"""Reading SQL: one statement in PostgreSQL's words, checked on its tree against what is allowed."""
+"""Statements in PostgreSQL's dialect: read (`parse`), checked against a list of what is allowed, bound to the tables
+of a workspace with every type known (`bind`), whichever engine runs them later."""

@@ -1,37 +1,166 @@
-"""PostgreSQL's dialect with the one operator of ours: `<#>`, the similarity of a column to a query."""
+"""PostgreSQL's dialect as sqlglot reads and writes it for us. Two things differ from sqlglot's own:
+
+- functions stay what was written (`exp.Anonymous`), so that what is checked is what is run;
+- operators beyond arithmetic and comparison are one node, `Operator`, with PostgreSQL's own precedence.
+"""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from sqlglot import TokenType, exp
+from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
+from sqlglot.generators.postgres import PostgresGenerator
+from sqlglot.parsers.postgres import PostgresParser
+from sqlglot.tokenizer_core import TokenType
 
-_SIMILAR = TokenType.LLRR_ARROW  # sqlglot's for `<<->>`, which is not offered
+SIMILARITY = "<#>"
+_OPERATOR = TokenType.LLRR_ARROW  # a kind of token that PostgreSQL does not have
+_OPERATORS = (SIMILARITY, "->", "->>", "#>", "#>>", "@>", "<@", "?|", "?&", "#-", "~*", "!~", "!~*", "&&", "^@")
 
 
-class Similarity(exp.Expression, exp.Binary):
-    """`column <#> query`."""
+class Operator(exp.Expression, exp.Binary):
+    """`this <op> expression` for the operators of JSON, regular expressions, arrays and search; `op` is its text."""
+
+    arg_types: ClassVar = {"this": True, "expression": True, "op": True}
+
+    @property
+    def op(self) -> str:
+        return str(self.args["op"])
 
 
-class RemanenceSql(Postgres):
-    """What statements are written in. `<#>` binds as PostgreSQL's other operators do: closer than comparisons, less
-    close than `+` and `-`."""
+class Parser(PostgresParser):
+    FUNCTIONS: ClassVar = {}
+    FUNCTION_PARSERS: ClassVar = {
+        "CAST": PostgresParser.FUNCTION_PARSERS["CAST"],
+        "EXTRACT": PostgresParser.FUNCTION_PARSERS["EXTRACT"],
+        "OVERLAY": lambda self: self._parse_spelled("overlay", "PLACING", "FROM", "FOR"),
+        "POSITION": lambda self: self._parse_place(),
+        "SUBSTRING": lambda self: self._parse_spelled("substring", "FROM", "FOR"),
+        "TRIM": lambda self: self._parse_trimmed(),
+    }
+    NO_PAREN_FUNCTION_PARSERS: ClassVar = {
+        name: parser for name, parser in PostgresParser.NO_PAREN_FUNCTION_PARSERS.items() if name in ("ANY", "CASE")
+    }
+    FACTOR: ClassVar = {
+        TokenType.MOD: exp.Mod,
+        TokenType.SLASH: exp.Div,
+        TokenType.STAR: exp.Mul,
+    }
+    RANGE_PARSERS: ClassVar = {
+        kind: parser
+        for kind, parser in PostgresParser.RANGE_PARSERS.items()
+        if kind
+        in (
+            TokenType.BETWEEN,
+            TokenType.ILIKE,
+            TokenType.IN,
+            TokenType.IS,
+            TokenType.LIKE,
+            TokenType.SIMILAR_TO,
+        )
+    }
+    JSON_OPERATORS: ClassVar = {}
+
+    def _parse_bitwise(self) -> exp.Expr | None:
+        this = self._parse_term()
+        while self._curr:
+            kind, text = self._curr.token_type, self._curr.text
+            if kind in self.BITWISE:
+                self._advance()
+                this = self.expression(self.BITWISE[kind](this=this, expression=self._parse_term()))
+            elif kind == TokenType.DPIPE:
+                self._advance()
+                this = self.expression(exp.DPipe(this=this, expression=self._parse_term(), safe=False))
+            elif self._match_pair(TokenType.LT, TokenType.LT):
+                this = self.expression(exp.BitwiseLeftShift(this=this, expression=self._parse_term()))
+            elif self._match_pair(TokenType.GT, TokenType.GT):
+                this = self.expression(exp.BitwiseRightShift(this=this, expression=self._parse_term()))
+            elif kind in (_OPERATOR, TokenType.RLIKE, TokenType.PLACEHOLDER):
+                self._advance()
+                this = self.expression(Operator(this=this, expression=self._parse_term(), op=text))
+            else:
+                break
+        return this
+
+    def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> Any:
+        """`INTERVAL '1 day'` is the cast of a text, as in PostgreSQL."""
+        index = self._index
+        if not self._match(TokenType.INTERVAL):
+            return None
+        if not self._match(TokenType.STRING):
+            self._retreat(index)
+            return None
+        text = self._prev.text
+        if self._curr and self._curr.text.upper() in _UNITS:
+            text = f"{text} {self._curr.text}"
+            self._advance()
+        return self.expression(
+            exp.Cast(this=exp.Literal.string(text), to=exp.DataType(this=exp.DataType.Type.INTERVAL))
+        )
+
+    def _parse_spelled(self, name: str, *words: str) -> exp.Expr:
+        """`f(a FROM b FOR c)` is `f(a, b, c)`."""
+        args = [self._parse_bitwise()]
+        while self._match(TokenType.COMMA) or any(self._match_text_seq(word) for word in words):
+            args.append(self._parse_bitwise())
+        return self.expression(exp.Anonymous(this=name, expressions=args))
+
+    def _parse_place(self) -> exp.Expr:
+        """`position(part IN text)` is strpos(text, part) by another name."""
+        part = self._parse_bitwise()
+        self._match(TokenType.IN)
+        found = self.expression(exp.Anonymous(this="strpos", expressions=[self._parse_bitwise(), part]))
+        found.meta["name"] = "position"
+        return found
+
+    def _parse_trimmed(self) -> exp.Expr:
+        """`trim(LEADING 'x' FROM text)` is ltrim(text, 'x')."""
+        name = "btrim"
+        for word, function in (("BOTH", "btrim"), ("LEADING", "ltrim"), ("TRAILING", "rtrim")):
+            if self._match_text_seq(word):
+                name = function
+        if self._match(TokenType.FROM):
+            return self.expression(exp.Anonymous(this=name, expressions=[self._parse_bitwise()]))
+        args = [self._parse_bitwise()]
+        if self._match(TokenType.FROM):
+            args.insert(0, self._parse_bitwise())
+        elif self._match(TokenType.COMMA):
+            args.append(self._parse_bitwise())
+        return self.expression(exp.Anonymous(this=name, expressions=args))
+
+
+_UNITS = {
+    f"{unit}{plural}" for unit in ("YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND") for plural in ("", "S")
+}
+
+
+class Generator(PostgresGenerator):
+    TRANSFORMS: ClassVar = {
+        **PostgresGenerator.TRANSFORMS,
+        Operator: lambda self, node: f"{self.sql(node, 'this')} {node.op} {self.sql(node, 'expression')}",
+    }
+    MULTI_ARG_DISTINCT = True
+
+
+class Dialect(Postgres):
+    """PostgreSQL as we read and write it."""
+
+    INDEX_OFFSET = 0
+    NUMBERS_CAN_BE_UNDERSCORE_SEPARATED = True
 
     class Tokenizer(Postgres.Tokenizer):
-        KEYWORDS: ClassVar[dict[str, TokenType]] = {
-            **{word: kind for word, kind in Postgres.Tokenizer.KEYWORDS.items() if kind != _SIMILAR},
-            "<#>": _SIMILAR,
+        KEYWORDS: ClassVar = {
+            **{
+                word: kind
+                for word, kind in Postgres.Tokenizer.KEYWORDS.items()
+                if word[0].isalpha() or word in ("::", "||", ">=", "<=", "<>", "!=", "=>", "~")
+            },
+            **dict.fromkeys(_OPERATORS, _OPERATOR),
+        }
+        SINGLE_TOKENS: ClassVar = {
+            text: kind for text, kind in Postgres.Tokenizer.SINGLE_TOKENS.items() if text not in "!@\\`"
         }
 
-    class Parser(Postgres.Parser):  # type: ignore[misc, valid-type]
-        FACTOR: ClassVar[dict[Any, Any]] = {
-            kind: node for kind, node in Postgres.Parser.FACTOR.items() if kind != _SIMILAR
-        }
-        BITWISE: ClassVar[dict[Any, Any]] = {**Postgres.Parser.BITWISE, _SIMILAR: Similarity}
-
-    class Generator(Postgres.Generator):  # type: ignore[misc, valid-type]
-        TRANSFORMS: ClassVar[dict[Any, Any]] = {
-            **Postgres.Generator.TRANSFORMS,
-            Similarity: lambda writer, node: writer.binary(node, "<#>"),
-        }
+    Parser = Parser
+    Generator = Generator
