@@ -177,7 +177,7 @@ def _damaged(connection, damage, found):
     """Do damage, see that it shows, and undo it."""
     connection.execute("BEGIN")
     connection.execute(damage)
-    assert list(audit.broken(connection)) == found
+    assert list(audit.broken(connection, 3)) == found
     connection.execute("ROLLBACK")
 
 

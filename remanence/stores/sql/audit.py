@@ -4,13 +4,15 @@ and the seal before it, so that a changed, missing or inserted entry shows. It h
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from .connection import Connection
+
 _FIRST = "0" * 32
+_ALL = 1 << 62  # entries
 
 
 class AuditEntry(NamedTuple):
@@ -22,9 +24,7 @@ class AuditEntry(NamedTuple):
     detail: dict[str, Any]
 
 
-def append(
-    connection: sqlite3.Connection, who: str, action: str, memories: Sequence[str | None], **detail: Any
-) -> None:
+def append(connection: Connection, who: str, action: str, memories: Sequence[str | None], **detail: Any) -> None:
     """One entry for each memory, in the caller's transaction."""
     last = connection.execute("SELECT n, seal FROM audit ORDER BY n DESC LIMIT 1").fetchone() or (0, _FIRST)
     number, seal = last
@@ -38,7 +38,7 @@ def append(
 
 
 def entries(
-    connection: sqlite3.Connection,
+    connection: Connection,
     *,
     memory: str | None = None,
     since: float | None = None,
@@ -52,23 +52,23 @@ def entries(
         sql, values = f"{sql} AND memory = ?", [*values, memory]
     if before is not None:
         sql, values = f"{sql} AND n < ?", [*values, before]
-    sql, values = f"{sql} ORDER BY n DESC LIMIT ?", [*values, -1 if limit is None else limit]
+    sql, values = f"{sql} ORDER BY n DESC LIMIT ?", [*values, _ALL if limit is None else limit]
     return [
         AuditEntry(number, when, who, action, about, json.loads(detail))
         for number, when, who, action, about, detail in connection.execute(sql, values)
     ]
 
 
-def broken(connection: sqlite3.Connection) -> Iterator[int]:
-    """The numbers of entries that are not as they were written, or whose neighbour before them is missing."""
+def broken(connection: Connection, last: int) -> Iterator[int]:
+    """The numbers of entries that are not as they were written, or whose neighbour before them is missing. `last` is
+    the highest number that was ever given."""
     seal, expected = _FIRST, 1
     rows = connection.execute("SELECT n, time, who, action, memory, detail, seal FROM audit ORDER BY n")
     for number, when, who, action, memory, detail, written in rows:
         if number != expected or _seal(seal, number, when, who, action, memory, detail) != written:
             yield number
         seal, expected = written, number + 1
-    found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'audit'").fetchone()
-    if found is not None and found[0] >= expected:
+    if last >= expected:
         yield expected  # the end was cut off
 
 

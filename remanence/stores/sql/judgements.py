@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import astuple
 
 from ...judgements import Judgement
+from .connection import Connection
 
 _COLUMNS = "recall, memory, question, agent, type, rank, score, useful, time"
 
 
-def write(connection: sqlite3.Connection, judgements: Sequence[Judgement]) -> None:
-    sql = f"INSERT OR REPLACE INTO judgements ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    connection.executemany(sql, [astuple(one) for one in judgements])
+def write(connection: Connection, judgements: Sequence[Judgement]) -> None:
+    latest = {one.key: one for one in judgements}.values()
+    remove(connection, list(latest))
+    sql = f"INSERT INTO judgements ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    connection.executemany(sql, [astuple(one) for one in latest])
 
 
-def read(connection: sqlite3.Connection, since: float | None) -> list[Judgement]:
+def read(connection: Connection, since: float | None) -> list[Judgement]:
     sql = f"SELECT {_COLUMNS} FROM judgements WHERE time >= ? ORDER BY time"
     found = connection.execute(sql, (float("-inf") if since is None else since,))
     return [
@@ -25,10 +27,10 @@ def read(connection: sqlite3.Connection, since: float | None) -> list[Judgement]
     ]
 
 
-def remove(connection: sqlite3.Connection, judgements: Sequence[Judgement]) -> None:
+def remove(connection: Connection, judgements: Sequence[Judgement]) -> None:
     sql = "DELETE FROM judgements WHERE recall = ? AND memory = ?"
     connection.executemany(sql, [one.key for one in judgements])
 
 
-def forget(connection: sqlite3.Connection, memory_id: str) -> None:
+def forget(connection: Connection, memory_id: str) -> None:
     connection.execute("DELETE FROM judgements WHERE memory = ?", (memory_id,))

@@ -15,6 +15,7 @@ from ...crypto.vault import Vault, WrappedKey, fingerprint, new_keys, unwrap, wr
 from ...errors import KeyMissingError, KeyWrongError, StoreCorruptError
 from ..indexed import derive
 from . import cache, removal, rows, sealing
+from .connection import Connection
 from .reembed import new_generation
 from .sealing import Seal
 
@@ -29,18 +30,17 @@ _REWRITE = f"UPDATE memories SET {', '.join(f'{name} = ?' for name in _COLUMNS)}
 _OUTDATED = f"{rows.READ} WHERE m.seq > ? AND m.key_version < ? ORDER BY m.seq LIMIT ?"
 
 
-def read(connection: sqlite3.Connection) -> list[WrappedKey]:
+def read(connection: Connection) -> list[WrappedKey]:
     found = connection.execute("SELECT kind, version, wrapped, master, created FROM keys ORDER BY version, kind")
     return [WrappedKey(*row) for row in found]
 
 
-def _add(connection: sqlite3.Connection, keys: Sequence[WrappedKey]) -> None:
-    connection.executemany(
-        "INSERT OR REPLACE INTO keys (kind, version, wrapped, master, created) VALUES (?, ?, ?, ?, ?)", keys
-    )
+def _add(connection: Connection, keys: Sequence[WrappedKey]) -> None:
+    connection.executemany("DELETE FROM keys WHERE kind = ? AND version = ?", [key[:2] for key in keys])
+    connection.executemany("INSERT INTO keys (kind, version, wrapped, master, created) VALUES (?, ?, ?, ?, ?)", keys)
 
 
-def seal_for_writing(connection: sqlite3.Connection, vault: Vault) -> Seal | None:
+def seal_for_writing(connection: Connection, vault: Vault) -> Seal | None:
     """How the next memory is to be encrypted; the store's first keys are made here. None for not at all."""
     if vault.encryption is None:
         return None
@@ -55,7 +55,7 @@ def seal_for_writing(connection: sqlite3.Connection, vault: Vault) -> Seal | Non
     return Seal(vault.latest, vault.encryption.fields)
 
 
-def guard(connection: sqlite3.Connection, vault: Vault, held: Sequence[int]) -> None:
+def guard(connection: Connection, vault: Vault, held: Sequence[int]) -> None:
     """Refuse to replace encrypted rows by readable ones for want of the key."""
     if vault.encryption is not None or not held:
         return
@@ -68,13 +68,13 @@ def guard(connection: sqlite3.Connection, vault: Vault, held: Sequence[int]) -> 
             )
 
 
-def replaces_readable(connection: sqlite3.Connection, held: Sequence[int]) -> bool:
+def replaces_readable(connection: Connection, held: Sequence[int]) -> bool:
     """Whether one of some rows is not encrypted."""
     sql = "SELECT 1 FROM memories WHERE seq = ? AND key_version IS NULL"
     return any(connection.execute(sql, (seq,)).fetchone() for seq in held)
 
 
-def count(connection: sqlite3.Connection) -> dict[int, int]:
+def count(connection: Connection) -> dict[int, int]:
     """How many memories are encrypted with each version of the keys."""
     sql = "SELECT key_version, count(*) FROM memories WHERE key_version IS NOT NULL GROUP BY key_version"
     return dict(connection.execute(sql).fetchall())

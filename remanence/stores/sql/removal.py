@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import logging
-import sqlite3
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from struct import Struct
@@ -16,6 +15,7 @@ from ...models import Memory
 from ..base import SetAside, Trace
 from ..packing import Codec
 from . import audit, judgements, rows, sealing
+from .connection import Connection
 
 log = logging.getLogger(__name__)
 
@@ -24,11 +24,11 @@ _SEALED = b"\x01"  # how an encrypted memory begins in the trash; zlib never beg
 _VERSION = Struct("<I")
 
 
-def traces(connection: sqlite3.Connection, codec: Codec) -> Iterator[Trace]:
+def traces(connection: Connection, codec: Codec) -> Iterator[Trace]:
     """What the forgetting curve needs to know of every memory."""
     found = connection.execute(
         "SELECT m.id, m.importance, m.created, coalesce(a.last, m.created), "
-        "max(coalesce(a.count, 0) - coalesce(j.useless, 0), 0), m.tags, "
+        "CASE WHEN a.count > coalesce(j.useless, 0) THEN a.count - coalesce(j.useless, 0) ELSE 0 END, m.tags, "
         "m.sealed, m.key_version, "
         "length(m.text) + coalesce(length(m.contents), 0) + coalesce(length(m.packed), 0) + length(m.words) "
         "+ length(m.terms) + length(m.marks) + coalesce(length(m.vector), 0) + coalesce(length(m.numbers), 0) "
@@ -52,7 +52,7 @@ def _pinned(codec: Codec, memory_id: str, sealed: bytes, version: int) -> bool:
     return "tags" in opened and "pinned" in sealing.tags_of(opened)
 
 
-def remove(connection: sqlite3.Connection, keys: Sequence[str]) -> list[str]:
+def remove(connection: Connection, keys: Sequence[str]) -> list[str]:
     """Take rows and all that refers to them away; the ids that there were."""
     gone = []
     for key in keys:
@@ -66,7 +66,7 @@ def remove(connection: sqlite3.Connection, keys: Sequence[str]) -> list[str]:
     return gone
 
 
-def set_aside(connection: sqlite3.Connection, codec: Codec, keys: Sequence[str], now: float, until: float) -> list[str]:
+def set_aside(connection: Connection, codec: Codec, keys: Sequence[str], now: float, until: float) -> list[str]:
     """Move memories to the trash."""
     kept: list[tuple[str, float, float, bytes]] = []
     for start in range(0, len(keys), _PART):
@@ -75,11 +75,12 @@ def set_aside(connection: sqlite3.Connection, codec: Codec, keys: Sequence[str],
         for row in connection.execute(sql, part):
             memory, seal = rows.to_memory(row, codec), rows.seal_of(row)
             kept.append((memory.memory_id, now, until, _written(memory, None if seal is None else seal.version, codec)))
-    connection.executemany("INSERT OR REPLACE INTO trash VALUES (?, ?, ?, ?)", kept)
+    empty(connection, None, [values[0] for values in kept])
+    connection.executemany("INSERT INTO trash VALUES (?, ?, ?, ?)", kept)
     return remove(connection, keys)
 
 
-def in_trash(connection: sqlite3.Connection, codec: Codec) -> list[SetAside]:
+def in_trash(connection: Connection, codec: Codec) -> list[SetAside]:
     found = []
     for key, removed, until, data in connection.execute("SELECT id, removed, until, data FROM trash ORDER BY 2, 1"):
         try:
@@ -89,7 +90,7 @@ def in_trash(connection: sqlite3.Connection, codec: Codec) -> list[SetAside]:
     return found
 
 
-def take_back(connection: sqlite3.Connection, codec: Codec, keys: Sequence[str]) -> list[Memory]:
+def take_back(connection: Connection, codec: Codec, keys: Sequence[str]) -> list[Memory]:
     """Take memories out of the trash; those whose id is in use again stay there."""
     taken = []
     for key in keys:
@@ -102,14 +103,14 @@ def take_back(connection: sqlite3.Connection, codec: Codec, keys: Sequence[str])
     return taken
 
 
-def empty(connection: sqlite3.Connection, now: float | None, keys: Sequence[str] | None = None) -> list[str]:
+def empty(connection: Connection, now: float | None, keys: Sequence[str] | None = None) -> list[str]:
     """Delete for good what the trash has held long enough, or these."""
     if keys is None:
         keys = [key for (key,) in connection.execute("SELECT id FROM trash WHERE until <= ?", (now,))]
     return [key for key in keys if connection.execute("DELETE FROM trash WHERE id = ?", (key,)).rowcount]
 
 
-def seal_again(connection: sqlite3.Connection, codec: Codec, version: int) -> int:
+def seal_again(connection: Connection, codec: Codec, version: int) -> int:
     """Put encrypted memories in the trash under new keys; how many of them could not be read."""
     unreadable = 0
     for key, data in connection.execute("SELECT id, data FROM trash").fetchall():
@@ -138,7 +139,7 @@ def _read(memory_id: str, data: bytes, codec: Codec) -> Memory:
 
 
 def noted(
-    connection: sqlite3.Connection, who: str, action: str, keys: Sequence[str], reason: str, *, named: bool = True
+    connection: Connection, who: str, action: str, keys: Sequence[str], reason: str, *, named: bool = True
 ) -> None:
     """Tell the audit log; without names where an id could tell who it was about."""
     told = keys if named else [f"erased-{blake2b(key.encode(), digest_size=8).hexdigest()}" for key in keys]

@@ -34,9 +34,9 @@ _INDEX = (
 )  # fmt: skip
 DERIVED = ("flags", "specific", "words", "terms", "marks", "numbers")
 BODY = _MEMORY[_MEMORY.index("tags") :]
-_ALL = (*_MEMORY, "born", *DERIVED)
+COLUMNS = ("seq", *_MEMORY, "born", *DERIVED)
 
-INSERT = f"INSERT INTO memories ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))})"
+INSERT = f"INSERT INTO memories ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 READ = (
     f"SELECT m.seq, {', '.join('m.' + name for name in _MEMORY)}, a.last, a.count "
     "FROM memories m LEFT JOIN access a ON a.born = m.born"
@@ -49,9 +49,12 @@ READ_TEXT = "SELECT seq, id, text, packed, sealed, key_version FROM memories"
 _json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder for every row
 
 
-def to_row(memory: Memory, derived: Derived, born: int, codec: Codec, seal: Seal | None = None) -> tuple[Any, ...]:
-    """The values of INSERT."""
+def to_row(
+    memory: Memory, derived: Derived, seq: int, born: int, codec: Codec, seal: Seal | None = None
+) -> tuple[Any, ...]:
+    """The values of COLUMNS."""
     return (
+        seq,
         memory.memory_id,
         memory.agent_id,
         memory.session,

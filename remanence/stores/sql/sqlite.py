@@ -128,9 +128,11 @@ class SqliteRecordStore(IndexedStore):
         if given and len(memories) > 1 and (len(set(given)) < len(given) or inserts.held(connection, given)):
             # One that replaces another may lower its agent's highest step for those behind it.
             for memory, parts in zip(memories, derived, strict=True):
-                self._unscrubbed |= inserts.append(connection, [memory], [parts], self.codec, seal)
+                last = _state(connection).row
+                self._unscrubbed |= inserts.append(connection, [memory], [parts], self.codec, seal, last)
         else:
-            self._unscrubbed |= inserts.append(connection, memories, derived, self.codec, seal)
+            last = _state(connection).row
+            self._unscrubbed |= inserts.append(connection, memories, derived, self.codec, seal, last)
         return list(memories), derived
 
     def _check_kind(self, connection: sqlite3.Connection, memories: Sequence[Memory]) -> None:
@@ -287,7 +289,8 @@ class SqliteRecordStore(IndexedStore):
     def broken_audit(self) -> list[int]:
         """The numbers of entries of the audit log that are not as they were written."""
         with self._file.reading() as connection:
-            return list(audit.broken(connection))
+            found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'audit'").fetchone()
+            return list(audit.broken(connection, 0 if found is None else found[0]))
 
     def touch(self, keys: Sequence[str], when: float) -> None:
         with self._touch_lock:
