@@ -13,8 +13,14 @@ from .. import __version__
 from . import problems
 from .control import Control, Role
 from .gate import Gate
+from .routes import agents as of_agents
+from .routes import audit as of_audit
+from .routes import export as of_export
+from .routes import feedback as of_feedback
+from .routes import memories as of_memories
 from .routes import service as of_service
 from .routes import tokens as of_tokens
+from .routes import upkeep as of_upkeep
 from .routes import workspaces as of_workspaces
 from .service import Service
 from .settings import ServerSettings
@@ -26,7 +32,17 @@ FIRST = "default"
 _ADMIN = "admin"
 _FIRST_DAYS = 365.0
 
-ROUTERS: tuple[APIRouter, ...] = (of_service.router, of_workspaces.router, of_tokens.router)
+ROUTERS: tuple[APIRouter, ...] = (
+    of_service.router,
+    of_workspaces.router,
+    of_tokens.router,
+    of_agents.router,  # before the memories: an agent's memory is one level deeper
+    of_memories.router,
+    of_upkeep.router,
+    of_feedback.router,
+    of_audit.router,
+    of_export.router,
+)
 
 
 def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None] | None = None) -> FastAPI:

@@ -39,8 +39,20 @@ Moment = Annotated[
 ]
 
 
+_ABSENT: Any = None  # no default of its own: what is not given does not count
+
+
+def _plain(schema: dict[str, Any]) -> None:
+    """Leave out titles, which only repeat the names, and defaults that mean "not given"."""
+    schema.pop("title", None)
+    for field in schema.get("properties", {}).values():
+        field.pop("title", None)
+        if field.get("default", ...) is None:
+            del field["default"]
+
+
 class Form(BaseModel):
-    model_config = ConfigDict(extra="forbid", title=None)
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_plain)
 
 
 class Answer(BaseModel):
@@ -50,23 +62,23 @@ class Answer(BaseModel):
 class FilterForm(Form):
     """Which memories count: every field given must hold; a list of names means any of them."""
 
-    agent: Names = None
-    type: Names = None
-    session: Names = None
-    actor: Names = None
-    place: Names = None
-    tier: Names = None
-    tags: Object = {}
-    attributes: Object = {}
-    min_step: Step = 0
-    max_step: Step = 0
-    since: Moment = None
-    until: Moment = None
-    min_importance: Share = 0.0
-    max_importance: Share = 1.0
-    box: Annotated[list[Point], Field(min_length=2, max_length=2)] = []
-    near: Point = []
-    radius: Annotated[float, Field(ge=0)] = 0.0
+    agent: Names = _ABSENT
+    type: Names = _ABSENT
+    session: Names = _ABSENT
+    actor: Names = _ABSENT
+    place: Names = _ABSENT
+    tier: Names = _ABSENT
+    tags: Object = _ABSENT
+    attributes: Object = _ABSENT
+    min_step: Step = _ABSENT
+    max_step: Step = _ABSENT
+    since: Moment = _ABSENT
+    until: Moment = _ABSENT
+    min_importance: Share = _ABSENT
+    max_importance: Share = _ABSENT
+    box: Annotated[list[Point], Field(min_length=2, max_length=2)] = _ABSENT
+    near: Point = _ABSENT
+    radius: Annotated[float, Field(ge=0)] = _ABSENT
 
 
 Where = Annotated[Any, WithJsonSchema(FilterForm.model_json_schema())]
@@ -98,19 +110,19 @@ class RememberForm(Form):
 class UpdateForm(Form):
     """The fields of a memory to change; the others stay as they are. null empties a field."""
 
-    text: Annotated[str, Field(min_length=1)] = ""
-    type: Name = ""
-    session: Name | None = None
-    actor: Name | None = None
-    tags: Object = {}
-    importance: Share = 0.5
-    when: Moment = None
-    metadata: Object = {}
-    step: Step = 0
-    position: Point | None = None
-    place: Name | None = None
-    vector: Vector = []
-    tier: Tier = "stm"
+    text: Annotated[str, Field(min_length=1)] = _ABSENT
+    type: Name = _ABSENT
+    session: Name | None = _ABSENT
+    actor: Name | None = _ABSENT
+    tags: Object = _ABSENT
+    importance: Share = _ABSENT
+    when: Moment = _ABSENT
+    metadata: Object = _ABSENT
+    step: Step = _ABSENT
+    position: Point | None = _ABSENT
+    place: Name | None = _ABSENT
+    vector: Vector = _ABSENT
+    tier: Tier = _ABSENT
 
 
 class RecallForm(Form):
@@ -135,7 +147,7 @@ class ForgetForm(Form):
     """Memories to remove for good: those of a filter with at least one field, or all that concerns a subject."""
 
     where: Where = None
-    subject: Name = ""
+    subject: Name = _ABSENT
     dry_run: bool = False
 
 
@@ -519,7 +531,3 @@ class HistoryAnswer(Answer):
 
 class ChangesAnswer(Answer):
     changes: dict[str, dict[str, Any]]
-
-
-class ErrorAnswer(Answer):
-    error: str

@@ -1,0 +1,372 @@
+"""The agent memory API over HTTP: states, actions and interactions of agents, and every way to ask for them.
+
+Each retrieval of a MemorySpace is a route of its own, `POST …/agents/{agent}/retrievals/NAME`, whose body holds the
+method's arguments; `RETRIEVALS` is the table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+from pydantic import BaseModel
+
+from ... import checks, config
+from ...agents.entries import Memories, MemoryEntry
+from ...agents.space import MemorySpace
+from ...errors import InputError, NotFoundError
+from .. import forms
+from ..access import Access, Role, allowed
+from ..bodies import MOST_AT_ONCE, Document, answer, asking, given
+from ..turns import reading, writing
+from .answers import RUNNING
+
+router = APIRouter(prefix="/workspaces/{workspace}", tags=["agents"], responses=RUNNING)
+
+Reader = Annotated[Access, Depends(allowed(Role.READ))]
+Writer = Annotated[Access, Depends(allowed(Role.WRITE))]
+Admin = Annotated[Access, Depends(allowed(Role.ADMIN))]
+Agent = Annotated[str, Path(description="The name of an agent.")]
+Limit = Annotated[int, Query(ge=1, le=10_000, description="At most so many of what was found.")]
+Offset = Annotated[int, Query(ge=0, description="How many to pass over first.")]
+Vectors = Annotated[bool, Query(description="With the vectors of each memory.")]
+
+
+class Retrieval(NamedTuple):
+    method: str
+    form: type[BaseModel]
+    summary: str
+
+
+RETRIEVALS = {
+    "recent": Retrieval("retrieve_recent_states", forms.RecentForm, "The newest memories, newest first"),
+    "similar-states": Retrieval("retrieve_similar_states", forms.SimilarForm, "The memories most like a state"),
+    "time-range": Retrieval("retrieve_by_time_range", forms.TimeRangeForm, "All memories from one step to another"),
+    "times": Retrieval("retrieve_by_time", forms.TimeForm, "All memories between two moments"),
+    "attributes": Retrieval("retrieve_by_attributes", forms.AttributesForm, "All memories with these values"),
+    "locations": Retrieval("retrieve_by_location", forms.LocationForm, "Memories near a position, in a box or place"),
+    "importance": Retrieval("retrieve_by_importance", forms.ImportanceForm, "The most important memories first"),
+    "embedding": Retrieval("search_by_embedding", forms.EmbeddingForm, "The memories nearest to a vector"),
+    "content": Retrieval("search_by_content", forms.ContentForm, "The memories that say something like this"),
+    "query": Retrieval("query", forms.QueryForm, "All of this in one call"),
+}
+
+
+def _space(access: Access, agent: str) -> MemorySpace:
+    return access.agents.get_memory_space(agent)
+
+
+def _entry(entry: MemoryEntry, vectors: bool) -> Document:
+    document = dict(entry)
+    if not vectors:
+        del document["embeddings"]
+    return {**document, "tier": entry.tier, "score": entry.score}
+
+
+# Storing
+
+
+@router.post(
+    "/agents/{agent:path}/states",
+    status_code=201,
+    response_model=forms.StoredAnswer,
+    openapi_extra=asking(forms.StateForm),
+    summary="Store an agent's state",
+)
+async def store_state(
+    access: Writer, agent: Agent, form: Annotated[Document, Depends(given(forms.StateForm, "a state"))]
+) -> Response:
+    return answer({"memory_id": await writing(_stored, access, agent, "state", form)}, 201)
+
+
+@router.post(
+    "/agents/{agent:path}/actions",
+    status_code=201,
+    response_model=forms.StoredAnswer,
+    openapi_extra=asking(forms.ActionForm),
+    summary="Store what an agent did",
+)
+async def store_action(
+    access: Writer, agent: Agent, form: Annotated[Document, Depends(given(forms.ActionForm, "an action"))]
+) -> Response:
+    return answer({"memory_id": await writing(_stored, access, agent, "action", form)}, 201)
+
+
+@router.post(
+    "/agents/{agent:path}/interactions",
+    status_code=201,
+    response_model=forms.StoredAnswer,
+    openapi_extra=asking(forms.InteractionForm),
+    summary="Store an interaction with somebody",
+)
+async def store_interaction(
+    access: Writer, agent: Agent, form: Annotated[Document, Depends(given(forms.InteractionForm, "an interaction"))]
+) -> Response:
+    return answer({"memory_id": await writing(_stored, access, agent, "interaction", form)}, 201)
+
+
+def _stored(access: Access, agent: str, kind: str, form: Document) -> str:
+    store = getattr(access.agents, f"store_agent_{kind}")
+    return str(store(agent, **form))
+
+
+@router.post(
+    "/agents/{agent:path}/several",
+    status_code=201,
+    response_model=forms.IdsAnswer,
+    openapi_extra=asking(forms.SeveralForm),
+    summary="Store many states, actions or interactions, one for each step",
+)
+async def store_several(
+    access: Writer, agent: Agent, form: Annotated[Document, Depends(given(forms.SeveralForm, "several memories"))]
+) -> Response:
+    items = form["items"]
+    if not isinstance(items, list) or not 0 < len(items) <= MOST_AT_ONCE:
+        raise checks.refuse("items", f"a list of 1 to {MOST_AT_ONCE} objects", items)
+    return answer({"ids": await writing(_stored_several, access, agent, form)}, 201)
+
+
+def _stored_several(access: Access, agent: str, form: Document) -> list[str]:
+    return _space(access, agent).store_many(
+        form["memory_type"], form["items"], first_step=form["first_step"], priority=form.get("priority", 1.0)
+    )
+
+
+# Retrieving
+
+
+def _retrieving(name: str, asked: Retrieval) -> Callable[..., Awaitable[Response]]:
+    read: Any = Depends(given(asked.form, f"the retrieval {name!r}"))
+
+    async def retrieve(
+        access: Reader,
+        agent: Agent,
+        form: Document = read,
+        limit: Limit = 1000,
+        offset: Offset = 0,
+        vectors: Vectors = False,
+    ) -> Response:
+        return await reading(_retrieved, access, agent, asked.method, form, limit, offset, vectors)
+
+    return retrieve
+
+
+def _retrieved(
+    access: Access, agent: str, method: str, form: Document, limit: int, offset: int, vectors: bool
+) -> Response:
+    found: Memories = getattr(_space(access, agent), method)(**form)
+    page = found[offset : offset + limit]
+    return answer(
+        {
+            "memories": [_entry(entry, vectors) for entry in page],
+            "total": len(found),
+            "missing_tiers": list(found.missing_tiers),
+        }
+    )
+
+
+for _name, _asked in RETRIEVALS.items():
+    router.add_api_route(
+        f"/agents/{{agent:path}}/retrievals/{_name}",
+        _retrieving(_name, _asked),
+        methods=["POST"],
+        response_model=forms.EntriesAnswer,
+        openapi_extra=asking(_asked.form),
+        summary=_asked.summary,
+        operation_id=f"retrieve_{_name.replace('-', '_')}",
+    )
+
+
+@router.post(
+    "/agents/{agent:path}/embed",
+    response_model=forms.VectorAnswer,
+    openapi_extra=asking(forms.EmbedForm),
+    summary="The vector of a state or a text",
+)
+async def embed(
+    access: Reader, agent: Agent, form: Annotated[Document, Depends(given(forms.EmbedForm, "what to embed"))]
+) -> Response:
+    return answer({"vector": await reading(_embedded, access, agent, form["state_or_text"])})
+
+
+def _embedded(access: Access, agent: str, told: Any) -> list[float]:
+    return _space(access, agent).embed(told)
+
+
+# How a state changed
+
+
+@router.post(
+    "/agents/{agent:path}/history",
+    response_model=forms.HistoryAnswer,
+    openapi_extra=asking(forms.HistoryForm),
+    summary="The values of one attribute over the steps",
+)
+async def history(
+    access: Reader, agent: Agent, form: Annotated[Document, Depends(given(forms.HistoryForm, "a history"))]
+) -> Response:
+    return answer({"history": await reading(_history, access, agent, form)})
+
+
+def _history(access: Access, agent: str, form: Document) -> list[Document]:
+    return _space(access, agent).attribute_history(**form)
+
+
+@router.post(
+    "/agents/{agent:path}/changes",
+    response_model=forms.ChangesAnswer,
+    openapi_extra=asking(forms.ChangesForm),
+    summary="What differs between the states at two steps",
+)
+async def changes(
+    access: Reader, agent: Agent, form: Annotated[Document, Depends(given(forms.ChangesForm, "two steps"))]
+) -> Response:
+    return answer({"changes": await reading(_changes, access, agent, form)})
+
+
+def _changes(access: Access, agent: str, form: Document) -> Document:
+    return dict(_space(access, agent).changes_between(form["first_step"], form["second_step"]))
+
+
+# One memory
+
+
+@router.post(
+    "/agents/{agent:path}/memories/{memory_id:path}/focus",
+    response_model=forms.EntryAnswer,
+    summary="Give attention to a memory; often enough, it moves up a tier",
+)
+async def focus(access: Writer, agent: Agent, memory_id: str, vectors: Vectors = False) -> Response:
+    return answer(_entry(await writing(_focused, access, agent, memory_id), vectors))
+
+
+def _focused(access: Access, agent: str, memory_id: str) -> MemoryEntry:
+    return _space(access, agent).focus(memory_id)
+
+
+@router.post(
+    "/agents/{agent:path}/memories/{memory_id:path}/decompress",
+    response_model=forms.EntryAnswer,
+    summary="Bring a memory back from long-term to intermediate memory",
+)
+async def decompress(access: Writer, agent: Agent, memory_id: str, vectors: Vectors = False) -> Response:
+    return answer(_entry(await writing(_decompressed, access, agent, memory_id), vectors))
+
+
+def _decompressed(access: Access, agent: str, memory_id: str) -> MemoryEntry:
+    return _space(access, agent).decompress(memory_id)
+
+
+@router.get(
+    "/agents/{agent:path}/memories/{memory_id:path}", response_model=forms.EntryAnswer, summary="One memory of an agent"
+)
+async def entry(access: Reader, agent: Agent, memory_id: str, vectors: Vectors = False) -> Response:
+    return answer(_entry(await reading(_held, access, agent, memory_id), vectors))
+
+
+def _held(access: Access, agent: str, memory_id: str) -> MemoryEntry:
+    found = _space(access, agent).get(memory_id)
+    if found is None:
+        raise NotFoundError(memory_id)
+    return found
+
+
+@router.patch(
+    "/agents/{agent:path}/memories/{memory_id:path}",
+    response_model=forms.EntryAnswer,
+    openapi_extra=asking(forms.PriorityForm),
+    summary="Change how important a memory is",
+)
+async def prioritise(
+    access: Writer,
+    agent: Agent,
+    memory_id: str,
+    form: Annotated[Document, Depends(given(forms.PriorityForm, "an update"))],
+    vectors: Vectors = False,
+) -> Response:
+    return answer(_entry(await writing(_prioritised, access, agent, memory_id, form["importance"]), vectors))
+
+
+def _prioritised(access: Access, agent: str, memory_id: str, importance: Any) -> MemoryEntry:
+    _held(access, agent, memory_id)
+    access.brain.update(memory_id, importance=importance)
+    _space(access, agent).clear_cache()
+    return _held(access, agent, memory_id)
+
+
+@router.delete(
+    "/agents/{agent:path}/memories/{memory_id:path}",
+    status_code=204,
+    response_class=Response,
+    summary="Forget a memory of an agent for good",
+)
+async def forget(access: Writer, agent: Agent, memory_id: str) -> Response:
+    if not await writing(_forgotten, access, agent, memory_id):
+        raise NotFoundError(memory_id)
+    return Response(status_code=204)
+
+
+def _forgotten(access: Access, agent: str, memory_id: str) -> bool:
+    with config.acting(access.member):
+        return _space(access, agent).forget(memory_id)
+
+
+# Looking after them
+
+
+@router.get("/agents", response_model=forms.AgentsAnswer, summary="The agents that remember something, and how much")
+async def agents(access: Reader) -> Response:
+    return answer({"agents": await reading(_agents, access)})
+
+
+def _agents(access: Access) -> dict[str, int]:
+    return access.brain.store.stats().by_agent
+
+
+@router.get(
+    "/agents/{agent:path}/statistics", response_model=dict[str, Any], summary="What an agent remembers, in figures"
+)
+async def statistics(access: Reader, agent: Agent) -> Response:
+    return answer(await reading(_statistics, access, agent))
+
+
+def _statistics(access: Access, agent: str) -> Document:
+    return access.agents.get_memory_statistics(agent)
+
+
+@router.post(
+    "/agents/{agent:path}/cache/clear",
+    status_code=204,
+    response_class=Response,
+    summary="Drop kept answers of an agent",
+)
+async def clear_cache(access: Writer, agent: Agent) -> Response:
+    await reading(_clear, access, agent)
+    return Response(status_code=204)
+
+
+def _clear(access: Access, agent: str) -> None:
+    _space(access, agent).clear_cache()
+
+
+@router.put(
+    "/agents/cache",
+    status_code=204,
+    response_class=Response,
+    openapi_extra=asking(forms.CacheForm),
+    summary="How long answers are kept for the same question; 0 turns that off",
+)
+async def keep_answers(
+    access: Admin, form: Annotated[Document, Depends(given(forms.CacheForm, "the cache"))]
+) -> Response:
+    await reading(_keep_answers, access, form["ttl"])
+    return Response(status_code=204)
+
+
+def _keep_answers(access: Access, ttl: Any) -> None:
+    if checks.number("ttl", ttl, low=0) > _LONGEST:
+        raise InputError(f"ttl must be at most {_LONGEST:,} seconds, got {ttl}", field="ttl")
+    access.agents.set_cache_ttl(ttl)
+
+
+_LONGEST = 86_400.0

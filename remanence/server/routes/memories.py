@@ -1,0 +1,354 @@
+"""Memories over HTTP: remember, recall, list, get, update, forget, restore."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from ... import checks, config
+from ...errors import InputError, NotFoundError
+from ...filters import Filter
+from ...models import Hits, Memory
+from .. import forms
+from ..access import Access, Role, allowed
+from ..bodies import (
+    MOST_AT_ONCE,
+    Document,
+    answer,
+    asking,
+    cursor_of,
+    fields_of,
+    given,
+    is_among,
+    json_body,
+    parts_of,
+    tag_of,
+    tagged,
+    told,
+)
+from ..turns import reading, writing
+from .answers import RUNNING, Error
+
+router = APIRouter(prefix="/workspaces/{workspace}", tags=["memories"], responses=RUNNING)
+
+Reader = Annotated[Access, Depends(allowed(Role.READ))]
+Writer = Annotated[Access, Depends(allowed(Role.WRITE))]
+
+_MOST_HITS = 1000
+_SCORES = {"hybrid": "fused", "lexical": "bm25", "vector": "cosine"}
+_COLUMNS = {"newest": "time", "oldest": "time", "importance": "importance", "step": "step", "last step": "step"}
+_REMEMBERED = list(forms.RememberForm.model_fields)
+
+
+# Writing
+
+
+@router.post(
+    "/memories",
+    status_code=201,
+    response_model=forms.IdsAnswer,
+    openapi_extra=asking(forms.RememberForm, several=True),
+    summary="Remember one memory, or a list of them",
+)
+async def remember(access: Writer, body: Annotated[Any, Depends(json_body)]) -> Response:
+    """All of a list are kept or none. When the answer arrives they are on disk and can be recalled."""
+    items = body if isinstance(body, list) else [body]
+    if not 0 < len(items) <= MOST_AT_ONCE:
+        raise InputError(f"a list must hold 1 to {MOST_AT_ONCE} memories, got {len(items):,}", field="body")
+    if not isinstance(body, list):
+        fields_of(body, "a memory to remember", _REMEMBERED, ("text",))
+        kept = [await writing(_remembered, access, body)]
+    else:
+        kept = await writing(_all_remembered, access, items)
+    return answer({"ids": kept}, 201)
+
+
+def _remembered(access: Access, item: Document) -> str:
+    return access.brain.remember(**item).memory_id
+
+
+def _all_remembered(access: Access, items: list[Any]) -> list[str]:
+    return [memory.memory_id for memory in access.brain.remember_many(items, chunk=len(items))]
+
+
+@router.patch(
+    "/memories/{memory_id:path}",
+    response_model=forms.MemoryAnswer,
+    responses={412: {"model": Error, "description": "The memory is no longer the one of If-Match."}},
+    openapi_extra=asking(forms.UpdateForm),
+    summary="Change fields of a memory",
+)
+async def update(
+    request: Request,
+    access: Writer,
+    memory_id: str,
+    form: Annotated[Document, Depends(given(forms.UpdateForm, "an update"))],
+) -> Response:
+    """With `If-Match` only if the memory is still the one with that ETag."""
+    wanted = request.headers.get("if-match")
+
+    def unchanged(memory: Memory) -> None:
+        if wanted is not None and not is_among(tag_of(memory), wanted):
+            raise HTTPException(412, "the memory has been changed since; get it again")
+
+    def changed() -> Memory:
+        return access.brain.update(memory_id, only_if=unchanged, **form)
+
+    memory = await writing(changed)
+    return answer(told(memory), headers={"ETag": tag_of(memory)})
+
+
+@router.post(
+    "/memories/{memory_id:path}/pin", response_model=forms.PinnedAnswer, summary="Keep a memory from being pruned"
+)
+async def pin(access: Writer, memory_id: str) -> Response:
+    await writing(_pinned, access, memory_id, True)
+    return answer({"memory_id": memory_id, "pinned": True})
+
+
+@router.post("/memories/{memory_id:path}/unpin", response_model=forms.PinnedAnswer, summary="Let a memory fade again")
+async def unpin(access: Writer, memory_id: str) -> Response:
+    await writing(_pinned, access, memory_id, False)
+    return answer({"memory_id": memory_id, "pinned": False})
+
+
+def _pinned(access: Access, memory_id: str, pinned: bool) -> None:
+    access.brain.pin(memory_id, pinned)
+
+
+@router.delete(
+    "/memories/{memory_id:path}",
+    status_code=204,
+    response_class=Response,
+    summary="Forget a memory for good",
+)
+async def forget(access: Writer, memory_id: str) -> Response:
+    if not await writing(_forgotten, access, memory_id):
+        raise NotFoundError(memory_id)
+    return Response(status_code=204)
+
+
+def _forgotten(access: Access, memory_id: str) -> bool:
+    with config.acting(access.member):
+        return access.brain.forget(memory_id)
+
+
+@router.post(
+    "/forget",
+    response_model=forms.ForgottenAnswer,
+    openapi_extra=asking(forms.ForgetForm),
+    summary="Forget the memories of a filter, or all that concerns a person or an agent",
+)
+async def forget_many(
+    access: Writer, form: Annotated[Document, Depends(given(forms.ForgetForm, "what is to be forgotten"))]
+) -> Response:
+    """A `subject` needs the role ADMIN: it also searches what others remember. `dry_run` only tells the ids."""
+    dry_run = checks.flag("dry_run", form.get("dry_run", False))
+    if ("where" in form) == ("subject" in form):
+        raise InputError("one of where and subject must be given, not both", field="where")
+    if "subject" in form:
+        access.need(Role.ADMIN)
+        return answer({"ids": await writing(_forget_subject, access, form["subject"], dry_run), "dry_run": dry_run})
+    where = Filter.of(form["where"])
+    if not where:
+        raise InputError("where must name at least one field, or everything would be forgotten", field="where")
+    return answer({"ids": await writing(_forget_where, access, where, dry_run), "dry_run": dry_run})
+
+
+def _forget_subject(access: Access, subject: str, dry_run: bool) -> list[str]:
+    with config.acting(access.member):
+        return access.brain.forget(subject=subject, dry_run=dry_run)
+
+
+def _forget_where(access: Access, where: Filter, dry_run: bool) -> list[str]:
+    store = access.brain.store
+    keys = store.ids_at(store.survey(where).seq.tolist())
+    return keys if dry_run or not keys else store.erase(keys, who=access.member, reason="filter")
+
+
+@router.post(
+    "/restore",
+    response_model=forms.RestoredAnswer,
+    openapi_extra=asking(forms.RestoreForm),
+    summary="Bring pruned memories back",
+)
+async def restore(
+    access: Writer, form: Annotated[Document, Depends(given(forms.RestoreForm, "what is to be restored"))]
+) -> Response:
+    ids = form["ids"]
+    if not isinstance(ids, list) or not 0 < len(ids) <= MOST_AT_ONCE:
+        raise checks.refuse("ids", f"a list of 1 to {MOST_AT_ONCE} ids", ids)
+    wanted = [checks.memory_id("ids", key) for key in ids]
+    back = await writing(_restored, access, wanted)
+    return answer({"restored": back, "missing": [key for key in wanted if key not in back]})
+
+
+def _restored(access: Access, ids: list[str]) -> list[str]:
+    with config.acting(access.member):
+        return [memory.memory_id for memory in access.brain.restore(*ids)]
+
+
+# Reading
+
+
+@router.post(
+    "/recall",
+    response_model=forms.RecallAnswer,
+    openapi_extra=asking(forms.RecallForm),
+    summary="Recall the memories that best answer a question",
+)
+async def recall(access: Reader, form: Annotated[Document, Depends(given(forms.RecallForm, "a recall"))]) -> Response:
+    """Best first. `score_kind` says what the scores are: `fused` (hybrid), `bm25` (lexical) or `cosine` (vector).
+    The `recall_id` is for feedback."""
+    return await reading(_recalled, access, form)
+
+
+def _recalled(access: Access, form: Document) -> Response:
+    options = dict(form)
+    question = options.pop("query")
+    if (as_of := options.pop("as_of", None)) is not None:
+        options["now"] = datetime.fromtimestamp(checks.moment("as_of", as_of))
+    checks.whole("k", options.get("k", 5), low=1)
+    if options.get("k", 5) > _MOST_HITS:
+        raise checks.refuse("k", f"a whole number from 1 to {_MOST_HITS}", options["k"])
+    checks.text("query", question)
+    hits = access.brain.recall(question, **options)
+    return answer(_told_hits(hits, options.get("mode", "hybrid")))
+
+
+def _told_hits(hits: Hits, mode: str) -> Document:
+    found = []
+    for hit in hits:
+        document: Document = {"rank": hit.rank, "score": hit.score, "memory": told(hit.memory)}
+        if hit.explanation is not None:
+            document["explanation"] = hit.explanation.to_dict()
+        found.append(document)
+    return {"recall_id": hits.recall_id, "score_kind": _SCORES[mode], "hits": found}
+
+
+class Listing(BaseModel):
+    """Which memories to list."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    agent: list[str] = []
+    type: list[str] = []
+    session: list[str] = []
+    actor: list[str] = []
+    place: list[str] = []
+    tier: list[str] = []
+    tag: Annotated[list[str], Field(description="KEY=VALUE; repeatable.")] = []
+    min_step: int | None = None
+    max_step: int | None = None
+    since: str | None = None
+    until: str | None = None
+    min_importance: float | None = None
+    max_importance: float | None = None
+    where: Annotated[str | None, Field(description="Further fields of a filter, as JSON.")] = None
+    order: Literal["newest", "oldest", "importance", "step", "last step"] = "newest"
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    cursor: Annotated[str | None, Field(description="The next_cursor of the answer before.")] = None
+    vectors: bool = False
+
+    def filter(self) -> Filter:
+        named: dict[str, Any] = {
+            name: getattr(self, name) for name in ("agent", "type", "session", "actor", "place", "tier")
+        }
+        for name in ("min_step", "max_step", "min_importance", "max_importance"):
+            named[name] = getattr(self, name)
+        for name in ("since", "until"):
+            named[name] = _moment(getattr(self, name))
+        if self.tag:
+            pairs = [text.partition("=") for text in self.tag]
+            if not all(separator for _, separator, _ in pairs):
+                raise checks.refuse("tag", "KEY=VALUE", self.tag)
+            named["tags"] = {key: value for key, _, value in pairs}
+        return Filter.of(
+            where_of(self.where), **{key: value for key, value in named.items() if value not in (None, [])}
+        )
+
+
+def where_of(text: str | None) -> Any:
+    """The `where` of a query, which is JSON."""
+    try:
+        return None if text is None else json.loads(text)
+    except (ValueError, RecursionError):
+        raise checks.refuse("where", "a JSON object", text) from None
+
+
+def _moment(text: str | None) -> float | str | None:
+    """A number that came as text."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
+@router.get(
+    "/memories",
+    response_model=forms.MemoriesAnswer,
+    responses={304: {"description": "The caller has this answer already."}},
+    summary="List memories inside a filter",
+)
+async def memories(request: Request, access: Reader, listing: Annotated[Listing, Query()]) -> Response:
+    return tagged(request, await reading(_listed, access, listing))
+
+
+def _listed(access: Access, listing: Listing) -> Document:
+    """A page of memories. Where it ends is told by what the last one is sorted by, so that nothing is passed over or
+    told twice when others write between two pages."""
+    store = access.brain.store
+    survey = store.survey(listing.filter())
+    sign = -1 if listing.order in ("newest", "importance", "last step") else 1
+    keys = sign * survey.column(_COLUMNS[listing.order]).astype(np.float64)
+    seqs = sign * survey.seq
+    ranked = np.lexsort((seqs, keys))
+    if listing.cursor is not None:
+        order, key, seq = parts_of(listing.cursor, 3)
+        if order != listing.order or not isinstance(key, float) or not isinstance(seq, int):
+            raise checks.refuse("cursor", "the next_cursor of an answer in the same order", listing.cursor)
+        ranked = ranked[(keys[ranked] > key) | ((keys[ranked] == key) & (seqs[ranked] > seq))]
+    page = ranked[: listing.limit]
+    more = ranked.size > page.size
+    return {
+        "memories": [
+            told(memory, vectors=listing.vectors) for _, memory in store.memories_at(survey.seq[page].tolist())
+        ],
+        "total": survey.size,
+        "next_cursor": cursor_of(listing.order, float(keys[page[-1]]), int(seqs[page[-1]])) if more else None,
+    }
+
+
+@router.get(
+    "/memories/{memory_id:path}",
+    response_model=forms.MemoryAnswer,
+    responses={304: {"description": "The caller has this memory already."}},
+    summary="One memory",
+)
+async def memory(request: Request, access: Reader, memory_id: str, vectors: bool = False) -> Response:
+    """The ETag changes when the memory is changed, not when it is merely recalled."""
+    found = await reading(_held, access, memory_id)
+    return tagged(request, told(found, vectors=vectors), tag_of(found))
+
+
+def _held(access: Access, memory_id: str) -> Memory:
+    found = access.brain.get(memory_id)
+    if found is None:
+        raise NotFoundError(memory_id)
+    return found
+
+
+@router.get("/stats", response_model=forms.StatsAnswer, summary="What the workspace holds")
+async def stats(access: Reader) -> Response:
+    return answer(await reading(_stats, access))
+
+
+def _stats(access: Access) -> Document:
+    held = access.brain.stats()
+    del held["address"]
+    return held
