@@ -30,6 +30,7 @@ _INSTALL = "pip install 'wordllama>=0.4,<0.5'"
 _WINDOW_CHARACTERS = 4096
 _WORDS_AT_ONCE = 8192
 _LONGEST_HEADER = 1 << 20
+_FEW_WORDS = 32  # that are not worth the preparations for many
 _WORDS = re.compile(r"\w+(?:['’]\w+)?")
 
 
@@ -82,7 +83,14 @@ class StaticEmbedder(Embedder):
 
     def word_vectors(self, words: Sequence[str]) -> Matrix:
         """The vector of each single word, for matching words of like meaning; same space as `embed`."""
-        return self.embed(words)
+        if len(words) > _FEW_WORDS:
+            return self.embed(words)
+        vectors = np.zeros((len(words), _DIMENSION), np.float32)
+        for row, word in enumerate(words):
+            if has_content(word):
+                pieces = self._tokenizer.numbers(" " + word)
+                vectors[row] = np.add.reduce(self._table[pieces].astype(np.float32), axis=0)
+        return unit_rows(vectors)
 
     def _add(self, sums: Matrix, rows: list[int], cut: list[list[str]]) -> None:
         """Add the vectors of the words of each text in `cut` to its row of `sums`.
@@ -129,6 +137,7 @@ def _map_table(path: Path) -> npt.NDArray[np.float16]:
         if tensor["dtype"] != "F16" or columns != _DIMENSION:
             raise ValueError(f"expected F16 rows of {_DIMENSION}, got {tensor['dtype']} rows of {columns}")
         offset = 8 + header_size + tensor["data_offsets"][0]
-        return np.memmap(path, dtype="<f2", mode="r", offset=offset, shape=(rows, columns))
+        mapped = np.memmap(path, dtype="<f2", mode="r", offset=offset, shape=(rows, columns))
+        return np.asarray(mapped)  # a plain array over it: memmap takes ten microseconds more for each look
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EmbedderError(f"{path} is damaged or of another version ({error}). Run: {_INSTALL}") from error

@@ -9,6 +9,7 @@ onto 512 fixed directions first."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -28,8 +29,7 @@ _SAMPLE = 256
 ALL_CLOSE = 2048  # rows whose codes are compared as fast as their bits
 _CENTRE_FROM = 1024
 _SORTED = 1024  # scores that are sorted faster than the best of them are found
-_FIRST_LOOK, _ALLOWANCE = 2, 0.03
-_FIT_A_BYTE = 3  # words of 64 bits whose differences can be counted in eight bits
+_FIT_A_BYTE = 4  # words of 64 bits whose differences are counted in eight bits
 
 
 def unit(matrix: Matrix) -> Matrix:
@@ -60,6 +60,7 @@ class VectorColumns:
         self.scales: npt.NDArray[np.float32] = np.empty(0, np.float32)
         self.words: list[npt.NDArray[np.uint64]] = []
         self.centre: Vector | None = None
+        self._sampled: tuple[tuple[int, int], Matrix] | None = None
         self._directions: Matrix | None = None
         if FEW_DIMENSIONS < dimension < _MIN_BITS:
             rng = np.random.default_rng(20_260_501)
@@ -159,6 +160,14 @@ class VectorColumns:
         result: Matrix = products * self.scales[rows]
         return result
 
+    def sampled(self, rows: RowNumbers) -> Matrix:
+        """Some rows as float32, kept for the next question about them: all ask for the same ones."""
+        key = (rows.size, int(rows[-1]))
+        known = self._sampled
+        if known is None or known[0] != key:
+            known = self._sampled = (key, self.codes[rows] * self.scales[rows, None])
+        return known[1]
+
     def estimate(self, query: Vector, rows: RowNumbers | None, size: int) -> Estimate:
         """The cosines of the first `size` rows (or of `rows`) as far as the bits tell."""
         if self.centre is None or (size if rows is None else rows.size) <= ALL_CLOSE:
@@ -173,20 +182,11 @@ class VectorColumns:
         )
 
     def nearby(self, queries: Matrix, share: float) -> list[RowNumbers]:
-        """For each query the rows that differ from it in at most a share of the sign bits. The first words of
-        bits, with some allowance, decide which rows the others are counted for."""
+        """For each query the rows that differ from it in at most a share of the sign bits."""
         assert self.centre is not None
-        first, others = self.words[:_FIRST_LOOK], self.words[_FIRST_LOOK:]
-        bar = int((share + _ALLOWANCE) * min(self.used_bits, 64 * len(first)))
-        found = []
-        for asked in self._signs(queries, self.centre).T:
-            distance = _differing(first, asked[: len(first)], slice(self.size))
-            rows = np.flatnonzero(distance <= bar)
-            if others:
-                apart = np.add(distance[rows], _differing(others, asked[len(first) :], rows), dtype=np.uint16)
-                rows = rows[apart <= share * self.used_bits]
-            found.append(rows)
-        return found
+        bar = int(share * self.used_bits)
+        signs = self._signs(queries, self.centre).T
+        return [np.flatnonzero(_differing(self.words, asked, slice(self.size)) <= bar) for asked in signs]
 
     @cached_property
     def around(self) -> npt.NDArray[np.float64]:
@@ -237,14 +237,15 @@ class Estimate:
     def _calibrate(self, distance: Distances) -> Matrix:
         around = self._columns.around
         sample = np.arange(0, distance.size, max(1, distance.size // _SAMPLE))
-        exact = self._close(sample)
+        exact = self._columns.sampled(sample) @ self._query if self._rows is None else self._close(sample)
         x = around[distance[sample]]
-        spread = float(x.var())
-        slope = float(((x - x.mean()) * (exact - exact.mean())).mean()) / spread if spread > 0 else 0.0
-        slope = max(slope, 1e-6)
-        level = float(exact.mean()) - slope * float(x.mean())
-        self.error = float(np.std(exact - (slope * x + level)))
-        return (slope * around + level).astype(np.float32)
+        mean_x, mean = float(x.sum()) / sample.size, float(exact.sum()) / sample.size
+        x, exact = x - mean_x, exact - np.float32(mean)
+        spread = float(x @ x)
+        slope = max(float(x @ exact) / spread if spread > 0 else 0.0, 1e-6)
+        away = exact - slope * x
+        self.error = math.sqrt(float(away @ away) / sample.size)
+        return (slope * around + (mean - slope * mean_x)).astype(np.float32)
 
     def _close(self, at: RowNumbers) -> Matrix:
         return self._columns.close(self._query, at if self._rows is None else self._rows[at])
@@ -282,7 +283,7 @@ class Estimate:
             assert self._distance is not None
             distance = self._distance
             if excluded is not None:
-                distance = np.where(excluded, np.uint16(65535), distance)
+                distance = np.where(excluded, np.iinfo(distance.dtype).max, distance)
             found = least(distance, count)
         return found if excluded is None else found[~excluded[found]]
 
@@ -303,10 +304,12 @@ def _differing(
         differing = np.bitwise_count(word[rows] ^ bits)
         if number == 0:
             distance = differing
-        elif number == _FIT_A_BYTE:
-            distance = np.add(distance, differing, dtype=np.uint16)
-        else:
+        elif number < _FIT_A_BYTE:
+            if number == _FIT_A_BYTE - 1:  # four times 64 is one too many, and of 256 bits nobody misses one
+                np.minimum(differing, np.uint8(63), out=differing)
             distance += differing
+        else:
+            distance = np.add(distance, differing, dtype=np.uint16)
     return distance
 
 
@@ -336,6 +339,15 @@ def least(values: npt.NDArray[Any], count: int) -> RowNumbers:
 
 def most(values: npt.NDArray[np.float32], count: int) -> RowNumbers:
     """About `count` positions of the highest values above zero, in no order; all of them if they are few."""
+    step = values.size // 4096
+    if step > 1:
+        sample = values[::step]
+        keep = max(0, sample.size - 16 - int(count / step * 1.3))
+        threshold = np.partition(sample, keep)[keep]
+        if threshold > 0:
+            found = np.flatnonzero(values >= threshold)
+            if count <= found.size <= 4 * count + 1024:
+                return found
     above = np.flatnonzero(values > 0)
     return above if above.size <= count else above[least(-values[above], count)]
 

@@ -6,14 +6,34 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from .analyser import Word
-from .survey import Survey
+from .survey import Matches
 
 K1, B = 0.9, 0.4
+
+
+class Texts(Protocol):
+    """Rows by position 0…size-1 and the terms that they hold: a survey of memories, or a column of a table."""
+
+    size: int
+    average_length: float
+
+    @property
+    def length(self) -> npt.NDArray[np.int32]: ...
+
+    def matches(self, terms: Sequence[int]) -> Matches: ...
+
+
+class Scored(NamedTuple):
+    """A score for every row, and what none can exceed: that of a row which says every known word without end."""
+
+    scores: npt.NDArray[np.float32]
+    possible: float
 
 
 @dataclass(slots=True)
@@ -40,7 +60,7 @@ def idf(rows: int, holding: int) -> float:
 
 
 def score_terms(
-    survey: Survey, terms: Sequence[int], shares: Sequence[float] | None = None, k1: float = K1, b: float = B
+    survey: Texts, terms: Sequence[int], shares: Sequence[float] | None = None, k1: float = K1, b: float = B
 ) -> TermScores:
     """BM25 of every term for every row that holds it, times the term's share."""
     found = survey.matches(terms)
@@ -64,15 +84,23 @@ def move(scratch: npt.NDArray[np.float32], total: npt.NDArray[np.float32], at: n
     scratch[at] = 0
 
 
-def bm25(survey: Survey, words: Sequence[Word], k1: float = K1, b: float = B) -> npt.NDArray[np.float32]:
+def bm25(survey: Texts, words: Sequence[Word], k1: float = K1, b: float = B) -> npt.NDArray[np.float32]:
     """A score for every row; each word counts by the best of its hashes."""
+    return score_words(survey, words, k1, b).scores
+
+
+def score_words(survey: Texts, words: Sequence[Word], k1: float = K1, b: float = B) -> Scored:
     total = np.zeros(survey.size, np.float32)
     scratch = np.zeros(survey.size, np.float32)
     scored = score_terms(survey, [term for word in words for term in word.hashes], None, k1, b)
-    first = 0
+    first, possible = 0, 0.0
     for word in words:
-        at, scores = scored.part(first, first + len(word.hashes))
+        end = first + len(word.hashes)
+        at, scores = scored.part(first, end)
         np.maximum.at(scratch, at, scores)  # terms that stand for one word never add up
         move(scratch, total, at)
-        first += len(word.hashes)
-    return total
+        held = [count for count in map(scored.holding, range(first, end)) if count]
+        if held:
+            possible += (k1 + 1) * idf(survey.size, min(held))
+        first = end
+    return Scored(total, possible)

@@ -28,16 +28,17 @@ def lent_by_neighbours(
 ) -> Scores:
     """What the rows around lend to each of the rows `at`. `fused` scores rows; position -1 lends nothing."""
 
-    def value(places: Positions) -> Scores:
-        return np.where(places >= 0, fused(places), np.float32(0))
-
     before, after = survey.before(at), survey.after(at)
-    direct = value(before)
-    lent: Scores = np.float32(settings.near) * (direct + value(after))
+    around = [before, after]
     if settings.far:
-        lent += np.float32(settings.far) * (value(survey.before(before)) + value(survey.after(after)))
+        around += [survey.before(before), survey.after(after)]
+    places = np.concatenate(around)
+    values = np.where(places >= 0, fused(places), np.float32(0)).reshape(len(around), at.size)
+    lent: Scores = np.float32(settings.near) * (values[0] + values[1])
+    if settings.far:
+        lent += np.float32(settings.far) * (values[2] + values[3])
     if settings.answer:
-        lent += np.float32(settings.answer) * direct * ((survey.column_at("flags", before) & ASKS) != 0)
+        lent += np.float32(settings.answer) * values[0] * ((survey.column_at("flags", before) & ASKS) != 0)
     return lent
 
 

@@ -2,7 +2,10 @@
 
 Plain reciprocal-rank fusion lost to BM25 alone in our measurements, so scores are fused, not ranks. Mean and
 deviation come from the best few hundred scores of a side: those of all rows would make a rare word stand a
-hundred deviations out in a large store, and drown every vector."""
+hundred deviations out in a large store, and drown every vector.
+
+Such scores compare the hits of one question. Where a score must mean something by itself, as in SQL, each side is
+brought to a share between 0 and 1 (`share_of_words`, `share_of_vector`) that no other row has a say in."""
 
 from __future__ import annotations
 
@@ -13,8 +16,10 @@ import numpy.typing as npt
 
 Scores = npt.NDArray[np.float32]
 
-_FLOOR = -2.0  # how badly a row can do
+Exact = npt.NDArray[np.float64]
 
+_FLOOR = -2.0  # how badly a row can do
+_HALF_WAY = 0.2  # of what is possible: there the curve of the words bends
 
 def scale_of(values: Scores, pool: int) -> tuple[float, float]:
     """Mean and deviation of the best `pool` values; a deviation of 0 means that they tell nothing apart."""
@@ -34,3 +39,23 @@ def standardised(values: Scores, scale: tuple[float, float]) -> Scores:
         return np.zeros_like(values)
     result: Scores = (values - np.float32(mean)) * np.float32(1 / deviation)
     return np.maximum(result, np.float32(_FLOOR), out=result)
+
+
+def share_of_words(scores: Scores, possible: float) -> Exact:
+    """BM25 between 0 and 1: its part of what is possible, on a curve that soon rises, because even a row that answers
+    a question rarely says half of its words."""
+    if possible <= 0:
+        return np.zeros(scores.size)
+    part = scores.astype(np.float64) / possible
+    return np.minimum(part * (1 + _HALF_WAY) / (part + _HALF_WAY), 1.0)
+
+
+def share_of_vector(cosines: Exact) -> Exact:
+    """A cosine between 0 and 1."""
+    return (1 + cosines) / 2
+
+
+def blended(words: Exact, vectors: Exact, weight_words: float, weight_vectors: float) -> Exact:
+    """The weighted mean of both shares, so between 0 and 1 as well."""
+    result: Exact = (weight_words * words + weight_vectors * vectors) / (weight_words + weight_vectors)
+    return result
