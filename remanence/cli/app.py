@@ -49,6 +49,13 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "doctor": Entry(".upkeep", "doctor", "Examine the store; --repair what is derived."),
         "reindex": Entry(".upkeep", "reindex", "Embed and index every memory anew."),
     },
+    "Serve": {
+        "serve": Entry(".serving", "serve", "Serve memories and tables over HTTP."),
+        "org": Entry(".serving", "org", "Make and list the organisations of a server."),
+        "workspace": Entry(".serving", "workspace", "Make, list and delete workspaces."),
+        "member": Entry(".serving", "member", "Say who may do what."),
+        "token": Entry(".serving", "token", "Make, list and revoke tokens."),
+    },
     "Measure": {
         "eval": Entry(".evaluating", "evaluate", "Measure recall: your questions, public ones, judgements."),
         "bench": Entry("remanence.bench.command", "bench", "Measure speed against baselines on this machine."),

@@ -72,6 +72,11 @@ class TokenRecord:
     expires: float
     revoked: float | None
 
+    @property
+    def state(self) -> str:
+        """valid, expired or revoked."""
+        return "revoked" if self.revoked is not None else "expired" if self.expires <= time.time() else "valid"
+
 
 _META = sa.MetaData()
 _ABOUT = sa.Table("control_about", _META, sa.Column("name", sa.Text, primary_key=True), sa.Column("value", sa.Text))
@@ -157,11 +162,12 @@ class Control:
             yield link
 
     @contextmanager
-    def writing(self) -> Iterator[sa.Connection]:
-        """One transaction; other writers wait."""
+    def writing(self, *, counted: bool = True) -> Iterator[sa.Connection]:
+        """One transaction; other writers wait. What changes nobody's rights need not be counted."""
         with _reachable(), self._engine.begin() as link:
             yield link
-        self.version += 1
+        if counted:
+            self.version += 1
 
     def check(self) -> None:
         """Raise unless the database answers."""

@@ -16,7 +16,8 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import RemanenceError
-from .access import Visit
+from .access import Visit, reach_of
+from .idempotency import Claim, Recorder, fingerprint, key_of
 from .limits import retry_after
 from .problems import problem, told
 from .service import Service
@@ -25,6 +26,7 @@ from .tokens import Caller, Refused
 log = logging.getLogger("remanence.server")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
 _OPEN = frozenset(("/health", "/ready", "/docs", "/docs/oauth2-redirect", "/openapi.json"))
+_READING = frozenset(("GET", "HEAD", "OPTIONS"))
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
@@ -61,6 +63,8 @@ class Gate:
                 entered = refused is None
             if refused is not None:
                 await refused(scope, receive, answer)
+            elif headers.has(b"idempotency-key") and scope["method"] not in _READING and visit.caller is not None:
+                await self._once(scope, self._bounded(receive, headers), answer, headers, visit.caller)
             else:
                 await self._app(scope, self._bounded(receive, headers), answer)
         except Exception as error:
@@ -91,14 +95,15 @@ class Gate:
             right = hmac.compare_digest(token.encode("utf-8", "replace"), service.metrics_token.encode())
             return None if right else self._no("metrics", 401, "the token of the metrics is needed")
         if service.everybody is not None:
+            caller: Caller = service.everybody
             if _host(headers.get(b"host")) not in _LOCAL_HOSTS:
                 return self._no("host", 403, "without tokens this server answers to this machine only")
-            caller = service.everybody
         elif not token:
             return self._no("no token", 401, "a token is needed: Authorization: Bearer …")
         else:
             try:
-                caller = service.tokens.known(token) or await run_in_threadpool(service.tokens.caller, token)
+                known = service.tokens.known(token)
+                caller = known if known is not None else await run_in_threadpool(service.tokens.caller, token)
             except Refused as refused:
                 return self._no("token", 401, str(refused))
         org = headers.get(b"x-activeloop-org-id")
@@ -139,6 +144,41 @@ class Gate:
 
         return counted
 
+    async def _once(self, scope: Scope, receive: Receive, send: Send, headers: Headers, caller: Caller) -> None:
+        """Run a request whose key was not used before; answer others as they were answered then."""
+        key = key_of(headers.get(b"idempotency-key"))
+        if key is None:
+            refused = problem(400, "Idempotency-Key must be 1 to 255 visible ASCII characters")
+            await refused(scope, receive, send)
+            return
+        try:
+            body = await _whole(receive)
+        except HTTPException as error:
+            await problem(error.status_code, str(error.detail))(scope, receive, send)
+            return
+        place, role = "", caller.role
+        named = scope["path"].split("/")
+        if len(named) > 2 and named[1] == "workspaces":
+            reach = await reach_of(self._service, caller, named[2])
+            if reach is not None:
+                place, role = reach.workspace_id, reach.role
+        same = fingerprint(scope["method"], scope["path"], scope["query_string"], headers.get(b"content-type"), body)
+        claim = Claim(f"{caller.org}/{place}/{caller.member}", key, same, role)
+        answers = self._service.answers
+        known = await run_in_threadpool(answers.claim, claim)
+        if known is not None:
+            await known(scope, receive, send)
+            return
+        recorder = Recorder(send)
+        try:
+            await self._app(scope, _again(body, receive), recorder.send)
+        except Exception:
+            failed = json.dumps({"error": "internal error"}).encode("ascii")
+            await run_in_threadpool(answers.keep, claim, 500, {"content-type": "application/json"}, failed)
+            raise
+        await run_in_threadpool(answers.keep, claim, recorder.status, recorder.headers, recorder.body)
+        await recorder.release()
+
     def _tell(self, scope: Scope, visit: Visit, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", None) or "unknown"
         method = scope["method"] if scope["method"] in _METHODS else "other"
@@ -166,8 +206,37 @@ class Headers:
     def __init__(self, scope: Scope) -> None:
         self._given: dict[bytes, bytes] = dict(scope["headers"])
 
+    def has(self, name: bytes) -> bool:
+        return name in self._given
+
     def get(self, name: bytes) -> str:
         return self._given.get(name, b"").decode("latin-1")
+
+
+async def _whole(receive: Receive) -> bytes:
+    """The body of a request, in one piece."""
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise HTTPException(400, "the request ended before its body")
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A body that was read already, for whoever reads it next."""
+    given = False
+
+    async def read() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return read
 
 
 def _host(value: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .control import Control
+from .idempotency import Answers
 from .limits import Buckets
 from .metrics import Metrics
 from .settings import ServerSettings
@@ -25,7 +26,9 @@ class Service:
     """Who everybody is where no tokens are asked for."""
     metrics: Metrics = field(init=False)
     buckets: Buckets = field(init=False)
+    answers: Answers = field(init=False)
 
     def __post_init__(self) -> None:
         self.metrics = Metrics(lambda: len(self.spaces))
         self.buckets = Buckets(self.settings.limits)
+        self.answers = Answers(self.control)

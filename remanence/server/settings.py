@@ -26,11 +26,12 @@ class Limits:
     concurrent: int = 256
     body_bytes: int = 32 * 1024 * 1024
     statement_seconds: float = 30.0
+    stream_seconds: float = 600.0
     rows: int = 10_000
     """Of an answer in one piece; a streamed answer has no end."""
 
     def __post_init__(self) -> None:
-        for name in ("requests_per_second", "statement_seconds"):
+        for name in ("requests_per_second", "statement_seconds", "stream_seconds"):
             checks.number(name, getattr(self, name), low=0.001)
         for name in ("burst", "concurrent", "body_bytes", "rows"):
             checks.whole(name, getattr(self, name), low=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Path
@@ -61,7 +60,6 @@ def revoke_token(id: Annotated[str, Path(max_length=64)], access: Admin) -> dict
 
 
 def _shown(record: TokenRecord) -> dict[str, Any]:
-    state = "revoked" if record.revoked is not None else "expired" if record.expires <= time.time() else "valid"
     return {
         "id": record.id,
         "member": record.member,
@@ -70,5 +68,5 @@ def _shown(record: TokenRecord) -> dict[str, Any]:
         "workspace_id": record.workspace,
         "created": record.created,
         "expires": record.expires,
-        "state": state,
+        "state": record.state,
     }

@@ -1,0 +1,42 @@
+"""Running a server: uvicorn with our own logs, until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+
+import uvicorn
+
+from .app import create_app
+from .gate import JsonLines
+from .settings import ServerSettings
+
+
+def serve(settings: ServerSettings, *, on_first_token: Callable[[str], None] | None = None) -> None:
+    """Serve until SIGTERM or Ctrl-C; requests that run then are finished, and stores are flushed."""
+    log_as_json()
+    app = create_app(settings, on_first_token=on_first_token)
+    options = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=max(1, int(settings.shutdown_seconds)),
+        timeout_keep_alive=30,
+        h11_max_incomplete_event_size=64 * 1024,
+        proxy_headers=False,
+    )
+    uvicorn.Server(options).run()
+
+
+def log_as_json() -> None:
+    """Logs of this process go to standard error, one JSON object to a line."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.INFO)
