@@ -68,11 +68,35 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """A condition that every row keeps; `condition` is an SQL expression in PostgreSQL's words."""
+
+    name: str
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A foreign key. The actions are PostgreSQL's words: `CASCADE`, `SET NULL`, `NO ACTION` …"""
+
+    name: str
+    columns: tuple[str, ...]
+    table: str
+    targets: tuple[str, ...]
+    on_delete: str = "NO ACTION"
+    on_update: str = "NO ACTION"
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
+    """UNIQUE constraints are unique indexes, named as PostgreSQL names them."""
+
     name: str
     columns: tuple[Column, ...]
     primary_key: tuple[str, ...] = ()
     indexes: tuple[Index, ...] = ()
+    checks: tuple[Check, ...] = ()
+    references: tuple[Reference, ...] = ()
 
     def column(self, name: str) -> Column | None:
         return next((column for column in self.columns if column.name == name), None)

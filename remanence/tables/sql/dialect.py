@@ -154,7 +154,7 @@ class Dialect(Postgres):
             **{
                 word: kind
                 for word, kind in Postgres.Tokenizer.KEYWORDS.items()
-                if word[0].isalpha() or word in ("::", "||", ">=", "<=", "<>", "!=", "=>", "~")
+                if (word[0].isalpha() and word != "EXPLAIN") or word in ("::", "||", ">=", "<=", "<>", "!=", "=>", "~")
             },
             **dict.fromkeys(_OPERATORS, _OPERATOR),
         }

@@ -1,0 +1,119 @@
+"""Reading one statement of PostgreSQL's dialect. What cannot be read, or is too long or too deep to be read safely,
+is refused here; what may be said at all is decided in `bind`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from ...errors import SqlError, SqlUnsupportedError
+from .dialect import Dialect
+
+MAX_LENGTH = 16_000_000
+MAX_NESTING = 32
+MAX_TOKENS = 2_000_000
+
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
+_PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.RLIKE)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement that was read: its tree, and whether only its plan is asked for."""
+
+    tree: exp.Expression
+    explain: bool = False
+
+
+def parse(sql: str) -> Statement:
+    """Read exactly one statement."""
+    if not isinstance(sql, str):
+        raise SqlError(f"sql must be a text, got {type(sql).__name__}")
+    if len(sql) > MAX_LENGTH:
+        raise SqlError(f"a statement may have {MAX_LENGTH:,} characters, this one has {len(sql):,}")
+    if "\x00" in sql:
+        raise SqlError("a statement may not hold the character NUL")
+    try:
+        sql.encode()
+    except UnicodeEncodeError:
+        raise SqlError("a statement must be valid Unicode; it holds half of a surrogate pair") from None
+    try:
+        tokens = Dialect().tokenize(sql)
+    except SqlglotError as error:
+        raise SqlError(f"the statement cannot be read: {_reason(error)}") from None
+    while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+        tokens.pop()
+    if not tokens:
+        raise SqlError("the statement is empty")
+    if any(token.token_type == TokenType.SEMICOLON for token in tokens):
+        raise SqlError("one statement per call, please: there is something after `;`")
+    _check_depth(tokens)
+    explain = tokens[0].text.upper() == "EXPLAIN"
+    if explain:
+        tokens = tokens[1:]
+        if tokens and (tokens[0].text.upper() in ("ANALYZE", "ANALYSE", "VERBOSE") or _is_option(tokens)):
+            raise SqlUnsupportedError("options of EXPLAIN are not supported; write EXPLAIN SELECT …")
+    return Statement(_tree(tokens, sql), explain)
+
+
+def _tree(tokens: list[Token], sql: str) -> exp.Expression:
+    if tokens and tokens[0].token_type in _REFUSED or tokens and tokens[0].text.upper() in _REFUSED_WORDS:
+        raise SqlUnsupportedError(f"{tokens[0].text.upper()} statements are not supported")
+    try:
+        trees = Dialect().parser().parse(tokens, sql)
+    except ParseError as error:
+        raise SqlError(f"the statement cannot be read: {_reason(error)}") from None
+    except RecursionError:
+        raise SqlError("the statement is nested too deeply") from None
+    except (SqlglotError, ValueError, TypeError, AttributeError, IndexError, KeyError, AssertionError) as error:
+        raise SqlError(f"the statement cannot be read: {_reason(error)}") from None
+    if len(trees) != 1 or not isinstance(trees[0], exp.Expression):
+        raise SqlError("one statement per call, please")
+    return trees[0]
+
+
+def _is_option(tokens: list[Token]) -> bool:
+    return tokens[0].token_type == TokenType.L_PAREN and len(tokens) > 1 and tokens[1].text.upper() in _EXPLAIN_OPTIONS
+
+
+_EXPLAIN_OPTIONS = ("ANALYZE", "VERBOSE", "COSTS", "SETTINGS", "BUFFERS", "WAL", "TIMING", "SUMMARY", "FORMAT")
+_REFUSED = (TokenType.COMMAND, TokenType.PRAGMA, TokenType.SET, TokenType.COPY)
+_REFUSED_WORDS = (
+    "ATTACH DETACH PRAGMA COPY SET RESET SHOW DO CALL VACUUM ANALYZE REINDEX CLUSTER GRANT REVOKE LISTEN NOTIFY "
+    "UNLISTEN LOAD LOCK PREPARE EXECUTE DEALLOCATE DECLARE FETCH MOVE CLOSE CHECKPOINT DISCARD BEGIN START COMMIT "
+    "ROLLBACK SAVEPOINT RELEASE END ABORT COMMENT SECURITY IMPORT REFRESH REASSIGN MERGE REPLACE USE KILL CACHE "
+    "UNCACHE DESCRIBE DESC"
+).split()
+
+
+def _check_depth(tokens: list[Token]) -> None:
+    if len(tokens) > MAX_TOKENS:
+        raise SqlError(f"a statement may have {MAX_TOKENS:,} words and signs, this one has {len(tokens):,}")
+    depth = prefixes = cases = 0
+    for token in tokens:
+        kind = token.token_type
+        prefixes = prefixes + 1 if kind in _PREFIXES else 0
+        if kind in _OPENING:
+            depth += 1
+            cases += kind == TokenType.CASE
+        elif kind in _CLOSING:
+            depth -= 1
+        elif kind == TokenType.END and cases:
+            depth -= 1
+            cases -= 1
+        if depth > MAX_NESTING or prefixes > MAX_NESTING:
+            raise SqlError(f"the statement is nested too deeply: at most {MAX_NESTING} levels")
+
+
+def _reason(error: Exception) -> str:
+    """The first line of a parser's message, without the marks of a terminal."""
+    if isinstance(error, ParseError) and error.errors:
+        first = error.errors[0]
+        near = first.get("highlight") or ""
+        return f"{first.get('description')} near {near!r} (line {first.get('line')})" if near else str(first["description"])
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__
