@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .load_command import load
+from .server_command import server
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -86,6 +87,7 @@ def bench(as_json: bool, sizes: Sequence[int], only: Sequence[str], **options: A
       rmem bench --size 1000000 --only recall --json
       rmem bench agents --size 10000,100000 --redis
       rmem bench load --agents 50 --seconds 30
+      rmem bench server --kill
     """
     context = click.get_current_context()
     if context.invoked_subcommand is not None:
@@ -136,6 +138,7 @@ def agents(as_json: bool, sizes: Sequence[int], **options: Any) -> None:
 
 
 bench.add_command(load)
+bench.add_command(server)
 
 
 def shown_progress() -> _Progress:

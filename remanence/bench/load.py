@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -121,12 +121,12 @@ def orders(address: str, load: Load, run_name: str) -> list[Order]:
     return [order for order in dealt if order.readers or order.writers]
 
 
-class _Process:
+class WorkerProcess:
     """A worker; its pipes are read by a thread, so that nobody waits for a full pipe."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, module: str, order: Mapping[str, Any]) -> None:
         self._child = subprocess.Popen(
-            [sys.executable, "-m", "remanence.bench.load_worker"],
+            [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -141,7 +141,7 @@ class _Process:
         ]
         for thread in self._threads:
             thread.start()
-        self.say(json.dumps(asdict(order)))
+        self.say(json.dumps(order))
 
     @staticmethod
     def _read(pipe: Any, into: list[str]) -> None:
@@ -182,7 +182,8 @@ class _Process:
 
 
 def _simulate(address: str, load: Load, run_name: str, advance: Advance) -> tuple[list[dict[str, Any]], list[str]]:
-    processes = [_Process(order) for order in orders(address, load, run_name)]
+    dealt = orders(address, load, run_name)
+    processes = [WorkerProcess("remanence.bench.load_worker", asdict(order)) for order in dealt]
     try:
         while not all(process.ready for process in processes):
             time.sleep(_TICK)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from click.testing import CliRunner
@@ -136,7 +136,7 @@ def test_an_agent_whose_calls_fail_goes_on():
 
 def test_a_process_that_dies_is_an_error_of_the_report(tmp_path):
     order = Order(str(tmp_path), ["r"], [], 0.1, 0.0, 0, 0)  # a folder is no store
-    process = loading._Process(order)
+    process = loading.WorkerProcess("remanence.bench.load_worker", asdict(order))
     while not process.ended:
         pass
     process.say("go")
