@@ -1,0 +1,266 @@
+"""Tables on PostgreSQL. One database holds the tables of many tenants, each in a schema of its own; a statement runs in
+a transaction that sees this schema only, as a role that may see no more (`postgres_catalog` says when there is none).
+
+    engine = PostgresEngine("postgresql://…", tenant="acme/notes")
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from threading import BoundedSemaphore, Lock
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import RawCursor, RawServerCursor
+from psycopg import errors as pg
+from sqlglot import exp
+
+from ...errors import NoSuchTableError, StoreBusyError, TableExistsError, TooManyRowsError
+from ..catalog import Index, Table, Type
+from ..results import Result
+from . import postgres_catalog as catalog
+from . import postgres_changes
+from .base import Changes, Engine, Plan
+from .postgres_catalog import OWN
+from .postgres_ddl import Words, quoted
+from .postgres_errors import in_our_words
+from .postgres_link import PATIENCE, SNAPSHOT, Connection, Frame, Link
+from .postgres_render import Statement, rendered
+from .postgres_values import COPIED, Array, VectorDumper, copied, type_of
+
+T = TypeVar("T")
+_STREAMS = 16  # each keeps a connection of its own
+_UNKNOWN_TYPE = (pg.IndeterminateDatatype, pg.DatatypeMismatch, pg.AmbiguousFunction, pg.UndefinedFunction)
+
+
+class PostgresEngine(Engine):
+    """The tables of one tenant in a PostgreSQL database."""
+
+    def __init__(self, address: str, *, tenant: str, connections: int = 16) -> None:
+        self._link = Link(address, size=connections)
+        try:
+            self._tenant = catalog.tenant_of(self._link, tenant)
+            self._words = Words(self._tenant, self._link.look(_collation))
+        except BaseException:
+            self._link.close()
+            raise
+        self._streams = BoundedSemaphore(_STREAMS)
+        self._lock = Lock()
+        self._seen: tuple[int, dict[str, Table]] = (0, {})
+
+    def close(self) -> None:
+        self._link.close()
+
+    # The catalogue
+
+    def tables(self) -> dict[str, Table]:
+        version = self._link.look(lambda connection: catalog.version(connection, self._tenant))
+        with self._lock:
+            seen, tables = self._seen
+        if seen != version:
+            version, tables = self._link.read(
+                OWN,
+                lambda connection: (catalog.version(connection, self._tenant), catalog.load(connection, self._tenant)),
+                kind=SNAPSHOT,
+            )
+            with self._lock:
+                self._seen = (version, tables)
+        return dict(tables)
+
+    def create_table(self, table: Table, *, exists_ok: bool = False) -> bool:
+        def work(connection: Connection, known: dict[str, Table]) -> bool:
+            if table.name in known:
+                if exists_ok:
+                    return False
+                raise TableExistsError(f"table {table.name!r} already exists")
+            identifier, first = catalog.add(connection, self._tenant, table)
+            _all(connection, self._words.create(table, identifier, first))
+            return True
+
+        return self._changed(work)
+
+    def drop_table(self, name: str, *, missing_ok: bool = False) -> bool:
+        def work(connection: Connection, known: dict[str, Table]) -> bool:
+            if name not in known:
+                if missing_ok:
+                    return False
+                raise NoSuchTableError(f"no table {name!r} in this workspace")
+            catalog.remove(connection, self._tenant, name)
+            _all(connection, [f"DROP TABLE {self._words.place(name)}"])
+            return True
+
+        return self._changed(work)
+
+    def alter_table(self, name: str, changed: Table, tree: exp.Expression) -> None:
+        def work(connection: Connection, known: dict[str, Table]) -> None:
+            if name not in known:
+                raise NoSuchTableError(f"no table {name!r} in this workspace")
+            if changed.name != name and changed.name in known:
+                raise TableExistsError(f"table {changed.name!r} already exists")
+            _all(connection, self._words.alter(name, changed, tree))
+            had = {index.name for index in known[name].indexes}
+            for index in changed.indexes:
+                if index.name not in had:
+                    _all(connection, self._words.create_index(index))
+            catalog.change(connection, self._tenant, name, changed, same=_keeps_values(tree))
+
+        self._changed(work)
+
+    def create_index(self, index: Index, *, exists_ok: bool = False) -> bool:
+        def work(connection: Connection, known: dict[str, Table]) -> bool:
+            if any(index.name == other.name for table in known.values() for other in table.indexes):
+                if exists_ok:
+                    return False
+                raise TableExistsError(f"index {index.name!r} already exists")
+            table = known.get(index.table)
+            if table is None:
+                raise NoSuchTableError(f"no table {index.table!r} in this workspace")
+            _all(connection, self._words.create_index(index))
+            catalog.save(connection, self._tenant, replace(table, indexes=(*table.indexes, index)))
+            return True
+
+        return self._changed(work)
+
+    def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
+        def work(connection: Connection, known: dict[str, Table]) -> bool:
+            for table in known.values():
+                for index in table.indexes:
+                    if index.name == name:
+                        _all(connection, self._words.drop_index(index))
+                        rest = tuple(other for other in table.indexes if other is not index)
+                        catalog.save(connection, self._tenant, replace(table, indexes=rest))
+                        return True
+            if missing_ok:
+                return False
+            raise NoSuchTableError(f"no index {name!r} in this workspace")
+
+        return self._changed(work)
+
+    def _changed(self, work: Callable[[Connection, dict[str, Table]], T]) -> T:
+        """Change the catalogue and the tables in one transaction; one at a time for each tenant."""
+
+        def locked(connection: Connection) -> T:
+            catalog.touch(connection, self._tenant)
+            return work(connection, catalog.load(connection, self._tenant))
+
+        return self._link.write(Frame(self._tenant.schema), locked)
+
+    # Statements
+
+    def run(self, plan: Plan) -> Result:
+        statement = self._rendered(plan)
+
+        def work(connection: Connection) -> Result:
+            cursor = RawCursor(connection)
+            _execute(cursor, statement)
+            return _result(cursor, plan)
+
+        frame = self._frame(plan)
+        run = self._link.write if statement.writes else self._link.read
+        result = run(frame, work)
+        if isinstance(plan.tree, exp.Delete) and random.random() < result.row_count / postgres_changes.KEPT:
+            postgres_changes.forget(self._link, self._tenant, plan.tree.this.name)
+        return result
+
+    def stream(self, plan: Plan, batch_size: int) -> Iterator[Result]:
+        statement = self._rendered(plan)
+        if not self._streams.acquire(timeout=PATIENCE):
+            raise StoreBusyError(f"{_STREAMS} streams are being read already")
+        try:
+            with self._link.connect() as connection:
+                try:
+                    connection.execute(self._frame(plan).begin(SNAPSHOT))
+                    with RawServerCursor(connection, "stream") as cursor:
+                        _execute(cursor, statement)
+                        yield from _batches(cursor, batch_size)
+                except psycopg.Error as error:
+                    raise in_our_words(error, self._tenant.schema) from None
+        finally:
+            self._streams.release()
+
+    def insert(self, table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
+        kinds = [column.type.kind for name in columns if (column := table.column(name))]
+        names = ", ".join(quoted(name) for name in columns)
+        text = f"COPY {self._words.place(table.name)} ({names}) FROM STDIN (FORMAT binary)".encode()
+
+        def work(connection: Connection) -> int:
+            with connection.cursor() as cursor:
+                cursor.adapters.register_dumper(Array, VectorDumper)
+                with cursor.copy(text) as copy:
+                    copy.set_types([COPIED[kind] for kind in kinds])
+                    for row in rows:
+                        copy.write_row([copied(value, kind) for value, kind in zip(row, kinds, strict=True)])
+                return cursor.rowcount
+
+        return self._link.write(Frame(self._tenant.schema, self._tenant.role), work) if rows else 0
+
+    def explain(self, plan: Plan) -> list[str]:
+        statement = self._rendered(plan)
+
+        def work(connection: Connection) -> list[str]:
+            cursor = RawCursor(connection)
+            cursor.execute(b"EXPLAIN (COSTS OFF) " + statement.text, statement.values)
+            return [str(row[0])[:500] for row in cursor.fetchall()]
+
+        return self._link.read(self._frame(plan), work)
+
+    def changes(self, table: str, columns: Sequence[str], since: int) -> Changes:
+        return postgres_changes.changes(self._link, self._tenant, table, columns, since)
+
+    def _rendered(self, plan: Plan) -> Statement:
+        with self._lock:
+            tables = self._seen[1]
+        return rendered(plan, self._tenant.schema, tables or self.tables())
+
+    def _frame(self, plan: Plan) -> Frame:
+        timeout = max(1, round(plan.timeout * 1000)) if plan.timeout is not None else 0
+        return Frame(self._tenant.schema, self._tenant.role, timeout)
+
+
+def _collation(connection: Connection) -> str:
+    """Texts are ordered by code point, as SQLite does, whatever the language of the database."""
+    row = connection.execute("SELECT 1 FROM pg_collation WHERE collname = 'pg_c_utf8'").fetchone()
+    return 'pg_catalog."pg_c_utf8"' if row else 'pg_catalog."C"'
+
+
+def _all(connection: Connection, statements: Any) -> None:
+    for statement in statements:
+        connection.execute(statement.encode())
+
+
+def _execute(cursor: Any, statement: Statement) -> None:
+    cursor.execute(statement.text, statement.values, binary=True)
+
+
+def _keeps_values(tree: exp.Expression) -> bool:
+    """Whether an ALTER TABLE leaves every column that was there what it was."""
+    return all(
+        isinstance(action, exp.ColumnDef) or (isinstance(action, exp.AlterColumn) and not action.args.get("dtype"))
+        for action in tree.args["actions"]
+    )
+
+
+def _types(cursor: Any) -> tuple[Type | None, ...]:
+    return tuple(type_of(column.type_code) for column in cursor.description)
+
+
+def _result(cursor: Any, plan: Plan) -> Result:
+    if cursor.description is None:
+        return Result(row_count=max(0, cursor.rowcount))
+    rows = cursor.fetchall()
+    if plan.max_rows is not None and len(rows) > plan.max_rows:
+        raise TooManyRowsError(f"the answer has more than {plan.max_rows} rows; use LIMIT, or stream it")
+    return Result(tuple(column.name for column in cursor.description), _types(cursor), rows, len(rows))
+
+
+def _batches(cursor: Any, batch_size: int) -> Iterator[Result]:
+    """At least one, so that the columns of an empty answer are known."""
+    rows = cursor.fetchmany(batch_size)
+    names, types = tuple(column.name for column in cursor.description), _types(cursor)
+    while True:
+        yield Result(names, types, rows, len(rows))
+        rows = cursor.fetchmany(batch_size)
+        if not rows:
+            return

@@ -1,0 +1,231 @@
+"""What PostgreSQL keeps about the tables of all tenants, in a schema `remanence` that no statement of a tenant can
+reach: who has which schema, the catalogue, and the rows that were deleted.
+
+Each tenant has a schema and, where the connecting user may create roles, a role without a login that has no rights
+beyond that schema. Where it may not, the check of the parsed tree and names written with their schema are the guard.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from psycopg import errors as pg
+from psycopg.types.json import Jsonb
+
+from ...errors import StoreVersionError
+from ..catalog import Column, Index, Kind, Table, Type
+from .postgres_link import Connection, Frame, Link
+
+LAYOUT = 1
+OWN = Frame()
+"""For our own statements, which write every name with its schema."""
+
+_LAYOUT = """
+CREATE SCHEMA IF NOT EXISTS remanence;
+CREATE TABLE IF NOT EXISTS remanence.table_tenants (
+    tenant text PRIMARY KEY,
+    schema text NOT NULL UNIQUE,
+    role text,
+    version bigint NOT NULL DEFAULT 1,
+    layout integer NOT NULL
+);
+CREATE TABLE IF NOT EXISTS remanence.table_catalog (
+    tenant text NOT NULL REFERENCES remanence.table_tenants,
+    name text NOT NULL,
+    definition jsonb,                -- NULL once the table was dropped
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    next_row bigint NOT NULL,        -- where numbers of rows begin: a number is never given again
+    complete_from xid8 NOT NULL,     -- deletions are known since this transaction
+    PRIMARY KEY (tenant, name)
+);
+CREATE TABLE IF NOT EXISTS remanence.table_deletions (
+    tenant text NOT NULL,
+    id bigint NOT NULL,
+    xact xid8 NOT NULL,
+    row_number bigint NOT NULL
+);
+CREATE INDEX IF NOT EXISTS table_deletions_key ON remanence.table_deletions (tenant, id, xact);
+CREATE OR REPLACE FUNCTION remanence.table_row_changed() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = pg_catalog AS $$
+BEGIN
+    NEW._xact := pg_current_xact_id();
+    RETURN NEW;
+END $$;
+CREATE OR REPLACE FUNCTION remanence.table_rows_deleted() RETURNS trigger LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = pg_catalog AS $$
+BEGIN
+    INSERT INTO remanence.table_deletions (tenant, id, xact, row_number)
+        SELECT TG_ARGV[0], TG_ARGV[1]::bigint, pg_current_xact_id(), _row FROM gone;
+    RETURN NULL;
+END $$;
+"""
+_FIND = "SELECT schema, role, layout FROM remanence.table_tenants WHERE tenant = %s"
+_LOCK = "SELECT pg_advisory_xact_lock(7305787160187241057)"  # one process at a time makes schemas and roles
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """Where a tenant's tables are, and who may see them."""
+
+    name: str
+    schema: str
+    role: str | None
+
+
+def tenant_of(link: Link, name: str) -> Tenant:
+    """The tenant of that name, made if there is none."""
+    found = link.read(OWN, lambda connection: _found(connection, name))
+    return found or link.write(OWN, lambda connection: _made(connection, name))
+
+
+def _found(connection: Connection, name: str) -> Tenant | None:
+    known = connection.execute("SELECT to_regclass('remanence.table_tenants') IS NOT NULL").fetchone()
+    row = connection.execute(_FIND, [name]).fetchone() if known and known[0] else None
+    if row is None:
+        return None
+    if row[2] > LAYOUT:
+        raise StoreVersionError("these tables were written by a newer version of Remanence; install that one")
+    return Tenant(name, row[0], row[1])
+
+
+def _made(connection: Connection, name: str) -> Tenant:
+    connection.execute(_LOCK)
+    connection.execute(_LAYOUT)
+    if found := _found(connection, name):
+        return found
+    schema = schema_name(name)
+    connection.execute(f'CREATE SCHEMA "{schema}"'.encode())
+    role = _role(connection, schema)
+    connection.execute(
+        "INSERT INTO remanence.table_tenants (tenant, schema, role, layout) VALUES (%s, %s, %s, %s)",
+        [name, schema, role, LAYOUT],
+    )
+    return Tenant(name, schema, role)
+
+
+def schema_name(tenant: str) -> str:
+    """A readable part and a hash: two tenants never share one, and nothing of the name is taken as it came."""
+    readable = re.sub(r"[^a-z0-9]+", "_", tenant.lower()).strip("_")[:20]
+    return f"rmem_{readable}_{hashlib.sha256(tenant.encode()).hexdigest()[:24]}"
+
+
+def _role(connection: Connection, schema: str) -> str | None:
+    """A role for the schema, by the same name; None where the connecting user may not create roles."""
+    row = connection.execute("SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+    if not row or not row[0]:
+        return None
+    known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [schema]).fetchone()
+    try:
+        with connection.transaction():
+            if not known:  # roles belong to all databases of a server
+                connection.execute(f'CREATE ROLE "{schema}" NOLOGIN NOINHERIT'.encode())
+            if not _superuser(connection):
+                connection.execute(f'GRANT "{schema}" TO CURRENT_USER WITH SET TRUE'.encode())
+            connection.execute(f'GRANT USAGE ON SCHEMA "{schema}" TO "{schema}"'.encode())
+    except pg.InsufficientPrivilege:
+        return None
+    return schema
+
+
+def _superuser(connection: Connection) -> bool:
+    row = connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+    return bool(row and row[0])
+
+
+def add(connection: Connection, tenant: Tenant, table: Table) -> tuple[int, int]:
+    """A new table in the catalogue: its number there, and the number of its first row. The numbers go on where those
+    of a table that had this name before ended, so that an index of that one mistakes no row for another."""
+    row = connection.execute(
+        "INSERT INTO remanence.table_catalog AS c (tenant, name, definition, next_row, complete_from) "
+        "VALUES (%(tenant)s, %(name)s, %(definition)s, 1, pg_current_xact_id()) ON CONFLICT (tenant, name) DO UPDATE "
+        "SET definition = excluded.definition, complete_from = excluded.complete_from RETURNING id, next_row",
+        {"tenant": tenant.name, "name": table.name, "definition": Jsonb(to_json(table))},
+    ).fetchone()
+    assert row is not None
+    return int(row[0]), int(row[1])
+
+
+def remove(connection: Connection, tenant: Tenant, name: str) -> None:
+    """Before the table itself is dropped. Its name stays, with the number at which rows would go on."""
+    connection.execute(
+        "WITH dropped AS (UPDATE remanence.table_catalog SET definition = NULL, next_row = greatest(next_row, "
+        "1 + coalesce(pg_sequence_last_value(format('%%I._rows_%%s', %(schema)s::text, id)::regclass), 0)) "
+        "WHERE tenant = %(tenant)s AND name = %(name)s RETURNING id) "
+        "DELETE FROM remanence.table_deletions AS d USING dropped WHERE d.tenant = %(tenant)s AND d.id = dropped.id",
+        {"schema": tenant.schema, "tenant": tenant.name, "name": name},
+    )
+
+
+def change(connection: Connection, tenant: Tenant, name: str, changed: Table, *, same: bool) -> None:
+    """After an ALTER TABLE. Unless the old columns are the same, what an index knew of the table is no longer so."""
+    names = {"schema": tenant.schema, "tenant": tenant.name, "name": name, "new": changed.name}
+    if changed.name != name:  # numbers go on after those of both names
+        connection.execute(
+            "SELECT setval(format('%%I._rows_%%s', %(schema)s::text, c.id)::regclass, greatest(max(o.next_row), "
+            "c.next_row, 1 + coalesce(pg_sequence_last_value(format('%%I._rows_%%s', %(schema)s::text, c.id)"
+            "::regclass), 0))) FROM remanence.table_catalog AS c LEFT JOIN remanence.table_catalog AS o "
+            "ON o.tenant = c.tenant AND o.name = %(new)s WHERE c.tenant = %(tenant)s AND c.name = %(name)s "
+            "GROUP BY c.id, c.next_row",
+            names,
+        )
+        connection.execute("DELETE FROM remanence.table_catalog WHERE tenant = %(tenant)s AND name = %(new)s", names)
+        connection.execute(
+            "UPDATE remanence.table_catalog SET name = %(new)s, next_row = pg_sequence_last_value("
+            "format('%%I._rows_%%s', %(schema)s::text, id)::regclass) WHERE tenant = %(tenant)s AND name = %(name)s",
+            names,
+        )
+        connection.execute(
+            "INSERT INTO remanence.table_catalog (tenant, name, next_row, complete_from) SELECT tenant, %(name)s, "
+            "next_row, complete_from FROM remanence.table_catalog WHERE tenant = %(tenant)s AND name = %(new)s",
+            names,
+        )
+    if not same:
+        connection.execute(
+            "UPDATE remanence.table_catalog SET complete_from = pg_current_xact_id() "
+            "WHERE tenant = %(tenant)s AND name = %(new)s",
+            names,
+        )
+    save(connection, tenant, changed)
+
+
+def save(connection: Connection, tenant: Tenant, table: Table) -> None:
+    """What is known of a table, in place of what was."""
+    connection.execute(
+        "UPDATE remanence.table_catalog SET definition = %s WHERE tenant = %s AND name = %s",
+        [Jsonb(to_json(table)), tenant.name, table.name],
+    )
+
+
+def touch(connection: Connection, tenant: Tenant) -> None:
+    """Let every process see that the catalogue changed. Holding the row, only one changes it at a time."""
+    connection.execute("UPDATE remanence.table_tenants SET version = version + 1 WHERE tenant = %s", [tenant.name])
+
+
+def version(connection: Connection, tenant: Tenant) -> int:
+    row = connection.execute("SELECT version FROM remanence.table_tenants WHERE tenant = %s", [tenant.name]).fetchone()
+    return int(row[0]) if row else 0
+
+
+def load(connection: Connection, tenant: Tenant) -> dict[str, Table]:
+    rows = connection.execute(
+        "SELECT definition FROM remanence.table_catalog WHERE tenant = %s AND definition IS NOT NULL ORDER BY name",
+        [tenant.name],
+    ).fetchall()
+    tables = (from_json(definition) for (definition,) in rows)
+    return {table.name: table for table in tables}
+
+
+def to_json(table: Table) -> dict[str, Any]:
+    return asdict(table)
+
+
+def from_json(definition: dict[str, Any]) -> Table:
+    columns = tuple(
+        Column(**(column | {"type": Type(**(column["type"] | {"kind": Kind(column["type"]["kind"])}))}))
+        for column in definition["columns"]
+    )
+    indexes = tuple(Index(**(index | {"columns": tuple(index["columns"])})) for index in definition["indexes"])
+    return Table(definition["name"], columns, tuple(definition["primary_key"]), indexes)

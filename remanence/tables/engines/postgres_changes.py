@@ -1,0 +1,136 @@
+"""How a search index follows a table, whoever writes to it, without missing a row and without a lock.
+
+Each row says in `_xact` which transaction wrote it last, and each deletion which one deleted it. A reader takes what
+its snapshot sees and remembers the oldest transaction that was still running then: whatever commits later has that
+number or a higher one, so asking from there misses nothing. Rows may be told twice; a reader replaces what it had.
+Only transactions that write count, so a long read holds nothing up.
+
+Deletions are forgotten once there are many. A reader from before that time gets every row there is, and as gone every
+number that no row has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from psycopg import RawCursor
+
+from ...errors import NoSuchTableError
+from ..catalog import ROW
+from .base import Changes, Rows
+from .postgres_catalog import OWN, Tenant
+from .postgres_ddl import XACT, quoted
+from .postgres_link import SNAPSHOT, Connection, Link
+from .postgres_values import VectorLoader
+
+KEPT = 100_000
+"""Deletions that are remembered for each table, at least."""
+
+_STATE = """
+SELECT id, complete_from::text::bigint, pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+       pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+FROM remanence.table_catalog WHERE tenant = $1 AND name = $2 AND definition IS NOT NULL
+"""
+_DELETED = "remanence.table_deletions WHERE tenant = $1 AND id = $2 AND xact >= $3::text::xid8"
+_NONE: Rows = np.empty(0, np.int64)
+
+
+class _State(NamedTuple):
+    id: int
+    complete_from: int
+    running: int
+    """The oldest transaction that is not finished; all before it are seen by this snapshot."""
+    next: int
+
+
+def changes(link: Link, tenant: Tenant, name: str, columns: Sequence[str], since: int) -> Changes:
+    place = f"{quoted(tenant.schema)}.{quoted(name)}"
+
+    def read(connection: Connection) -> Changes:
+        state = _state(connection, tenant, name)
+        names = "".join(f", {quoted(name)}" for name in columns)
+        whole = not state.complete_from <= since <= state.next
+        cursor = RawCursor(connection)
+        cursor.adapters.register_loader("float4[]", VectorLoader)
+        if whole:
+            cursor.execute(f"SELECT {ROW}{names} FROM {place}".encode(), binary=True)
+        else:
+            cursor.execute(
+                f"SELECT {ROW}{names} FROM {place} WHERE {XACT} >= $1::text::xid8".encode(), [str(since)], binary=True
+            )
+        found = cursor.fetchall()
+        rows = np.fromiter((row[0] for row in found), np.int64, len(found))
+        values = [row[1:] for row in found]
+        if not whole:
+            cursor.execute(f"SELECT DISTINCT row_number FROM {_DELETED}".encode(), [tenant.name, state.id, str(since)])
+            deleted = np.fromiter((row[0] for row in cursor), np.int64)
+            gone = np.union1d(deleted, rows)
+        else:
+            gone = _never_seen(connection, tenant, state.id, rows) if since else _NONE
+        return Changes(state.running, gone, rows, values)
+
+    if since and (quiet := link.look(lambda connection: _quiet(connection, tenant, name, place, since))):
+        return Changes(quiet, _NONE, _NONE, [])
+    return link.read(OWN, read, kind=SNAPSHOT)
+
+
+def _state(connection: Connection, tenant: Tenant, name: str) -> _State:
+    row = RawCursor(connection).execute(_STATE, [tenant.name, name]).fetchone()
+    if row is None:
+        raise NoSuchTableError(f"no table {name!r} in this workspace")
+    return _State(*row)
+
+
+def _quiet(connection: Connection, tenant: Tenant, name: str, place: str, since: int) -> int | None:
+    """The version to ask from next time if nothing happened since: one message to the server, nearly always."""
+    text = (
+        f"SELECT s.*, EXISTS (SELECT 1 FROM {place} WHERE {XACT} >= $3::text::xid8), "
+        f"EXISTS (SELECT 1 FROM remanence.table_deletions AS d WHERE d.tenant = $1 AND d.id = s.id "
+        f"AND d.xact >= $3::text::xid8) FROM ({_STATE}) AS s"
+    )
+    row = RawCursor(connection).execute(text.encode(), [tenant.name, name, str(since)]).fetchone()
+    if row is None:
+        raise NoSuchTableError(f"no table {name!r} in this workspace")
+    state = _State(*row[:4])
+    fresh = state.complete_from <= since <= state.next
+    return state.running if fresh and not row[4] and not row[5] else None
+
+
+def _never_seen(connection: Connection, tenant: Tenant, identifier: int, rows: Rows) -> Rows:
+    """Every number that was given, also to a table of the same name before this one, and that no row has."""
+    row = connection.execute(
+        "SELECT greatest(next_row - 1, pg_sequence_last_value(%s::regclass)) FROM remanence.table_catalog "
+        "WHERE tenant = %s AND id = %s",
+        [f"{quoted(tenant.schema)}.{quoted(f'_rows_{identifier}')}", tenant.name, identifier],
+    ).fetchone()
+    given = np.ones(int(row[0]) + 1 if row else 1, np.bool_)
+    given[0] = False
+    given[rows] = False
+    return np.flatnonzero(given)
+
+
+def forget(link: Link, tenant: Tenant, name: str, *, kept: int = KEPT) -> None:
+    """Keep the latest deletions only, once there are twice as many as are kept."""
+
+    def work(connection: Connection) -> None:
+        state = _state(connection, tenant, name)
+        cursor = RawCursor(connection)
+        at = "SELECT xact::text::bigint FROM remanence.table_deletions WHERE tenant = $1 AND id = $2 "
+        at += "ORDER BY xact DESC OFFSET $3 LIMIT 1"
+        if cursor.execute(at.encode(), [tenant.name, state.id, 2 * kept]).fetchone() is None:
+            return
+        row = cursor.execute(at.encode(), [tenant.name, state.id, kept]).fetchone()
+        complete_from = str(min(int(row[0]) + 1, state.running) if row else state.running)
+        cursor.execute(
+            "DELETE FROM remanence.table_deletions WHERE tenant = $1 AND id = $2 AND xact < $3::text::xid8",
+            [tenant.name, state.id, complete_from],
+        )
+        cursor.execute(
+            "UPDATE remanence.table_catalog SET complete_from = greatest(complete_from, $3::text::xid8) "
+            "WHERE tenant = $1 AND id = $2",
+            [tenant.name, state.id, complete_from],
+        )
+
+    link.write(OWN, work)

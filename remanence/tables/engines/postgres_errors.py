@@ -1,0 +1,90 @@
+"""PostgreSQL's errors in our words. Nothing is told but the first line of the server's message, without the names of
+schemas; what a role may not see is answered like what does not exist."""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg import errors as pg
+
+from ...errors import (
+    ConstraintError,
+    NoSuchTableError,
+    RemanenceError,
+    SqlError,
+    SqlUnsupportedError,
+    StatementTimeoutError,
+    StoreBusyError,
+    StoreError,
+    StoreFullError,
+    StoreReadOnlyError,
+    StoreUnreachableError,
+    TableExistsError,
+)
+
+VECTOR_CHECK = "_vector_"
+"""How the names of the checks on vectors begin."""
+
+_MISSING = (pg.UndefinedTable, pg.UndefinedColumn, pg.InvalidSchemaName)
+_KNOWN = (pg.DuplicateTable, pg.DuplicateColumn, pg.DuplicateObject)
+_BUSY = (pg.TooManyConnections, pg.LockNotAvailable, pg.DeadlockDetected, pg.SerializationFailure)
+_UNSUPPORTED = (pg.FeatureNotSupported, pg.UndefinedFunction)
+
+
+def in_our_words(error: psycopg.Error, schema: str = "") -> RemanenceError:
+    """The error to raise in place of `error`: `raise in_our_words(error, schema) from None`."""
+    text = _message(error, schema)
+    match error:
+        case pg.CheckViolation() if (error.diag.constraint_name or "").startswith(VECTOR_CHECK):
+            return SqlError(f"a vector does not fit its column: {_dimension(error)}")
+        case pg.NotNullViolation():
+            return ConstraintError(f"column {error.diag.column_name!r} must not be NULL")
+        case pg.IntegrityError():
+            detail = (error.diag.message_detail or "").replace(f"{schema}.", "")
+            return ConstraintError(f"{text}: {detail}" if detail else text)
+        case pg.InsufficientPrivilege():
+            return NoSuchTableError("no such table in this workspace")
+        case pg.QueryCanceled():
+            return StatementTimeoutError("the statement ran longer than it may and was stopped")
+        case pg.DiskFull() | pg.OutOfMemory():
+            return StoreFullError(text)
+        case pg.ReadOnlySqlTransaction():
+            return StoreReadOnlyError("this PostgreSQL server takes no writes")
+    if isinstance(error, _MISSING):
+        return NoSuchTableError(text)
+    if isinstance(error, _KNOWN):
+        return TableExistsError(text)
+    if isinstance(error, _BUSY):
+        return StoreBusyError(text)
+    if isinstance(error, _UNSUPPORTED):
+        return SqlUnsupportedError(text)
+    state = error.sqlstate or ""
+    if state[:2] in ("57", "08") or (isinstance(error, psycopg.OperationalError) and not state):
+        return StoreUnreachableError("PostgreSQL does not answer")
+    if state[:2] in ("21", "22", "2F", "34", "42", "54", "0A") or isinstance(error, psycopg.DataError):
+        return SqlError(text)
+    return StoreError("PostgreSQL could not run the statement")
+
+
+def _message(error: psycopg.Error, schema: str) -> str:
+    text = error.diag.message_primary or str(error).partition("\n")[0] or type(error).__name__
+    return text.replace(f"{schema}.", "") if schema else text
+
+
+def _dimension(error: psycopg.Error) -> str:
+    """The dimension is the last part of the check's name; without one only the form is wrong."""
+    dimension = (error.diag.constraint_name or "").rpartition("_")[2]
+    wanted = f"{dimension} numbers" if dimension != "0" else "numbers"
+    return f"expected {wanted} in one row, none of them NULL"
+
+
+def is_lost(error: psycopg.Error) -> bool:
+    """Whether the connection is gone, so that nothing of a transaction not yet committed remains."""
+    state = error.sqlstate or ""
+    return isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)) and (
+        not state or state[:2] == "08" or state in ("57P01", "57P02", "57P03", "57P05")
+    )
+
+
+def is_conflict(error: psycopg.Error) -> bool:
+    """Whether another transaction was in the way, so that the same one can succeed now."""
+    return isinstance(error, (pg.SerializationFailure, pg.DeadlockDetected))

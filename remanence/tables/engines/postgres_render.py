@@ -1,0 +1,265 @@
+"""A checked statement as PostgreSQL gets it: every table with its schema, parameters in the order of their use, and
+the scores of searches joined in as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import sqlglot
+from sqlglot import exp
+
+from ...errors import SqlError
+from ..catalog import ROW, Kind, Table
+from ..sql.dialect import Dialect
+from .base import Plan, Rows, Scores, Values
+from .postgres_values import Array, sent
+
+SCORE = "rmem_score"
+_ARRAYS = {Kind.VECTOR, Kind.VECTORS, Kind.JSONB}
+
+
+class Statement(NamedTuple):
+    """Text for the server with its values; `writes` says whether it may change anything."""
+
+    text: bytes
+    values: list[Any]
+    writes: bool
+
+
+def rendered(plan: Plan, schema: str, catalogue: Mapping[str, Table], *, texts: bool = False) -> Statement:
+    """`texts` says of which type the parameters are that are strings, for statements where nothing else does."""
+    return _Rendering(plan, schema, catalogue, texts=texts).statement()
+
+
+def qualified(tree: exp.Expression, schema: str) -> exp.Expression:
+    """A copy of the tree whose tables have their schema."""
+    copy = tree.copy()
+    for table in list(real_tables(copy, frozenset())):
+        table.set("db", exp.to_identifier(schema, quoted=True))
+    return copy
+
+
+def sql_of(tree: exp.Expression) -> str:
+    """The tree in PostgreSQL's words; names are quoted, so that none is taken for a keyword."""
+    for name in tree.find_all(exp.Identifier):
+        if not name.args.get("quoted"):
+            name.replace(exp.to_identifier(name.name.lower(), quoted=True))
+    return tree.sql(dialect=Dialect)
+
+
+def real_tables(node: exp.Expression, ctes: frozenset[str]) -> Iterator[exp.Table]:
+    """The tables of a statement that are no names of its WITH; inner names hide outer ones as they do in SQL."""
+    with_ = node.args.get("with_")
+    if isinstance(with_, exp.With):
+        names = [cte.alias for cte in with_.expressions]
+        inside = ctes | set(names) if with_.recursive else ctes
+        for cte, name in zip(with_.expressions, names, strict=True):
+            yield from real_tables(cte.this, inside)
+            inside = inside | {name}
+        ctes = inside
+    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and not _is_cte(node, ctes):
+        yield node
+    for child in node.iter_expressions():
+        if child is not with_:
+            yield from real_tables(child, ctes)
+
+
+def _is_cte(table: exp.Table, ctes: frozenset[str]) -> bool:
+    return not table.args.get("db") and table.name in ctes
+
+
+class _Rendering:
+    def __init__(self, plan: Plan, schema: str, catalogue: Mapping[str, Table], *, texts: bool) -> None:
+        self.plan = plan
+        self.schema = schema
+        self.catalogue = catalogue
+        self.texts = texts
+        self.tree = plan.tree.copy()
+        self.values: list[Any] = []
+        self.numbers: dict[tuple[int, Kind | None], int] = {}
+
+    def statement(self) -> Statement:
+        tables = list(real_tables(self.tree, frozenset()))
+        self._name_columns()
+        self._parameters()
+        self._scores(tables)
+        for table in tables:
+            table.set("db", exp.to_identifier(self.schema, quoted=True))
+            table.set("catalog", None)
+        writes = self.tree.find(exp.Insert, exp.Update, exp.Delete, exp.Lock) is not None
+        return Statement(sql_of(self.tree).encode(), self.values, writes)
+
+    def _name_columns(self) -> None:
+        """INSERT without columns means all that the user made, not the hidden ones."""
+        insert = self.tree if isinstance(self.tree, exp.Insert) else None
+        if insert is None or isinstance(insert.this, exp.Schema) or insert.args.get("default"):
+            return
+        table = self.catalogue[insert.this.name]
+        names = [exp.to_identifier(column.name, quoted=True) for column in table.columns]
+        given = insert.expression
+        if isinstance(given, exp.Values):
+            names = names[: len(given.expressions[0].expressions)]
+        elif isinstance(given, exp.Query):
+            names = names[: len(given.selects)]
+        insert.set("this", exp.Schema(this=insert.this, expressions=names))
+
+    # Parameters
+
+    def _parameters(self) -> None:
+        for node in list(self.tree.find_all(exp.Parameter, exp.Placeholder)):
+            number = int(node.name)
+            try:
+                value = self.plan.parameters[number - 1]
+            except IndexError:
+                raise SqlError(f"parameter ${number} has no value: {len(self.plan.parameters)} were given") from None
+            if value is None:
+                node.replace(exp.null())
+                continue
+            expected = self._expected(node)
+            key = (number, expected if expected in _ARRAYS else None)
+            if key not in self.numbers:
+                self.numbers[key] = self._value(sent(value, expected))
+            parameter: exp.Expression = _parameter(self.numbers[key])
+            if self.texts and isinstance(value, str) and expected is None:
+                parameter = exp.Cast(this=parameter, to=exp.DataType.build("text"))
+            node.replace(parameter)
+
+    def _value(self, value: Any) -> int:
+        self.values.append(value)
+        return len(self.values)
+
+    def _expected(self, node: exp.Expression) -> Kind | None:
+        """The type of the place where a parameter stands, where the statement says so."""
+        parent = node.parent
+        if isinstance(parent, exp.Cast):
+            return _kind(parent.to)
+        target = self.tree.find(exp.Insert, exp.Update)
+        if target is None or parent is None:
+            return None
+        name = target.find(exp.Table)
+        table = self.catalogue.get(name.name) if name else None
+        column = None
+        if isinstance(parent, exp.Tuple) and isinstance(parent.parent, exp.Values) and isinstance(target, exp.Insert):
+            column = target.this.expressions[node.index or 0].name
+        elif isinstance(parent, exp.EQ) and parent.arg_key == "expressions" and node.arg_key == "expression":
+            column = parent.this.name
+        found = table.column(column) if table and column else None
+        return found.type.kind if found else None
+
+    # Scores of searches
+
+    def _scores(self, tables: list[exp.Table]) -> None:
+        wanted: dict[int, tuple[exp.Table, list[int]]] = {}
+        for call in list(self.tree.find_all(exp.Anonymous)):
+            if call.name.lower() != SCORE:
+                continue
+            number, alias = int(call.expressions[0].name), call.expressions[1].args["table"].name
+            table, scope = _home(call, alias)
+            narrowed = self.plan.candidates.get(alias)
+            if table is None:
+                raise SqlError(f"a search must stand beside the table it searches; {alias!r} is not in its FROM")
+            if isinstance(scope, exp.Select) and not scope.args.get("group"):
+                joined = wanted.setdefault(id(table), (table, []))[1]
+                if number not in joined:
+                    joined.append(number)
+                call.replace(exp.column("_score", f"_scored_{number}", quoted=True))
+            else:
+                call.replace(self._looked_up(self.plan.scores[number], alias, narrowed))
+        for table in tables:
+            if table.alias_or_name in self.plan.candidates and isinstance(table.parent, exp.From | exp.Join):
+                wanted.setdefault(id(table), (table, []))
+        for table, numbers in wanted.values():
+            self._joined(table, numbers, self.plan.candidates.get(table.alias_or_name))
+        self._narrow_target()
+
+    def _joined(self, table: exp.Table, numbers: list[int], narrowed: Rows | None) -> None:
+        """The table joined with its scores, in brackets, so that it is still one side of a join."""
+        alias = exp.to_identifier(table.alias_or_name, quoted=True).sql(dialect=Dialect)
+        joins = []
+        if narrowed is not None:
+            rows = self._value(Array(np.asarray(narrowed, np.int64)))
+            joins.append(f'JOIN UNNEST(${rows}) AS "_found"("_at") ON "_found"."_at" = {alias}."{ROW}"')
+        for number in numbers:
+            rows, values = (self._value(Array(part)) for part in _pairs(self.plan.scores[number], narrowed))
+            name = f'"_scored_{number}"'
+            joins.append(
+                f'LEFT JOIN UNNEST(${rows}, ${values}) AS {name}("_at", "_score") ON {name}."_at" = {alias}."{ROW}"'
+            )
+        bracket = sqlglot.parse_one(f"SELECT 1 FROM (x {' '.join(joins)})", dialect=Dialect).args["from_"].this
+        table.replace(bracket)
+        table.set("joins", bracket.this.args["joins"])
+        bracket.set("this", table)
+
+    def _looked_up(self, scores: Scores, alias: str, narrowed: Rows | None) -> exp.Expr:
+        """A score where nothing can be joined: in UPDATE, DELETE and beside GROUP BY."""
+        rows, values = _pairs(scores, narrowed)
+        known = self._value(sent(dict(zip(map(str, rows.tolist()), values.tolist(), strict=True))))
+        row = exp.column(ROW, alias, quoted=True).sql(dialect=Dialect)
+        return sqlglot.parse_one(f"(${known} ->> {row}::text)::float8", dialect=Dialect)
+
+    def _narrow_target(self) -> None:
+        if not isinstance(self.tree, exp.Update | exp.Delete):
+            return
+        alias = self.tree.this.alias_or_name
+        rows = self.plan.candidates.get(alias)
+        if rows is not None:
+            number = self._value(Array(np.asarray(rows, np.int64)))
+            row = exp.column(ROW, alias, quoted=True).sql(dialect=Dialect)
+            self.tree.where(f"{row} = ANY(${number})", copy=False, dialect=Dialect)
+
+
+def _parameter(number: int) -> exp.Parameter:
+    return exp.Parameter(this=exp.Literal.number(number))
+
+
+def _kind(data_type: exp.DataType) -> Kind | None:
+    if data_type.is_type(exp.DataType.Type.JSONB, exp.DataType.Type.JSON):
+        return Kind.JSONB
+    if data_type.is_type(exp.DataType.Type.ARRAY):
+        inner = data_type.expressions[0]
+        while inner.is_type(exp.DataType.Type.ARRAY):
+            inner = inner.expressions[0]
+        return Kind.VECTOR if inner.is_type(exp.DataType.Type.FLOAT) else Kind.INTEGERS
+    return Kind.TEXT
+
+
+def _home(call: exp.Expression, alias: str) -> tuple[exp.Table | None, exp.Expression | None]:
+    """The table that an alias means where `call` stands, and the statement that it stands in."""
+    node = call.parent
+    while node is not None:
+        if isinstance(node, exp.Select | exp.Update | exp.Delete):
+            for table in _sources(node):
+                if table.alias_or_name == alias:
+                    return table, node if table.parent is not node else None
+        node = node.parent
+    return None, None
+
+
+def _sources(statement: exp.Expression) -> Iterator[exp.Table]:
+    if isinstance(statement.this, exp.Table):
+        yield statement.this
+    from_ = statement.args.get("from_")
+    places = [from_.this] if from_ else []
+    places += [join.this for join in statement.args.get("joins") or ()]
+    places += statement.args.get("using") or ()
+    for place in places:
+        yield from _inside(place)
+
+
+def _inside(place: exp.Expression) -> Iterator[exp.Table]:
+    """The tables of a place in FROM, also those of a join in brackets."""
+    if isinstance(place, exp.Subquery) and isinstance(place.this, exp.Table):
+        yield from _inside(place.this)
+    elif isinstance(place, exp.Table):
+        yield place
+        for join in place.args.get("joins") or ():
+            yield from _inside(join.this)
+
+
+def _pairs(scores: Scores, narrowed: Rows | None) -> tuple[Rows, Values]:
+    if narrowed is None:
+        return scores.all()
+    found = [(row, score) for row in np.asarray(narrowed).tolist() if (score := scores.of(row)) is not None]
+    return np.array([row for row, _ in found], np.int64), np.array([score for _, score in found], np.float64)

@@ -1,0 +1,215 @@
+"""Values on their way to PostgreSQL and back: Python's own on both sides, as `Result` says."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+from psycopg import pq
+from psycopg.abc import Buffer, DumperKey
+from psycopg.adapt import AdaptersMap, Dumper, Loader, PyFormat
+from psycopg.types.datetime import TimestamptzBinaryLoader
+from psycopg.types.json import Jsonb
+from psycopg.types.numeric import Int4, Int8
+
+from ...errors import SqlError
+from ..catalog import Kind, Type
+
+_KINDS = {
+    "int2": Kind.SMALLINT,
+    "int4": Kind.INTEGER,
+    "int8": Kind.BIGINT,
+    "float4": Kind.REAL,
+    "float8": Kind.DOUBLE,
+    "numeric": Kind.NUMERIC,
+    "bool": Kind.BOOLEAN,
+    "text": Kind.TEXT,
+    "varchar": Kind.TEXT,
+    "bpchar": Kind.TEXT,
+    "name": Kind.TEXT,
+    "json": Kind.JSONB,
+    "jsonb": Kind.JSONB,
+    "timestamptz": Kind.TIMESTAMPTZ,
+    "timestamp": Kind.TIMESTAMP,
+    "date": Kind.DATE,
+    "time": Kind.TIME,
+    "interval": Kind.INTERVAL,
+    "uuid": Kind.UUID,
+    "bytea": Kind.BYTEA,
+}
+_ARRAYS = {
+    "float4": Kind.VECTOR,
+    "float8": Kind.VECTOR,
+    "text": Kind.TEXTS,
+    "varchar": Kind.TEXTS,
+    "int2": Kind.INTEGERS,
+    "int4": Kind.INTEGERS,
+    "int8": Kind.INTEGERS,
+}
+_TYPES = {psycopg.adapters.types[name].oid: Type(kind) for name, kind in _KINDS.items()} | {
+    psycopg.adapters.types[name].array_oid: Type(kind) for name, kind in _ARRAYS.items()
+}
+
+COPIED = {
+    Kind.TEXT: "text",
+    Kind.SMALLINT: "int2",
+    Kind.INTEGER: "int4",
+    Kind.BIGINT: "int8",
+    Kind.REAL: "float4",
+    Kind.DOUBLE: "float8",
+    Kind.NUMERIC: "numeric",
+    Kind.BOOLEAN: "bool",
+    Kind.JSONB: "jsonb",
+    Kind.TIMESTAMPTZ: "timestamptz",
+    Kind.TIMESTAMP: "timestamp",
+    Kind.DATE: "date",
+    Kind.TIME: "time",
+    Kind.INTERVAL: "interval",
+    Kind.UUID: "uuid",
+    Kind.BYTEA: "bytea",
+    Kind.VECTOR: "float4[]",
+    Kind.VECTORS: "float4[]",
+    Kind.TEXTS: "text[]",
+    Kind.INTEGERS: "int8[]",
+}
+"""The names of the types that COPY writes in PostgreSQL's binary form."""
+
+
+def type_of(oid: int) -> Type | None:
+    """The type of a column of an answer; None for one that no table can have."""
+    return _TYPES.get(oid)
+
+
+class Array:
+    """An array of numpy, which is sent without looking at each number: bigint[], float4[] or float8[]."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: npt.NDArray[Any]) -> None:
+        self.array = array
+
+
+class _ArrayDumper(Dumper):
+    format = pq.Format.BINARY
+
+    def get_key(self, obj: Array, format: PyFormat) -> DumperKey:
+        return (self.cls, obj.array.dtype.type)
+
+    def upgrade(self, obj: Array, format: PyFormat) -> _ArrayDumper:
+        return _DUMPERS[obj.array.dtype.type](self.cls)
+
+    def dump(self, obj: Array) -> Buffer:
+        array, kind = obj.array, _ELEMENTS[obj.array.dtype.type]
+        if not array.size:
+            return np.array([0, 0, kind.oid], dtype=">i4").tobytes()
+        head = [array.ndim, 0, kind.oid, *(number for length in array.shape for number in (length, 1))]
+        cells = np.empty(array.size, dtype=[("length", ">i4"), ("value", array.dtype.newbyteorder(">"))])
+        cells["length"] = array.itemsize
+        cells["value"] = array.ravel()
+        return np.array(head, dtype=">i4").tobytes() + cells.tobytes()
+
+
+_ELEMENTS = {
+    np.int64: psycopg.adapters.types["int8"],
+    np.float32: psycopg.adapters.types["float4"],
+    np.float64: psycopg.adapters.types["float8"],
+}
+_DUMPERS: dict[Any, type[_ArrayDumper]] = {
+    element: type(f"_{kind.name}Dumper", (_ArrayDumper,), {"oid": kind.array_oid})
+    for element, kind in _ELEMENTS.items()
+}
+
+
+VectorDumper = _DUMPERS[np.float32]
+"""For COPY, which chooses by the type of the column."""
+
+
+class _UtcLoader(TimestamptzBinaryLoader):
+    def load(self, data: Buffer) -> dt.datetime:
+        return super().load(data).astimezone(dt.UTC)
+
+
+class VectorLoader(Loader):
+    """float4[] as an array of numpy, for those who read a whole column."""
+
+    format = pq.Format.BINARY
+
+    def load(self, data: Buffer) -> npt.NDArray[np.float32]:
+        dimensions = int(np.frombuffer(data, ">i4", 1)[0])
+        if not dimensions:
+            return np.empty(0, np.float32)
+        shape = np.frombuffer(data, ">i4", 2 * dimensions, 12)[::2]
+        cells = np.frombuffer(data, _CELL, -1, 12 + 8 * dimensions)
+        return cells["value"].astype(np.float32).reshape(shape)
+
+
+_CELL = np.dtype([("length", ">i4"), ("value", ">f4")])
+
+
+def _adapters() -> AdaptersMap:
+    adapters = AdaptersMap(psycopg.adapters)
+    adapters.register_dumper(Array, _ArrayDumper)
+    adapters.register_loader("timestamptz", _UtcLoader)
+    return adapters
+
+
+ADAPTERS = _adapters()
+
+
+def sent(value: Any, expected: Kind | None = None) -> Any:
+    """A parameter as it is given to the driver; `expected` is the type of the place it stands in, where known."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    elif isinstance(value, np.ndarray):
+        value = value.tolist()
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        if "\0" in value:
+            raise SqlError("text must not hold the character NUL (\\x00)")
+        return value
+    if isinstance(value, int):
+        return Int4(value) if -(2**31) <= value < 2**31 else Int8(value) if -(2**63) <= value < 2**63 else value
+    if isinstance(value, dict):
+        return Jsonb(value)
+    if isinstance(value, list | tuple):
+        return _sent_list(value, expected)
+    return value
+
+
+def _sent_list(values: Sequence[Any], expected: Kind | None) -> Any:
+    cells = list(_cells(values))
+    if expected is Kind.JSONB or any(isinstance(cell, dict) for cell in cells):
+        return Jsonb(list(values))
+    numbers = all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells)
+    if cells and numbers and (expected in (Kind.VECTOR, Kind.VECTORS) or any(isinstance(c, float) for c in cells)):
+        try:
+            return Array(np.asarray(values, np.float32 if expected in (Kind.VECTOR, Kind.VECTORS) else np.float64))
+        except ValueError:
+            raise SqlError("the rows of a list of vectors must be of one length") from None
+    return list(values)
+
+
+def _cells(values: Sequence[Any]) -> Any:
+    for value in values:
+        if isinstance(value, list | tuple):
+            yield from _cells(value)
+        else:
+            yield value
+
+
+def copied(value: Any, kind: Kind) -> Any:
+    """A value of a column as COPY takes it."""
+    if value is None:
+        return None
+    if kind in (Kind.VECTOR, Kind.VECTORS):
+        return Array(np.asarray(value, np.float32))
+    if kind is Kind.JSONB:
+        return Jsonb(value)
+    if isinstance(value, str) and "\0" in value:
+        raise SqlError("text must not hold the character NUL (\\x00)")
+    return value
