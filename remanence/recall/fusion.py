@@ -21,6 +21,7 @@ Exact = npt.NDArray[np.float64]
 _FLOOR = -2.0  # how badly a row can do
 _HALF_WAY = 0.2  # of what is possible: there the curve of the words bends
 
+
 def scale_of(values: Scores, pool: int) -> tuple[float, float]:
     """Mean and deviation of the best `pool` values; a deviation of 0 means that they tell nothing apart."""
     if not values.size:

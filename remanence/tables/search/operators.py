@@ -1,0 +1,273 @@
+"""The search operators in a statement: which there are, what they search, and for what.
+
+- `column <#> query`: cosine on FLOAT4[], BM25 on TEXT, MaxSim on FLOAT4[][];
+- `(vector, text) <#> deeplake_hybrid_record(vector, 'words', weight of the vector, weight of the words)`;
+- `cosine_similarity(column, query)` and `bm25_similarity(column, 'words')`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from ...errors import SqlError, SqlUnsupportedError
+from ...index.bits import Matrix, unit
+from ..catalog import Column, Kind, Table
+from ..sql.dialect import SIMILARITY, Dialect, Operator
+from .sources import home, with_of
+
+COSINE, BM25, MAXSIM, HYBRID = "cosine", "bm25", "maxsim", "hybrid"
+RECORD = "deeplake_hybrid_record"
+_FUNCTIONS = {"cosine_similarity": Kind.VECTOR, "bm25_similarity": Kind.TEXT}
+_FORMS = {Kind.VECTOR: COSINE, Kind.TEXT: BM25, Kind.VECTORS: MAXSIM}
+_BRACKETS = str.maketrans("{}", "[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One operator, understood. A part of the query that is NULL makes every score NULL."""
+
+    form: str
+    alias: str
+    table: Table
+    columns: tuple[str, ...]
+    words: str | None = None
+    vectors: Matrix | None = None
+    """The query's vectors at unit length; one line, except for MaxSim."""
+    weights: tuple[float, float] = (0.5, 0.5)
+    """Of the vector and of the words."""
+    null: bool = False
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for operators that give the same scores."""
+        vectors = None if self.vectors is None else (self.vectors.shape, self.vectors.tobytes())
+        return self.form, self.table.name, self.columns, self.words, vectors, self.weights, self.null
+
+
+class _NotConstant(Exception):
+    """Something whose value depends on the row."""
+
+
+def is_search(node: exp.Expression) -> bool:
+    if isinstance(node, Operator):
+        return node.op == SIMILARITY
+    return isinstance(node, exp.Anonymous) and node.name.lower() in _FUNCTIONS
+
+
+class Reader:
+    """Understands the operators of one statement."""
+
+    def __init__(self, catalogue: Mapping[str, Table], parameters: Sequence[Any]) -> None:
+        self._catalogue, self._parameters = catalogue, parameters
+
+    def read(self, node: exp.Expression) -> Search:
+        if isinstance(node, exp.Anonymous):
+            name = node.name.lower()
+            if len(node.expressions) != 2:
+                raise SqlError(f"{name}() takes a column and a query, got {len(node.expressions)} arguments")
+            return self._column_search(node, *node.expressions, shown=f"{name}()", only=_FUNCTIONS[name])
+        left, right = _bare(node.this), node.expression
+        if isinstance(left, exp.Tuple):
+            return self._hybrid(left, right)
+        if _is_record(right):
+            raise SqlError(f"{RECORD}() stands behind (vector column, text column) {SIMILARITY}")
+        return self._column_search(node, node.this, right, shown=SIMILARITY)
+
+    def _column_search(
+        self, node: exp.Expression, left: exp.Expression, right: exp.Expression, *, shown: str, only: Kind | None = None
+    ) -> Search:
+        left, right = _bare(left), _bare(right)
+        if isinstance(right, exp.Column) and not isinstance(left, exp.Column):
+            left, right = right, left
+        if not isinstance(left, exp.Column):
+            raise SqlUnsupportedError(f"{shown} needs a column of a table, got {_text(left)}")
+        table, column = self._column(left, shown)
+        kind = column.type.kind
+        if kind not in _FORMS or only not in (None, kind):
+            expected = "FLOAT4[], TEXT or FLOAT4[][]" if only is None else only.upper()
+            raise SqlError(f"{shown} searches columns of type {expected}; {table.name}.{column.name} is {kind.upper()}")
+        value = self._constant(right, shown)
+        name = f"{table.name}.{column.name}"
+        form = _FORMS[kind]
+        if value is None:
+            return Search(form, left.table, table, (column.name,), null=True)
+        if form == BM25:
+            return Search(form, left.table, table, (column.name,), words=_words(value, f"{shown} on {name}"))
+        vectors = _vectors(value, f"{shown} on {name}", many=form == MAXSIM)
+        return Search(form, left.table, table, (column.name,), vectors=_fitting(vectors, column, name))
+
+    def _hybrid(self, record: exp.Tuple, right: exp.Expression) -> Search:
+        right = _bare(right)
+        if not _is_record(right) or len(right.expressions) != 4:
+            raise SqlError(
+                f"(vector column, text column) {SIMILARITY} needs {RECORD}(vector, words, weight, weight), "
+                f"got {_text(right)}"
+            )
+        parts = [_bare(part) for part in record.expressions]
+        if len(parts) != 2 or not all(isinstance(part, exp.Column) for part in parts):
+            raise SqlError(f"{SIMILARITY} with {RECORD}() needs (vector column, text column), got {_text(record)}")
+        found = [self._column(part, SIMILARITY) for part in parts if isinstance(part, exp.Column)]
+        (table, vector), (other, text) = found
+        kinds = vector.type.kind, text.type.kind
+        if parts[0].table != parts[1].table or table is not other:
+            raise SqlError(f"both columns of {_text(record)} must be of the same table")
+        if kinds != (Kind.VECTOR, Kind.TEXT):
+            raise SqlError(
+                f"{SIMILARITY} with {RECORD}() needs (FLOAT4[], TEXT); "
+                f"{_text(record)} is ({kinds[0].upper()}, {kinds[1].upper()})"
+            )
+        values = [self._constant(part, RECORD) for part in right.expressions]
+        names = vector.name, text.name
+        if values[0] is None or values[1] is None:
+            return Search(HYBRID, parts[0].table, table, names, null=True)
+        name = f"{table.name}.{vector.name}"
+        vectors = _fitting(_vectors(values[0], f"{RECORD}() on {name}", many=False), vector, name)
+        words = _words(values[1], f"{RECORD}() on {table.name}.{text.name}")
+        return Search(HYBRID, parts[0].table, table, names, words, vectors, _weights(values[2], values[3]))
+
+    def _column(self, node: exp.Column, shown: str) -> tuple[Table, Column]:
+        found = home(node, node.table)
+        source = found[0] if found else None
+        table = None
+        if isinstance(source, exp.Table) and with_of(source) is None:
+            table = self._catalogue.get(source.name)
+        if table is None:
+            raise SqlUnsupportedError(
+                f"{shown} needs a column of a table; {_text(node)} comes from a query: search inside that query"
+            )
+        column = table.column(node.name)
+        if column is None:
+            raise SqlError(f"no column {node.name!r} in table {table.name!r}")
+        return table, column
+
+    def _constant(self, node: exp.Expression, shown: str) -> Any:
+        try:
+            return constant(node, self._parameters)
+        except _NotConstant:
+            raise SqlUnsupportedError(
+                f"the query of {shown} must be a value or a parameter, not {_text(node)}, which differs from row to row"
+            ) from None
+
+
+def constant(node: exp.Expression, parameters: Sequence[Any]) -> Any:
+    """The value of an expression that is the same for every row."""
+    node = _bare(node)
+    if isinstance(node, exp.Literal):
+        return node.this if node.is_string else float(node.this)
+    if isinstance(node, exp.Null):
+        return None
+    if isinstance(node, exp.Neg):
+        value = constant(node.this, parameters)
+        if isinstance(value, int | float):
+            return -value
+    if isinstance(node, exp.Array):
+        return [constant(part, parameters) for part in node.expressions]
+    if isinstance(node, exp.Parameter | exp.Placeholder) and node.name.isdecimal():
+        number = int(node.name)
+        if not 1 <= number <= len(parameters):
+            raise SqlError(f"parameter ${number} has no value: {len(parameters)} were given")
+        return parameters[number - 1]
+    raise _NotConstant
+
+
+def whole(node: exp.Expression | None, parameters: Sequence[Any]) -> int | None:
+    """The value of LIMIT or OFFSET; None where it is no plain number."""
+    try:
+        value = None if node is None else constant(node, parameters)
+    except _NotConstant:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0 or value != int(value):
+        return None
+    return int(value)
+
+
+def number(node: exp.Expression, parameters: Sequence[Any]) -> float | None:
+    """The value of a number that is the same for every row; None for anything else."""
+    try:
+        value = constant(node, parameters)
+    except (_NotConstant, SqlError):
+        return None
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _bare(node: exp.Expression) -> exp.Expression:
+    """An expression without brackets and casts around it."""
+    while isinstance(node, exp.Paren | exp.Cast):
+        node = node.this
+    return node
+
+
+def _is_record(node: exp.Expression) -> bool:
+    node = _bare(node)
+    return isinstance(node, exp.Anonymous) and node.name.lower() == RECORD
+
+
+def _text(node: exp.Expression) -> str:
+    shown = node.sql(dialect=Dialect)
+    return shown if len(shown) <= 80 else shown[:77] + "…"
+
+
+def _words(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise SqlError(f"the query of {where} must be a text, got {type(value).__name__}")
+    return value
+
+
+def _weights(vector: Any, words: Any) -> tuple[float, float]:
+    found = []
+    for name, value in (("the vector", vector), ("the words", words)):
+        try:
+            weight = float(value)
+        except (TypeError, ValueError):
+            weight = math.nan
+        if isinstance(value, bool) or not math.isfinite(weight) or weight < 0:
+            raise SqlError(f"the weight of {name} in {RECORD}() must be a number ≥ 0, got {value!r}")
+        found.append(weight)
+    if not any(found):
+        raise SqlError(f"one of the weights in {RECORD}() must be above 0")
+    return found[0], found[1]
+
+
+def _vectors(value: Any, where: str, *, many: bool) -> Matrix:
+    """The vectors of a query at unit length."""
+    expected = "vectors" if many else "a vector"
+    if isinstance(value, str):
+        try:
+            value = json.loads(value.translate(_BRACKETS))
+        except ValueError:
+            raise SqlError(
+                f"the query of {where} must be {expected} such as '{{0.1,0.2}}', got {value[:40]!r}"
+            ) from None
+    try:
+        matrix = np.array(value, dtype=np.float32)
+    except (TypeError, ValueError):
+        raise SqlError(f"the query of {where} must be {expected} of numbers") from None
+    if matrix.ndim == 1 and matrix.size:
+        matrix = matrix[None, :]
+    elif matrix.ndim != 2 or not many or not matrix.size:
+        raise SqlError(f"the query of {where} must be {expected} of numbers")
+    if not np.isfinite(matrix).all():
+        raise SqlError(f"the query of {where} must be {expected} of finite numbers")
+    return unit(matrix)
+
+
+def _fitting(vectors: Matrix, column: Column, name: str) -> Matrix:
+    check_dimension(name, column.type.dimension, vectors.shape[1])
+    return vectors
+
+
+def check_dimension(name: str, held: int | None, asked: int) -> None:
+    if held is not None and held != asked:
+        raise SqlError(f"{name} holds vectors of {held} numbers, the query has {asked}", field=name)

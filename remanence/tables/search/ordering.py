@@ -1,0 +1,87 @@
+"""Best first: a similarity in ORDER BY without ASC or DESC means the highest first, and NULL scores come last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from .operators import is_search, number
+from .sources import behind, first_select, item
+
+_GROWING = {"coalesce", "greatest", "least", "round", "max", "min", "avg", "sum"}
+_DEEP = 32
+
+
+def order_best_first(tree: exp.Expression, parameters: Sequence[Any]) -> None:
+    """Give every ORDER BY of a similarity in the tree its direction."""
+    for ordered in tree.find_all(exp.Ordered):
+        if Growth(parameters).grows(target(ordered)):
+            if ordered.args.get("desc") is None:
+                ordered.set("desc", True)
+            if ordered.args.get("desc") and not ordered.meta.get("nulls"):
+                ordered.set("nulls_first", False)
+
+
+def target(ordered: exp.Ordered) -> exp.Expression:
+    """What is ordered by: the expression itself, or the one that a name or a number stands for."""
+    what: exp.Expression = ordered.this
+    order = ordered.parent
+    query = order.parent if isinstance(order, exp.Order) else None
+    if not isinstance(query, exp.Query):
+        return what
+    select = first_select(query)
+    if select is None:
+        return what
+    if isinstance(what, exp.Literal) and not what.is_string and what.this.isdecimal():
+        place = int(what.this)
+        if 1 <= place <= len(select.expressions):
+            found: exp.Expression = select.expressions[place - 1].unalias()
+            return found
+    if isinstance(what, exp.Column) and not what.table:
+        return item(select, what.name) or what
+    return what
+
+
+class Growth:
+    """Whether an expression is a similarity, or made of similarities so that it only grows with them."""
+
+    def __init__(self, parameters: Sequence[Any]) -> None:
+        self._parameters = parameters
+
+    def grows(self, node: exp.Expression, depth: int = 0) -> bool:
+        if depth > _DEEP:
+            return False
+        deeper = depth + 1
+        if is_search(node):
+            return True
+        if isinstance(node, exp.Paren | exp.Cast | exp.Alias):
+            return self.grows(node.this, deeper)
+        if isinstance(node, exp.Add):
+            return self._all_or_constant([node.this, node.expression], deeper)
+        if isinstance(node, exp.Sub):
+            return self.grows(node.this, deeper) and self._number(node.expression) is not None
+        if isinstance(node, exp.Mul):
+            sides = (node.this, node.expression), (node.expression, node.this)
+            return any(self.grows(one, deeper) and self._positive(other) for one, other in sides)
+        if isinstance(node, exp.Div):
+            return self.grows(node.this, deeper) and self._positive(node.expression)
+        if isinstance(node, exp.Anonymous) and node.name.lower() in _GROWING:
+            return self._all_or_constant(node.expressions, deeper)
+        if isinstance(node, exp.Column) and node.table:
+            found = behind(node)
+            return found is not None and self.grows(found, deeper)
+        return False
+
+    def _all_or_constant(self, nodes: Sequence[exp.Expression], depth: int) -> bool:
+        growing = [self.grows(node, depth) for node in nodes]
+        others = [node for node, grows in zip(nodes, growing, strict=True) if not grows]
+        return any(growing) and all(self._number(node) is not None for node in others)
+
+    def _number(self, node: exp.Expression) -> float | None:
+        return number(node, self._parameters)
+
+    def _positive(self, node: exp.Expression) -> bool:
+        value = self._number(node)
+        return value is not None and value > 0

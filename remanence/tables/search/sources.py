@@ -1,0 +1,107 @@
+"""What names mean where they stand in a statement: the source that an alias names, and the expression behind a column
+of a subquery, of a WITH, or of an ORDER BY."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+
+def sources(statement: exp.Expression) -> Iterator[exp.Expression]:
+    """The tables and subqueries of a SELECT, UPDATE or DELETE, those of its joins too."""
+    places: list[exp.Expression] = []
+    if isinstance(statement, exp.Update | exp.Delete):
+        places.append(statement.this)
+        places += statement.args.get("using") or ()
+    from_ = statement.args.get("from_")
+    if isinstance(from_, exp.From):
+        places.append(from_.this)
+    places += [join.this for join in statement.args.get("joins") or ()]
+    for place in places:
+        yield from _inside(place)
+
+
+def _inside(place: exp.Expression) -> Iterator[exp.Expression]:
+    """A source, and those that are joined with it in brackets."""
+    if isinstance(place, exp.Paren) or (isinstance(place, exp.Subquery) and isinstance(place.this, exp.Table)):
+        yield from _inside(place.this)
+    else:
+        yield place
+    for join in place.args.get("joins") or ():
+        yield from _inside(join.this)
+
+
+def home(node: exp.Expression, alias: str) -> tuple[exp.Expression, exp.Expression] | None:
+    """The source that an alias names where a node stands, and the statement that this source belongs to."""
+    above = node.parent
+    while above is not None:
+        if isinstance(above, exp.Select | exp.Update | exp.Delete):
+            for source in sources(above):
+                if source.alias_or_name == alias:
+                    return source, above
+        above = above.parent
+    return None
+
+
+def with_of(table: exp.Table) -> exp.CTE | None:
+    """The part of a WITH that a table's name means; None for a real table."""
+    if table.args.get("db"):
+        return None
+    below: exp.Expression = table
+    above = table.parent
+    while above is not None:
+        with_ = above.args.get("with_")
+        if isinstance(with_, exp.With):
+            for cte in reversed(_visible(with_, below)):
+                if cte.alias == table.name:
+                    return cte
+        if not isinstance(above, exp.With):
+            below = above
+        above = above.parent
+    return None
+
+
+def _visible(with_: exp.With, below: exp.Expression) -> list[exp.CTE]:
+    """The parts that can be named from a part of the same WITH, or from the statement behind it."""
+    parts = [part for part in with_.expressions if isinstance(part, exp.CTE)]
+    place = next((at for at, part in enumerate(parts) if part is below), None)
+    if place is None:
+        return parts
+    return parts[: place + 1] if with_.args.get("recursive") else parts[:place]
+
+
+def behind(column: exp.Column) -> exp.Expression | None:
+    """The expression that a column of a subquery or a WITH stands for; None for one of a real table."""
+    found = home(column, column.table)
+    if found is None:
+        return None
+    source = found[0]
+    query: exp.Expression | None = None
+    names: list[str] = []
+    if isinstance(source, exp.Table):
+        query = with_of(source)
+    elif isinstance(source, exp.Subquery):
+        query = source
+    if query is not None:
+        names = list(query.alias_column_names)
+        query = first_select(query.this)
+    return None if query is None else item(query, column.name, names)
+
+
+def first_select(query: exp.Expression) -> exp.Expression | None:
+    """The SELECT that names the columns of a query."""
+    while isinstance(query, exp.SetOperation | exp.Subquery):
+        query = query.this
+    return query if isinstance(query, exp.Select) else None
+
+
+def item(select: exp.Expression, name: str, names: list[str] | None = None) -> exp.Expression | None:
+    """What a SELECT answers under a name; `names` are those given to its columns from outside."""
+    items = select.expressions
+    for at, one in enumerate(items):
+        called = names[at] if names and at < len(names) else one.alias_or_name
+        if called == name:
+            found: exp.Expression = one.unalias() if isinstance(one, exp.Alias) else one
+            return found
+    return None
