@@ -70,8 +70,6 @@ def type_name(type: Type | None) -> str | None:
         return None
     if type.kind is Kind.VECTOR and type.dimension:
         return f"embedding({type.dimension})"
-    if type.kind is Kind.VECTORS and type.dimension:
-        return f"embeddings({type.dimension})"
     if type.kind is Kind.TEXT and type.length:
         return f"varchar({type.length})"
     if type.kind is Kind.NUMERIC and type.precision:
@@ -241,7 +239,6 @@ _READERS: dict[Kind, Any] = {
 
 _NAMED = {
     "embedding": Kind.VECTOR,
-    "embeddings": Kind.VECTORS,
     "varchar": Kind.TEXT,
     "json": Kind.JSONB,
 }

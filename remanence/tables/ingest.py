@@ -1,0 +1,302 @@
+"""Columns of Python values as a table: what type each column has, whether everything fits, and then all or nothing.
+
+`arranged` needs no database: it reads files and looks at values, also in a client far from its server. `written`
+checks against the table and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import checks
+from ..errors import InputError, TableExistsError, VectorError
+from .catalog import Column, Kind, Table
+from .chunks import CHUNK_OVERLAP, CHUNK_SIZE, checked_sizes
+from .files import chunks_of
+from .types import FILE, sql_of
+from .values import from_json, kind_of_value, to_json
+
+if TYPE_CHECKING:
+    from .workspace import Workspace
+
+Progress = Callable[[int, int], None]
+"""Called with how many rows are done and how many there are."""
+Schema = Mapping[str, object]
+Indexes = Sequence[str] | Mapping[str, str | None]
+
+KEY = {"id": "BIGSERIAL PRIMARY KEY"}
+_STEP = 1000
+_WHOLE = 2**63
+_LISTS = {Kind.JSONB, Kind.VECTOR, Kind.VECTORS, Kind.TEXTS, Kind.INTEGERS}
+_WIDER = (
+    ({Kind.BIGINT, Kind.DOUBLE}, Kind.DOUBLE),
+    ({Kind.BIGINT, Kind.NUMERIC}, Kind.NUMERIC),
+    ({Kind.INTEGERS, Kind.VECTOR}, Kind.VECTOR),
+    (_LISTS, Kind.JSONB),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """Rows ready to be written, as columns of equal length, and the types that were asked for."""
+
+    columns: dict[str, list[Any]]
+    schema: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+
+def ingest(
+    workspace: Workspace,
+    table: str,
+    data: Mapping[str, Any],
+    *,
+    schema: Schema | None = None,
+    index: Indexes | None = None,
+    on_progress: Progress | None = None,
+    chunk_size: int = CHUNK_SIZE,
+    chunk_overlap: int = CHUNK_OVERLAP,
+) -> dict[str, Any]:
+    """Create a table from columns, or append to it: everything is checked first, and all rows are written or none."""
+    ready = arranged(data, schema, chunk_size=chunk_size, chunk_overlap=chunk_overlap, on_progress=on_progress)
+    return written(workspace, table, ready, index=index, on_progress=on_progress)
+
+
+# Without a database
+
+
+def arranged(
+    data: Mapping[str, Any],
+    schema: Schema | None = None,
+    *,
+    chunk_size: int = CHUNK_SIZE,
+    chunk_overlap: int = CHUNK_OVERLAP,
+    on_progress: Progress | None = None,
+) -> Arranged:
+    """Columns as plain lists of Python values; files are read and become rows of chunks."""
+    size, overlap = checked_sizes(chunk_size, chunk_overlap)
+    if not isinstance(data, Mapping) or not data:
+        raise checks.refuse("data", "a mapping of column names to lists of values", data)
+    if schema is not None and not isinstance(schema, Mapping):
+        raise checks.refuse("schema", "a mapping of column names to types", schema)
+    types = {checks.name("schema", name): sql_of(f"schema[{name!r}]", type) for name, type in (schema or {}).items()}
+    columns = {checks.name("data", name): _values(name, values) for name, values in data.items()}
+    checks.known_fields("the data", types, columns)
+    _same_length(columns)
+    total = len(next(iter(columns.values())))
+    for start in range(0, total, _STEP):
+        for values in columns.values():
+            values[start : start + _STEP] = map(_plain, values[start : start + _STEP])
+        if on_progress is not None and not any(type == FILE for type in types.values()):
+            on_progress(min(start + _STEP, total), total)
+    files = [name for name, type in types.items() if type.upper() == FILE]
+    if len(files) > 1:
+        raise InputError(f"schema must have at most one FILE column, got {', '.join(files)}", field="schema")
+    if files:
+        del types[files[0]]
+        columns = _with_chunks(columns, files[0], size, overlap)
+    return Arranged(columns, types)
+
+
+def _values(name: str, values: Any) -> list[Any]:
+    if isinstance(values, np.ndarray) and values.ndim == 0:
+        raise checks.refuse(f"data[{name!r}]", "a list of values, one for each row", values)
+    plain = isinstance(values, str | bytes | bytearray | Mapping | set | frozenset)
+    if plain or not isinstance(values, Iterable):
+        raise checks.refuse(f"data[{name!r}]", "a list of values, one for each row", values)
+    return list(values)
+
+
+def _same_length(columns: Mapping[str, list[Any]]) -> None:
+    lengths = {name: len(values) for name, values in columns.items()}
+    first, expected = next(iter(lengths.items()))
+    for name, length in lengths.items():
+        if length != expected:
+            raise InputError(
+                f"all columns must have the same number of values: {first!r} has {expected}, {name!r} has {length}",
+                field=name,
+            )
+
+
+def _plain(value: Any) -> Any:
+    """A value without numpy."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, tuple):
+        value = list(value)
+    if isinstance(value, list) and value and isinstance(value[0], np.ndarray | np.generic | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _with_chunks(columns: Mapping[str, list[Any]], paths: str, size: int, overlap: int) -> dict[str, list[Any]]:
+    """One row for each chunk of each file; the other columns are repeated."""
+    taken = [name for name in ("chunk", "text", "metadata") if name in columns]
+    if taken:
+        raise InputError(f"{taken[0]!r} is a column that reading files fills; name yours otherwise", field=taken[0])
+    made: dict[str, list[Any]] = {paths: [], "chunk": [], "text": [], "metadata": []}
+    made |= {name: [] for name in columns if name != paths}
+    for row, path in enumerate(columns[paths]):
+        for number, chunk in enumerate(chunks_of(path, size, overlap)):
+            for name in columns:
+                made[name].append(str(path) if name == paths else columns[name][row])
+            made["chunk"].append(number)
+            made["text"].append(chunk.text)
+            made["metadata"].append(chunk.metadata)
+    return made
+
+
+def inferred(name: str, values: Sequence[Any]) -> str:
+    """The type of a column that holds these values."""
+    kinds: dict[Kind, int] = {}
+    for row, value in enumerate(values):
+        if value is None or (isinstance(value, list) and not value):
+            continue
+        kind = kind_of_value(value)
+        if kind is None:
+            raise InputError(f"{name} must hold values that a table can keep, row {row} is {_shown(value)}", field=name)
+        kinds.setdefault(kind, row)
+    if not kinds:
+        what = "no values" if not values else "only empty lists" if any(v is not None for v in values) else "only NULLs"
+        raise InputError(f"{name} holds {what}: say in schema what type it has", field=name)
+    kind = _one_kind(name, kinds, values)
+    if kind is Kind.VECTOR:
+        return f"EMBEDDING({_one_dimension(name, values)})"
+    if kind is Kind.BIGINT and not all(value is None or -_WHOLE <= value < _WHOLE for value in values):
+        return Kind.NUMERIC.value
+    return kind.value
+
+
+def _one_kind(name: str, kinds: Mapping[Kind, int], values: Sequence[Any]) -> Kind:
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    for together, wider in _WIDER:
+        if together >= kinds.keys():
+            return wider
+    told = " and ".join(f"{kind.value} (row {row}: {_shown(values[row])})" for kind, row in list(kinds.items())[:2])
+    raise InputError(f"{name} must hold values of one type, got {told}; say in schema what it is", field=name)
+
+
+def _one_dimension(name: str, values: Sequence[Any]) -> int:
+    first = next(len(value) for value in values if value is not None)
+    for row, value in enumerate(values):
+        if value is not None and len(value) != first:
+            raise VectorError(
+                f"{name} must hold vectors of one dimension: the first has {first} numbers, row {row} has {len(value)}",
+                field=name,
+            )
+    return first
+
+
+def _shown(value: Any) -> str:
+    return checks.shown(value)
+
+
+# Into a table
+
+
+def written(
+    workspace: Workspace,
+    table: str,
+    ready: Arranged,
+    *,
+    index: Indexes | None = None,
+    on_progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Write what was arranged; a table that this call made is removed again when the rows do not fit."""
+    checks.name("table", table)
+    indexes = wanted_indexes(index, ready)
+    known = next((one for one in workspace.tables() if one.name == table), None)
+    created = False
+    if known is None:
+        columns = ({} if "id" in ready.columns else KEY) | _types(ready)
+        try:
+            known = workspace.create_table(table, columns)
+            created = True
+        except TableExistsError:  # another writer was faster
+            known = workspace.table(table)
+    try:
+        if not created:
+            _fits(known, ready)
+        count = workspace.insert(table, ready.columns) if ready.rows else 0
+        for column, kind in indexes.items():
+            workspace.create_index(table, column, kind=kind, exists_ok=True)
+    except BaseException:
+        if created:
+            workspace.drop_table(table, missing_ok=True)
+        raise
+    if on_progress is not None:
+        on_progress(count, count)
+    return {"table_name": table, "row_count": count, "created": created}
+
+
+def wanted_indexes(index: Indexes | None, ready: Arranged) -> dict[str, str]:
+    """The kind of index for each column that shall have one."""
+    if index is None:
+        return {}
+    if isinstance(index, str) or not isinstance(index, Mapping | Sequence):
+        raise checks.refuse("index", "a list of columns, or a mapping of columns to kinds of index", index)
+    wanted = dict(index) if isinstance(index, Mapping) else dict.fromkeys(index)
+    checks.known_fields("the data", wanted, ready.columns)
+    return {column: kind or "search" for column, kind in wanted.items()}
+
+
+def _types(ready: Arranged) -> dict[str, str]:
+    """The type of each column of a new table: as asked for, else told from the values."""
+    return {name: ready.schema.get(name) or inferred(name, values) for name, values in ready.columns.items()}
+
+
+def _fits(known: Table, ready: Arranged) -> None:
+    """Refuse what cannot be appended to a table that is there. What single values must be, the insert checks."""
+    checks.known_fields(f"table {known.name!r}", ready.columns, [column.name for column in known.columns])
+    for column in known.columns:
+        if column.name not in ready.columns and _needed(column):
+            raise InputError(f"{column.name} is NOT NULL in table {known.name!r} and has no default", field=column.name)
+
+
+def _needed(column: Column) -> bool:
+    return not column.nullable and column.default is None and not column.serial
+
+
+# As JSON
+
+
+def to_body(ready: Arranged) -> dict[str, Any]:
+    """What was arranged, as a request carries it: values in JSON, and how to read those that JSON cannot tell."""
+    body: dict[str, Any] = {"columns": {name: [to_json(v) for v in values] for name, values in ready.columns.items()}}
+    types = {name: kind.value for name, values in ready.columns.items() if (kind := _lost_in_json(values))}
+    if types:
+        body["types"] = types
+    if ready.schema:
+        body["schema"] = ready.schema
+    return body
+
+
+def from_body(body: Mapping[str, Any]) -> Arranged:
+    """What `to_body` was given; `types` and `schema` may be missing. Paths of files have no meaning here."""
+    columns, types, schema = body.get("columns"), body.get("types") or {}, body.get("schema") or {}
+    if not isinstance(types, Mapping):
+        raise checks.refuse("types", "a mapping of column names to types", types)
+    if isinstance(schema, Mapping) and any(str(type).strip().upper() == FILE for type in schema.values()):
+        raise InputError("schema must not have a FILE column here: the client reads files", field="schema")
+    ready = arranged(columns, schema)  # type: ignore[arg-type]
+    for name, type in types.items():
+        if name in ready.columns:
+            ready.columns[name][:] = [from_json(value, type) for value in ready.columns[name]]
+    return ready
+
+
+def _lost_in_json(values: Sequence[Any]) -> Kind | None:
+    """The kind of the values where JSON would turn some of them into texts."""
+    kinds = {kind for value in values if value is not None and (kind := kind_of_value(value))}
+    lost = kinds - {Kind.TEXT, Kind.BOOLEAN, Kind.BIGINT, *_LISTS}
+    if not lost:
+        return None
+    if lost == {Kind.TIMESTAMPTZ} and all(value is None or value.tzinfo is None for value in values):
+        return Kind.TIMESTAMP
+    return Kind.NUMERIC if Kind.NUMERIC in lost else next(iter(lost))

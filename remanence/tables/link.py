@@ -1,0 +1,189 @@
+"""HTTP with one server: connections that are kept alive, requests that are sent again, errors by their status.
+
+A request that may pass later is repeated as it was, with its Idempotency-Key, so that no write happens twice."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import random
+import re
+import ssl
+import time
+import urllib.parse
+from threading import Lock
+from typing import Any
+
+from ..errors import (
+    ConfigError,
+    ConstraintError,
+    NoSuchTableError,
+    RemanenceError,
+    RemoteError,
+    SqlError,
+    StatementTimeoutError,
+    StoreClosedError,
+    TableExistsError,
+    TooManyRowsError,
+)
+
+_log = logging.getLogger(__name__)
+
+_ATTEMPTS = 5
+_FIRST_PAUSE = 0.2
+_LONGEST_PAUSE = 5.0
+
+
+class Link:
+    """Connections to one server."""
+
+    def __init__(self, url: str, timeout: float) -> None:
+        parts = _address(url)
+        self.url = url.rstrip("/")
+        self._secure, self._host, self._port = parts.scheme == "https", parts.hostname or "", parts.port
+        self._prefix = parts.path.rstrip("/")
+        self._timeout = timeout
+        self._idle: list[http.client.HTTPConnection] = []
+        self._lock = Lock()
+        self._closed = False
+
+    def send(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str], patience: float | None
+    ) -> Answer:
+        """The answer of a request that succeeded; again after failures that may pass."""
+        timeout = self._timeout if patience is None else max(self._timeout, patience + 5)
+        for attempt in range(1, _ATTEMPTS + 1):
+            wait = random.uniform(0.5, 1.0) * min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt)
+            connection, fresh = self._connection()
+            try:
+                connection.timeout = timeout
+                if connection.sock is not None:
+                    connection.sock.settimeout(timeout)
+                connection.request(method, self._prefix + path, body, headers)
+                answer = connection.getresponse()
+                if answer.status < 300:
+                    return Answer(self, connection, answer)
+                status, asked = answer.status, answer.headers.get("Retry-After", "")
+                message = _message(answer)
+                self.give_back(connection)
+            except TimeoutError:
+                connection.close()
+                raise RemoteError(f"{self.url} did not answer within {timeout:g} s", status=504) from None
+            except (OSError, http.client.HTTPException) as error:
+                connection.close()
+                if not fresh:
+                    continue  # the server had closed an idle connection
+                status, asked, message = 0, "", f"{self.url} cannot be reached: {error!r}"
+            passes = status in (0, 429, 503) or (status == 409 and asked)
+            if not passes or attempt == _ATTEMPTS:
+                raise error_of(status or 503, message)
+            if re.fullmatch(r"\d+", asked):
+                wait = min(float(asked), _LONGEST_PAUSE)
+            _log.warning("%s; trying again in %.1f s", message, wait)
+            time.sleep(wait)
+        raise RemoteError(f"{self.url} closed every connection", status=503)
+
+    def _connection(self) -> tuple[http.client.HTTPConnection, bool]:
+        """A connection, and whether it is a new one."""
+        with self._lock:
+            if self._closed:
+                raise StoreClosedError("the client was closed")
+            if self._idle:
+                return self._idle.pop(), False
+        if self._secure:
+            context = ssl.create_default_context()
+            return http.client.HTTPSConnection(self._host, self._port, context=context), True
+        return http.client.HTTPConnection(self._host, self._port), True
+
+    def give_back(self, connection: http.client.HTTPConnection) -> None:
+        with self._lock:
+            if not self._closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+
+class Answer:
+    """The body of an answer. Its connection goes back when the body was read to the end, and is closed otherwise."""
+
+    def __init__(self, link: Link, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> None:
+        self._link, self._connection, self._response = link, connection, response
+
+    def read(self) -> bytes:
+        return self._guarded(self._response.read)
+
+    def readline(self) -> bytes:
+        return self._guarded(self._response.readline)
+
+    def finish(self) -> None:
+        """Read what is left, so that the connection can be used again."""
+        while self._guarded(lambda: self._response.read(65536)):
+            pass
+
+    def _guarded(self, reading: Any) -> bytes:
+        try:
+            found: bytes = reading()
+        except (OSError, http.client.HTTPException) as error:
+            raise RemoteError(f"the answer of {self._link.url} broke off: {error!r}", status=502) from None
+        return found
+
+    def __enter__(self) -> Answer:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None and self._response.isclosed():
+            self._link.give_back(self._connection)
+        else:
+            self._connection.close()
+
+
+# What answers tell
+
+
+def error_of(status: int, message: str) -> RemanenceError:
+    """The error that an embedded workspace would have raised, as far as the status tells."""
+    if status == 404 and "workspace" not in message and "route" not in message:
+        return NoSuchTableError(message)
+    if status == 409:
+        return TableExistsError(message) if "already exists" in message else ConstraintError(message)
+    if status == 413 and "row" in message:
+        return TooManyRowsError(message)
+    if status == 400:
+        return SqlError(message)
+    if status == 408:
+        return StatementTimeoutError(message)
+    if status in (401, 403):
+        message = f"{message}. Check the token (REMANENCE_API_KEY) and the organisation"
+    return RemoteError(message, status=status)
+
+
+def _message(answer: http.client.HTTPResponse) -> str:
+    raw = answer.read()
+    try:
+        told = json.loads(raw).get("error")
+    except (ValueError, AttributeError):
+        told = None
+    return str(told) if told else f"the server answered {answer.status} {answer.reason}: {raw[:200]!r}"
+
+
+def _address(url: str) -> urllib.parse.SplitResult:
+    try:
+        parts = urllib.parse.urlsplit(url)
+        parts.port  # noqa: B018 - raises ValueError for a port that is no number
+    except ValueError as error:
+        raise ConfigError(f"api_url is malformed: {error}") from None
+    if parts.username or parts.password:
+        raise ConfigError("api_url must not hold a user or password; the token goes into REMANENCE_API_KEY")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"api_url must start with http://host or https://host, got {url!r}")
+    if parts.query or parts.fragment:
+        raise ConfigError("api_url must not have a part after ? or #")
+    return parts
