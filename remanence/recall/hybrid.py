@@ -28,9 +28,9 @@ QueryVector = Callable[[str, Callable[[str], float]], Vector | None]
 """(question without names, weight of a word) → its vector; None where there are no vectors."""
 
 _ALL_ROWS = 4096  # up to here every row gets its context
-_SIDE = 320  # of a larger survey: rows that each side sends on
-_LIFTED = 64  # of those: how many may lift their neighbours
-_RESCORED = 320
+_SIDE = 400  # of a larger survey: rows that each side sends on
+_LIFTED = 96  # of those: how many may lift their neighbours
+_RESCORED = 400
 _FUNCTION_WORD = 0.5  # what words outside the index weigh in a question's vector
 
 
