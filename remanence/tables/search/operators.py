@@ -55,7 +55,7 @@ class _NotConstant(Exception):
     """Something whose value depends on the row."""
 
 
-def is_search(node: exp.Expression) -> bool:
+def is_search(node: exp.Expr) -> bool:
     if isinstance(node, Operator):
         return node.op == SIMILARITY
     return isinstance(node, exp.Anonymous) and node.name.lower() in _FUNCTIONS
@@ -67,7 +67,7 @@ class Reader:
     def __init__(self, catalogue: Mapping[str, Table], parameters: Sequence[Any]) -> None:
         self._catalogue, self._parameters = catalogue, parameters
 
-    def read(self, node: exp.Expression) -> Search:
+    def read(self, node: exp.Expr) -> Search:
         if isinstance(node, exp.Anonymous):
             name = node.name.lower()
             if len(node.expressions) != 2:
@@ -81,7 +81,7 @@ class Reader:
         return self._column_search(node, node.this, right, shown=SIMILARITY)
 
     def _column_search(
-        self, node: exp.Expression, left: exp.Expression, right: exp.Expression, *, shown: str, only: Kind | None = None
+        self, node: exp.Expr, left: exp.Expr, right: exp.Expr, *, shown: str, only: Kind | None = None
     ) -> Search:
         left, right = _bare(left), _bare(right)
         if isinstance(right, exp.Column) and not isinstance(left, exp.Column):
@@ -103,18 +103,17 @@ class Reader:
         vectors = _vectors(value, f"{shown} on {name}", many=form == MAXSIM)
         return Search(form, left.table, table, (column.name,), vectors=_fitting(vectors, column, name))
 
-    def _hybrid(self, record: exp.Tuple, right: exp.Expression) -> Search:
+    def _hybrid(self, record: exp.Tuple, right: exp.Expr) -> Search:
         right = _bare(right)
         if not _is_record(right) or len(right.expressions) != 4:
             raise SqlError(
                 f"(vector column, text column) {SIMILARITY} needs {RECORD}(vector, words, weight, weight), "
                 f"got {_text(right)}"
             )
-        parts = [_bare(part) for part in record.expressions]
-        if len(parts) != 2 or not all(isinstance(part, exp.Column) for part in parts):
+        parts = [part for part in map(_bare, record.expressions) if isinstance(part, exp.Column)]
+        if len(parts) != 2 or len(record.expressions) != 2:
             raise SqlError(f"{SIMILARITY} with {RECORD}() needs (vector column, text column), got {_text(record)}")
-        found = [self._column(part, SIMILARITY) for part in parts if isinstance(part, exp.Column)]
-        (table, vector), (other, text) = found
+        (table, vector), (other, text) = (self._column(part, SIMILARITY) for part in parts)
         kinds = vector.type.kind, text.type.kind
         if parts[0].table != parts[1].table or table is not other:
             raise SqlError(f"both columns of {_text(record)} must be of the same table")
@@ -147,7 +146,7 @@ class Reader:
             raise SqlError(f"no column {node.name!r} in table {table.name!r}")
         return table, column
 
-    def _constant(self, node: exp.Expression, shown: str) -> Any:
+    def _constant(self, node: exp.Expr, shown: str) -> Any:
         try:
             return constant(node, self._parameters)
         except _NotConstant:
@@ -156,7 +155,7 @@ class Reader:
             ) from None
 
 
-def constant(node: exp.Expression, parameters: Sequence[Any]) -> Any:
+def constant(node: exp.Expr, parameters: Sequence[Any]) -> Any:
     """The value of an expression that is the same for every row."""
     node = _bare(node)
     if isinstance(node, exp.Literal):
@@ -177,7 +176,7 @@ def constant(node: exp.Expression, parameters: Sequence[Any]) -> Any:
     raise _NotConstant
 
 
-def whole(node: exp.Expression | None, parameters: Sequence[Any]) -> int | None:
+def whole(node: exp.Expr | None, parameters: Sequence[Any]) -> int | None:
     """The value of LIMIT or OFFSET; None where it is no plain number."""
     try:
         value = None if node is None else constant(node, parameters)
@@ -188,7 +187,7 @@ def whole(node: exp.Expression | None, parameters: Sequence[Any]) -> int | None:
     return int(value)
 
 
-def number(node: exp.Expression, parameters: Sequence[Any]) -> float | None:
+def number(node: exp.Expr, parameters: Sequence[Any]) -> float | None:
     """The value of a number that is the same for every row; None for anything else."""
     try:
         value = constant(node, parameters)
@@ -202,19 +201,19 @@ def number(node: exp.Expression, parameters: Sequence[Any]) -> float | None:
         return None
 
 
-def _bare(node: exp.Expression) -> exp.Expression:
+def _bare(node: exp.Expr) -> exp.Expr:
     """An expression without brackets and casts around it."""
     while isinstance(node, exp.Paren | exp.Cast):
         node = node.this
     return node
 
 
-def _is_record(node: exp.Expression) -> bool:
+def _is_record(node: exp.Expr) -> bool:
     node = _bare(node)
     return isinstance(node, exp.Anonymous) and node.name.lower() == RECORD
 
 
-def _text(node: exp.Expression) -> str:
+def _text(node: exp.Expr) -> str:
     shown = node.sql(dialect=Dialect)
     return shown if len(shown) <= 80 else shown[:77] + "…"
 

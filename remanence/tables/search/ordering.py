@@ -14,7 +14,7 @@ _GROWING = {"coalesce", "greatest", "least", "round", "max", "min", "avg", "sum"
 _DEEP = 32
 
 
-def order_best_first(tree: exp.Expression, parameters: Sequence[Any]) -> None:
+def order_best_first(tree: exp.Expr, parameters: Sequence[Any]) -> None:
     """Give every ORDER BY of a similarity in the tree its direction."""
     for ordered in tree.find_all(exp.Ordered):
         if Growth(parameters).grows(target(ordered)):
@@ -24,9 +24,9 @@ def order_best_first(tree: exp.Expression, parameters: Sequence[Any]) -> None:
                 ordered.set("nulls_first", False)
 
 
-def target(ordered: exp.Ordered) -> exp.Expression:
+def target(ordered: exp.Ordered) -> exp.Expr:
     """What is ordered by: the expression itself, or the one that a name or a number stands for."""
-    what: exp.Expression = ordered.this
+    what: exp.Expr = ordered.this
     order = ordered.parent
     query = order.parent if isinstance(order, exp.Order) else None
     if not isinstance(query, exp.Query):
@@ -37,7 +37,7 @@ def target(ordered: exp.Ordered) -> exp.Expression:
     if isinstance(what, exp.Literal) and not what.is_string and what.this.isdecimal():
         place = int(what.this)
         if 1 <= place <= len(select.expressions):
-            found: exp.Expression = select.expressions[place - 1].unalias()
+            found: exp.Expr = select.expressions[place - 1].unalias()
             return found
     if isinstance(what, exp.Column) and not what.table:
         return item(select, what.name) or what
@@ -50,7 +50,7 @@ class Growth:
     def __init__(self, parameters: Sequence[Any]) -> None:
         self._parameters = parameters
 
-    def grows(self, node: exp.Expression, depth: int = 0) -> bool:
+    def grows(self, node: exp.Expr, depth: int = 0) -> bool:
         if depth > _DEEP:
             return False
         deeper = depth + 1
@@ -74,14 +74,14 @@ class Growth:
             return found is not None and self.grows(found, deeper)
         return False
 
-    def _all_or_constant(self, nodes: Sequence[exp.Expression], depth: int) -> bool:
+    def _all_or_constant(self, nodes: Sequence[exp.Expr], depth: int) -> bool:
         growing = [self.grows(node, depth) for node in nodes]
         others = [node for node, grows in zip(nodes, growing, strict=True) if not grows]
         return any(growing) and all(self._number(node) is not None for node in others)
 
-    def _number(self, node: exp.Expression) -> float | None:
+    def _number(self, node: exp.Expr) -> float | None:
         return number(node, self._parameters)
 
-    def _positive(self, node: exp.Expression) -> bool:
+    def _positive(self, node: exp.Expr) -> bool:
         value = self._number(node)
         return value is not None and value > 0

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 
-def sources(statement: exp.Expression) -> Iterator[exp.Expression]:
+def sources(statement: exp.Expr) -> Iterator[exp.Expr]:
     """The tables and subqueries of a SELECT, UPDATE or DELETE, those of its joins too."""
-    places: list[exp.Expression] = []
+    places: list[exp.Expr] = []
     if isinstance(statement, exp.Update | exp.Delete):
         places.append(statement.this)
         places += statement.args.get("using") or ()
@@ -22,7 +22,7 @@ def sources(statement: exp.Expression) -> Iterator[exp.Expression]:
         yield from _inside(place)
 
 
-def _inside(place: exp.Expression) -> Iterator[exp.Expression]:
+def _inside(place: exp.Expr) -> Iterator[exp.Expr]:
     """A source, and those that are joined with it in brackets."""
     if isinstance(place, exp.Paren) or (isinstance(place, exp.Subquery) and isinstance(place.this, exp.Table)):
         yield from _inside(place.this)
@@ -32,7 +32,7 @@ def _inside(place: exp.Expression) -> Iterator[exp.Expression]:
         yield from _inside(join.this)
 
 
-def home(node: exp.Expression, alias: str) -> tuple[exp.Expression, exp.Expression] | None:
+def home(node: exp.Expr, alias: str) -> tuple[exp.Expr, exp.Expr] | None:
     """The source that an alias names where a node stands, and the statement that this source belongs to."""
     above = node.parent
     while above is not None:
@@ -48,7 +48,7 @@ def with_of(table: exp.Table) -> exp.CTE | None:
     """The part of a WITH that a table's name means; None for a real table."""
     if table.args.get("db"):
         return None
-    below: exp.Expression = table
+    below: exp.Expr = table
     above = table.parent
     while above is not None:
         with_ = above.args.get("with_")
@@ -62,7 +62,7 @@ def with_of(table: exp.Table) -> exp.CTE | None:
     return None
 
 
-def _visible(with_: exp.With, below: exp.Expression) -> list[exp.CTE]:
+def _visible(with_: exp.With, below: exp.Expr) -> list[exp.CTE]:
     """The parts that can be named from a part of the same WITH, or from the statement behind it."""
     parts = [part for part in with_.expressions if isinstance(part, exp.CTE)]
     place = next((at for at, part in enumerate(parts) if part is below), None)
@@ -71,13 +71,13 @@ def _visible(with_: exp.With, below: exp.Expression) -> list[exp.CTE]:
     return parts[: place + 1] if with_.args.get("recursive") else parts[:place]
 
 
-def behind(column: exp.Column) -> exp.Expression | None:
+def behind(column: exp.Column) -> exp.Expr | None:
     """The expression that a column of a subquery or a WITH stands for; None for one of a real table."""
     found = home(column, column.table)
     if found is None:
         return None
     source = found[0]
-    query: exp.Expression | None = None
+    query: exp.Expr | None = None
     names: list[str] = []
     if isinstance(source, exp.Table):
         query = with_of(source)
@@ -89,19 +89,19 @@ def behind(column: exp.Column) -> exp.Expression | None:
     return None if query is None else item(query, column.name, names)
 
 
-def first_select(query: exp.Expression) -> exp.Expression | None:
+def first_select(query: exp.Expr) -> exp.Expr | None:
     """The SELECT that names the columns of a query."""
     while isinstance(query, exp.SetOperation | exp.Subquery):
         query = query.this
     return query if isinstance(query, exp.Select) else None
 
 
-def item(select: exp.Expression, name: str, names: list[str] | None = None) -> exp.Expression | None:
+def item(select: exp.Expr, name: str, names: list[str] | None = None) -> exp.Expr | None:
     """What a SELECT answers under a name; `names` are those given to its columns from outside."""
     items = select.expressions
     for at, one in enumerate(items):
         called = names[at] if names and at < len(names) else one.alias_or_name
         if called == name:
-            found: exp.Expression = one.unalias() if isinstance(one, exp.Alias) else one
+            found: exp.Expr = one.unalias() if isinstance(one, exp.Alias) else one
             return found
     return None
