@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import defaultdict
 from threading import Lock
 
 from ..stores.base import RecordStore
-from ..stores.sql.sqlite import SqliteRecordStore
+from ..stores.sql.connection import Connection
+from ..stores.sql.records import SqlRecords
 
 
 class Numbers:
@@ -28,29 +28,26 @@ class Numbers:
             return number
 
 
-class FileNumbers(Numbers):
-    """Counts in the file, one transaction each, for all processes that share it."""
+class KeptNumbers(Numbers):
+    """Counts in the store itself, one transaction each, for all processes that share it."""
 
-    def __init__(self, store: SqliteRecordStore) -> None:
+    def __init__(self, store: SqlRecords) -> None:
         super().__init__(store)
-        self._file = store
+        self._records = store
 
     def take(self, stem: str) -> int:
         note = f"next {stem}"
 
-        def work(connection: sqlite3.Connection) -> int:
+        def work(connection: Connection) -> int:
             found = connection.execute("SELECT value FROM notes WHERE key = ?", (note,)).fetchone()
             number = 0 if found is None else int(found[0])
             while connection.execute("SELECT 1 FROM memories WHERE id = ?", (f"{stem}{number}",)).fetchone():
                 number += 1
-            connection.execute(
-                "INSERT INTO notes VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-                (note, str(number + 1)),
-            )
+            connection.execute(self._records.dialect.note, (note, str(number + 1)))
             return number
 
-        return self._file.write(work)
+        return self._records.write(work)
 
 
 def numbers_for(store: RecordStore) -> Numbers:
-    return FileNumbers(store) if isinstance(store, SqliteRecordStore) else Numbers(store)
+    return KeptNumbers(store) if isinstance(store, SqlRecords) else Numbers(store)

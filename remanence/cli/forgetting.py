@@ -17,7 +17,7 @@ from .printing import moment, one_line
 
 if TYPE_CHECKING:
     from ..brain import Brain
-    from ..stores.sql.sqlite import SqliteRecordStore
+    from ..stores.sql.records import SqlRecords
 
 _CURVE_DAYS = (0, 1, 3, 7, 14, 30, 60, 90, 180, 365)
 _BAR = 40
@@ -240,11 +240,11 @@ def audit(face: Face, memory: str | None, since: str | None, limit: int, verify:
         click.echo(f"{moment(entry.time)}\t{entry.who}\t{entry.action}\t{entry.memory}\t{entry.detail['reason']}")
 
 
-def _audited(brain: Brain) -> SqliteRecordStore | None:
+def _audited(brain: Brain) -> SqlRecords | None:
     from ..stores.memory import InMemoryRecordStore
-    from ..stores.sql.sqlite import SqliteRecordStore
+    from ..stores.sql.records import SqlRecords
 
-    if isinstance(brain.store, SqliteRecordStore):
+    if isinstance(brain.store, SqlRecords):
         return brain.store
     if isinstance(brain.store, InMemoryRecordStore):
         return None

@@ -307,7 +307,7 @@ class Columns:
         """Rows inside the filter and without some flags, ascending; None for all when none is dead."""
         rows = self._from_groups(where)
         without &= self.flags
-        for alternatives in _marks_asked(where):
+        for alternatives in marks_asked(where):
             if rows is None:
                 rows = distinct(marks.lookup(alternatives)[0]).astype(np.int64)
             else:
@@ -394,7 +394,7 @@ def _needs_columns(where: Filter) -> bool:
     )
 
 
-def _marks_asked(where: Filter) -> list[list[int]]:
+def marks_asked(where: Filter) -> list[list[int]]:
     """Marks that a row must have: one of each list."""
     asked = [[_tag_mark(key, value)] for key, value in where.tags.items()]
     asked += [[attribute_mark(path, value)] for path, value in where.attributes.items()]

@@ -20,6 +20,10 @@ class Touches:
         self._waiting: dict[str, tuple[float, int]] = {}
         self._since = 0.0
 
+    def __bool__(self) -> bool:
+        """Whether anything waits."""
+        return bool(self._waiting)
+
     def add(self, keys: Sequence[str], when: float) -> bool:
         """Count an access of each; whether it is time to write them."""
         with self._lock:

@@ -99,11 +99,12 @@ class Frame(NamedTuple):
     tenant: str
     role: str | None
     path: str
+    durable: bool = True  # whatever the server would do by itself
 
     def enter(self, raw: Raw, *, writing: bool) -> str | None:
         """Begin to be the tenant; the number of the transaction when it writes."""
         settings = {"search_path": self.path, "remanence.tenant": self.tenant}
-        if writing:
+        if writing and self.durable:
             settings["synchronous_commit"] = "on"
         if self.role is not None:
             settings["role"] = self.role

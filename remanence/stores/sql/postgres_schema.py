@@ -112,12 +112,19 @@ _TRIGGERS = (
         UPDATE heads h SET change = greatest(h.change, a.n) FROM (SELECT max(n) AS n FROM added) a;
         RETURN NULL;
     END $$""",
+    """CREATE FUNCTION audit_added() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        UPDATE heads h SET audit = greatest(h.audit, a.n) FROM (SELECT max(n) AS n FROM added) a;
+        RETURN NULL;
+    END $$""",
     "CREATE TRIGGER rows_added AFTER INSERT ON memories REFERENCING NEW TABLE AS added "
     "FOR EACH STATEMENT EXECUTE FUNCTION rows_added()",
     "CREATE TRIGGER rows_removed AFTER DELETE ON memories REFERENCING OLD TABLE AS removed "
     "FOR EACH STATEMENT EXECUTE FUNCTION rows_removed()",
     "CREATE TRIGGER changes_added AFTER INSERT ON changes REFERENCING NEW TABLE AS added "
     "FOR EACH STATEMENT EXECUTE FUNCTION changes_added()",
+    "CREATE TRIGGER audit_added AFTER INSERT ON audit REFERENCING NEW TABLE AS added "
+    "FOR EACH STATEMENT EXECUTE FUNCTION audit_added()",
 )
 
 
@@ -144,11 +151,11 @@ class _Login(NamedTuple):
     sees_all: bool
 
 
-def prepare(address: Address, tenant: str) -> Frame:
+def prepare(address: Address, tenant: str, *, durable: bool = True) -> Frame:
     """Bring the schema up to date, and make sure that a tenant sees nothing but its own rows."""
     with connect(address) as raw:
         try:
-            return _prepared(raw, address, tenant)
+            return _prepared(raw, address, tenant)._replace(durable=durable)
         except psycopg.Error as error:
             raise explain(error, address) from error
 

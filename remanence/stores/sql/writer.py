@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -11,31 +12,30 @@ from ...errors import StoreClosedError, StoreReadOnlyError
 from .file import SqliteFile, explain
 
 Result = TypeVar("Result")
-Work = Callable[[sqlite3.Connection], Result]
+Link = TypeVar("Link")
 
 
-class _Job(Generic[Result]):
-    def __init__(self, work: Work[Result]) -> None:
+class Job(Generic[Link, Result]):
+    """One write among those of a transaction."""
+
+    def __init__(self, work: Callable[[Link], Result]) -> None:
         self.work = work
         self.done = False
         self.result: Result | None = None
         self.error: BaseException | None = None
 
 
-class GroupWriter:
+class Groups(ABC, Generic[Link]):
     """Runs writes one transaction at a time; whoever gets the lock commits for all who wait."""
 
-    def __init__(self, file: SqliteFile) -> None:
-        self._file = file
+    def __init__(self) -> None:
         self._turn = Lock()
         self._queue_lock = Lock()
-        self._queue: list[_Job[Any]] = []
+        self._queue: list[Job[Link, Any]] = []
 
-    def run(self, work: Work[Result]) -> Result:
+    def run(self, work: Callable[[Link], Result]) -> Result:
         """Do `work` inside a transaction that is durable when this returns."""
-        if self._file.read_only:
-            raise StoreReadOnlyError(f"{self._file.path} or its folder cannot be written; check its permissions")
-        job = _Job(work)
+        job = Job(work)
         with self._queue_lock:
             self._queue.append(job)
         with self._turn:
@@ -47,7 +47,24 @@ class GroupWriter:
             raise job.error
         return job.result  # type: ignore[return-value]
 
-    def between(self, work: Work[Result]) -> Result:
+    @abstractmethod
+    def _commit(self, batch: list[Job[Link, Any]]) -> None:
+        """Do all jobs in one transaction. Each is done afterwards and has a result or an error."""
+
+
+class GroupWriter(Groups[sqlite3.Connection]):
+    """Writes to an SQLite file."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        super().__init__()
+        self._file = file
+
+    def run(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        if self._file.read_only:
+            raise StoreReadOnlyError(f"{self._file.path} or its folder cannot be written; check its permissions")
+        return super().run(work)
+
+    def between(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         """Do `work` while no transaction is under way."""
         with self._turn:
             if self._file.closed:
@@ -62,7 +79,7 @@ class GroupWriter:
         with self._turn:
             self._file.close()
 
-    def _commit(self, batch: list[_Job[Any]]) -> None:
+    def _commit(self, batch: list[Job[sqlite3.Connection, Any]]) -> None:
         connection = self._file.writer
         try:
             if self._file.closed:
@@ -80,7 +97,7 @@ class GroupWriter:
         for job in batch:
             job.done = True
 
-    def _attempt(self, connection: sqlite3.Connection, job: _Job[Any], alone: bool) -> None:
+    def _attempt(self, connection: sqlite3.Connection, job: Job[sqlite3.Connection, Any], alone: bool) -> None:
         """One job; if it fails, only its own part of the transaction is undone."""
         if alone:
             job.result = job.work(connection)

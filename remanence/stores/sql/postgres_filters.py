@@ -1,0 +1,68 @@
+"""A filter as a condition in SQL, for tenants whose rows are not all held in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...filters import Filter
+from ...index.columns import marks_asked
+from ...index.manner import SEALED
+from ...index.postings import Disguises
+from .postgres_rows import signed
+
+
+class Condition(NamedTuple):
+    """What a row `m` of memories must be, with the values for it; no text for every row."""
+
+    text: str
+    values: tuple[Any, ...]
+
+    @property
+    def where(self) -> str:
+        return f" WHERE {self.text}" if self.text else ""
+
+    @property
+    def further(self) -> str:
+        return f" AND {self.text}" if self.text else ""
+
+
+def condition(where: Filter, *, hides_sealed: bool, disguises: Disguises | None) -> Condition:
+    parts: list[tuple[str, Any]] = []
+    for column in ("agent", "type", "session", "actor", "tier"):
+        names = getattr(where, column)
+        if names:
+            parts.append((f"m.{column} = ANY(?)", list(names)))
+    for alternatives in marks_asked(where):
+        terms = signed(np.array(known_as(alternatives, disguises), np.uint64))
+        parts.append(("m.seq IN (SELECT p.seq FROM postings p WHERE p.term = ANY(?))", terms))
+    for column, low, high in (
+        ("step", where.min_step, where.max_step),
+        ("time", where.since, where.until),
+        ("importance", where.min_importance, where.max_importance),
+    ):
+        parts += [(f"m.{column} >= ?", low)] if low is not None else []
+        parts += [(f"m.{column} <= ?", high)] if high is not None else []
+    if where.box is not None:
+        for axis, (low, high) in enumerate(zip(*where.box, strict=True)):
+            parts += [(f"{_axis(axis)} >= ?", float(low)), (f"{_axis(axis)} <= ?", float(high))]
+    if where.near is not None:
+        away = " + ".join(f"({_axis(axis)} - {float(place)!r}) ^ 2" for axis, place in enumerate(where.near))
+        parts.append((f"sqrt({away}) <= ?", where.radius))
+    if hides_sealed:
+        parts.append((f"m.flags & {SEALED} = ?", 0))
+    return Condition(" AND ".join(text for text, _ in parts), tuple(value for _, value in parts))
+
+
+def known_as(terms: Sequence[int], disguises: Disguises | None) -> list[int]:
+    """Terms and those under which encrypted memories hold them."""
+    if disguises is None:
+        return list(terms)
+    return [known for term in terms for known in (term, *disguises(term))]
+
+
+def _axis(number: int) -> str:
+    """A coordinate; NULL, which no condition holds for, where a row has no such."""
+    return f"(m.position::jsonb ->> {number})::double precision"

@@ -1,0 +1,71 @@
+"""Recall indexes over rows in PostgreSQL, held in memory and following the rows by `seq` and by the change log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...index.recall_index import RecallIndex
+from . import rows
+from .postgres_link import Connection
+
+_READ_AHEAD = 4096  # rows at a time
+
+
+class State(NamedTuple):
+    """How far a tenant has come: its last row, its last change, and how often it was re-embedded; how many rows it has
+    and how long they are together."""
+
+    row: int
+    change: int
+    generation: int
+    rows: int
+    length: int
+
+
+def state(connection: Connection) -> State:
+    found = connection.execute("SELECT seq, change, generation, rows, length FROM heads").fetchone()
+    return State(0, 0, 0, 0, 0) if found is None else State(*found)
+
+
+def dimension_of(connection: Connection) -> int | None:
+    """How many numbers the vectors of a tenant have."""
+    found = connection.execute("SELECT value FROM notes WHERE key = 'dimension'").fetchone()
+    return None if found is None else int(found[0])
+
+
+class Follower:
+    """An index of all rows of a tenant, or of those of some agents."""
+
+    def __init__(self, index: RecallIndex, agents: Sequence[str] | None = None) -> None:
+        self.index = index
+        self._agents = None if agents is None else list(agents)
+        self.seen: State | None = None
+
+    def is_behind(self, now: State) -> bool:
+        return self.seen is None or self.seen[:3] != now[:3]
+
+    def follow(self, connection: Connection) -> None:
+        """Take in the rows and changes since the last look; start anew if the rows were re-embedded."""
+        now = state(connection)
+        if self.seen is None or now.generation != self.seen.generation:
+            self.index.clear()
+            self.seen = now._replace(row=0)
+        dimension, last = dimension_of(connection), self.seen.row
+        while last < now.row:
+            batch = self._next(connection, last, now.row)
+            self.index.extend([rows.to_index_row(row, dimension) for row in batch])
+            last = batch[-1][0] if len(batch) == _READ_AHEAD else now.row
+        since = (self.seen.change,)
+        moved = connection.execute("SELECT seq, tier FROM changes WHERE n > ? AND tier IS NOT NULL ORDER BY n", since)
+        if found := moved.fetchall():
+            self.index.columns.move(*zip(*found, strict=True))
+        for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? AND tier IS NULL ORDER BY n", since):
+            self.index.kill(seq)
+        self.seen = now
+
+    def _next(self, connection: Connection, last: int, end: int) -> list[tuple[Any, ...]]:
+        if self._agents is None:
+            return connection.execute(rows.READ_INDEX, (last, end, _READ_AHEAD)).fetchall()
+        sql = rows.READ_INDEX.replace("WHERE", "WHERE agent = ANY(?) AND")
+        return connection.execute(sql, (self._agents, last, end, _READ_AHEAD)).fetchall()

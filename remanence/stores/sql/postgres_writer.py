@@ -1,0 +1,63 @@
+"""Group commit on PostgreSQL: threads that write for one tenant at the same time share a transaction. It begins by
+taking the tenant's head, so that rows become visible in the order of their numbers, whoever writes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from ..touches import Touches, Waiting
+from .postgres_link import Connection, Frame, Link, explain, is_lost
+from .writer import Groups, Job
+
+_TAKE = "SELECT seq FROM heads FOR UPDATE"
+
+
+class PostgresWriter(Groups[Connection]):
+    """Writes of one tenant. Access counts that wait are written along, by the statement `touch`."""
+
+    def __init__(self, link: Link, frame: Frame, touches: Touches, touch: str) -> None:
+        super().__init__()
+        self._link, self._frame, self._touches, self._touch = link, frame, touches, touch
+
+    def _commit(self, batch: list[Job[Connection, Any]]) -> None:
+        taken: Waiting = self._touches.take()
+
+        def work(connection: Connection) -> None:
+            connection.execute(_TAKE)
+            if taken:
+                counted = [(last, count, key) for key, (last, count) in taken.items()]
+                connection.executemany(self._touch, counted)
+            for job in batch:
+                self._attempt(connection, job, alone=len(batch) == 1)
+
+        try:
+            self._link.write(self._frame, work)
+        except BaseException as error:
+            self._touches.put_back(taken)
+            for job in batch:
+                job.error = job.error or error
+        for job in batch:
+            job.done = True
+
+    def _attempt(self, connection: Connection, job: Job[Connection, Any], *, alone: bool) -> None:
+        """One job; if it fails, only its own part of the transaction is undone."""
+        job.error = None
+        if alone:
+            job.result = job.work(connection)
+            return
+        connection.execute("SAVEPOINT job")
+        try:
+            job.result = job.work(connection)
+        except Exception as error:
+            if isinstance(error, psycopg.Error):
+                if is_lost(error) or isinstance(
+                    error, psycopg.errors.SerializationFailure | psycopg.errors.DeadlockDetected
+                ):
+                    raise  # the whole transaction is done again
+                job.error = explain(error, self._link.address)
+            else:
+                job.error = error
+            connection.execute("ROLLBACK TO job")
+        connection.execute("RELEASE job")

@@ -1,0 +1,350 @@
+"""What the SQL stores do alike: the same rows, read and written by the same statements. How a transaction is had, where
+the next row goes and how an index follows is each store's own."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import checks
+from ...crypto.encryption import Encryption
+from ...crypto.vault import Vault, WrappedKey
+from ...filters import Filter
+from ...index.analyser import VERSION as ANALYSER
+from ...index.recall_index import RecallIndex
+from ...index.vocabulary import WordVectors
+from ...judgements import Judgement
+from ...models import TIERS, Embeddings, Memory
+from .. import packing
+from ..base import SetAside, Size, Trace, Vector
+from ..indexed import Derived, IndexedStore, derive
+from ..packing import Codec
+from ..touches import Touches
+from . import audit, inserts, removal, rows, sealing
+from . import judgements as judged
+from . import keys as data_keys
+from .audit import AuditEntry
+from .connection import Connection
+from .sealing import Seal
+
+Result = TypeVar("Result")
+
+_MOVE = f"UPDATE memories SET tier = ?, level = ?, {', '.join(f'{name} = ?' for name in rows.BODY)} WHERE seq = ?"
+_FETCH = 500  # ids or seqs in one statement
+
+
+class Dialect(NamedTuple):
+    """The statements that a database has its own words for."""
+
+    touch: str  # last, count, id
+    note: str  # key, value
+
+
+class SqlRecords(IndexedStore):
+    """A store whose rows are those of `schema.py`."""
+
+    dialect: ClassVar[Dialect]
+
+    def __init__(self, word_vectors: WordVectors | None, encryption: Encryption | Literal[False] | None) -> None:
+        super().__init__(word_vectors)
+        self.encryption = Encryption.of(encryption)
+        self.vault = Vault(self.encryption, self._wrapped_keys)
+        self.codec = Codec(self._dictionaries, self.vault)
+        self.touches = Touches()
+        self._train_from = packing.TRAIN_FROM
+        self._unscrubbed = False
+
+    @abstractmethod
+    def read(self, work: Callable[[Connection], Result]) -> Result:
+        """Do `work`, which changes nothing."""
+
+    @abstractmethod
+    def write(self, work: Callable[[Connection], Result]) -> Result:
+        """Do `work` in a transaction of its own (or one shared with other threads); durable when this returns."""
+
+    @abstractmethod
+    def append(
+        self, connection: Connection, memories: Sequence[Memory], derived: Sequence[Derived], seal: Seal | None
+    ) -> bool:
+        """Insert rows behind the last one; whether what was readable is now encrypted."""
+
+    # Writing
+
+    def insert(
+        self, connection: Connection, memories: Sequence[Memory], derived: Sequence[Derived]
+    ) -> tuple[list[Memory], Sequence[Derived]]:
+        """Write memories; as they were kept, with what the index gets of them."""
+        self.write_touched(connection)
+        seal = data_keys.seal_for_writing(connection, self.vault)
+        if seal is not None:
+            derived = [sealing.disguised(parts, seal, self.vault) for parts in derived]
+        if self.encryption is not None and self.encryption.hides_vectors:
+            for memory in memories:
+                memory.embeddings = Embeddings()
+        self._check_kind(connection, memories)
+        given = [memory.memory_id for memory in memories if memory.memory_id]
+        if given and len(memories) > 1 and (len(set(given)) < len(given) or inserts.held(connection, given)):
+            # One that replaces another may lower its agent's highest step for those behind it.
+            for memory, parts in zip(memories, derived, strict=True):
+                self._unscrubbed |= self.append(connection, [memory], [parts], seal)
+        else:
+            self._unscrubbed |= self.append(connection, memories, derived, seal)
+        return list(memories), derived
+
+    def _check_kind(self, connection: Connection, memories: Sequence[Memory]) -> None:
+        """Refuse vectors that are not of the store's kind; note the kind of the first ones."""
+        known = dict(connection.execute("SELECT key, value FROM notes").fetchall())
+        fresh = {} if "analyser" in known else {"analyser": str(ANALYSER)}
+        given = next((m.embeddings.full_vector for m in memories if m.embeddings.full_vector is not None), None)
+        if given is not None:
+            if self.owner is not None:
+                self.owner.check(known.get("embedder"))
+                fresh |= {"embedder": self.owner.name}
+                fresh |= {"embedder_spec": self.owner.spec} if self.owner.spec is not None else {}
+            if "dimension" in known:
+                checks.vector("vector", given, dimension=int(known["dimension"]))
+            fresh |= {"dimension": str(given.size)}
+        new = [(key, value) for key, value in fresh.items() if key not in known]
+        if new:
+            connection.executemany("INSERT INTO notes VALUES (?, ?)", new)
+
+    def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
+        def work(connection: Connection) -> Memory | None:
+            row = connection.execute(f"{rows.READ} WHERE m.id = ?", (memory_id,)).fetchone()
+            if row is None:
+                return None
+            memory = edit(rows.to_memory(row, self.codec))
+            memory.memory_id = memory_id
+            self.check_vectors([memory])
+            return self.insert(connection, [memory], [derive(memory)])[0][0]
+
+        return self.write(work)
+
+    def move(self, keys: Sequence[str], tier: str, vectors: Mapping[str, Vector] | None = None) -> int:
+        checks.one_of("tier", tier, TIERS)
+        given = vectors or {}
+        if packing.LEVELS[tier]:
+            self._train_if_due()
+
+        def work(connection: Connection) -> int:
+            moved = 0
+            for part in _parts(keys):
+                placed: list[tuple[Any, ...]] = []
+                for row in connection.execute(f"{rows.READ} WHERE m.id IN ({_marks(part)})", part):
+                    memory, seal = rows.to_memory(row, self.codec), rows.seal_of(row)
+                    bare = seal is not None and packing.short_vector(memory) is None  # and is to stay so
+                    memory = packing.placed(memory, tier, None if bare else given.get(memory.memory_id))
+                    body = rows.body_values(memory, self.codec, seal)
+                    placed.append((tier, memory.metadata.compression_level, *body, row[0]))
+                connection.executemany(_MOVE, placed)
+                connection.executemany(
+                    "INSERT INTO changes (seq, tier) VALUES (?, ?)", [(values[-1], tier) for values in placed]
+                )
+                moved += len(placed)
+            return moved
+
+        return self.write(work) if keys else 0
+
+    @property
+    def held(self) -> int:
+        """About how many rows there are, as far as this process knows."""
+        return self.index.size
+
+    def _train_if_due(self) -> None:
+        """Learn what the newest memories have in common, for the codec, once there are enough of them to tell."""
+        if self.held < self._train_from or self.codec.has_dictionary:
+            return
+        self._train_from = 4 * self.held  # if they have too little in common, later ones may have more
+        newest = self.read(  # a dictionary repeats what it was trained on, so nothing encrypted
+            lambda connection: connection.execute(
+                f"{rows.READ} WHERE m.key_version IS NULL ORDER BY m.seq DESC LIMIT ?", (packing.SAMPLES,)
+            ).fetchall()
+        )
+        if len(newest) < min(packing.TRAIN_FROM, packing.SAMPLES):
+            return
+        found = packing.train([(m.text, m.contents) for m in (rows.to_memory(row, self.codec) for row in newest)])
+        if found is not None:
+            self.write(lambda connection: connection.execute("INSERT INTO dictionaries (data) VALUES (?)", (found,)))
+            self.codec.forget_writer()
+
+    def _dictionaries(self) -> list[bytes]:
+        sql = "SELECT data FROM dictionaries ORDER BY id"
+        return self.read(lambda connection: [data for (data,) in connection.execute(sql)])
+
+    def _wrapped_keys(self) -> list[WrappedKey]:
+        return self.read(data_keys.read)
+
+    def forget_many(self, keys: Sequence[str]) -> int:
+        return len(self.erase(keys, who="store", reason="forget")) if keys else 0
+
+    def erase(self, keys: Sequence[str], *, who: str, reason: str, named: bool = True) -> list[str]:
+        def work(connection: Connection) -> list[str]:
+            gone = removal.remove(connection, keys)
+            trashed = removal.empty(connection, None, keys)
+            removal.noted(connection, who, "forget", [*gone, *trashed], reason, named=named)
+            return [*gone, *trashed]
+
+        found = self.write(work)
+        self._unscrubbed |= bool(found)
+        return found
+
+    def set_aside(self, keys: Sequence[str], *, until: float, who: str, reason: str) -> list[str]:
+        def work(connection: Connection) -> list[str]:
+            gone = removal.set_aside(connection, self.codec, keys, time.time(), until)
+            removal.noted(connection, who, "set aside", gone, reason)
+            return gone
+
+        found = self.write(work)
+        self._unscrubbed |= bool(found)
+        return found
+
+    def put_back(self, keys: Sequence[str], *, who: str) -> list[Memory]:
+        def work(connection: Connection) -> list[Memory]:
+            memories = removal.take_back(connection, self.codec, keys)
+            removal.noted(connection, who, "restore", [memory.memory_id for memory in memories], "restore")
+            return self.insert(connection, memories, [derive(memory) for memory in memories])[0] if memories else []
+
+        return self.write(work)
+
+    def aside(self) -> list[SetAside]:
+        return self.read(lambda connection: removal.in_trash(connection, self.codec))
+
+    def empty_trash(self, now: float, *, who: str) -> list[str]:
+        def work(connection: Connection) -> list[str]:
+            gone = removal.empty(connection, now)
+            removal.noted(connection, who, "forget", gone, "grace period over")
+            return gone
+
+        return self.write(work)
+
+    def traces(self) -> Iterator[Trace]:
+        self.flush()
+        yield from self.read(lambda connection: list(removal.traces(connection, self.codec)))
+
+    def audit(
+        self, *, memory: str | None = None, since: float | None = None, limit: int | None = None
+    ) -> list[AuditEntry]:
+        """The newest entries of the audit log, newest first."""
+        return self.read(lambda connection: audit.entries(connection, memory=memory, since=since, limit=limit))
+
+    @abstractmethod
+    def broken_audit(self) -> list[int]:
+        """The numbers of entries of the audit log that are not as they were written."""
+
+    def touch(self, keys: Sequence[str], when: float) -> None:
+        if self.touches.add(keys, when):
+            self.flush()
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Write the access counts that wait."""
+
+    def write_touched(self, connection: Connection) -> None:
+        """Write the access counts that wait, within another write."""
+        touched = self.touches.take()
+        if touched:
+            connection.executemany(self.dialect.touch, [(last, count, key) for key, (last, count) in touched.items()])
+
+    def note(self, key: str, value: str | None = None) -> str | None:
+        if value is not None:
+            self.write(lambda connection: connection.execute(self.dialect.note, (key, value)))
+            return value
+        sql = "SELECT value FROM notes WHERE key = ?"
+        found = self.read(lambda connection: connection.execute(sql, (key,)).fetchone())
+        return None if found is None else str(found[0])
+
+    def judge(self, judgements: Sequence[Judgement]) -> None:
+        self.write(lambda connection: judged.write(connection, judgements))
+
+    def forget_judgements(self, judgements: Sequence[Judgement]) -> None:
+        if judgements:
+            self.write(lambda connection: judged.remove(connection, judgements))
+
+    # Reading
+
+    def judgements(self, since: float | None = None) -> list[Judgement]:
+        return self.read(lambda connection: judged.read(connection, since))
+
+    def _fetched(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """The rows of a statement whose `{}` stands for some of many values."""
+
+        def work(connection: Connection) -> list[tuple[Any, ...]]:
+            return [row for part in _parts(values) for row in connection.execute(sql.format(_marks(part)), part)]
+
+        return self.read(work)
+
+    def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
+        found: dict[str, Memory] = {}
+        for row in self._fetched(f"{rows.READ} WHERE m.id IN ({{}})", keys):
+            found[row[1]] = self.touches.counted(rows.to_memory(row, self.codec))
+        return [found.get(key) for key in keys]
+
+    def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
+        found: dict[int, Memory] = {}
+        for row in self._fetched(f"{rows.READ} WHERE m.seq IN ({{}})", seqs):
+            memory = rows.readable(row, self.codec)
+            if memory is not None:
+                found[row[0]] = self.touches.counted(memory)
+        return [(seq, found[seq]) for seq in seqs if seq in found]
+
+    def ids_at(self, seqs: Sequence[int]) -> list[str]:
+        found = self._fetched("SELECT id FROM memories WHERE seq IN ({}) ORDER BY seq", seqs)
+        return [memory_id for (memory_id,) in found]
+
+    def recalls_at(self, seqs: Sequence[int]) -> dict[int, int]:
+        self.flush()
+        sql = "SELECT m.seq, a.count FROM memories m JOIN access a ON a.born = m.born WHERE m.seq IN ({})"
+        return dict(self._fetched(sql, seqs))
+
+    def vectors_at(self, seqs: npt.NDArray[np.int64], dimension: int) -> npt.NDArray[np.float32]:
+        matrix = np.zeros((seqs.size, dimension), np.float32)
+        at = {seq: position for position, seq in enumerate(seqs.tolist())}
+        for seq, stored, level in self._fetched(
+            "SELECT seq, vector, level FROM memories WHERE seq IN ({})", seqs.tolist()
+        ):
+            vector = rows.vector_of(stored, level, dimension)
+            if vector is not None and vector.size == dimension:
+                matrix[at[seq]] = vector
+        return matrix
+
+    def texts_at(self, seqs: npt.NDArray[np.int64]) -> list[str]:
+        wanted = seqs.tolist()
+        found = {
+            row[0]: rows.text_of(row, self.codec)
+            for row in self._fetched(f"{rows.READ_TEXT} WHERE seq IN ({{}})", wanted)
+        }
+        return [found.get(seq, "") for seq in wanted]
+
+    def sizes(self, where: Filter) -> dict[str, Size]:
+        found: dict[str, Size] = {}
+        sql = (
+            "SELECT tier, sum(length(packed)), sum(unpacked) FROM memories WHERE seq IN ({}) "
+            "AND packed IS NOT NULL GROUP BY tier"
+        )
+        for tier, packed, unpacked in self._fetched(sql, self.survey(where).seq.tolist()):
+            known = found.get(tier, Size(0, 0))
+            found[tier] = Size(known.packed + packed, known.unpacked + unpacked)
+        return found
+
+    def unreadable(self) -> int:
+        encrypted = self.stats().encrypted
+        return 0 if self.vault.opens else encrypted
+
+    def use_keys(self, index: RecallIndex) -> None:
+        """Let an index find encrypted memories, or leave them out where they cannot be read."""
+        index.hides_sealed = not self.vault.opens
+        index.see_through(self.vault.disguises())
+
+
+def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(values), _FETCH):
+        yield values[start : start + _FETCH]
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ", ".join("?" * len(values))
