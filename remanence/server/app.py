@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from typing import Any
 
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
@@ -96,8 +95,3 @@ def close(service: Service) -> None:
     """Flush and close all that the server has open."""
     service.spaces.close()
     service.control.close()
-
-
-def routes_of(app: FastAPI) -> list[Any]:
-    """The routes with what they ask of a caller, for documentation and tests."""
-    return [route for route in app.routes if getattr(route, "dependant", None) is not None]

@@ -83,8 +83,8 @@ def server_with(tmp_path: Path) -> Iterator:
     running: list[Running] = []
 
     def start(limits: Limits | None = None, **settings: object) -> Running:
-        data = tmp_path / f"data-{len(running)}"
-        running.append(Running(ServerSettings(data=data, limits=limits or Limits(), **settings)).start())
+        settings.setdefault("data", tmp_path / f"data-{len(running)}")
+        running.append(Running(ServerSettings(limits=limits or Limits(), **settings)).start())
         return running[-1]
 
     yield start
