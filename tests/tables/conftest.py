@@ -47,3 +47,34 @@ def open_workspace(request, tmp_path):
 def workspace(open_workspace):
     """An empty workspace, once on SQLite and once on PostgreSQL."""
     return open_workspace()
+
+
+@pytest.fixture(scope="session")
+def table_server(tmp_path_factory):
+    """A real server for all tests of clients; each has a workspace of its own in it."""
+    from client_server import TableServer
+
+    server = TableServer(tmp_path_factory.mktemp("server"))
+    yield server
+    server.close()
+
+
+@pytest.fixture(params=["embedded", "server"])
+def connect(request, tmp_path):
+    """A function that opens a client on one workspace, empty at first: in a file, or on a server."""
+    from remanence import Client
+
+    if request.param == "embedded":
+        settings = {"path": tmp_path / "client.db"}
+    else:
+        server = request.getfixturevalue("table_server")
+        settings = {"api_url": server.url, "token": server.token, "workspace_id": server.new_workspace()}
+    opened = []
+
+    def opening():
+        opened.append(Client(**settings))
+        return opened[-1]
+
+    yield opening
+    for client in opened:
+        client.close()

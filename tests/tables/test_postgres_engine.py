@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
 import uuid
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
+import psycopg
 import pytest
 
-from remanence.errors import NoSuchTableError, SqlError, TableExistsError
+from remanence.errors import (
+    ConstraintError,
+    NoSuchTableError,
+    SqlError,
+    StatementTimeoutError,
+    TableExistsError,
+    TooManyRowsError,
+)
 from remanence.tables.catalog import Column, Index, Kind, Table, Type
+from remanence.tables.engines import postgres_changes
 from remanence.tables.engines.base import Plan
 from remanence.tables.engines.postgres import PostgresEngine
 from remanence.tables.sql.parse import parse
@@ -167,3 +178,244 @@ def test_texts_are_ordered_by_code_point_whatever_the_database_says(postgres, te
     assert titles(engine, "SELECT docs.title FROM docs ORDER BY docs.title") == ["A", "B", "Z", "_", "a", "b", "ä"]
     engine.close()
     postgres.drop_database(url)
+
+
+# Changes
+
+
+def followed(seen, changes):
+    """What an index knows after some changes, from what it knew."""
+    rows = {row: values for row, values in seen.items() if row not in set(changes.gone.tolist())}
+    assert len(set(changes.gone.tolist())) == changes.gone.size
+    return rows | dict(zip(changes.rows.tolist(), changes.values, strict=True))
+
+
+def now_in(engine, columns=("title",)):
+    return followed({}, engine.changes("docs", columns, 0))
+
+
+def test_changes_tell_what_was_inserted_updated_and_deleted(docs):
+    fill(docs, "a", "b", "c")
+    first = docs.changes("docs", ["title"], 0)
+    assert sorted(first.values) == [("a",), ("b",), ("c",)]
+    assert first.gone.size == 0
+    quiet = docs.changes("docs", ["title"], first.version)
+    assert quiet.rows.size == quiet.gone.size == 0
+    docs.run(plan("UPDATE docs SET title = 'B' WHERE title = 'b'"))
+    docs.run(plan("DELETE FROM docs WHERE title = 'a'"))
+    docs.run(plan("INSERT INTO docs (id, title) VALUES (3, 'x') ON CONFLICT (id) DO UPDATE SET title = excluded.title"))
+    later = docs.changes("docs", ["title"], first.version)
+    assert sorted(later.values) == [("B",), ("x",)]
+    assert later.gone.size == 3
+    assert followed(followed({}, first), later) == now_in(docs)
+    assert later.version > first.version
+
+
+def test_vectors_arrive_as_arrays(docs):
+    docs.insert(DOCS, ["embedding"], [[[1.0, 2.0, 0.1]], [None]])
+    values = [row[0] for row in docs.changes("docs", ["embedding"], 0).values]
+    assert values[0].dtype == np.float32
+    assert values[0].tolist() == [1.0, 2.0, float(np.float32(0.1))]
+    assert values[1] is None
+
+
+def test_a_transaction_that_commits_late_is_not_missed(docs, tables_url):
+    fill(docs, "first")
+    seen = docs.changes("docs", ["title"], 0)
+    place = docs._words.place("docs")
+    with psycopg.connect(tables_url) as slow, psycopg.connect(tables_url) as slower:
+        slow.execute(f"INSERT INTO {place} (title) VALUES ('slow')")
+        slower.execute(f"DELETE FROM {place} WHERE title = 'first'")
+        fill(docs, "fast")
+        middle = docs.changes("docs", ["title"], seen.version)
+        known = followed(followed({}, seen), middle)
+        assert sorted(known.values()) == [("fast",), ("first",)]
+        slow.commit()
+        after = docs.changes("docs", ["title"], middle.version)
+        known = followed(known, after)
+        assert sorted(known.values()) == [("fast",), ("first",), ("slow",)]
+        slower.commit()
+    known = followed(known, docs.changes("docs", ["title"], after.version))
+    assert sorted(known.values()) == [("fast",), ("slow",)]
+
+
+def test_many_writers_and_a_reader_agree_in_the_end(docs):
+    def write(number):
+        for turn in range(15):
+            docs.insert(DOCS, ["title"], [[f"{number}-{turn}"]])
+            docs.run(plan("UPDATE docs SET title = $1 WHERE docs.title = $2", f"{number}={turn}", f"{number}-{turn}"))
+            if turn % 3 == 0:
+                docs.run(plan("DELETE FROM docs WHERE docs.title = $1", f"{number}={turn}"))
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(6)]
+    for writer in writers:
+        writer.start()
+    known, version = {}, 0
+    while any(writer.is_alive() for writer in writers):
+        changes = docs.changes("docs", ["title"], version)
+        known, version = followed(known, changes), changes.version
+    known = followed(known, docs.changes("docs", ["title"], version))
+    assert known == now_in(docs)
+    assert sorted(known.values()) == sorted((f"{n}={t}",) for n in range(6) for t in range(15) if t % 3)
+
+
+def test_deletions_are_forgotten_and_late_readers_still_right(docs):
+    fill(docs, *"abcdefghij")
+    early = docs.changes("docs", ["title"], 0)
+    for name in "abcdef":
+        docs.run(plan("DELETE FROM docs WHERE docs.title = $1", name))
+    late = docs.changes("docs", ["title"], early.version)
+    postgres_changes.forget(docs._link, docs._tenant, "docs", kept=2)
+    docs.run(plan("DELETE FROM docs WHERE docs.title = 'g'"))
+    held = docs._link.look(
+        lambda connection: connection.execute(
+            "SELECT count(*) FROM remanence.table_deletions WHERE tenant = %s", [docs._tenant.name]
+        ).fetchone()
+    )
+    assert held[0] <= 4
+    assert followed(followed({}, early), docs.changes("docs", ["title"], early.version)) == now_in(docs)
+    known = followed(followed({}, early), late)
+    assert followed(known, docs.changes("docs", ["title"], late.version)) == now_in(docs)
+
+
+def test_a_table_made_again_or_renamed_is_followed_by_name(docs):
+    fill(docs, "old", "older")
+    seen = docs.changes("docs", ["title"], 0)
+    docs.drop_table("docs")
+    with pytest.raises(NoSuchTableError):
+        docs.changes("docs", ["title"], seen.version)
+    docs.create_table(DOCS)
+    fill(docs, "new")
+    known = followed(followed({}, seen), docs.changes("docs", ["title"], seen.version))
+    assert list(known.values()) == [("new",)]
+    assert not set(known) & set(seen.rows.tolist())
+
+    seen = docs.changes("docs", ["title"], 0)
+    docs.alter_table("docs", replace(DOCS, name="papers"), parse("ALTER TABLE docs RENAME TO papers").tree)
+    assert docs.changes("papers", ["title"], 0).values == [("new",)]
+    docs.create_table(DOCS)
+    fill(docs, "third")
+    known = followed(followed({}, seen), docs.changes("docs", ["title"], seen.version))
+    assert list(known.values()) == [("third",)]
+
+
+def test_a_column_that_is_altered_is_read_again(docs):
+    fill(docs, "1", "2")
+    seen = docs.changes("docs", ["title"], 0)
+    columns = tuple(replace(c, type=Type(Kind.INTEGER)) if c.name == "title" else c for c in DOCS.columns)
+    sql = "ALTER TABLE docs ALTER COLUMN title TYPE INTEGER USING title::integer"
+    docs.alter_table("docs", replace(DOCS, columns=columns), parse(sql).tree)
+    assert sorted(docs.changes("docs", ["title"], seen.version).values) == [(1,), (2,)]
+
+
+# Statements
+
+
+class Fixed:
+    """Scores as a search gives them."""
+
+    def __init__(self, scores):
+        self.scores = scores
+
+    def of(self, row):
+        return self.scores.get(row)
+
+    def best(self, count):
+        rows = sorted(self.scores, key=self.scores.get, reverse=True)[:count]
+        return np.array(rows, np.int64), np.array([self.scores[row] for row in rows], np.float64)
+
+    def all(self):
+        return self.best(len(self.scores))
+
+
+SCORED = [
+    ("SELECT d.title, rmem_score(0, d._row) AS s FROM docs AS d ORDER BY s DESC NULLS LAST, d.id", None,
+     [("c", 0.9), ("a", 0.5), ("b", None), ("d", None)]),
+    ("SELECT d.title, rmem_score(0, d._row) AS s FROM docs AS d ORDER BY s DESC LIMIT 2", [1, 3],
+     [("c", 0.9), ("a", 0.5)]),
+    ("SELECT d.title, rmem_score(0, d._row) + rmem_score(1, d._row) AS s FROM docs AS d WHERE d.id > 0 ORDER BY d.id",
+     None, [("a", 1.5), ("b", None), ("c", None), ("d", None)]),
+    ("SELECT d.title, rmem_score(0, d._row) AS s FROM docs AS d WHERE d.title <> 'c' ORDER BY s DESC", [3, 1, 2],
+     [("b", None), ("a", 0.5)]),
+    ("SELECT o.title, d.title FROM docs AS o LEFT JOIN docs AS d ON d.id = o.id AND rmem_score(0, d._row) > 0.6 "
+     "ORDER BY o.id", None, [("a", None), ("b", None), ("c", "c"), ("d", None)]),
+    ("SELECT d.id, max(rmem_score(0, d._row)) AS s FROM docs AS d GROUP BY d.id ORDER BY d.id", None,
+     [(1, 0.5), (2, None), (3, 0.9), (4, None)]),
+    ("SELECT x.title FROM (SELECT d.title, rmem_score(0, d._row) AS s FROM docs AS d) AS x WHERE x.s > 0.6", None,
+     [("c",)]),
+    ("SELECT d.title, e.title FROM docs AS d, docs AS e WHERE rmem_score(0, d._row) > rmem_score(1, e._row) - 0.5",
+     None, [("c", "a")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "narrowed", "expected"), SCORED)
+def test_scores_are_joined_to_their_rows(docs, sql, narrowed, expected):
+    fill(docs, "a", "b", "c", "d")
+    candidates = {} if narrowed is None else {"d": np.array(narrowed)}
+    scores = [Fixed({1: 0.5, 3: 0.9}), Fixed({1: 1.0})]
+    assert docs.run(plan(sql, scores=scores, candidates=candidates)).rows == expected
+
+
+def test_scores_choose_rows_to_change(docs):
+    fill(docs, "a", "b", "c", "d")
+    scores = [Fixed({1: 0.5, 3: 0.9})]
+    docs.run(plan("UPDATE docs SET title = 'best' WHERE rmem_score(0, docs._row) > 0.6", scores=scores))
+    docs.run(plan("DELETE FROM docs AS d WHERE rmem_score(0, d._row) < 0.6", scores=scores))
+    narrow = {"docs": np.array([2])}
+    docs.run(plan("DELETE FROM docs WHERE rmem_score(0, docs._row) IS NULL", scores=scores, candidates=narrow))
+    assert titles(docs) == ["best", "d"]
+
+
+def test_a_statement_that_takes_too_long_is_stopped(docs):
+    with pytest.raises(StatementTimeoutError):
+        docs.run(plan("SELECT count(*) FROM generate_series(1, 100000000) AS a", timeout=0.05))
+    assert docs.run(plan("SELECT 1")).rows == [(1,)]
+
+
+def test_an_answer_with_too_many_rows_is_refused(docs):
+    fill(docs, "a", "b", "c")
+    assert len(docs.run(plan("SELECT docs.title FROM docs", max_rows=3)).rows) == 3
+    with pytest.raises(TooManyRowsError):
+        docs.run(plan("SELECT docs.title FROM docs", max_rows=2))
+    with pytest.raises(TooManyRowsError):
+        docs.run(plan("INSERT INTO docs (title) SELECT docs.title FROM docs RETURNING docs.id", max_rows=2))
+    assert titles(docs) == ["a", "b", "c"]
+
+
+def test_broken_constraints_leave_nothing_and_say_what(docs):
+    fill(docs, "a")
+    docs.create_index(Index("one", "docs", ("title",), unique=True))
+    with pytest.raises(ConstraintError, match=r"\(title\)=\(a\)"):
+        docs.run(plan("INSERT INTO docs (title) VALUES ('z'), ('a')"))
+    with pytest.raises(ConstraintError):
+        docs.insert(DOCS, ["title"], [["y"], ["a"]])
+    with pytest.raises(ConstraintError, match="'id'"):
+        docs.run(plan("INSERT INTO docs (id) VALUES (NULL)"))
+    with pytest.raises(SqlError):
+        docs.run(plan("SELECT 1 / 0"))
+    with pytest.raises(SqlError):
+        docs.run(plan("SELECT 'x'::integer"))
+    with pytest.raises(NoSuchTableError) as refused:
+        docs.run(plan("SELECT 1 FROM nothing"))
+    assert docs._tenant.schema not in str(refused.value)
+    assert titles(docs) == ["a"]
+
+
+def test_a_stream_reads_one_state_in_batches(docs):
+    fill(docs, *(f"t{number}" for number in range(25)))
+    stream = docs.stream(plan("SELECT docs.title FROM docs ORDER BY docs.id"), 10)
+    first = next(stream)
+    docs.run(plan("DELETE FROM docs"))
+    rest = list(stream)
+    assert [batch.row_count for batch in [first, *rest]] == [10, 10, 5]
+    assert [row[0] for batch in [first, *rest] for row in batch.rows] == [f"t{number}" for number in range(25)]
+    empty = list(docs.stream(plan("SELECT docs.title FROM docs"), 10))
+    assert [(batch.columns, batch.rows) for batch in empty] == [(("title",), [])]
+    with pytest.raises(SqlError):
+        list(docs.stream(plan("SELECT 1 / 0"), 10))
+
+
+def test_explain_tells_lines_without_the_schema(docs):
+    lines = docs.explain(plan("SELECT docs.title FROM docs WHERE docs.id = $1", 1))
+    assert any("docs" in line for line in lines)
+    assert docs._tenant.schema not in "\n".join(lines)

@@ -99,11 +99,7 @@ class PostgresEngine(Engine):
                 raise NoSuchTableError(f"no table {name!r} in this workspace")
             if changed.name != name and changed.name in known:
                 raise TableExistsError(f"table {changed.name!r} already exists")
-            _all(connection, self._words.alter(name, changed, tree))
-            had = {index.name for index in known[name].indexes}
-            for index in changed.indexes:
-                if index.name not in had:
-                    _all(connection, self._words.create_index(index))
+            _all(connection, self._words.alter(known[name], changed, tree))
             catalog.change(connection, self._tenant, name, changed, same=_keeps_values(tree))
 
         self._changed(work)

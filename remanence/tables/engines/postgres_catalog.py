@@ -16,7 +16,7 @@ from psycopg import errors as pg
 from psycopg.types.json import Jsonb
 
 from ...errors import StoreVersionError
-from ..catalog import Column, Index, Kind, Table, Type
+from ..catalog import Check, Column, Index, Kind, Reference, Table, Type
 from .postgres_link import Connection, Frame, Link
 
 LAYOUT = 1
@@ -51,7 +51,7 @@ CREATE INDEX IF NOT EXISTS table_deletions_key ON remanence.table_deletions (ten
 CREATE OR REPLACE FUNCTION remanence.table_row_changed() RETURNS trigger LANGUAGE plpgsql
     SET search_path = pg_catalog AS $$
 BEGIN
-    NEW._xact := pg_current_xact_id();
+    NEW.rmem_xact := pg_current_xact_id();
     RETURN NEW;
 END $$;
 CREATE OR REPLACE FUNCTION remanence.table_rows_deleted() RETURNS trigger LANGUAGE plpgsql
@@ -64,6 +64,7 @@ END $$;
 """
 _FIND = "SELECT schema, role, layout FROM remanence.table_tenants WHERE tenant = %s"
 _LOCK = "SELECT pg_advisory_xact_lock(7305787160187241057)"  # one process at a time makes schemas and roles
+_AFTER_THIS = "(pg_current_xact_id()::text::bigint + 1)::text::xid8"  # who asks from this one's number did not see it
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +141,8 @@ def add(connection: Connection, tenant: Tenant, table: Table) -> tuple[int, int]
     of a table that had this name before ended, so that an index of that one mistakes no row for another."""
     row = connection.execute(
         "INSERT INTO remanence.table_catalog AS c (tenant, name, definition, next_row, complete_from) "
-        "VALUES (%(tenant)s, %(name)s, %(definition)s, 1, pg_current_xact_id()) ON CONFLICT (tenant, name) DO UPDATE "
-        "SET definition = excluded.definition, complete_from = excluded.complete_from RETURNING id, next_row",
+        f"VALUES (%(tenant)s, %(name)s, %(definition)s, 1, {_AFTER_THIS}) ON CONFLICT (tenant, name) DO UPDATE "
+        "SET definition = excluded.definition, complete_from = excluded.complete_from RETURNING id, next_row".encode(),
         {"tenant": tenant.name, "name": table.name, "definition": Jsonb(to_json(table))},
     ).fetchone()
     assert row is not None
@@ -152,7 +153,7 @@ def remove(connection: Connection, tenant: Tenant, name: str) -> None:
     """Before the table itself is dropped. Its name stays, with the number at which rows would go on."""
     connection.execute(
         "WITH dropped AS (UPDATE remanence.table_catalog SET definition = NULL, next_row = greatest(next_row, "
-        "1 + coalesce(pg_sequence_last_value(format('%%I._rows_%%s', %(schema)s::text, id)::regclass), 0)) "
+        "1 + coalesce(pg_sequence_last_value(format('%%I.rmem_rows_%%s', %(schema)s::text, id)::regclass), 0)) "
         "WHERE tenant = %(tenant)s AND name = %(name)s RETURNING id) "
         "DELETE FROM remanence.table_deletions AS d USING dropped WHERE d.tenant = %(tenant)s AND d.id = dropped.id",
         {"schema": tenant.schema, "tenant": tenant.name, "name": name},
@@ -162,19 +163,18 @@ def remove(connection: Connection, tenant: Tenant, name: str) -> None:
 def change(connection: Connection, tenant: Tenant, name: str, changed: Table, *, same: bool) -> None:
     """After an ALTER TABLE. Unless the old columns are the same, what an index knew of the table is no longer so."""
     names = {"schema": tenant.schema, "tenant": tenant.name, "name": name, "new": changed.name}
+    numbers = "format('%%I.rmem_rows_%%s', %(schema)s::text, c.id)::regclass"
     if changed.name != name:  # numbers go on after those of both names
         connection.execute(
-            "SELECT setval(format('%%I._rows_%%s', %(schema)s::text, c.id)::regclass, greatest(max(o.next_row), "
-            "c.next_row, 1 + coalesce(pg_sequence_last_value(format('%%I._rows_%%s', %(schema)s::text, c.id)"
-            "::regclass), 0))) FROM remanence.table_catalog AS c LEFT JOIN remanence.table_catalog AS o "
-            "ON o.tenant = c.tenant AND o.name = %(new)s WHERE c.tenant = %(tenant)s AND c.name = %(name)s "
-            "GROUP BY c.id, c.next_row",
+            f"SELECT setval({numbers}, greatest(c.next_row, o.next_row, 1 + pg_sequence_last_value({numbers}))) "
+            "FROM remanence.table_catalog AS c LEFT JOIN remanence.table_catalog AS o "
+            "ON o.tenant = c.tenant AND o.name = %(new)s WHERE c.tenant = %(tenant)s AND c.name = %(name)s".encode(),
             names,
         )
-        connection.execute("DELETE FROM remanence.table_catalog WHERE tenant = %(tenant)s AND name = %(new)s", names)
+        connection.execute(b"DELETE FROM remanence.table_catalog WHERE tenant = %(tenant)s AND name = %(new)s", names)
         connection.execute(
-            "UPDATE remanence.table_catalog SET name = %(new)s, next_row = pg_sequence_last_value("
-            "format('%%I._rows_%%s', %(schema)s::text, id)::regclass) WHERE tenant = %(tenant)s AND name = %(name)s",
+            f"UPDATE remanence.table_catalog AS c SET name = %(new)s, next_row = pg_sequence_last_value({numbers}) "
+            "WHERE tenant = %(tenant)s AND name = %(name)s".encode(),
             names,
         )
         connection.execute(
@@ -184,8 +184,8 @@ def change(connection: Connection, tenant: Tenant, name: str, changed: Table, *,
         )
     if not same:
         connection.execute(
-            "UPDATE remanence.table_catalog SET complete_from = pg_current_xact_id() "
-            "WHERE tenant = %(tenant)s AND name = %(new)s",
+            f"UPDATE remanence.table_catalog SET complete_from = {_AFTER_THIS} "
+            "WHERE tenant = %(tenant)s AND name = %(new)s".encode(),
             names,
         )
     save(connection, tenant, changed)
@@ -227,5 +227,14 @@ def from_json(definition: dict[str, Any]) -> Table:
         Column(**(column | {"type": Type(**(column["type"] | {"kind": Kind(column["type"]["kind"])}))}))
         for column in definition["columns"]
     )
-    indexes = tuple(Index(**(index | {"columns": tuple(index["columns"])})) for index in definition["indexes"])
-    return Table(definition["name"], columns, tuple(definition["primary_key"]), indexes)
+    parts = {"indexes": Index, "checks": Check, "references": Reference}
+    return Table(
+        definition["name"],
+        columns,
+        tuple(definition["primary_key"]),
+        **{name: tuple(kind(**_tuples(part)) for part in definition[name]) for name, kind in parts.items()},
+    )
+
+
+def _tuples(part: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in part.items()}

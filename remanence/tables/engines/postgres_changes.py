@@ -1,9 +1,9 @@
 """How a search index follows a table, whoever writes to it, without missing a row and without a lock.
 
-Each row says in `_xact` which transaction wrote it last, and each deletion which one deleted it. A reader takes what
-its snapshot sees and remembers the oldest transaction that was still running then: whatever commits later has that
-number or a higher one, so asking from there misses nothing. Rows may be told twice; a reader replaces what it had.
-Only transactions that write count, so a long read holds nothing up.
+Each row says in `rmem_xact` which transaction wrote it last, and each deletion which one deleted it. A reader takes
+what its snapshot sees and remembers the oldest transaction that was still running then: whatever commits later has
+that number or a higher one, so asking from there misses nothing. Rows may be told twice; a reader replaces what it
+had. Only transactions that write count, so a long read holds nothing up.
 
 Deletions are forgotten once there are many. A reader from before that time gets every row there is, and as gone every
 number that no row has.
@@ -23,7 +23,7 @@ from .base import Changes, Rows
 from .postgres_catalog import OWN, Tenant
 from .postgres_ddl import XACT, quoted
 from .postgres_link import SNAPSHOT, Connection, Link
-from .postgres_values import VectorLoader
+from .postgres_values import VECTOR, VectorLoader
 
 KEPT = 100_000
 """Deletions that are remembered for each table, at least."""
@@ -53,7 +53,7 @@ def changes(link: Link, tenant: Tenant, name: str, columns: Sequence[str], since
         names = "".join(f", {quoted(name)}" for name in columns)
         whole = not state.complete_from <= since <= state.next
         cursor = RawCursor(connection)
-        cursor.adapters.register_loader("float4[]", VectorLoader)
+        cursor.adapters.register_loader(VECTOR, VectorLoader)
         if whole:
             cursor.execute(f"SELECT {ROW}{names} FROM {place}".encode(), binary=True)
         else:
@@ -103,7 +103,7 @@ def _never_seen(connection: Connection, tenant: Tenant, identifier: int, rows: R
     row = connection.execute(
         "SELECT greatest(next_row - 1, pg_sequence_last_value(%s::regclass)) FROM remanence.table_catalog "
         "WHERE tenant = %s AND id = %s",
-        [f"{quoted(tenant.schema)}.{quoted(f'_rows_{identifier}')}", tenant.name, identifier],
+        [f"{quoted(tenant.schema)}.{quoted(f'rmem_rows_{identifier}')}", tenant.name, identifier],
     ).fetchone()
     given = np.ones(int(row[0]) + 1 if row else 1, np.bool_)
     given[0] = False

@@ -1,20 +1,22 @@
 """CREATE, ALTER and DROP of tables and indexes as PostgreSQL gets them. Each table has two hidden columns: `_row`, a
-number that is given once and never again, and `_xact`, the transaction that wrote the row last; `postgres_changes`
+number that is given once and never again, and `rmem_xact`, the transaction that wrote the row last; `postgres_changes`
 reads both."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
 from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
-from ..catalog import ROW, Column, Index, Kind, Table, Type
+from ..catalog import ROW, Column, Index, Kind, Reference, Table, Type
 from .postgres_catalog import Tenant
 from .postgres_errors import VECTOR_CHECK
 from .postgres_render import sql_of
 
-XACT = "_xact"
+XACT = "rmem_xact"
 _NAME_BYTES = 63
 _TYPES = {
     Kind.VECTOR: "real[]",
@@ -47,27 +49,23 @@ class Words:
     def create(self, table: Table, identifier: int, first_row: int) -> Iterator[str]:
         """`identifier` is the number of the table in the catalogue; rows are numbered from `first_row`."""
         place = self.place(table.name)
-        numbers = self.place(f"_rows_{identifier}")
+        numbers = self.place(f"rmem_rows_{identifier}")
         parts = [self.column(column) for column in table.columns]
         parts += [
             f"{ROW} bigint GENERATED ALWAYS AS IDENTITY (START WITH {first_row} SEQUENCE NAME {numbers})",
             f"{XACT} xid8 NOT NULL DEFAULT pg_current_xact_id()",
         ]
-        parts += [check for column in table.columns if (check := self.check(column))]
-        if table.primary_key:
-            key = ", ".join(quoted(name) for name in table.primary_key)
-            parts.append(f"CONSTRAINT {quoted(f'{table.name[:58]}_pkey')} PRIMARY KEY ({key})")
+        parts += self._constraints(table).values()
         yield f"CREATE TABLE {place} ({', '.join(parts)})"
-        for column in (ROW, XACT):
-            unique = "UNIQUE " if column == ROW else ""
-            yield f"CREATE {unique}INDEX {quoted(f'{column}_{identifier}')} ON {place} ({column})"
+        yield f"CREATE UNIQUE INDEX rmem_row_{identifier} ON {place} ({ROW})"
+        yield f"CREATE INDEX rmem_xact_{identifier} ON {place} ({XACT})"
         yield (
-            f"CREATE TRIGGER _changed BEFORE UPDATE ON {place} "
+            f"CREATE TRIGGER rmem_changed BEFORE UPDATE ON {place} "
             "FOR EACH ROW EXECUTE FUNCTION remanence.table_row_changed()"
         )
         name = self.tenant.name.replace("'", "''")
         yield (
-            f"CREATE TRIGGER _deleted AFTER DELETE ON {place} REFERENCING OLD TABLE AS gone "
+            f"CREATE TRIGGER rmem_deleted AFTER DELETE ON {place} REFERENCING OLD TABLE AS gone "
             f"FOR EACH STATEMENT EXECUTE FUNCTION remanence.table_rows_deleted('{name}', '{identifier}')"
         )
         if self.tenant.role:
@@ -93,7 +91,7 @@ class Words:
             name = f"varchar({type_.length})"
         return f"{name} COLLATE {self.collation}" if type_.kind in (Kind.TEXT, Kind.TEXTS) else name
 
-    def check(self, column: Column) -> str | None:
+    def _check(self, column: Column) -> str | None:
         """Vectors hold numbers, as many as their column says; the name of the check says so when one is broken."""
         kind, dimension = column.type.kind, column.type.dimension
         if kind not in (Kind.VECTOR, Kind.VECTORS):
@@ -107,53 +105,95 @@ class Words:
         if dimension is not None:
             count = "1" if kind is Kind.VECTOR else f"coalesce(array_length({name}, 1), 0)"
             rules.append(f"cardinality({name}) = {count} * {dimension}")
-        return f"CONSTRAINT {self._check_name(column)} CHECK ({name} IS NULL OR ({' AND '.join(rules)}))"
+        return f"CHECK ({name} IS NULL OR ({' AND '.join(rules)}))"
 
-    def _check_name(self, column: Column) -> str:
-        return quoted(f"{VECTOR_CHECK}{column.name[:40]}_{column.type.dimension or 0}")
+    def _reference(self, reference: Reference) -> str:
+        return (
+            f"FOREIGN KEY ({_names(reference.columns)}) "
+            f"REFERENCES {self.place(reference.table)} ({_names(reference.targets)}) "
+            f"ON DELETE {reference.on_delete} ON UPDATE {reference.on_update}"
+        )
 
     def create_index(self, index: Index) -> Iterator[str]:
         if index.method not in _METHODS:
             return
         unique = "UNIQUE " if index.unique else ""
-        columns = ", ".join(quoted(name) for name in index.columns)
-        yield f"CREATE {unique}INDEX {quoted(index.name)} ON {self.place(index.table)} USING {index.method} ({columns})"
+        place, columns = self.place(index.table), _names(index.columns)
+        yield f"CREATE {unique}INDEX {quoted(index.name)} ON {place} USING {index.method} ({columns})"
 
     def drop_index(self, index: Index) -> Iterator[str]:
         if index.method in _METHODS:
             yield f"DROP INDEX {self.place(index.name)}"
 
-    def alter(self, name: str, changed: Table, tree: exp.Expression) -> Iterator[str]:
-        """The actions of an ALTER TABLE, with the columns as `changed` has them."""
-        place = self.place(name)
+    def alter(self, old: Table, new: Table, tree: exp.Expression) -> Iterator[str]:
+        """The actions of an ALTER TABLE with the columns as `new` has them; keys, checks and references go before
+        them and come after them, and indexes last."""
+        place = self.place(old.name)
+        had, has = self._constraints(old), self._constraints(replace(new, name=old.name))
+        yield from (f"ALTER TABLE {place} DROP CONSTRAINT {name}" for name in had.keys() - has.keys())
         for action in tree.args["actions"]:
-            match action:
-                case exp.ColumnDef():
-                    column = _known(changed, action.name)
-                    yield f"ALTER TABLE {place} ADD COLUMN {self.column(column)}"
-                    if check := self.check(column):
-                        yield f"ALTER TABLE {place} ADD {check}"
-                case exp.Drop():
-                    for dropped in action.args["tables"]:
-                        yield f"ALTER TABLE {place} DROP COLUMN {quoted(dropped.name)}"
-                case exp.RenameColumn():
-                    old, new = quoted(action.this.name), quoted(action.args["to"].name)
-                    yield f"ALTER TABLE {place} RENAME COLUMN {old} TO {new}"
-                case exp.AlterRename():
-                    yield f"ALTER TABLE {place} RENAME TO {quoted(changed.name)}"
-                case exp.AlterColumn():
-                    yield f"ALTER TABLE {place} ALTER COLUMN {quoted(action.name)} {self._altered(changed, action)}"
-                case _:
-                    raise SqlUnsupportedError(f"ALTER TABLE with {action.key} is not supported")
+            yield from (f"ALTER TABLE {place} {words}" for words in self._altered(new, action))
+        yield from (f"ALTER TABLE {place} ADD {words}" for name, words in has.items() if name not in had)
+        if new.name != old.name:
+            if new.primary_key:
+                yield f"ALTER TABLE {place} RENAME CONSTRAINT {_key_name(old)} TO {_key_name(new)}"
+            yield f"ALTER TABLE {place} RENAME TO {quoted(new.name)}"
+        before, after = ({index.name: index for index in table.indexes} for table in (old, new))
+        for name in before.keys() - after.keys():
+            yield f"DROP INDEX IF EXISTS {self.place(name)}"  # it may have gone with its column
+        for name in after.keys() - before.keys():
+            yield from self.create_index(after[name])
 
-    def _altered(self, changed: Table, action: exp.AlterColumn) -> str:
-        column = _known(changed, action.name)
+    def _altered(self, new: Table, action: exp.Expression) -> Iterator[str]:
+        match action:
+            case exp.ColumnDef():
+                yield f"ADD COLUMN {self.column(_known(new, action.name))}"
+            case exp.Drop() if action.args.get("kind") == "COLUMN":
+                yield from (f"DROP COLUMN {quoted(dropped.name)}" for dropped in action.args["tables"])
+            case exp.RenameColumn():
+                yield f"RENAME COLUMN {quoted(action.this.name)} TO {quoted(action.args['to'].name)}"
+            case exp.AlterColumn():
+                yield f"ALTER COLUMN {quoted(action.name)} {self._altered_column(new, action)}"
+            case exp.AlterRename() | exp.AddConstraint() | exp.Drop():
+                pass  # seen in what `new` is
+            case _:
+                raise SqlUnsupportedError(f"ALTER TABLE with {action.key} is not supported")
+
+    def _altered_column(self, new: Table, action: exp.AlterColumn) -> str:
+        column = _known(new, action.name)
         if action.args.get("dtype"):
             using = action.args.get("using")
             return f"TYPE {self.type(column.type)}" + (f" USING {sql_of(using.copy())}" if using else "")
         if action.args.get("allow_null") is not None:
             return "DROP NOT NULL" if column.nullable else "SET NOT NULL"
         return f"SET DEFAULT {column.default}" if column.default is not None else "DROP DEFAULT"
+
+    def _constraints(self, table: Table) -> dict[str, str]:
+        """The words of each constraint by its name."""
+        found = {_check_name(column): check for column in table.columns if (check := self._check(column))}
+        if table.primary_key:
+            found[_key_name(table)] = f"PRIMARY KEY ({_names(table.primary_key)})"
+        found |= {quoted(check.name): f"CHECK ({check.condition})" for check in table.checks}
+        found |= {quoted(reference.name): self._reference(reference) for reference in table.references}
+        return {name: f"CONSTRAINT {name} {words}" for name, words in found.items()}
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(quoted(name) for name in names)
+
+
+def _cut(name: str, size: int) -> str:
+    return name.encode()[:size].decode(errors="ignore")
+
+
+def _key_name(table: Table) -> str:
+    return quoted(f"{_cut(table.name, 58)}_pkey")
+
+
+def _check_name(column: Column) -> str:
+    """Says what a broken check is about: the dimension and the column."""
+    name = f"{VECTOR_CHECK}{column.type.dimension or 0}_{column.name}"
+    return quoted(name if len(name.encode()) <= _NAME_BYTES else f"{_cut(name, 50)}_{zlib.crc32(name.encode()):08x}")
 
 
 def _known(table: Table, name: str) -> Column:

@@ -21,7 +21,7 @@ from ...errors import (
     TableExistsError,
 )
 
-VECTOR_CHECK = "_vector_"
+VECTOR_CHECK = "rmem_vector_"
 """How the names of the checks on vectors begin."""
 
 _MISSING = (pg.UndefinedTable, pg.UndefinedColumn, pg.InvalidSchemaName)
@@ -35,12 +35,14 @@ def in_our_words(error: psycopg.Error, schema: str = "") -> RemanenceError:
     text = _message(error, schema)
     match error:
         case pg.CheckViolation() if (error.diag.constraint_name or "").startswith(VECTOR_CHECK):
-            return SqlError(f"a vector does not fit its column: {_dimension(error)}")
+            return SqlError(_wanted_vector(error))
         case pg.NotNullViolation():
             return ConstraintError(f"column {error.diag.column_name!r} must not be NULL")
         case pg.IntegrityError():
             detail = (error.diag.message_detail or "").replace(f"{schema}.", "")
             return ConstraintError(f"{text}: {detail}" if detail else text)
+        case pg.DependentObjectsStillExist():
+            return ConstraintError(text)
         case pg.InsufficientPrivilege():
             return NoSuchTableError("no such table in this workspace")
         case pg.QueryCanceled():
@@ -70,11 +72,11 @@ def _message(error: psycopg.Error, schema: str) -> str:
     return text.replace(f"{schema}.", "") if schema else text
 
 
-def _dimension(error: psycopg.Error) -> str:
-    """The dimension is the last part of the check's name; without one only the form is wrong."""
-    dimension = (error.diag.constraint_name or "").rpartition("_")[2]
+def _wanted_vector(error: psycopg.Error) -> str:
+    """The name of the check says which dimension (0 is any) and which column."""
+    dimension, _, column = (error.diag.constraint_name or "").removeprefix(VECTOR_CHECK).partition("_")
     wanted = f"{dimension} numbers" if dimension != "0" else "numbers"
-    return f"expected {wanted} in one row, none of them NULL"
+    return f"column {column!r} expects vectors of {wanted}, none of them NULL"
 
 
 def is_lost(error: psycopg.Error) -> bool:

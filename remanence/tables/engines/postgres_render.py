@@ -164,7 +164,7 @@ class _Rendering:
                 joined = wanted.setdefault(id(table), (table, []))[1]
                 if number not in joined:
                     joined.append(number)
-                call.replace(exp.column("_score", f"_scored_{number}", quoted=True))
+                call.replace(exp.column("_score", f"rmem_scored_{number}", quoted=True))
             else:
                 call.replace(self._looked_up(self.plan.scores[number], alias, narrowed))
         for table in tables:
@@ -180,10 +180,11 @@ class _Rendering:
         joins = []
         if narrowed is not None:
             rows = self._value(Array(np.asarray(narrowed, np.int64)))
-            joins.append(f'JOIN UNNEST(${rows}) AS "_found"("_at") ON "_found"."_at" = {alias}."{ROW}"')
+            name = f'"rmem_found_{rows}"'
+            joins.append(f'JOIN UNNEST(${rows}) AS {name}("_at") ON {name}."_at" = {alias}."{ROW}"')
         for number in numbers:
             rows, values = (self._value(Array(part)) for part in _pairs(self.plan.scores[number], narrowed))
-            name = f'"_scored_{number}"'
+            name = f'"rmem_scored_{number}"'
             joins.append(
                 f'LEFT JOIN UNNEST(${rows}, ${values}) AS {name}("_at", "_score") ON {name}."_at" = {alias}."{ROW}"'
             )

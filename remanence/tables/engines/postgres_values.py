@@ -79,6 +79,9 @@ COPIED = {
 """The names of the types that COPY writes in PostgreSQL's binary form."""
 
 
+VECTOR = psycopg.adapters.types["float4"].array_oid
+
+
 def type_of(oid: int) -> Type | None:
     """The type of a column of an answer; None for one that no table can have."""
     return _TYPES.get(oid)
