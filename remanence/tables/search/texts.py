@@ -16,6 +16,7 @@ from ...index.postings import Block, Postings
 from ...index.survey import Matches
 from .slots import Growing, Positions, Rows, Slots
 
+_AT_ONCE = 32_768  # texts whose terms are held before they are packed
 _PACK_FROM = 256  # texts that arrive together from here on are packed at once
 _PACK_TAIL = 60_000  # entries
 
@@ -43,7 +44,9 @@ class TextColumn:
             if self._slots.mostly_dead:
                 self._pack()
             kept = [at for at, value in enumerate(values) if value is not None]
-            self._add(rows[kept], [analyse(values[at]) for at in kept])
+            for start in range(0, len(kept), _AT_ONCE):
+                some = kept[start : start + _AT_ONCE]
+                self._add(rows[some], [analyse(values[at]) for at in some])
 
     def _add(self, rows: Rows, terms: Sequence[Terms]) -> None:
         first = self._slots.size
