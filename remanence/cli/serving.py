@@ -36,6 +36,8 @@ _ROLE = click.Choice(["read", "write", "admin"], case_sensitive=False)
 @click.option("--statement-seconds", type=float, metavar="N", help="The longest SQL statement; 30.")
 @click.option("--rows", type=int, metavar="N", help="The longest answer that is not streamed; 10000.")
 @click.option("--threads", type=int, metavar="N", help="Requests that compute at once; 40.")
+@click.option("--recallers", type=int, metavar="N", help="Processes that recall when many ask; one for each core.")
+@click.option("--shutdown-seconds", type=float, metavar="N", help="To finish what runs when told to stop; 30.")
 @click.option("--no-auth", is_flag=True, help="Ask for no tokens: whoever reaches this machine is admin.")
 @answering
 def serve(face: Face, config: str | None, no_auth: bool, **options: Any) -> None:

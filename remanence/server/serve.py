@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 from collections.abc import Callable
 
@@ -30,6 +31,7 @@ def serve(settings: ServerSettings, *, on_first_token: Callable[[str], None] | N
         h11_max_incomplete_event_size=64 * 1024,
         proxy_headers=False,
     )
+    signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises it again when all is done: an end like any other
     uvicorn.Server(options).run()
 
 

@@ -1,0 +1,275 @@
+"""`rmem serve` as a process, and the commands around it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from remanence.cli.app import rmem
+from remanence.errors import ConfigError
+from remanence.server.settings import Limits, ServerSettings
+
+
+class Process:
+    """A server of its own process on a folder."""
+
+    def __init__(self, data: Path, *options: str) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        command = [sys.executable, "-m", "remanence.cli", "serve", "--data", str(data), "--port", str(self.port)]
+        self.child = subprocess.Popen(
+            [*command, "--json", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}
+        )
+        self._lines: list[bytes] = []
+        self._reader = threading.Thread(target=lambda: self._lines.extend(self.child.stderr))
+        self._reader.start()
+
+    def ready(self) -> Process:
+        until = time.monotonic() + 60
+        while True:
+            try:
+                httpx.get(f"{self.url}/ready").raise_for_status()
+                return self
+            except httpx.HTTPError:
+                assert self.child.poll() is None, b"".join(self._lines).decode()
+                assert time.monotonic() < until
+                time.sleep(0.02)
+
+    def first_token(self) -> str:
+        return json.loads(self.child.stdout.readline())["token"]
+
+    def end(self, how: int) -> list[dict]:
+        """The log, when the process has ended."""
+        if self.child.poll() is None:
+            self.child.send_signal(how)
+        self.code = self.child.wait(60)
+        self._reader.join()
+        self.child.stdout.close()
+        self.child.stderr.close()
+        return [json.loads(line) for line in self._lines]
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> Iterator:
+    running: list[Process] = []
+
+    def start(*options: str, data: str = "data") -> Process:
+        running.append(Process(tmp_path / data, *options))
+        return running[-1].ready()
+
+    yield start
+    for one in running:
+        if one.child.returncode is None:
+            one.end(signal.SIGKILL)
+
+
+def client(process: Process, token: str) -> httpx.Client:
+    return httpx.Client(base_url=process.url, headers={"Authorization": f"Bearer {token}"}, timeout=30)
+
+
+def test_kill_loses_no_acknowledged_write(serving):
+    first = serving()
+    token = first.first_token()
+    acknowledged: list[str] = []
+
+    def write(number: int) -> None:
+        with client(first, token) as link:
+            for turn in range(10_000):
+                try:
+                    text = f"writer {number} turn {turn}"
+                    answer = link.post("/workspaces/default/memories", json={"text": text})
+                except httpx.HTTPError:
+                    return
+                if answer.status_code == 201:
+                    acknowledged.append(answer.json()["ids"][0])
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for one in writers:
+        one.start()
+    until = time.monotonic() + 60
+    while len(acknowledged) < 60 and time.monotonic() < until:
+        time.sleep(0.01)
+    first.end(signal.SIGKILL)
+    for one in writers:
+        one.join()
+    assert len(acknowledged) >= 60
+    second = serving()
+    with client(second, token) as link:
+        for key in acknowledged:
+            assert link.get(f"/workspaces/default/memories/{key}").status_code == 200
+    second.end(signal.SIGTERM)
+
+
+def test_sigterm_finishes_what_runs_and_logs_are_json(serving):
+    server = serving("--shutdown-seconds", "20")
+    token = server.first_token()
+    with client(server, token) as link:
+        link.post("/workspaces/default/memories", json={"text": "before"}).raise_for_status()
+
+        def body() -> Iterator[bytes]:
+            yield b'{"text": "slow'
+            started.set()
+            time.sleep(0.5)
+            yield b'ly sent"}'
+
+        started, answers = threading.Event(), []
+        kind = {"Content-Type": "application/json", "X-Request-Id": "slow-one"}
+        slow = threading.Thread(
+            target=lambda: answers.append(link.post("/workspaces/default/memories", content=body(), headers=kind))
+        )
+        slow.start()
+        started.wait(30)
+        log = server.end(signal.SIGTERM)
+        slow.join()
+    assert server.code == 0
+    assert answers[0].status_code == 201
+    assert any(line.get("id") == "slow-one" and line["status"] == 201 for line in log)
+    assert all("time" in line and "level" in line for line in log)
+    assert token not in json.dumps(log)
+
+
+def test_a_busy_port_is_told_in_one_line(serving, tmp_path):
+    server = serving()
+    done = subprocess.run(
+        [sys.executable, "-m", "remanence.cli", "serve", "--data", str(tmp_path / "x"), "--port", str(server.port)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert "address already in use" in done.stderr
+
+
+# The commands
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    def call(*arguments: str, code: int = 0, **more) -> object:
+        result = CliRunner().invoke(rmem, [*arguments, "--data", str(tmp_path / "data"), "--json"], **more)
+        assert result.exit_code == code, result.stderr
+        return json.loads(result.stdout if code == 0 else result.stderr)
+
+    return call
+
+
+def test_the_commands_make_what_the_server_then_knows(run, server_with, tmp_path):
+    org = run("org", "create", "acme")
+    run("workspace", "create", "lab", "--org", "acme")
+    run("member", "add", "alice", "write", "--org", "acme", "--workspace", "lab")
+    made = run("token", "create", "alice", "--org", "acme", "--days", "3", "--label", "laptop")
+    server = server_with(data=tmp_path / "data")
+    assert server.first_token == ""  # somebody is there already
+    alice = server.client(made["token"])
+    assert alice.get("/me").json()["organization"] == {"id": org["id"], "name": "acme"}
+    assert [one["name"] for one in alice.get("/workspaces").json()["workspaces"]] == ["lab"]
+    (listed,) = run("token", "list", "--org", "acme")["tokens"]
+    assert (listed["id"], listed["member"], listed["state"], listed["label"]) == (
+        made["id"], "alice", "valid", "laptop",
+    )  # fmt: skip
+    run("token", "revoke", made["id"], "--org", "acme")
+    until = time.monotonic() + 10
+    while alice.get("/me").status_code == 200:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert alice.get("/me").json() == {"error": "the token was revoked"}
+
+
+def test_lists_and_removals(run):
+    run("org", "create", "acme")
+    assert [one["name"] for one in run("org", "list")["organizations"]] == ["acme"]
+    run("workspace", "create", "lab", "--org", "acme")
+    assert [one["name"] for one in run("workspace", "list", "--org", "acme")["workspaces"]] == ["default", "lab"]
+    run("member", "add", "bob", "READ", "--org", "acme")
+    assert [(one["member"], one["role"]) for one in run("member", "list", "--org", "acme")["members"]] == [
+        ("bob", "READ")
+    ]
+    assert run("member", "remove", "bob", "--org", "acme") == {"removed": "bob"}
+    assert run("workspace", "delete", "lab", "--org", "acme", "--yes") == {"deleted": "lab"}
+    assert [one["name"] for one in run("workspace", "list", "--org", "acme")["workspaces"]] == ["default"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("token", "create", "nobody"), "rmem member add nobody"),
+        (("token", "list", "--org", "globex"), "known: default"),
+        (("token", "revoke", "x"), "rmem token list"),
+        (("member", "remove", "nobody"), "no role"),
+        (("member", "add", "x", "read", "--workspace", "nope"), "no workspace"),
+        (("workspace", "create", "a b"), "letters"),
+        (("workspace", "delete", "nope", "--yes"), "no workspace"),
+        (("org", "create", "default"), "already exists"),
+        (("token", "create", "admin", "--days", "0"), "days"),
+    ],
+)
+def test_mistakes_are_told(run, arguments, told):
+    run("org", "create", "default")
+    run("member", "add", "admin", "admin")
+    code = 1 if told == "already exists" else 2
+    assert told in run(*arguments, code=code)["error"]["message"]
+
+
+def test_looking_at_a_folder_that_is_not_there_makes_nothing(run, tmp_path):
+    assert "rmem serve" in run("org", "list", code=4)["error"]["message"]
+    assert not (tmp_path / "data").exists()
+
+
+def test_people_see_tables(tmp_path):
+    data = ["--data", str(tmp_path / "data")]
+    CliRunner().invoke(rmem, ["org", "create", "acme", *data])
+    CliRunner().invoke(rmem, ["member", "add", "bob", "read", "--org", "acme", *data])
+    made = CliRunner().invoke(rmem, ["token", "create", "bob", "--org", "acme", *data])
+    assert made.stdout.count(".") == 2
+    assert len(made.stdout.splitlines()) == 1
+    assert "shown this once" in made.stderr
+    shown = CliRunner().invoke(rmem, ["token", "list", "--org", "acme", *data]).stdout
+    assert shown.splitlines()[0].split() == ["ID", "MEMBER", "ROLE", "STATE", "MADE", "EXPIRES", "LABEL"]
+    assert "bob" in shown
+
+
+# Settings
+
+
+def test_settings_come_from_options_then_the_environment_then_a_file(tmp_path):
+    (tmp_path / "server.toml").write_text('port = 1\nhost = "localhost"\n[limits]\nrows = 5\nburst = 6\n')
+    environment = {"REMANENCE_SERVER_PORT": "2", "REMANENCE_SERVER_BURST": "7", "REMANENCE_SERVER_DATA": str(tmp_path)}
+    read = ServerSettings.read({"port": None}, environment=environment)
+    assert (read.data, read.port, read.host, read.limits.rows, read.limits.burst) == (tmp_path, 2, "localhost", 5, 7)
+    read = ServerSettings.read({"port": 3, "rows": 9, "data": str(tmp_path)}, environment=environment)
+    assert (read.port, read.limits.rows) == (3, 9)
+    assert ServerSettings.read({"data": str(tmp_path / "new")}, environment={}).limits == Limits()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("prot = 1", "did you mean 'port'"),
+        ("[limits]\nrow = 1", "did you mean 'rows'"),
+        ("port = 99999", "port"),
+        ("port = 'x'", "port"),
+        ("[limits]\nrows = 0", "rows"),
+        ("store = 'mysql://x'", "PostgreSQL"),
+        ("auth = false\nhost = '0.0.0.0'", "this machine only"),
+        ("= 1", "TOML"),
+    ],
+)
+def test_wrong_settings_are_refused(tmp_path, text, told):
+    (tmp_path / "server.toml").write_text(text)
+    with pytest.raises(ConfigError, match=told):
+        ServerSettings.read({"data": str(tmp_path)}, environment={})
