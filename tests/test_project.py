@@ -29,6 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tiers",),
     ("brain", "aio", "upkeep", "transfer", "keyed"),
     ("agents", "tables"),
+    ("team",),
     ("server",),
     ("testing", "evaluate", "bench"),
     ("cli",),

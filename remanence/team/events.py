@@ -1,0 +1,65 @@
+"""What happens in a coding agent, in our words. Each tool has its own; `dialects` translates them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
+from typing import Any
+
+from .. import checks
+
+AGENTS = ("claude-code", "codex", "cursor", "gemini", "opencode", "copilot")
+
+
+class Kind(StrEnum):
+    """The moments that we listen to."""
+
+    SESSION_START = "session start"
+    PROMPT = "prompt"
+    TOOL = "tool"
+    COMPACT = "compact"
+    STOP = "stop"
+    SUBAGENT_STOP = "subagent stop"
+    SESSION_END = "session end"
+
+
+@dataclass(slots=True)
+class Event:
+    """One moment. `id` is the same when the same moment is told twice, so that nothing is kept twice.
+
+    A tool's use has its name in the tool's own words (`tool`), one of our names for what it did (`action`: "shell",
+    "edit", "read", "search", "test", "web", "mcp" or "other"), what it was given and what came out, and whether it
+    `failed` (None where that is not told).
+    """
+
+    id: str
+    agent: str
+    kind: Kind
+    session: str
+    cwd: str
+    time: float
+    prompt: str = ""
+    tool: str = ""
+    action: str = ""
+    command: str = ""
+    files: list[str] = field(default_factory=list)
+    input: dict[str, Any] = field(default_factory=dict)
+    output: str = ""
+    failed: bool | None = None
+    source: str = ""
+    """Why a session starts or ends, or a context is compacted: "startup", "resume", "compact", "clear", …"""
+    transcript: str = ""
+    model: str = ""
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Event:
+        """The reverse of `to_json`."""
+        data = json.loads(text)
+        if not isinstance(data, dict):
+            raise checks.refuse("event", "a JSON object", data)
+        checks.known_fields("an event", data, [one.name for one in fields(cls)])
+        return cls(**{**data, "kind": Kind(data["kind"])})

@@ -1,0 +1,164 @@
+"""TeamMemory: what coding agents learn, kept with where it was learned, found again by those who may see it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from .. import checks
+from ..brain import Brain
+from ..errors import NotFoundError
+from ..filters import Filter
+from ..index.analyser import question_words
+from ..models import Memory
+from .identity import Repository
+from .notes import CURRENT, KINDS, SUPERSEDED, Experience, Note, audience
+from .relevance import relevance
+
+_SOURCES = 50  # of a memory that are kept; its count goes on
+
+
+class TeamMemory:
+    """The team's memory as one author sees it.
+
+    team = TeamMemory(Brain(), author="ann@acme.io")
+    team.remember(Note("Use pyarrow.dataset for files over 1 GB", "decision", author="ann@acme.io").at(repository))
+    team.recall("reading a large parquet file", repository=repository)
+    """
+
+    def __init__(self, brain: Brain, *, author: str) -> None:
+        self.brain = brain
+        self.author = checks.name("author", author)
+
+    def remember(self, note: Note) -> Memory:
+        """Keep a note. One that is known already is counted, and says where it came from this time too."""
+        when = time.time() if note.when is None else note.when
+        known = self.brain.get(note.id)
+        if known is not None:
+            return self._again(known, note, when)
+        if note.supersedes is not None:
+            self._end(note.supersedes, note.id, when)
+        return self.brain.remember(
+            note.text,
+            id=note.id,
+            agent=note.agent,
+            type=note.kind,
+            session=note.session,
+            actor=note.author,
+            place=note.audience,
+            importance=note.importance,
+            when=when,
+            tags={"state": CURRENT, "scope": note.reach},
+            metadata=note.contents(when),
+        )
+
+    def _again(self, known: Memory, note: Note, when: float) -> Memory:
+        source = note.source(when)
+        body = {key: value for key, value in known.contents.items() if key != "text"}
+        sources = list(body.get("sources", ()))
+        if source in sources:
+            return known  # told twice
+        body["sources"] = [*sources, source][-_SOURCES:]
+        body["count"] = int(body.get("count", 1)) + 1
+        body["files"] = sorted({*body.get("files", ()), *note.files})
+        return self.brain.update(known.memory_id, metadata=body, tags={**known.tags, "state": CURRENT})
+
+    def _end(self, memory_id: str, successor: str, when: float) -> None:
+        old = self.brain.get(memory_id)
+        if old is None:
+            raise NotFoundError(memory_id)
+        body = {key: value for key, value in old.contents.items() if key != "text"}
+        body |= {"valid_until": when, "superseded_by": successor}
+        self.brain.update(memory_id, metadata=body, tags={**old.tags, "state": SUPERSEDED})
+
+    def visible(self, repository: Repository | str | None) -> list[str]:
+        """The audiences that this author belongs to, in a repository."""
+        name = repository.id if isinstance(repository, Repository) else repository
+        seen = ["organisation", audience("personal", None, self.author)]
+        return seen if name is None else [audience("repository", name, self.author), *seen]
+
+    def recall(
+        self,
+        question: str,
+        *,
+        repository: Repository | str | None = None,
+        k: int = 5,
+        kinds: Sequence[str] = KINDS,
+        bar: float = 0.0,
+        as_of: float | None = None,
+        everywhere: bool = False,
+    ) -> list[Experience]:
+        """What the team knows about a question, best first, only what reaches the `bar` of relevance.
+
+        `as_of` asks for what held at a time; `everywhere` looks into all repositories.
+        """
+        where = Filter(
+            type=tuple(kinds),
+            place=None if everywhere else tuple(self.visible(repository)),
+            tags={"state": CURRENT} if as_of is None else {},
+        )
+        asked = sum(not word.stop for word in question_words(question))
+        hits = self.brain.recall(question, k if as_of is None else 4 * k, where, explain=True, touch=False)
+        found = [
+            Experience(hit.memory, hit.score, relevance(hit, asked), recall_id=hits.recall_id)
+            for hit in hits
+            if as_of is None or _held(hit.memory, as_of)
+        ]
+        return [one for one in found if one.relevance >= bar][:k]
+
+    def get(self, memory_id: str) -> Experience | None:
+        memory = self.brain.get(memory_id)
+        return None if memory is None else Experience(memory)
+
+    def forget(self, memory_id: str) -> bool:
+        return bool(self.brain.forget(memory_id))
+
+    def recent(
+        self,
+        *,
+        repository: Repository | str | None = None,
+        kinds: Sequence[str] = KINDS,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> list[Experience]:
+        """The newest of what holds now."""
+        where = Filter(type=tuple(kinds), place=tuple(self.visible(repository)), tags={"state": CURRENT})
+        return [Experience(memory) for memory in self.brain.memories(where, limit=limit, offset=offset)]
+
+    def file_history(
+        self, path: str, *, repository: Repository | str | None = None, limit: int = 20
+    ) -> list[Experience]:
+        """What is known about a file, the newest first."""
+        where = Filter(place=tuple(self.visible(repository)), attributes={"files": path})
+        return [Experience(memory) for memory in self.brain.memories(where, limit=limit)]
+
+    def who_knows(self, topic: str, *, repository: Repository | str | None = None, k: int = 5) -> list[dict[str, Any]]:
+        """The people whose agents learned most about a topic."""
+        weight: dict[str, float] = {}
+        about: dict[str, list[str]] = {}
+        for one in self.recall(topic, repository=repository, k=30):
+            for source in one.memory.contents.get("sources", ()):
+                who = source.get("author", one.author)
+                weight[who] = weight.get(who, 0.0) + one.relevance
+                about.setdefault(who, []).append(one.id)
+        return [
+            {"author": who, "weight": round(total, 3), "memories": list(dict.fromkeys(about[who]))[:5]}
+            for who, total in sorted(weight.items(), key=lambda pair: -pair[1])[:k]
+        ]
+
+    def share(self, memory_id: str, scope: str) -> Memory:
+        """Let others see a memory ("repository", "organisation"), or nobody else ("personal")."""
+        known = self.brain.get(memory_id)
+        if known is None:
+            raise NotFoundError(memory_id)
+        one = Experience(known)
+        checks.one_of("scope", scope, ("personal", "repository", "organisation"))
+        place = audience(scope, one.repository, one.author or self.author)
+        body = {key: value for key, value in known.contents.items() if key != "text"} | {"scope": scope}
+        return self.brain.update(memory_id, place=place, metadata=body, tags={**known.tags, "scope": scope})
+
+
+def _held(memory: Memory, when: float) -> bool:
+    body = memory.contents
+    return float(body.get("valid_from", memory.timestamp)) <= when < float(body.get("valid_until", float("inf")))

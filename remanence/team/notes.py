@@ -1,0 +1,180 @@
+"""What a team keeps: a Note on its way in, and an Experience on its way out. Both are memories of the engine; this
+module says how the one is written in the fields of the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+from .. import checks
+from ..errors import InputError
+from ..models import Memory
+from .identity import Repository
+
+KINDS = ("codebase", "preference", "task", "error_fix", "tool_output", "decision")
+SCOPES = ("personal", "repository", "organisation")
+CURRENT, SUPERSEDED = "current", "superseded"
+_SPACE = re.compile(r"\s+")
+
+
+def audience(scope: str, repository: str | None, author: str) -> str:
+    """Who sees a memory, as its `place`: "repo:github.com/acme/etl", "organisation" or "personal:ann@acme.io"."""
+    if scope == "personal":
+        return f"personal:{author}"
+    return "organisation" if scope == "organisation" or repository is None else f"repo:{repository}"
+
+
+@dataclass(slots=True)
+class Note:
+    """Something worth keeping. `error`, `fix` and `command` belong to the kind "error_fix"; `details` is anything
+    else. A note without a repository is for the whole organisation, unless it is personal."""
+
+    text: str
+    kind: str
+    author: str
+    agent: str = "rmem"
+    scope: str = "repository"
+    repository: str | None = None
+    branch: str | None = None
+    commit: str | None = None
+    files: Sequence[str] = ()
+    session: str | None = None
+    when: float | None = None
+    importance: float = 0.5
+    error: str = ""
+    fix: str = ""
+    command: str = ""
+    supersedes: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checks.text("text", self.text)
+        checks.one_of("kind", self.kind, KINDS)
+        checks.one_of("scope", self.scope, SCOPES)
+
+    @property
+    def reach(self) -> str:
+        """The scope that it has: outside any repository that is the organisation."""
+        return "organisation" if self.scope == "repository" and self.repository is None else self.scope
+
+    @property
+    def audience(self) -> str:
+        return audience(self.scope, self.repository, self.author)
+
+    @property
+    def id(self) -> str:
+        """The same for the same note on every machine, so that it is kept once however often it arrives."""
+        said = _SPACE.sub(" ", self.text).strip().casefold()
+        told = "\0".join((self.kind, self.audience, said))
+        return "team-" + blake2b(told.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+    def at(self, repository: Repository | None) -> Note:
+        """The same note with where it was made."""
+        if repository is not None:
+            self.repository, self.branch, self.commit = repository.id, repository.branch, repository.commit
+            self.files = [repository.relative(path) for path in self.files]
+        return self
+
+    def source(self, when: float) -> dict[str, Any]:
+        """Where this came from: one entry of an experience's provenance."""
+        told = {
+            "author": self.author,
+            "agent": self.agent,
+            "session": self.session,
+            "branch": self.branch,
+            "commit": self.commit,
+            "when": when,
+        }
+        return {key: value for key, value in told.items() if value is not None}
+
+    def contents(self, when: float) -> dict[str, Any]:
+        """The memory's own data."""
+        told = {
+            "repository": self.repository,
+            "branch": self.branch,
+            "commit": self.commit,
+            "files": list(self.files),
+            "error": self.error,
+            "fix": self.fix,
+            "command": self.command,
+            "scope": self.reach,
+            "count": 1,
+            "sources": [self.source(when)],
+            "valid_from": when,
+            "supersedes": self.supersedes,
+        }
+        clash = set(told) & set(self.details)
+        if clash:
+            raise InputError(
+                f"details must not hold {sorted(clash)[0]!r}, which has a meaning of its own", field="details"
+            )
+        return {**{key: value for key, value in told.items() if value not in (None, "", [])}, **self.details}
+
+
+@dataclass(slots=True)
+class Experience:
+    """A memory of the team with what a reader needs: how relevant it is (0…1), how well it ranks, and whether it may
+    be out of date."""
+
+    memory: Memory
+    score: float = 0.0
+    relevance: float = 0.0
+    stale: str | None = None
+    """Why it may no longer hold: "src/pool.py is gone"."""
+    recall_id: str | None = None
+
+    @property
+    def id(self) -> str:
+        return self.memory.memory_id
+
+    @property
+    def text(self) -> str:
+        return self.memory.text
+
+    @property
+    def kind(self) -> str:
+        return self.memory.type
+
+    @property
+    def author(self) -> str:
+        return self.memory.actor or ""
+
+    @property
+    def files(self) -> list[str]:
+        return list(self.memory.contents.get("files", ()))
+
+    @property
+    def repository(self) -> str | None:
+        return self.memory.contents.get("repository")
+
+    @property
+    def commit(self) -> str | None:
+        return self.memory.contents.get("commit")
+
+    @property
+    def scope(self) -> str:
+        return str(self.memory.contents.get("scope", "repository"))
+
+    @property
+    def count(self) -> int:
+        """How often it was learned."""
+        return int(self.memory.contents.get("count", 1))
+
+    def to_dict(self) -> dict[str, Any]:
+        body = {key: value for key, value in self.memory.contents.items() if key != "text"}
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "text": self.text,
+            "author": self.author,
+            "agent": self.memory.agent_id,
+            "session": self.memory.session,
+            "when": self.memory.timestamp,
+            "score": self.score,
+            "relevance": self.relevance,
+            "stale": self.stale,
+            **body,
+        }
