@@ -105,17 +105,17 @@ class Reader:
 
     def _hybrid(self, record: exp.Tuple, right: exp.Expr) -> Search:
         right = _bare(right)
-        if not _is_record(right) or len(right.expressions) != 4:
+        if not _is_record(right) or len(right.expressions) not in (2, 4):
             raise SqlError(
-                f"(vector column, text column) {SIMILARITY} needs {RECORD}(vector, words, weight, weight), "
-                f"got {_text(right)}"
+                f"(vector column, text column) {SIMILARITY} needs {RECORD}(vector, words) or "
+                f"{RECORD}(vector, words, weight of the vector, weight of the words), got {_text(right)}"
             )
         parts = [part for part in map(_bare, record.expressions) if isinstance(part, exp.Column)]
         if len(parts) != 2 or len(record.expressions) != 2:
             raise SqlError(f"{SIMILARITY} with {RECORD}() needs (vector column, text column), got {_text(record)}")
-        (table, vector), (other, text) = (self._column(part, SIMILARITY) for part in parts)
+        (table, vector), (_, text) = (self._column(part, SIMILARITY) for part in parts)
         kinds = vector.type.kind, text.type.kind
-        if parts[0].table != parts[1].table or table is not other:
+        if parts[0].table != parts[1].table:
             raise SqlError(f"both columns of {_text(record)} must be of the same table")
         if kinds != (Kind.VECTOR, Kind.TEXT):
             raise SqlError(
@@ -129,7 +129,8 @@ class Reader:
         name = f"{table.name}.{vector.name}"
         vectors = _fitting(_vectors(values[0], f"{RECORD}() on {name}", many=False), vector, name)
         words = _words(values[1], f"{RECORD}() on {table.name}.{text.name}")
-        return Search(HYBRID, parts[0].table, table, names, words, vectors, _weights(values[2], values[3]))
+        weights = _weights(values[2], values[3]) if len(values) == 4 else (0.5, 0.5)
+        return Search(HYBRID, parts[0].table, table, names, words, vectors, weights)
 
     def _column(self, node: exp.Column, shown: str) -> tuple[Table, Column]:
         found = home(node, node.table)

@@ -8,7 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from .operators import is_search, number
-from .sources import behind, first_select, item
+from .sources import behind, first_select
 
 _GROWING = {"coalesce", "greatest", "least", "round", "max", "min", "avg", "sum"}
 _DEEP = 32
@@ -25,23 +25,13 @@ def order_best_first(tree: exp.Expr, parameters: Sequence[Any]) -> None:
 
 
 def target(ordered: exp.Ordered) -> exp.Expr:
-    """What is ordered by: the expression itself, or the one that a name or a number stands for."""
-    what: exp.Expr = ordered.this
-    order = ordered.parent
-    query = order.parent if isinstance(order, exp.Order) else None
-    if not isinstance(query, exp.Query):
-        return what
-    select = first_select(query)
-    if select is None:
-        return what
-    if isinstance(what, exp.Literal) and not what.is_string and what.this.isdecimal():
-        place = int(what.this)
-        if 1 <= place <= len(select.expressions):
-            found: exp.Expr = select.expressions[place - 1].unalias()
-            return found
-    if isinstance(what, exp.Column) and not what.table:
-        return item(select, what.name) or what
-    return what
+    """What is ordered by: the expression itself, or the item of the SELECT that a name or a number stands for."""
+    what = ordered.this
+    place = what.meta.get("output")
+    query = ordered.parent.parent if ordered.parent is not None else None
+    select = first_select(query) if place is not None and query is not None else None
+    found: exp.Expr = what if select is None else select.expressions[place].unalias()
+    return found
 
 
 class Growth:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from ..sql.scope import folded
+
 
 def sources(statement: exp.Expr) -> Iterator[exp.Expr]:
     """The tables and subqueries of a SELECT, UPDATE or DELETE, those of its joins too."""
@@ -48,13 +50,14 @@ def with_of(table: exp.Table) -> exp.CTE | None:
     """The part of a WITH that a table's name means; None for a real table."""
     if table.args.get("db"):
         return None
+    name = folded(table.this)
     below: exp.Expr = table
     above = table.parent
     while above is not None:
         with_ = above.args.get("with_")
         if isinstance(with_, exp.With):
             for cte in reversed(_visible(with_, below)):
-                if cte.alias == table.name:
+                if cte.alias == name:
                     return cte
         if not isinstance(above, exp.With):
             below = above
@@ -74,34 +77,20 @@ def _visible(with_: exp.With, below: exp.Expr) -> list[exp.CTE]:
 def behind(column: exp.Column) -> exp.Expr | None:
     """The expression that a column of a subquery or a WITH stands for; None for one of a real table."""
     found = home(column, column.table)
-    if found is None:
+    source = found[0] if found else None
+    query = with_of(source) if isinstance(source, exp.Table) else source
+    if source is None or not isinstance(query, exp.CTE | exp.Subquery):
         return None
-    source = found[0]
-    query: exp.Expr | None = None
-    names: list[str] = []
-    if isinstance(source, exp.Table):
-        query = with_of(source)
-    elif isinstance(source, exp.Subquery):
-        query = source
-    if query is not None:
-        names = list(query.alias_column_names)
-        query = first_select(query.this)
-    return None if query is None else item(query, column.name, names)
+    names = source.alias_column_names or query.alias_column_names
+    select = first_select(query.this)
+    if select is None or column.name not in names:
+        return None
+    item: exp.Expr = select.expressions[names.index(column.name)].unalias()
+    return item
 
 
-def first_select(query: exp.Expr) -> exp.Expr | None:
+def first_select(query: exp.Expr) -> exp.Select | None:
     """The SELECT that names the columns of a query."""
     while isinstance(query, exp.SetOperation | exp.Subquery):
         query = query.this
     return query if isinstance(query, exp.Select) else None
-
-
-def item(select: exp.Expr, name: str, names: list[str] | None = None) -> exp.Expr | None:
-    """What a SELECT answers under a name; `names` are those given to its columns from outside."""
-    items = select.expressions
-    for at, one in enumerate(items):
-        called = names[at] if names and at < len(names) else one.alias_or_name
-        if called == name:
-            found: exp.Expr = one.unalias() if isinstance(one, exp.Alias) else one
-            return found
-    return None

@@ -83,6 +83,14 @@ class Parser(PostgresParser):
                 break
         return this
 
+    def _parse_ordered(self, parse_method: Any = None) -> Any:
+        """NULLS FIRST and NULLS LAST are marked where they were written; sqlglot fills them in everywhere."""
+        ordered = super()._parse_ordered(parse_method)
+        if ordered is not None:
+            written = [token.text.upper() for token in self._tokens[max(0, self._index - 2) : self._index]]
+            ordered.meta["nulls"] = written in (["NULLS", "FIRST"], ["NULLS", "LAST"])
+        return ordered
+
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> Any:
         """`INTERVAL '1 day'` is the cast of a text, as in PostgreSQL."""
         index = self._index
