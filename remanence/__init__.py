@@ -13,6 +13,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "AsyncBrain": "aio",
     "Brain": "brain",
+    "Client": "tables.client",
+    "Dataset": "tables.dataset",
     "Embedder": "embed.base",
     "Encryption": "crypto.encryption",
     "EnhancedAgentMemory": "agents.enhanced",
@@ -30,11 +32,15 @@ _HOMES = {
     "VectorMemoryStore": "keyed.vector",
     "by_session": "recall.sessions",
     "errors": "errors",
+    "open": "tables.dataset",
+    "types": "tables.types",
 }
 
 __all__ = [
     "AsyncBrain",
     "Brain",
+    "Client",
+    "Dataset",
     "Embedder",
     "Encryption",
     "EnhancedAgentMemory",
@@ -53,6 +59,8 @@ __all__ = [
     "__version__",
     "by_session",
     "errors",
+    "open",
+    "types",
 ]
 
 if TYPE_CHECKING:
@@ -73,6 +81,9 @@ if TYPE_CHECKING:
     from .recall.sessions import by_session
     from .recall.settings import RecallSettings
     from .stores.base import MemoryStore, RecordStore
+    from .tables import types
+    from .tables.client import Client
+    from .tables.dataset import Dataset, open
 
 
 def __getattr__(name: str) -> object:
@@ -82,7 +93,7 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     module = import_module(f"remanence.{home}")
-    value = module if name == home else getattr(module, name)
+    value = module if name == home.rpartition(".")[2] else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -16,8 +16,8 @@ from ..errors import InputError, TableExistsError, VectorError
 from .catalog import Column, Kind, Table
 from .chunks import CHUNK_OVERLAP, CHUNK_SIZE, checked_sizes
 from .files import chunks_of
-from .types import FILE, sql_of
-from .values import from_json, kind_of_value, to_json
+from .types import FILE, agrees, sql_of, type_of
+from .values import from_json, kind_of_value, to_json, type_name
 
 if TYPE_CHECKING:
     from .workspace import Workspace
@@ -255,6 +255,11 @@ def _fits(known: Table, ready: Arranged) -> None:
     """Refuse what cannot be appended to a table that is there. What single values must be, the insert checks."""
     checks.known_fields(f"table {known.name!r}", ready.columns, [column.name for column in known.columns])
     for column in known.columns:
+        wanted = ready.schema.get(column.name)
+        if wanted is not None and not agrees(type_of(wanted), column.type):
+            raise InputError(
+                f"{column.name} holds {type_name(column.type)} in table {known.name!r}, not {wanted}", field=column.name
+            )
         if column.name not in ready.columns and _needed(column):
             raise InputError(f"{column.name} is NOT NULL in table {known.name!r} and has no default", field=column.name)
 

@@ -9,7 +9,6 @@ import json
 import logging
 import random
 import re
-import ssl
 import time
 import urllib.parse
 from threading import Lock
@@ -48,12 +47,33 @@ class Link:
         self._lock = Lock()
         self._closed = False
 
-    def send(
+    def ask(self, method: str, path: str, body: bytes | None, headers: dict[str, str], patience: float | None) -> bytes:
+        """The whole answer of a request that succeeded; again after failures that may pass."""
+        answer = self._send(method, path, body, headers, patience, whole=True)
+        assert isinstance(answer, bytes)
+        return answer
+
+    def open(
         self, method: str, path: str, body: bytes | None, headers: dict[str, str], patience: float | None
     ) -> Answer:
-        """The answer of a request that succeeded; again after failures that may pass."""
+        """An answer to be read piece by piece; the request was sent again until the answer began."""
+        answer = self._send(method, path, body, headers, patience, whole=False)
+        assert isinstance(answer, Answer)
+        return answer
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: dict[str, str],
+        patience: float | None,
+        *,
+        whole: bool,
+    ) -> Answer | bytes:
         timeout = self._timeout if patience is None else max(self._timeout, patience + 5)
-        for attempt in range(1, _ATTEMPTS + 1):
+        attempt = 1
+        while True:
             wait = random.uniform(0.5, 1.0) * min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt)
             connection, fresh = self._connection()
             try:
@@ -62,11 +82,14 @@ class Link:
                     connection.sock.settimeout(timeout)
                 connection.request(method, self._prefix + path, body, headers)
                 answer = connection.getresponse()
-                if answer.status < 300:
+                if answer.status < 300 and not whole:
                     return Answer(self, connection, answer)
-                status, asked = answer.status, answer.headers.get("Retry-After", "")
-                message = _message(answer)
+                raw = answer.read()
                 self.give_back(connection)
+                if answer.status < 300:
+                    return raw
+                status, asked = answer.status, answer.headers.get("Retry-After", "")
+                message = _message(answer, raw)
             except TimeoutError:
                 connection.close()
                 raise RemoteError(f"{self.url} did not answer within {timeout:g} s", status=504) from None
@@ -82,7 +105,7 @@ class Link:
                 wait = min(float(asked), _LONGEST_PAUSE)
             _log.warning("%s; trying again in %.1f s", message, wait)
             time.sleep(wait)
-        raise RemoteError(f"{self.url} closed every connection", status=503)
+            attempt += 1
 
     def _connection(self) -> tuple[http.client.HTTPConnection, bool]:
         """A connection, and whether it is a new one."""
@@ -92,6 +115,8 @@ class Link:
             if self._idle:
                 return self._idle.pop(), False
         if self._secure:
+            import ssl
+
             context = ssl.create_default_context()
             return http.client.HTTPSConnection(self._host, self._port, context=context), True
         return http.client.HTTPConnection(self._host, self._port), True
@@ -116,9 +141,6 @@ class Answer:
 
     def __init__(self, link: Link, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> None:
         self._link, self._connection, self._response = link, connection, response
-
-    def read(self) -> bytes:
-        return self._guarded(self._response.read)
 
     def readline(self) -> bytes:
         return self._guarded(self._response.readline)
@@ -165,8 +187,7 @@ def error_of(status: int, message: str) -> RemanenceError:
     return RemoteError(message, status=status)
 
 
-def _message(answer: http.client.HTTPResponse) -> str:
-    raw = answer.read()
+def _message(answer: http.client.HTTPResponse, raw: bytes) -> str:
     try:
         told = json.loads(raw).get("error")
     except (ValueError, AttributeError):

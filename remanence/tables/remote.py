@@ -62,7 +62,8 @@ class RemoteWorkspace:
     def _streamed(self, sql: str, params: Params, batch_size: int, timeout: float | None) -> Iterator[Result]:
         """A line with the columns, a line for each row, and one that counts them, so that a broken answer shows."""
         body = _statement(sql, params, timeout)
-        with self._sent("POST", "/query", body, accept=NDJSON, write=_writes(sql), patience=timeout) as answer:
+        headers = self._headers(NDJSON, body, _writes(sql))
+        with self._link.open("POST", f"{self._base}/query", _encoded(body), headers, timeout) as answer:
             head = _line(answer)
             columns, types = tuple(head.get("columns", ())), _types(head)
             batch: list[tuple[Any, ...]] = []
@@ -156,24 +157,14 @@ class RemoteWorkspace:
     def _json(
         self, method: str, path: str, body: Any, *, write: bool = False, patience: float | None = None
     ) -> dict[str, Any]:
-        with self._sent(method, path, body, write=write, patience=patience) as answer:
-            raw = answer.read()
+        raw = self._link.ask(method, self._base + path, _encoded(body), self._headers(JSON, body, write), patience)
         try:
             told = json.loads(raw) if raw else {}
         except ValueError:
             raise RemoteError(f"{self._link.url} did not answer with JSON: {raw[:100]!r}", status=502) from None
         return told if isinstance(told, dict) else {}
 
-    def _sent(
-        self,
-        method: str,
-        path: str,
-        body: Any,
-        *,
-        accept: str = JSON,
-        write: bool = False,
-        patience: float | None = None,
-    ) -> Answer:
+    def _headers(self, accept: str, body: Any, write: bool) -> dict[str, str]:
         headers = {"Accept": accept, "User-Agent": f"remanence/{__version__}"}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
@@ -181,11 +172,9 @@ class RemoteWorkspace:
             headers["X-Activeloop-Org-Id"] = self._org
         if write:
             headers["Idempotency-Key"] = uuid.uuid4().hex
-        raw = None
         if body is not None:
             headers["Content-Type"] = JSON
-            raw = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
-        return self._link.send(method, self._base + path, raw, headers, patience)
+        return headers
 
 
 # Statements and answers
@@ -194,6 +183,12 @@ class RemoteWorkspace:
 def _statement(sql: str, params: Params, timeout: float | None) -> dict[str, Any]:
     body = {"query": sql} | parameters_to_json(params)
     return body if timeout is None else body | {"timeout_ms": max(1, round(timeout * 1000))}
+
+
+def _encoded(body: Any) -> bytes | None:
+    if body is None:
+        return None
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "surrogatepass")
 
 
 def _writes(sql: str) -> bool:
