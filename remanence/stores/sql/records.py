@@ -227,10 +227,17 @@ class SqlRecords(IndexedStore):
         yield from self.read(lambda connection: list(removal.traces(connection, self.codec)))
 
     def audit(
-        self, *, memory: str | None = None, since: float | None = None, limit: int | None = None
+        self,
+        *,
+        memory: str | None = None,
+        since: float | None = None,
+        limit: int | None = None,
+        before: int | None = None,
     ) -> list[AuditEntry]:
-        """The newest entries of the audit log, newest first."""
-        return self.read(lambda connection: audit.entries(connection, memory=memory, since=since, limit=limit))
+        """The newest entries of the audit log (of those before a number), newest first."""
+        return self.read(
+            lambda connection: audit.entries(connection, memory=memory, since=since, limit=limit, before=before)
+        )
 
     @abstractmethod
     def broken_audit(self) -> list[int]:
