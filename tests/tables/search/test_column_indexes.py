@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search_by_hand import bm25, cosine, in_order
 
-from remanence.index.analyser import analyse, question_words
 from remanence.index.bits import unit
 from remanence.tables.search import slots as slots_module
 from remanence.tables.search import vectors as vectors_module
@@ -48,28 +47,6 @@ def followed(steps):
     return words, points, table
 
 
-def bm25_by_hand(table, question):
-    held = {row: Counter(dict(zip(t.hashes.tolist(), t.counts.tolist(), strict=True))) for row, t in table.items()}
-    lengths = {row: sum(counts.values()) for row, counts in held.items()}
-    average = sum(lengths.values()) / len(held) if held else 0
-    scores = dict.fromkeys(held, 0.0)
-    for word in question_words(question):
-        best = dict.fromkeys(held, 0.0)
-        for term in word.hashes:
-            holding = [row for row in held if held[row][term]]
-            weight = math.log(1 + (len(held) - len(holding) + 0.5) / (len(holding) + 0.5))
-            for row in holding:
-                count = held[row][term]
-                norm = 0.9 * (1 - 0.4 + 0.4 * lengths[row] / max(average, 1e-9))
-                best[row] = max(best[row], weight * count * 1.9 / (count + norm))
-        scores = {row: score + best[row] for row, score in scores.items()}
-    return scores
-
-
-def in_order(scores):
-    return sorted(scores, key=lambda row: (-scores[row], row))
-
-
 def as_dict(scores):
     rows, values = scores.all()
     return dict(zip(rows.tolist(), values.tolist(), strict=True))
@@ -79,8 +56,9 @@ def as_dict(scores):
 @settings(max_examples=150, deadline=None)
 def test_bm25_follows_a_column_through_its_changes(steps, question):
     words, _, table = followed(steps)
-    expected = bm25_by_hand({row: analyse(text) for row, (text, _) in table.items() if text is not None}, question)
+    expected, possible = bm25({row: text for row, (text, _) in table.items()}, question)
     scores = TextScores(words.texts(), question)
+    assert words.texts().scored(question).possible == pytest.approx(possible)
     assert as_dict(scores) == pytest.approx(expected, abs=1e-5)
     for row, (text, _) in table.items():
         assert (scores.of(row) is None) == (text is None)
@@ -94,11 +72,7 @@ def test_the_best_cosines_are_those_of_all(steps, query, count, ties):
     _, points, table = followed(steps)
     asked = unit(np.array([query], np.float32))[0]
     scores = CosineScores(points.vectors(3), asked)
-    expected = {}
-    for row, (_, vector) in table.items():
-        if vector is not None:
-            lengths = math.hypot(*vector) * math.hypot(*query)
-            expected[row] = sum(a * b for a, b in zip(vector, query, strict=True)) / lengths if lengths else 0.0
+    expected = {row: cosine(vector, query) for row, (_, vector) in table.items() if vector is not None}
     everything = as_dict(scores)
     assert everything == pytest.approx(expected, abs=1e-6)
     rows, values = scores.best(count, ties=ties)
@@ -233,9 +207,9 @@ def test_words_cannot_drown_a_perfect_vector():
     words.change(NONE, rows, said)
     points.change(NONE, rows, list(matrix))
     query = np.array([1, 0, 0, 0], np.float32)
-    bm25 = TextScores(words.texts(), "zyzzyva").of(999)
-    assert bm25 is not None
-    assert bm25 > 10
+    words_alone = TextScores(words.texts(), "zyzzyva").of(999)
+    assert words_alone is not None
+    assert words_alone > 10
     scores = HybridScores(points.vectors(4), query, words.texts(), "zyzzyva", 0.9, 0.1)
     assert scores.best(2)[0].tolist() == [1000, 999]
     assert HybridScores(points.vectors(4), query, words.texts(), "zyzzyva", 0.5, 0.5).best(1)[0].tolist() == [999]
