@@ -27,7 +27,7 @@ from .judgements import QUESTIONS, Judgement, Recalls, kept_question
 from .models import TIERS, Embeddings, Hit, Hits, Memory, Metadata
 from .privacy.choice import PrivacySpec, policy_of
 from .recall.budget import estimate_tokens
-from .recall.engine import MODES, rank
+from .recall.engine import MODES, Ranked, rank
 from .recall.question import read_question
 from .recall.settings import RecallSettings
 from .stores import open_store
@@ -491,11 +491,11 @@ class Brain:
             filtered = Filter.of(filtered, since=read.span.start, until=read.span.end)
         given = None if vector is None else unit(_given("vector", vector)[None, :])[0]
         embedder = self._resolve() if mode != "lexical" and given is None else None
-        survey = self.store.survey(filtered)
+        rows = self.store.prospect(filtered)
 
         def query_vector(text: str, weigh: Callable[[str], float]) -> Vector | None:
             if given is not None:
-                return checks.vector("vector", given, dimension=survey.dimension)
+                return checks.vector("vector", given, dimension=rows.dimension)
             if embedder is None:
                 return None
             found = embedder.embed_query(text, weigh)
@@ -503,8 +503,8 @@ class Brain:
 
         # With a budget, further hits may take the place of those that are too long.
         count = k if token_budget is None else 4 * k
-        ranked = rank(survey, read, query_vector, used, mode=mode, count=count, explain=explain)
-        hits = self._hits(survey.seq[[one.at for one in ranked]].tolist(), ranked)
+        ranked = rank(rows, read, query_vector, used, mode=mode, count=count, explain=explain)
+        hits = self._hits(ranked)
         if token_budget is not None:
             hits = _within(hits, token_budget)[:k]
         if touch:
@@ -531,9 +531,10 @@ class Brain:
         kept = kept_question(asked, wish)
         self.store.judge([replace(judgement, question=kept)])
 
-    def _hits(self, seqs: Sequence[int], ranked: Sequence[Any]) -> list[Hit]:
-        by_seq = dict(zip(seqs, ranked, strict=True))
-        return [Hit(memory, by_seq[seq].score, by_seq[seq].explanation) for seq, memory in self.store.memories_at(seqs)]
+    def _hits(self, ranked: Sequence[Ranked]) -> list[Hit]:
+        found = {one.seq: one for one in ranked}
+        kept = self.store.memories_at(list(found))
+        return [Hit(memory, found[seq].score, found[seq].explanation) for seq, memory in kept]
 
     def stats(self) -> dict[str, Any]:
         """What the store holds, and where."""

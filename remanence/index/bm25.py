@@ -43,6 +43,7 @@ class TermScores:
     at: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float32]
     ends: list[int]
+    held: list[int] | None = None
 
     def part(self, first: int, end: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """Positions (ascending within a term) and scores of the terms first…end-1."""
@@ -52,6 +53,8 @@ class TermScores:
 
     def holding(self, term: int) -> int:
         """In how many rows a term occurs."""
+        if self.held is not None:
+            return self.held[term]
         return self.ends[term] - (self.ends[term - 1] if term else 0)
 
 
@@ -65,7 +68,9 @@ def score_terms(
     """BM25 of every term for every row that holds it, times the term's share."""
     found = survey.matches(terms)
     sizes = np.diff(np.array([0, *found.ends]))
-    weights = ((k1 + 1) * np.log1p((survey.size - sizes + 0.5) / (sizes + 0.5))).astype(np.float32)
+    held = sizes if found.held is None else np.array(found.held)
+    rows = survey.size if found.rows is None else found.rows
+    weights = ((k1 + 1) * np.log1p((rows - held + 0.5) / (held + 0.5))).astype(np.float32)
     if shares is not None:
         weights *= np.array(shares, np.float32)
     counts = found.counts.astype(np.float32)
@@ -74,7 +79,7 @@ def score_terms(
     norm += counts
     counts *= np.repeat(weights, sizes)
     counts /= norm
-    return TermScores(found.at, counts, found.ends)
+    return TermScores(found.at, counts, found.ends, found.held)
 
 
 def move(scratch: npt.NDArray[np.float32], total: npt.NDArray[np.float32], at: npt.NDArray[np.int64]) -> None:

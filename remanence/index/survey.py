@@ -20,11 +20,14 @@ Scores = npt.NDArray[np.float32]
 
 class Matches(NamedTuple):
     """Where terms occur in a survey (positions, ascending for each) and how often, or with which number; where each
-    term's part ends."""
+    term's part ends. A survey of candidates also tells in how many rows each term occurs, and of how many, where they
+    were chosen from."""
 
     at: npt.NDArray[np.int64]
     counts: npt.NDArray[Any]
     ends: list[int]
+    held: list[int] | None = None
+    rows: int | None = None
 
     def part(self, number: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
         """The positions and values of one term."""
@@ -59,6 +62,11 @@ class Survey:
             self._columns = {name: index.columns[name] for name in _COLUMNS}
             self._places, self._kinds = index.columns.position, index.columns.kinds
             self._source = source
+
+    @property
+    def population(self) -> int:
+        """How many rows statistics are about: these, or those that these were chosen from."""
+        return self.size
 
     def column(self, name: str) -> npt.NDArray[Any]:
         whole = self._columns[name]

@@ -58,7 +58,7 @@ def session_prior(groups: npt.NDArray[np.int32], scores: Scores, pool: int) -> S
 def manner(survey: Survey, at: Positions, settings: RecallSettings) -> dict[str, Scores]:
     """What a row is worth before any question: substance up, questions and mere reactions down. Among a handful of
     rows scores cannot be many deviations apart, so this counts less there."""
-    trust = np.float32(survey.size / (survey.size + _HANDFUL))
+    trust = np.float32(survey.population / (survey.population + _HANDFUL))
     flags = survey.column_at("flags", at)
     said = np.log1p(np.minimum(survey.column_at("distinct", at), _MUCH_SAID).astype(np.float32))
     named = np.log1p(np.minimum(survey.column_at("specific", at), _MUCH_NAMED).astype(np.float32))

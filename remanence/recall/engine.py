@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..index import bits
+from ..index.prospect import Prospect
 from ..index.survey import Survey, nearest_rows
 from .explain import Explanation
+from .gathering import gathered
 from .hybrid import Hybrid, QueryVector
 from .phrases import allowed_rows
 from .question import Question
@@ -24,15 +26,15 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(slots=True)
 class Ranked:
-    """A row of the survey and its score."""
+    """A row by its seq, and its score."""
 
-    at: int
+    seq: int
     score: float
     explanation: Explanation | None
 
 
 def rank(
-    survey: Survey,
+    rows: Survey | Prospect,
     question: Question,
     query_vector: QueryVector,
     settings: RecallSettings,
@@ -42,6 +44,9 @@ def rank(
     explain: bool = False,
 ) -> list[Ranked]:
     """The best `count` rows, best first."""
+    if not rows.size:
+        return []
+    survey = rows if isinstance(rows, Survey) else gathered(rows, question, query_vector, settings, mode, count)
     if not survey.size:
         return []
     allowed = allowed_rows(survey, question)
@@ -56,10 +61,10 @@ def rank(
 
 def _rank_hybrid(hybrid: Hybrid, allowed: Mask | None, count: int, explain: bool) -> list[Ranked]:
     at, components = hybrid.rank(allowed, count)
-    ranked = []
+    seqs, ranked = hybrid.survey.seq[at].tolist(), []
     for number, place in enumerate(at.tolist()):
         parts = {name: float(values[number]) for name, values in components.items()}
-        ranked.append(Ranked(place, sum(parts.values()), hybrid.explained(place, parts) if explain else None))
+        ranked.append(Ranked(seqs[number], sum(parts.values()), hybrid.explained(place, parts) if explain else None))
     return ranked
 
 
@@ -73,7 +78,7 @@ def _rank_lexical(
     for place in holding[bits.top(scores[holding], count)].tolist():
         score = float(scores[place])
         reason = Explanation("lexical", {"bm25": score}, score, words=words.matches(place)) if explain else None
-        ranked.append(Ranked(place, score, reason))
+        ranked.append(Ranked(int(survey.seq[place]), score, reason))
     return ranked
 
 
@@ -85,6 +90,6 @@ def _rank_vectors(
         return []
     at, cosines = nearest_rows(survey, vector, count, allowed)
     return [
-        Ranked(place, cosine, Explanation("vector", {"cosine": cosine}, cosine=cosine) if explain else None)
-        for place, cosine in zip(at.tolist(), cosines.tolist(), strict=True)
+        Ranked(seq, cosine, Explanation("vector", {"cosine": cosine}, cosine=cosine) if explain else None)
+        for seq, cosine in zip(survey.seq[at].tolist(), cosines.tolist(), strict=True)
     ]

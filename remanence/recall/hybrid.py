@@ -31,7 +31,7 @@ _ALL_ROWS = 4096  # up to here every row gets its context
 _SIDE = 400  # of a larger survey: rows that each side sends on
 _LIFTED = 96  # of those: how many may lift their neighbours
 _RESCORED = 400
-_FUNCTION_WORD = 0.5  # what words outside the index weigh in a question's vector
+FUNCTION_WORD = 0.5  # what words outside the index weigh in a question's vector
 
 
 class Hybrid:
@@ -50,7 +50,7 @@ class Hybrid:
 
     def _weight(self, word: str) -> float:
         """How telling a word is among these rows, for embedders that can weigh."""
-        return self.words.weights.get(word, _FUNCTION_WORD)
+        return self.words.weights.get(word, FUNCTION_WORD)
 
     def rank(self, allowed: npt.NDArray[np.bool_] | None, count: int) -> tuple[Positions, dict[str, Scores]]:
         """The best rows, best first, and the parts of their scores."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ _COMMON, _MANY = 0.05, 2048  # words in more rows than this share, or than this,
 
 
 @dataclass(slots=True)
-class _Part:
+class Part:
     """A question word and its terms, which lie side by side in the scored terms."""
 
     word: str
@@ -31,30 +32,58 @@ class _Part:
     first: int
 
 
+class Related(Protocol):
+    """What knows the words of the memories."""
+
+    def relatives(self, words: Sequence[str], floor: float, most: int) -> list[list[tuple[int, str, float]]]: ...
+
+
+class Sought(NamedTuple):
+    """The terms of a question and what each counts, word by word."""
+
+    parts: list[Part]
+    terms: list[int]
+    shares: list[float]
+
+    def weights(self, rows: int, holding: Callable[[int], int]) -> dict[str, float]:
+        """How telling each word is; `holding` says in how many rows the term of a number occurs."""
+        return {
+            part.word: idf(rows, max((holding(part.first + at) for at in range(part.own)), default=0))
+            for part in self.parts
+        }
+
+
+def sought(source: Related, question: Question, text: str, settings: RecallSettings, *, soft: bool) -> Sought:
+    """The words of a question (less the names in it) with their relatives among the words of the memories."""
+    parts: list[Part] = []
+    terms: list[int] = []
+    shares: list[float] = []
+    kept = set(plain(text).split()) if text != question.text else None
+    words = [word for word in question.words if kept is None or not word.text.isalnum() or word.text in kept]
+    related: list[list[tuple[int, str, float]]] = [[] for _ in words]
+    if soft and settings.soft_weight > 0 and len(words) <= _SOFT_UP_TO:
+        related = source.relatives([word.text for word in words], settings.soft_floor, settings.soft_most)
+    for word, relatives in zip(words, related, strict=True):
+        part = Part(word.text, [word.text] * len(word.hashes), len(word.hashes), len(terms))
+        terms += word.hashes
+        shares += [1.0] * len(word.hashes)
+        for term, name, cosine in relatives:
+            if term not in word.hashes:
+                part.names.append(name)
+                terms.append(term)
+                shares.append(settings.soft_weight * cosine)
+        parts.append(part)
+    return Sought(parts, terms, shares)
+
+
 class QuestionWords:
     """Every word of a question (less the names in it), scored over a survey. `scores` is BM25 for each row."""
 
     def __init__(self, survey: Survey, question: Question, text: str, settings: RecallSettings, *, soft: bool) -> None:
-        self._parts: list[_Part] = []
-        terms: list[int] = []
-        shares: list[float] = []
-        kept = set(plain(text).split()) if text != question.text else None
-        words = [word for word in question.words if kept is None or not word.text.isalnum() or word.text in kept]
-        related: list[list[tuple[int, str, float]]] = [[] for _ in words]
-        if soft and settings.soft_weight > 0 and len(words) <= _SOFT_UP_TO:
-            related = survey.relatives([word.text for word in words], settings.soft_floor, settings.soft_most)
-        for word, relatives in zip(words, related, strict=True):
-            part = _Part(word.text, [word.text] * len(word.hashes), len(word.hashes), len(terms))
-            terms += word.hashes
-            shares += [1.0] * len(word.hashes)
-            for term, name, cosine in relatives:
-                if term not in word.hashes:
-                    part.names.append(name)
-                    terms.append(term)
-                    shares.append(settings.soft_weight * cosine)
-            self._parts.append(part)
-        self._scored = score_terms(survey, terms, shares, settings.k1, settings.b)
-        self.weights = {part.word: idf(survey.size, self._known(part)) for part in self._parts}
+        found = sought(survey, question, text, settings, soft=soft)
+        self._parts = found.parts
+        self._scored = score_terms(survey, found.terms, found.shares, settings.k1, settings.b)
+        self.weights = found.weights(survey.population, self._scored.holding)
         self.scores = self._sum(survey, settings.spread if soft else 0.0)
 
     def _sum(self, survey: Survey, spread: float) -> Scores:
@@ -63,8 +92,8 @@ class QuestionWords:
         total = np.zeros(survey.size + 1, np.float32)  # the last place takes what is lent to nobody (-1)
         scratch = np.zeros(survey.size + 1, np.float32)
         parts = [self._scored.part(part.first, part.first + len(part.names)) for part in self._parts]
-        few = min(_COMMON * survey.size + 256, _MANY)
-        lending = [bool(spread) and at.size <= few for at, _ in parts]
+        few = min(_COMMON * survey.population + 256, _MANY)
+        lending = [bool(spread) and self._holding(part) <= few for part in self._parts]
         reached = _neighbours(survey, [part for part, lends in zip(parts, lending, strict=True) if lends])
         start = 0
         for (at, scores), lends in zip(parts, lending, strict=True):
@@ -81,9 +110,9 @@ class QuestionWords:
             move(scratch, total, at)
         return total[: survey.size]
 
-    def _known(self, part: _Part) -> int:
-        """In how many rows a word itself occurs."""
-        return max((self._scored.holding(part.first + at) for at in range(part.own)), default=0)
+    def _holding(self, part: Part) -> int:
+        """How many times rows hold a word or one of its relatives."""
+        return sum(self._scored.holding(part.first + number) for number in range(len(part.names)))
 
     def matches(self, at: int) -> list[WordMatch]:
         """Which words a row answered, each by its best term."""

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 def open_store(address: str | Path, **options: Any) -> RecordStore:
-    """The store behind ":memory:", a path, "sqlite:///path" or a plugin's "name://…". Options are the store's own."""
+    """The store behind ":memory:", a path, "sqlite:///path", "postgresql://…" or a plugin's "name://…". Options are
+    the store's own."""
     if str(address) == ":memory:":
         from .memory import InMemoryRecordStore
 
@@ -23,6 +24,10 @@ def open_store(address: str | Path, **options: Any) -> RecordStore:
     path = str(address)
     scheme, separator, rest = path.partition("://")
     if separator:
+        if scheme.partition("+")[0] in ("postgresql", "postgres"):
+            from .sql.postgres import PostgresRecordStore
+
+            return PostgresRecordStore(path, **options)
         if scheme != "sqlite":
             return _from_plugin(scheme, path, options)
         if rest in ("", "/"):
@@ -40,7 +45,8 @@ def _from_plugin(scheme: str, address: str, options: dict[str, Any]) -> RecordSt
     if found is None:
         others = "".join(f", {one.name}://…" for one in installed("store") if one.problem is None)
         raise ConfigError(
-            f"no store for {scheme}:// addresses; known: a path, sqlite:///path/to/file.db, :memory:{others}"
+            f"no store for {scheme}:// addresses; known: a path, sqlite:///path/to/file.db, postgresql://…, "
+            f":memory:{others}"
         )
     from .plugins import open_record_plugin
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from .. import checks
 from ..errors import ConfigError, EmbedderMismatchError, InputError
 from ..filters import Filter
+from ..index.prospect import Prospect
 from ..index.survey import Survey
 from ..judgements import Judgement
 from ..models import TIERS, Memory
@@ -175,6 +176,10 @@ class RecordStore(MemoryStore[Memory]):
     @abstractmethod
     def survey(self, where: Filter) -> Survey:
         """The rows inside the filter as the recall engine reads them."""
+
+    def prospect(self, where: Filter) -> Survey | Prospect:
+        """The same for one question: a store that searches by itself gathers the candidates for it."""
+        return self.survey(where)
 
     @abstractmethod
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:

@@ -99,6 +99,7 @@ class Frame(NamedTuple):
     tenant: str
     role: str | None
     path: str
+    number: int = 0  # of the tenant
     durable: bool = True  # whatever the server would do by itself
 
     def enter(self, raw: Raw, *, writing: bool) -> str | None:
@@ -112,6 +113,12 @@ class Frame(NamedTuple):
         asked.append("pg_current_xact_id()::text" if writing else "NULL")
         row = raw.execute(f"SELECT {', '.join(asked)}".encode(), list(settings.values())).fetchone()
         return None if row is None or row[-1] is None else str(row[-1])
+
+    def stay(self, raw: Raw) -> None:
+        """Be the role for as long as a connection lasts, for what cannot be done inside a transaction."""
+        raw.execute("SELECT set_config('search_path', %s, false)", [self.path])
+        if self.role is not None:
+            raw.execute("SELECT set_config('role', %s, false)", [self.role])
 
 
 class _Shared:
@@ -182,6 +189,15 @@ class Link:
         """Do `work` in a transaction that is durable when this returns. It may be done more than once, the last time
         counts."""
         return self._repeated(frame, "READ WRITE", work)
+
+    def clean(self, frame: Frame, tables: str) -> None:
+        """Clear the pages of tables from what was removed."""
+        with connect(self.address) as raw:
+            try:
+                frame.stay(raw)
+                raw.execute(f"VACUUM {tables}".encode())
+            except psycopg.Error as error:
+                raise explain(error, self.address) from error
 
     def _repeated(self, frame: Frame, kind: str, work: Callable[[Connection], Result]) -> Result:
         until = time.monotonic() + self.patience

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from pgvector import HalfVector
 
-from ...index.analyser import term_hash
+from ...index.analyser import plain, term_hash
 from ...models import Memory
 from ..indexed import Derived
 from ..packing import full_vector
@@ -42,17 +42,24 @@ def _extra(memory: Memory, derived: Derived, dimension: int | None) -> tuple[Any
     vector = full_vector(memory, dimension)
     return (
         run_of(memory.agent_id, memory.session),
-        *lexemes_of(derived),
+        *lexemes_of(derived, memory.actor),
         None if vector is None else HalfVector(vector),
     )
 
 
-def lexemes_of(derived: Derived) -> tuple[list[int], list[int], int, int]:
+def lexemes_of(derived: Derived, actor: str | None) -> tuple[list[int], list[int], int, int]:
     """All terms and marks of a row, how often it holds each (a mark: 0 times), its length, and how many are terms."""
     terms = derived.terms
-    lexemes = signed(np.concatenate([terms.hashes, derived.marks]))
-    counts = [*terms.counts.tolist(), *([0] * derived.marks.size)]
+    spoken = None if actor is None else plain(actor)
+    acting = np.array([actor_mark(spoken)] if spoken else [], np.uint64)
+    lexemes = signed(np.concatenate([terms.hashes, derived.marks, acting]))
+    counts = [*terms.counts.tolist(), *([0] * (len(lexemes) - terms.hashes.size))]
     return lexemes, counts, int(terms.length), int(terms.hashes.size)
+
+
+def actor_mark(spoken: str) -> int:
+    """The mark of the rows of an actor, by the plain form of the name."""
+    return term_hash(f"actor\x00{spoken}")
 
 
 def signed(hashes: npt.NDArray[np.uint64]) -> list[int]:

@@ -74,7 +74,7 @@ _TABLES = {
 _INDEXES = (
     "CREATE UNIQUE INDEX memories_id ON memories (tenant, id)",
     "CREATE INDEX memories_agent_step ON memories (tenant, agent, step)",
-    "CREATE INDEX memories_run ON memories (tenant, run, born)",
+    "CREATE INDEX memories_run ON memories (tenant, run, born) INCLUDE (seq)",
     "CREATE INDEX memories_time ON memories (tenant, time, seq)",
     "CREATE UNIQUE INDEX postings_term ON postings (tenant, term, seq) INCLUDE (count, length)",
     "CREATE INDEX words_seq ON words (tenant, seq)",
@@ -173,10 +173,10 @@ def _prepared(raw: Raw, address: Address, tenant: str) -> Frame:
     with raw.transaction():
         frame.enter(raw, writing=True)
         raw.execute("INSERT INTO heads (name) VALUES (%s) ON CONFLICT DO NOTHING", [tenant])
-        (name,) = _one(raw, "SELECT name FROM heads")
+        name, number = _one(raw, "SELECT name, tenant FROM heads")
     if name != tenant:
         raise ConfigError(f"tenant {tenant!r} cannot be told from {name!r}; choose another name")
-    return frame
+    return frame._replace(number=number)
 
 
 def _version(raw: Raw) -> int:

@@ -1,0 +1,313 @@
+"""The store on PostgreSQL, for many processes and machines: the rows of the embedded store, each tenant's apart.
+
+A tenant of up to some thousands of rows is held in memory by every process that asks, as an SQLite file is, and
+answers in the same way; beyond that the database searches itself and hands over the candidates of a question."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any, Literal, TypeVar
+
+from ... import checks
+from ...crypto.encryption import Encryption
+from ...errors import ConfigError, StoreError
+from ...filters import Filter
+from ...index import bits
+from ...index.manner import SEALED
+from ...index.prospect import Prospect
+from ...index.recall_index import RecallIndex
+from ...index.survey import Survey, Surveys
+from ...index.vocabulary import WordVectors
+from ...models import TIERS, Memory
+from ..base import ORDERS, Order, StoreStats, Vector
+from ..indexed import Derived, derive
+from . import audit, inserts, postgres_rows, postgres_search
+from . import keys as data_keys
+from .connection import Connection as AnyConnection
+from .postgres_filters import Condition, condition
+from .postgres_index import Follower, State, dimension_of, state
+from .postgres_link import Address, Connection, Link
+from .postgres_schema import prepare
+from .postgres_search import PostgresProspect
+from .postgres_vectors import Neighbours
+from .postgres_writer import PostgresWriter
+from .records import Dialect, SqlRecords
+from .sealing import Seal
+
+log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+HELD_UP_TO = 20_000  # rows of a tenant that are held in memory
+_SCOPES = 8  # agents whose rows are held beside
+_ORDERS: dict[Order, str] = {
+    "oldest": "m.time, m.seq",
+    "newest": "m.time DESC, m.seq DESC",
+    "step": "m.step, m.seq",
+    "last step": "m.step DESC, m.seq DESC",
+    "importance": "m.importance DESC, m.seq DESC",
+}
+
+
+class PostgresRecordStore(SqlRecords):
+    """`PostgresRecordStore("postgresql://user@host/database", tenant="acme")`. A tenant sees nothing of others; the
+    address may name it too, as `?tenant=acme`. `patience` is how many seconds to wait for a server that is away, and
+    `held_up_to` how many rows are held in memory. `durability="normal"` leaves it to the server when a commit is on
+    disk."""
+
+    dialect = Dialect(
+        touch="INSERT INTO access (born, last, count) SELECT born, ?, ? FROM memories WHERE id = ? "
+        "ON CONFLICT (tenant, born) DO UPDATE SET last = greatest(access.last, excluded.last), "
+        "count = access.count + excluded.count",
+        note="INSERT INTO notes VALUES (?, ?) ON CONFLICT (tenant, key) DO UPDATE SET value = excluded.value",
+    )
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        tenant: str | None = None,
+        durability: str = "full",
+        patience: float = 5.0,
+        held_up_to: int = HELD_UP_TO,
+        word_vectors: WordVectors | None = None,
+        encryption: Encryption | Literal[False] | None = None,
+    ) -> None:
+        super().__init__(word_vectors, encryption)
+        checks.one_of("durability", durability, ("full", "normal"))
+        self._held_up_to = checks.whole("held_up_to", held_up_to)
+        self.address = Address.of(checks.text("address", address))
+        self.tenant = _tenant(tenant, self.address.tenant)
+        self._frame = prepare(self.address, self.tenant, durable=durability == "full")
+        self._link = Link(self.address, patience=checks.number("patience", patience, low=0))
+        self._writer = PostgresWriter(self._link, self._frame, self.touches, self.dialect.touch)
+        self._whole = Follower(self.index)
+        self._scopes: OrderedDict[tuple[str, ...] | None, tuple[Follower, Surveys]] = OrderedDict()
+        self._scopes_lock = Lock()
+        self.vocabulary = postgres_search.Words(word_vectors)
+        self.neighbours = Neighbours(self.address, self._frame)
+
+    # Transactions
+
+    def read(self, work: Callable[[Connection], Result]) -> Result:
+        return self._link.read(self._frame, work)
+
+    def write(self, work: Callable[[Connection], Result]) -> Result:
+        return self._writer.run(work)
+
+    def write_touched(self, connection: AnyConnection) -> None:
+        """Nothing: the writer has written them."""
+
+    def flush(self) -> None:
+        if self.touches:
+            self.write(lambda connection: None)
+
+    # Writing
+
+    def put(self, memories: Sequence[Memory]) -> list[Memory]:
+        if not memories:
+            return []
+        checked = [memory.copied() for memory in memories]
+        self.check_vectors(checked)
+        derived = [derive(memory) for memory in checked]
+
+        def work(connection: Connection) -> tuple[list[Memory], int]:
+            kept = self.insert(connection, [memory.copied() for memory in checked], derived)[0]  # it may be repeated
+            return kept, state(connection).rows
+
+        kept, held = self.write(work)
+        if held > self._held_up_to:
+            self.neighbours.build_behind()
+        return kept
+
+    def append(
+        self, connection: AnyConnection, memories: Sequence[Memory], derived: Sequence[Derived], seal: Seal | None
+    ) -> bool:
+        assert isinstance(connection, Connection)
+        last, dimension = state(connection).row, dimension_of(connection)
+        return inserts.append(
+            connection,
+            memories,
+            derived,
+            self.codec,
+            seal,
+            last,
+            lambda waiting: postgres_rows.insert(connection, waiting, dimension),
+        )
+
+    @property
+    def held(self) -> int:
+        return self._state().rows
+
+    def tidy(self) -> None:
+        """Let the newest rows be found as fast as the others."""
+        if not self._is_held():
+            self.neighbours.build()
+
+    def scrub(self) -> None:
+        """Clear the pages that removed rows were on. What the server keeps beside its tables, such as its log of
+        writes and its backups, is for whoever runs it."""
+        self._link.clean(self._frame, "memories, postings, words, trash, access, judgements, changes")
+        self._unscrubbed = False
+
+    def broken_audit(self) -> list[int]:
+        def work(connection: Connection) -> list[int]:
+            found = connection.execute("SELECT audit FROM heads").fetchone()
+            return list(audit.broken(connection, 0 if found is None else found[0]))
+
+        return self.read(work)
+
+    # Reading
+
+    def _state(self) -> State:
+        return self.read(state)
+
+    def _is_held(self) -> bool:
+        """Whether all rows are held in memory."""
+        return self._state().rows <= self._held_up_to
+
+    def version(self) -> object:
+        return self._state()[:3]
+
+    def refresh(self) -> None:
+        self._follow(self._whole)
+
+    def _follow(self, follower: Follower) -> None:
+        def work(connection: Connection) -> None:
+            if follower.is_behind(state(connection)):
+                with follower.index.lock:
+                    self.vault.follow(data_keys.read(connection))
+                    follower.follow(connection)
+                    self.use_keys(follower.index)
+
+        self.read(work)
+
+    def survey(self, where: Filter) -> Survey:
+        """All rows inside the filter. Of a large tenant those of the filter's agents are held, or all."""
+        if self._is_held():
+            return super().survey(where)
+        with self._scopes_lock:
+            key = tuple(sorted(where.agent)) if where.agent else None
+            found = self._scopes.pop(key, None)
+            if found is None:
+                index = RecallIndex(self.word_vectors)
+                found = Follower(index, key), Surveys(index, self)
+            self._scopes[key] = found  # the youngest is the last
+            if len(self._scopes) > _SCOPES:
+                self._scopes.popitem(last=False)
+        follower, surveys = found
+        self._follow(follower)
+        return surveys.take(where)
+
+    def prospect(self, where: Filter) -> Survey | Prospect:
+        return super().survey(where) if self._is_held() else PostgresProspect(self, where)
+
+    def condition(self, connection: Connection, where: Filter) -> Condition:
+        """A filter in SQL, as far as encrypted rows can be read."""
+        self.vault.follow(data_keys.read(connection))
+        return condition(where, hides_sealed=not self.vault.opens, disguises=self.vault.disguises())
+
+    def select(
+        self, where: Filter | None = None, *, order: Order = "oldest", limit: int | None = None, offset: int = 0
+    ) -> list[Memory]:
+        checks.one_of("order", order, ORDERS)
+        offset = checks.whole("offset", offset)
+        if limit is not None:
+            checks.whole("limit", limit)
+        if self._is_held():
+            return super().select(where, order=order, limit=limit, offset=offset)
+
+        def work(connection: Connection) -> list[int]:
+            inside = self.condition(connection, where or Filter())
+            sql = f"SELECT m.seq FROM memories m{inside.where} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?"
+            return [seq for (seq,) in connection.execute(sql, (*inside.values, limit, offset))]
+
+        return [memory for _, memory in self.memories_at(self.read(work))]
+
+    def count(self, where: Filter | None = None) -> int:
+        def work(connection: Connection) -> int:
+            inside = self.condition(connection, where or Filter())
+            found = connection.execute(f"SELECT count(*) FROM memories m{inside.where}", inside.values).fetchone()
+            return 0 if found is None else int(found[0])
+
+        return self.read(work)
+
+    def match(self, query: str, where: Filter | None = None, k: int = 10) -> list[tuple[Memory, float]]:
+        if self._is_held():
+            return super().match(query, where, k)
+        checks.whole("k", k, low=1)
+        if not isinstance(query, str):
+            raise checks.refuse("query", "a text", query)
+        return self._scored(PostgresProspect(self, where or Filter()).best_words(query, k))
+
+    def nearest(self, vector: Vector, where: Filter | None = None, k: int = 10) -> list[tuple[Memory, float]]:
+        if self._is_held():
+            return super().nearest(vector, where, k)
+        checks.whole("k", k, low=1)
+        prospect = PostgresProspect(self, where or Filter())
+        query = checks.vector("vector", vector, dimension=prospect.dimension)
+        if prospect.dimension is None:
+            return []
+        return self._scored(prospect.best_vectors(bits.unit(query[None, :])[0], k))
+
+    def _scored(self, scores: dict[int, float]) -> list[tuple[Memory, float]]:
+        return [(memory, scores[seq]) for seq, memory in self.memories_at(list(scores))]
+
+    def stats(self) -> StoreStats:
+        return self.read(self._stats)
+
+    def _stats(self, connection: Connection) -> StoreStats:
+        self.vault.follow(data_keys.read(connection))
+
+        def counted(column: str) -> dict[str, int]:
+            sql = f"SELECT {column}, count(*) FROM memories GROUP BY 1 ORDER BY 2 DESC, 1"
+            return dict(connection.execute(sql).fetchall())
+
+        (memories, sessions, oldest, newest, vectors, encrypted, size) = _row(
+            connection,
+            "SELECT count(*), count(DISTINCT run), min(time), max(time), count(vector), "
+            f"count(*) FILTER (WHERE flags & {SEALED} <> 0), coalesce(sum(pg_column_size(m.*)), 0)::bigint "
+            "FROM memories m",
+        )
+        tiers = counted("tier")
+        return StoreStats(
+            memories=memories,
+            by_agent=counted("agent"),
+            by_type=counted("type"),
+            by_tier={tier: tiers[tier] for tier in TIERS if tier in tiers},
+            sessions=sessions,
+            oldest=oldest,
+            newest=newest,
+            vectors=vectors,
+            dimension=dimension_of(connection) if vectors else None,
+            words=_row(connection, "SELECT count(*) FROM words")[0],
+            encrypted=encrypted,
+            bytes=size,
+        )
+
+    def close(self) -> None:
+        if self._link.closed:
+            return
+        try:
+            self.flush()
+        except StoreError as error:
+            log.info("access counts were not written: %s", error)
+        self.neighbours.close()
+        self._link.close()
+
+
+def _row(connection: Connection, sql: str) -> tuple[Any, ...]:
+    found = connection.execute(sql).fetchone()
+    assert found is not None
+    return found
+
+
+def _tenant(option: str | None, written: str | None) -> str:
+    """Whose rows are meant, by the option or by the address."""
+    if option is not None and written is not None and option != written:
+        raise ConfigError(f"two tenants are given: {option!r} and, in the address, {written!r}")
+    given = option if option is not None else written
+    return "default" if given is None else checks.name("tenant", given)

@@ -1,0 +1,207 @@
+"""Search inside PostgreSQL: BM25 over the postings, the nearest vectors, and the candidates of a question with their
+neighbours, laid out for the recall engine. Statistics are those of all rows inside the filter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from pgvector import HalfVector
+
+from ...filters import Filter
+from ...index.analyser import plain, question_words
+from ...index.bits import top
+from ...index.bm25 import K1, B, idf
+from ...index.prospect import Asked, Gathered, Prospect
+from ...index.survey import Survey
+from ...index.vocabulary import Vocabulary, WordVectors
+from .postgres_candidates import laid_out
+from .postgres_filters import Condition, known_as
+from .postgres_index import State, dimension_of, state
+from .postgres_link import Connection
+from .postgres_rows import actor_mark, signed, unsigned
+
+if TYPE_CHECKING:
+    from .postgres import PostgresRecordStore
+
+_WORDS = 32_768  # of a tenant that have relatives; more are found by themselves
+_RERANKED = 64  # further rows whose cosines are computed from the originals
+_AROUND = 2  # steps before and after a candidate
+_SAID = 4096  # rows that may hold a phrase
+
+
+class Words:
+    """The vocabulary of a tenant, read once and followed."""
+
+    def __init__(self, vectors: WordVectors | None) -> None:
+        self._vectors = vectors
+        self._lock = Lock()
+        self._known = Vocabulary(vectors)
+        self._seen = 0
+        self._generation = -1
+
+    def relatives(
+        self, connection: Connection, now: State, words: Sequence[str], floor: float, most: int
+    ) -> list[list[tuple[int, str, float]]]:
+        with self._lock:
+            if now.generation != self._generation:
+                self._known, self._seen, self._generation = Vocabulary(self._vectors), 0, now.generation
+            room = _WORDS - len(self._known)
+            if room > 0 and self._seen < now.row:
+                sql = "SELECT term, word FROM words WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+                found = connection.execute(sql, (self._seen, now.row, room)).fetchall()
+                self._known.add(unsigned([term for term, _ in found]).tolist(), [word for _, word in found])
+                self._seen = now.row
+            return self._known.relatives(words, floor, most)
+
+
+class PostgresProspect(Prospect):
+    """The rows of a large tenant inside one filter."""
+
+    def __init__(self, store: PostgresRecordStore, where: Filter) -> None:
+        self._store, self._where = store, where
+        self._now, self._inside, self.size, self.average_length, self.dimension = store.read(self._looked)
+
+    def _looked(self, connection: Connection) -> tuple[State, Condition, int, float, int | None]:
+        now, inside = state(connection), self._store.condition(connection, self._where)
+        rows, length = now.rows, now.length
+        if inside.text:
+            sql = f"SELECT count(*), coalesce(sum(m.length), 0) FROM memories m{inside.where}"
+            rows, length = connection.execute(sql, inside.values).fetchone() or (0, 0)
+        return now, inside, rows, float(length) / rows if rows else 0.0, dimension_of(connection)
+
+    # What can be told from afar
+
+    def actors_named(self, text: str) -> list[str]:
+        words = plain(text).split()[:200]
+        runs = {" ".join(words[at : at + size]) for size in range(1, 5) for at in range(len(words))}
+        marks = signed(np.array([actor_mark(run) for run in runs], np.uint64))
+        sql = (
+            "SELECT DISTINCT n.actor FROM unnest(?::bigint[]) a(term), LATERAL (SELECT m.actor FROM postings p "
+            f"JOIN memories m ON m.seq = p.seq WHERE p.term = a.term{self._inside.further} LIMIT 64) n"
+        )
+        found = self._store.read(lambda connection: connection.execute(sql, (marks, *self._inside.values)).fetchall())
+        return sorted(actor for (actor,) in found)
+
+    def relatives(self, words: Sequence[str], floor: float, most: int) -> list[list[tuple[int, str, float]]]:
+        return self._store.read(
+            lambda connection: self._store.vocabulary.relatives(connection, self._now, words, floor, most)
+        )
+
+    def holding(self, terms: Sequence[int]) -> dict[int, int]:
+        return self._store.read(lambda connection: self._holding(connection, terms))
+
+    def _holding(self, connection: Connection, terms: Sequence[int]) -> dict[int, int]:
+        disguises = self._store.vault.disguises()
+        real = {known: term for term in terms for known in known_as([term], disguises)}
+        asked = signed(np.array(list(real), np.uint64))
+        sql = (
+            f"SELECT p.term, count(*) FROM postings p{self._joined} WHERE p.term = ANY(?)"
+            f"{self._inside.further} GROUP BY p.term"
+        )
+        held = dict.fromkeys(terms, 0)
+        found = connection.execute(sql, (asked, *self._inside.values)).fetchall()
+        for term, (_, count) in zip(unsigned([term for term, _ in found]).tolist(), found, strict=True):
+            held[real[term]] += count
+        return held
+
+    @property
+    def _joined(self) -> str:
+        """What postings must be joined with for the filter."""
+        return " JOIN memories m ON m.seq = p.seq" if self._inside.text else ""
+
+    # Searching
+
+    def best_words(self, query: str, k: int) -> dict[int, float]:
+        """BM25 of the words of a query: {seq: score}, best first."""
+        words = question_words(query)
+        held = self.holding([term for word in words for term in word.hashes])
+        asked = [[(term, idf(self.size, held[term])) for term in word.hashes] for word in words]
+        return self._store.read(lambda connection: self._by_words(connection, Asked(words=asked, k1=K1, b=B), k))
+
+    def best_vectors(self, query: npt.NDArray[np.float32], k: int) -> dict[int, float]:
+        """The highest cosines, from the original vectors: {seq: cosine}, best first."""
+        seqs = np.array(
+            list(self._store.read(lambda connection: self._by_vector(connection, query, 2 * k + _RERANKED))), np.int64
+        )
+        exact = self._store.vectors_at(seqs, query.size) @ query
+        best = top(exact, k)
+        return dict(zip(seqs[best].tolist(), exact[best].tolist(), strict=True))
+
+    def gather(self, asked: Asked) -> Survey:
+        return self._store.read(lambda connection: self._gather(connection, asked))
+
+    def _gather(self, connection: Connection, asked: Asked) -> Survey:
+        held = {**self._holding(connection, asked.terms), **asked.held}
+        seqs = set(self._by_words(connection, asked, asked.side)) if asked.words else set()
+        if asked.vector is not None:
+            seqs |= self._by_vector(connection, asked.vector, asked.side).keys()
+        for phrase in asked.phrases:
+            seqs |= self._saying(connection, phrase)
+        if asked.span is not None:
+            seqs |= self._newest(connection, "m.time >= ? AND m.time <= ?", asked.span, asked.newest)
+        for actor in asked.actors:
+            seqs |= self._of_actor(connection, actor, asked.newest)
+        index = laid_out(self._store, connection, sorted(seqs), asked.terms, self.dimension, self._inside, _AROUND)
+        return Gathered(index, self._store, self.size, self.average_length, held)
+
+    def _by_words(self, connection: Connection, asked: Asked, count: int) -> dict[int, float]:
+        disguises = self._store.vault.disguises()
+        told = [
+            (number, known, (asked.k1 + 1) * weight)
+            for number, word in enumerate(asked.words)
+            for term, weight in word
+            for known in known_as([term], disguises)
+        ]
+        if not told:
+            return {}
+        level = asked.k1 * (1 - asked.b)
+        slope = asked.k1 * asked.b / max(self.average_length, 1e-9)
+        sql = (
+            "WITH best AS (SELECT p.seq, a.word, max(a.weight * p.count / (p.count + ? + ? * p.length)) AS score "
+            "FROM unnest(?::int[], ?::bigint[], ?::double precision[]) a(word, term, weight) "
+            f"JOIN postings p ON p.term = a.term{self._joined}{self._inside.where} GROUP BY p.seq, a.word) "
+            "SELECT seq, sum(score) FROM best GROUP BY seq ORDER BY 2 DESC, 1 LIMIT ?"
+        )
+        words, terms, weights = zip(*told, strict=True)
+        values = (level, slope, list(words), signed(np.array(terms, np.uint64)), list(weights))
+        found = connection.execute(sql, (*values, *self._inside.values, count)).fetchall()
+        return {seq: float(score) for seq, score in found}
+
+    def _by_vector(self, connection: Connection, query: npt.NDArray[np.float32], count: int) -> dict[int, float]:
+        """{seq: cosine} of about the nearest rows. The tenant is written out for the sake of its own index."""
+        if self.dimension is None or query.size != self.dimension:
+            return {}
+        kind, tenant = f"halfvec({self.dimension})", self._store.neighbours.number
+        connection.execute(
+            "SELECT set_config('hnsw.ef_search', ?, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)",
+            (str(min(1000, max(40, count))),),
+        )
+        sql = (
+            f"SELECT m.seq, 1 - ((m.embedding::{kind}) <=> ?::{kind}) FROM memories m WHERE m.tenant = {tenant} "
+            f"AND m.embedding IS NOT NULL{self._inside.further} ORDER BY (m.embedding::{kind}) <=> ?::{kind} LIMIT ?"
+        )
+        asked = HalfVector(query)
+        return dict(connection.execute(sql, (asked, *self._inside.values, asked, count)).fetchall())
+
+    def _saying(self, connection: Connection, phrase: Sequence[Sequence[int]]) -> set[int]:
+        """The newest rows that hold all words of a phrase."""
+        disguises = self._store.vault.disguises()
+        words = [signed(np.array(known_as(word, disguises), np.uint64)) for word in phrase]
+        tests = " AND ".join("m.seq IN (SELECT p.seq FROM postings p WHERE p.term = ANY(?))" for _ in words)
+        return self._newest(connection, tests, words, _SAID)
+
+    def _newest(self, connection: Connection, test: str, values: Iterable[Any], count: int) -> set[int]:
+        sql = f"SELECT m.seq FROM memories m WHERE {test}{self._inside.further} ORDER BY m.seq DESC LIMIT ?"
+        return {seq for (seq,) in connection.execute(sql, (*values, *self._inside.values, count))}
+
+    def _of_actor(self, connection: Connection, actor: str, count: int) -> set[int]:
+        (mark,) = signed(np.array([actor_mark(plain(actor))], np.uint64))
+        sql = (
+            f"SELECT p.seq FROM postings p{self._joined} WHERE p.term = ?{self._inside.further} "
+            "ORDER BY p.seq DESC LIMIT ?"
+        )
+        return {seq for (seq,) in connection.execute(sql, (mark, *self._inside.values, count))}

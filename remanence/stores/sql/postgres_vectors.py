@@ -1,0 +1,92 @@
+"""The HNSW index over the vectors of a large tenant. Each has its own, so that a search meets nobody else's rows and
+costs what the tenant is, not what the database is. It is built beside ongoing writes; until then vectors are compared
+one by one."""
+
+from __future__ import annotations
+
+import logging
+from threading import Lock, Thread
+
+import psycopg
+
+from ...errors import RemanenceError
+from .postgres_index import dimension_of
+from .postgres_link import Address, Connection, Frame, Raw, connect
+
+log = logging.getLogger(__name__)
+
+_MOST = 4000  # dimensions that such an index can have
+
+
+class Neighbours:
+    def __init__(self, address: Address, frame: Frame) -> None:
+        self._address, self._frame = address, frame
+        self.number = frame.number
+        self._lock = Lock()
+        self._built = False
+        self._thread: Thread | None = None
+        self._raw: Raw | None = None
+
+    def build_behind(self) -> None:
+        """Begin to build the index, if there is none."""
+        with self._lock:
+            if not self._built and self._thread is None:
+                self._thread = Thread(target=self._try, name="remanence-hnsw", daemon=True)
+                self._thread.start()
+
+    def _try(self) -> None:
+        try:
+            self.build()
+        except (RemanenceError, psycopg.Error) as error:
+            log.warning("no index of vectors was built: %s", error)
+
+    def build(self) -> None:
+        """Build the index, if there is none, or if it is of another dimension or was left half done."""
+        if self._built:
+            return
+        with connect(self._address) as raw:
+            self._raw = raw
+            try:
+                self._build(raw)
+            finally:
+                self._raw = None
+
+    def _build(self, raw: Raw) -> None:
+        with raw.transaction():
+            self._frame.enter(raw, writing=False)
+            dimension = dimension_of(Connection(raw))
+        if dimension is None or dimension > _MOST:
+            return
+        self._frame.stay(raw)
+        raw.execute("SELECT pg_advisory_lock(%s, %s)", [_CLASS, self.number & 0x7FFFFFFF])
+        name = f"memories_near_{self.number & 0xFFFFFFFFFFFFFFFF:016x}"
+        wanted = f"{name}_{dimension}"
+        held = raw.execute(
+            "SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
+            "WHERE i.indrelid = 'memories'::regclass AND c.relname LIKE %s",
+            [f"{name}%"],
+        ).fetchall()
+        for found, valid in held:
+            if found != wanted or not valid:
+                raw.execute(f'DROP INDEX CONCURRENTLY IF EXISTS "{found}"'.encode())
+        if (wanted, True) not in held:
+            raw.execute("SET maintenance_work_mem = '256MB'")
+            raw.execute(
+                f'CREATE INDEX CONCURRENTLY "{wanted}" ON memories USING hnsw ((embedding::halfvec({dimension})) '
+                f"halfvec_cosine_ops) WHERE tenant = {self.number} AND embedding IS NOT NULL".encode()
+            )
+        self._built = True
+
+    def renew(self) -> None:
+        """Look again: the vectors are other ones now."""
+        self._built = False
+
+    def close(self) -> None:
+        raw, thread = self._raw, self._thread
+        if raw is not None:
+            raw.cancel_safe()
+        if thread is not None:
+            thread.join(5)
+
+
+_CLASS = 0x524D454D  # of our advisory locks
