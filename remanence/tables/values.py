@@ -23,7 +23,6 @@ from .results import Result
 
 _KINDS = {kind.value: kind for kind in Kind}
 _INTERVAL = re.compile(r"(?:(?P<days>-?\d+) days? ?)?(?:(?P<sign>-?)(?P<h>\d+):(?P<m>\d\d):(?P<s>\d\d(?:\.\d{1,6})?))?")
-_NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def to_json(value: Any) -> Any:
@@ -192,7 +191,8 @@ def _interval_text(value: timedelta) -> str:
     if span.microseconds:
         clock += f".{span.microseconds:06}"
     sign = "-" if negative else ""
-    return f"{sign}{span.days} days {sign}{clock}" if span.days else f"{sign}{clock}"
+    days = f"{sign}{span.days} day{'' if span.days == 1 else 's'} " if span.days else ""
+    return f"{days}{sign}{clock}"
 
 
 def _interval(value: Any) -> Any:
@@ -214,17 +214,13 @@ def _bytes(value: str) -> bytes:
     return bytes.fromhex(value[2:])
 
 
-def _float(value: Any) -> float:
-    return _NOT_FINITE[value] if isinstance(value, str) else float(value)
-
-
 def _vector(value: Any) -> list[float]:
-    return [_float(number) for number in value]
+    return list(map(float, value))
 
 
 _READERS: dict[Kind, Any] = {
-    Kind.REAL: _float,
-    Kind.DOUBLE: _float,
+    Kind.REAL: float,
+    Kind.DOUBLE: float,
     Kind.NUMERIC: lambda value: Decimal(str(value)),
     Kind.TIMESTAMPTZ: _moment,
     Kind.TIMESTAMP: datetime.fromisoformat,
