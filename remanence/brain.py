@@ -23,7 +23,7 @@ from .embed.state import MemoryVectors
 from .errors import ConfigError, EmbedderError, EmbedderMismatchError, InputError, NotFoundError, VectorError
 from .filters import Filter
 from .index.bits import unit
-from .judgements import QUESTIONS, Judgement, Recalls, kept_question
+from .judgements import QUESTIONS, Judgement, Recall, Recalls, kept_question
 from .models import TIERS, Embeddings, Hit, Hits, Memory, Metadata
 from .privacy.choice import PrivacySpec, policy_of
 from .recall.budget import estimate_tokens
@@ -510,6 +510,12 @@ class Brain:
         if touch:
             self.store.touch([hit.memory.memory_id for hit in hits], time.time())
         return Hits(hits, self._recalls.new(asked, filtered, self._judge))
+
+    def take_over(self, recall: Recall, touched: Sequence[str]) -> None:
+        """Note a recall that another process made on this store: it can be judged here, and its hits were accessed."""
+        recall.write = self._judge
+        self._recalls.keep(recall)
+        self.store.touch(touched, time.time())
 
     def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Judgement:
         """Say whether a hit was useful. `recalled` is the hit, or a recall (or its id) with the hit's memory_id.

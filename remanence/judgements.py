@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from os import urandom
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 QUESTIONS = "judged_questions"
 """The note of a store by which its owner chooses what is kept of the questions: "text", "hash" or "none"."""
 _MOST = 50  # hits of a recall that can be judged by its id
-_REMEMBERED = 256  # recalls that can be
+_REMEMBERED = 4096  # recalls that can be
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,11 @@ class Recall:
             for rank, hit in enumerate(hits[:_MOST], 1)
         }
 
+    def having(self, places: Mapping[str, Sequence[Any]]) -> Self:
+        """The recall with hits that were found elsewhere: where each stood, as in `hits`."""
+        self.hits = {memory_id: _Place(*place) for memory_id, place in places.items()}
+        return self
+
     def of_hit(self, hit: Hit, useful: bool) -> Judgement:
         memory = hit.memory
         return self._judgement(memory.memory_id, _Place(hit.rank, hit.score, memory.agent_id, memory.type), useful)
@@ -124,11 +129,14 @@ class Recalls:
     def new(self, question: str, where: Filter, write: Callable[[Judgement], None]) -> Recall:
         agents, types = where.agent or (), where.type or ()
         recall = Recall(question, agents[0] if len(agents) == 1 else "", types[0] if len(types) == 1 else "", write)
+        self.keep(recall)
+        return recall
+
+    def keep(self, recall: Recall) -> None:
         with self._lock:
             self._last[recall.id] = recall
             if len(self._last) > _REMEMBERED:
                 self._last.popitem(last=False)
-        return recall
 
     def judged(self, recalled: object, memory_id: str | None, useful: bool) -> Judgement:
         """The judgement of a Hit, of a memory of a recall (the Hits or the id), or of a recall as a whole."""

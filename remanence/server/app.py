@@ -32,11 +32,11 @@ _ADMIN = "admin"
 _FIRST_DAYS = 365.0
 
 ROUTERS: tuple[APIRouter, ...] = (
+    of_memories.router,  # routes are tried in turn, so what is asked most comes first
+    of_agents.router,
     of_service.router,
     of_workspaces.router,
     of_tokens.router,
-    of_agents.router,  # before the memories: an agent's memory is one level deeper
-    of_memories.router,
     of_upkeep.router,
     of_feedback.router,
     of_audit.router,
@@ -54,6 +54,7 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
         try:
             yield
         finally:
+            await service.recallers.close()
             await anyio.to_thread.run_sync(close, service)
 
     app = FastAPI(

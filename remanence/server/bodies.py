@@ -24,6 +24,11 @@ Document = dict[str, Any]
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
+def encoded(document: object) -> bytes:
+    """A document as JSON."""
+    return _encode(document).encode()
+
+
 # What comes in
 
 
@@ -41,7 +46,10 @@ MOST_AT_ONCE = 1000
 
 async def json_body(request: Request) -> Any:
     """The body of a request."""
-    given = await request.body()
+    return json_of(await request.body())
+
+
+def json_of(given: bytes) -> Any:
     try:
         return json.loads(given, parse_constant=_no_number)
     except InputError:
@@ -87,13 +95,13 @@ def fields_of(body: object, kind: str, names: Collection[str], needed: Collectio
 
 def answer(document: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON answer as it is, without a model in between."""
-    content = _encode(document).encode()
+    content = encoded(document)
     return Response(content, status, headers, media_type="application/json")
 
 
 def tagged(request: Request, document: object, tag: str | None = None) -> Response:
     """A JSON answer with an ETag (of the body, if none is given), or 304 if the caller has it."""
-    content = _encode(document).encode()
+    content = encoded(document)
     mark = tag or f'"{blake2b(content, digest_size=12).hexdigest()}"'
     headers = {"ETag": mark, "Cache-Control": "private, no-cache"}
     if is_among(mark, request.headers.get("if-none-match")):
@@ -115,7 +123,7 @@ def tag_of(memory: Memory) -> str:
     document["metadata"] = {
         key: value for key, value in document["metadata"].items() if key not in ("last_access_time", "retrieval_count")
     }
-    return f'"{blake2b(_encode(document).encode(), digest_size=12).hexdigest()}"'
+    return f'"{blake2b(encoded(document), digest_size=12).hexdigest()}"'
 
 
 def told(memory: Memory, *, vectors: bool = False) -> Document:
@@ -150,7 +158,7 @@ def told(memory: Memory, *, vectors: bool = False) -> Document:
 
 def cursor_of(*parts: object) -> str:
     """Where a list goes on, in a form that need not be understood."""
-    return urlsafe_b64encode(_encode(list(parts)).encode()).decode().rstrip("=")
+    return urlsafe_b64encode(encoded(list(parts))).decode().rstrip("=")
 
 
 def parts_of(cursor: str, count: int) -> list[Any]:

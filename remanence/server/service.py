@@ -8,6 +8,7 @@ from .control import Control
 from .idempotency import Answers
 from .limits import Buckets
 from .metrics import Metrics
+from .recallers import Recallers
 from .settings import ServerSettings
 from .spaces import Spaces
 from .tokens import Caller, Tokens
@@ -27,8 +28,10 @@ class Service:
     metrics: Metrics = field(init=False)
     buckets: Buckets = field(init=False)
     answers: Answers = field(init=False)
+    recallers: Recallers = field(init=False)
 
     def __post_init__(self) -> None:
         self.metrics = Metrics(lambda: len(self.spaces))
         self.buckets = Buckets(self.settings.limits)
         self.answers = Answers(self.control)
+        self.recallers = Recallers(self.settings)

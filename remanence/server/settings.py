@@ -17,6 +17,11 @@ PREFIX = "REMANENCE_SERVER_"
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one organisation may do. They are there to keep the others served, not to slow anybody down."""
@@ -53,6 +58,8 @@ class ServerSettings:
     embedder: str | None = None
     limits: Limits = field(default_factory=Limits)
     threads: int = 40
+    recallers: int = field(default_factory=lambda: _cores() if _cores() > 1 else 0)
+    """Processes that recall for the server when many ask at once; 0 for none. By default one for each core."""
     open_workspaces: int = 128
     shutdown_seconds: float = 30.0
 
@@ -62,6 +69,7 @@ class ServerSettings:
             raise checks.refuse("port", "a port number from 0 to 65535", self.port)
         for name in ("threads", "open_workspaces"):
             checks.whole(name, getattr(self, name), low=1)
+        checks.whole("recallers", self.recallers, high=256)
         checks.number("shutdown_seconds", self.shutdown_seconds, low=0)
         if self.store is not None and not self.store.startswith(("postgresql://", "postgres://")):
             raise ConfigError("store must be the address of a PostgreSQL database; SQLite files lie in the data folder")

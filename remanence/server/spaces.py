@@ -9,6 +9,7 @@ from collections import OrderedDict
 from pathlib import Path
 from threading import Condition, Lock
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from ..brain import Brain
 from ..errors import RemanenceError
@@ -43,13 +44,17 @@ class Space:
         return f"{self.org}/{self.id}"
 
     @property
+    def is_open(self) -> bool:
+        return self._brain is not None
+
+    @property
     def brain(self) -> Brain:
         with self._lock:
             return self._opened()
 
     def _opened(self) -> Brain:
         if self._brain is None:
-            self._brain = Brain(self._address(), embedder=self._settings.embedder)
+            self._brain = Brain(self._memories(), embedder=self._settings.embedder)
         return self._brain
 
     @property
@@ -69,6 +74,12 @@ class Space:
 
                 self._agents = AgentMemoryAPI(brain=self._opened())
             return self._agents
+
+    def _memories(self) -> str:
+        address = self._address()
+        if self._settings.store is None:
+            return address
+        return f"{address}{'&' if '?' in address else '?'}tenant={quote(self.tenant, safe='')}"
 
     def _address(self) -> str:
         if self._settings.store is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ... import checks, config
 from ...errors import InputError, NotFoundError
 from ...filters import Filter
-from ...models import Hits, Memory
+from ...models import Memory
 from .. import forms
 from ..access import Access, Role, allowed
 from ..bodies import (
@@ -31,6 +30,8 @@ from ..bodies import (
     tagged,
     told,
 )
+from ..recaller import recall_of
+from ..recalling import recalled
 from ..turns import reading, writing
 from .answers import RUNNING, Error
 
@@ -39,10 +40,52 @@ router = APIRouter(prefix="/workspaces/{workspace}", tags=["memories"], response
 Reader = Annotated[Access, Depends(allowed(Role.READ))]
 Writer = Annotated[Access, Depends(allowed(Role.WRITE))]
 
-_MOST_HITS = 1000
-_SCORES = {"hybrid": "fused", "lexical": "bm25", "vector": "cosine"}
 _COLUMNS = {"newest": "time", "oldest": "time", "importance": "importance", "step": "step", "last step": "step"}
 _REMEMBERED = list(forms.RememberForm.model_fields)
+
+
+# Recalling, which is asked most and so is matched first
+
+
+@router.post(
+    "/recall",
+    response_model=forms.RecallAnswer,
+    openapi_extra=asking(forms.RecallForm),
+    summary="Recall the memories that best answer a question",
+)
+async def recall(request: Request, access: Reader) -> Response:
+    """Best first. `score_kind` says what the scores are: `fused` (hybrid), `bm25` (lexical) or `cosine` (vector).
+    The `recall_id` is for feedback."""
+    body, recallers = await request.body(), access.service.recallers
+    recallers.at_once += 1
+    try:
+        reply = await recallers.ask({"org": access.org, "id": access.workspace_id, "name": access.workspace}, body)
+        if reply is None or reply.note["status"] >= 500:  # what failed there is tried, and told, here
+            found = await reading(_recalled, access, body)
+        elif reply.note["status"] >= 400:
+            raise HTTPException(reply.note["status"], reply.note["error"])
+        else:
+            found = reply.body
+            await _taken_over(access, reply.note)
+    finally:
+        recallers.at_once -= 1
+    return Response(found, media_type="application/json")
+
+
+def _recalled(access: Access, body: bytes) -> bytes:
+    return recalled(access.brain, body).body
+
+
+async def _taken_over(access: Access, note: Document) -> None:
+    """Note here what was recalled elsewhere."""
+
+    def take_over() -> None:
+        access.brain.take_over(recall_of(note), note["touched"])
+
+    if access.is_open:
+        take_over()
+    else:
+        await reading(take_over)
 
 
 # Writing
@@ -194,41 +237,6 @@ def _restored(access: Access, ids: list[str]) -> list[str]:
 
 
 # Reading
-
-
-@router.post(
-    "/recall",
-    response_model=forms.RecallAnswer,
-    openapi_extra=asking(forms.RecallForm),
-    summary="Recall the memories that best answer a question",
-)
-async def recall(access: Reader, form: Annotated[Document, Depends(given(forms.RecallForm, "a recall"))]) -> Response:
-    """Best first. `score_kind` says what the scores are: `fused` (hybrid), `bm25` (lexical) or `cosine` (vector).
-    The `recall_id` is for feedback."""
-    return await reading(_recalled, access, form)
-
-
-def _recalled(access: Access, form: Document) -> Response:
-    options = dict(form)
-    question = options.pop("query")
-    if (as_of := options.pop("as_of", None)) is not None:
-        options["now"] = datetime.fromtimestamp(checks.moment("as_of", as_of))
-    checks.whole("k", options.get("k", 5), low=1)
-    if options.get("k", 5) > _MOST_HITS:
-        raise checks.refuse("k", f"a whole number from 1 to {_MOST_HITS}", options["k"])
-    checks.text("query", question)
-    hits = access.brain.recall(question, **options)
-    return answer(_told_hits(hits, options.get("mode", "hybrid")))
-
-
-def _told_hits(hits: Hits, mode: str) -> Document:
-    found = []
-    for hit in hits:
-        document: Document = {"rank": hit.rank, "score": hit.score, "memory": told(hit.memory)}
-        if hit.explanation is not None:
-            document["explanation"] = hit.explanation.to_dict()
-        found.append(document)
-    return {"recall_id": hits.recall_id, "score_kind": _SCORES[mode], "hits": found}
 
 
 class Listing(BaseModel):

@@ -1,0 +1,48 @@
+"""One recall from the body of a request to the body of its answer, in whichever process it is done."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .. import checks
+from ..models import Hits
+from .bodies import Document, encoded, fields_of, json_of, told
+from .forms import RecallForm
+
+if TYPE_CHECKING:
+    from ..brain import Brain
+
+MOST_HITS = 1000
+_NAMES = list(RecallForm.model_fields)
+_SCORES = {"hybrid": "fused", "lexical": "bm25", "vector": "cosine"}
+
+
+class Recalled(NamedTuple):
+    hits: Hits
+    touch: bool
+    """Whether the hits count as accessed."""
+    body: bytes
+
+
+def recalled(brain: Brain, body: bytes, *, touch: bool = True) -> Recalled:
+    """What a recall finds; without `touch`, accesses are left to the caller to note."""
+    options: dict[str, Any] = fields_of(json_of(body), "a recall", _NAMES, ("query",))
+    question = checks.text("query", options.pop("query"))
+    if (as_of := options.pop("as_of", None)) is not None:
+        options["now"] = datetime.fromtimestamp(checks.moment("as_of", as_of))
+    if checks.whole("k", options.get("k", 5), low=1) > MOST_HITS:
+        raise checks.refuse("k", f"a whole number from 1 to {MOST_HITS}", options["k"])
+    wanted = checks.flag("touch", options.pop("touch", True))
+    hits = brain.recall(question, **options, touch=wanted and touch)
+    return Recalled(hits, wanted, encoded(_told(hits, options.get("mode", "hybrid"))))
+
+
+def _told(hits: Hits, mode: str) -> Document:
+    found = []
+    for hit in hits:
+        document: Document = {"rank": hit.rank, "score": hit.score, "memory": told(hit.memory)}
+        if hit.explanation is not None:
+            document["explanation"] = hit.explanation.to_dict()
+        found.append(document)
+    return {"recall_id": hits.recall_id, "score_kind": _SCORES[mode], "hits": found}
