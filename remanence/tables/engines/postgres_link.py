@@ -45,6 +45,10 @@ _SETTINGS = (
     "SET TimeZone = 'UTC'; SET DateStyle = 'ISO, MDY'; SET IntervalStyle = 'postgres'; SET extra_float_digits = 1; "
     "SET standard_conforming_strings = on; SET jit = off"
 )
+_END = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE pid = %s AND backend_xid::text::bigint = %s::bigint %% 4294967296"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +162,7 @@ class Link:
                     return work(connection) if kind is None else tried.run(connection, frame, kind, work)
             except psycopg.Error as error:
                 if is_lost(error):
-                    if tried.committing and kind == WRITE and self._was_committed(tried.xact, until):
+                    if tried.committing and kind == WRITE and self._was_committed(tried, until):
                         return tried.outcome  # type: ignore[no-any-return]
                     self._pool.check()  # the others are lost too; those that answer are kept
                     if time.monotonic() >= until:
@@ -185,12 +189,14 @@ class Link:
                 _roll_back(connection)
             self._pool.putconn(connection)
 
-    def _was_committed(self, xact: str | None, until: float) -> bool:
+    def _was_committed(self, tried: _Attempt, until: float) -> bool:
         """What became of a transaction whose COMMIT was not answered; False means that nothing of it remains."""
         while time.monotonic() < until:
             try:
                 with self._connection(until) as connection:
-                    row = connection.execute("SELECT pg_xact_status(%s::xid8)", [xact]).fetchone()
+                    # The server may not know yet that nobody is at the other end; it would hold its locks meanwhile.
+                    connection.execute(_END, [tried.backend, tried.xact])
+                    row = connection.execute("SELECT pg_xact_status(%s::xid8)", [tried.xact]).fetchone()
             except psycopg.OperationalError:
                 time.sleep(0.1)
                 continue
@@ -211,6 +217,7 @@ class _Attempt:
     def __init__(self) -> None:
         self.committing = False
         self.xact: str | None = None
+        self.backend = 0
         self.outcome: Any = None
 
     def run(self, connection: Connection, frame: Frame, kind: str, work: Callable[[Connection], T]) -> T:
@@ -218,6 +225,7 @@ class _Attempt:
         if kind == WRITE:
             while begun.nextset():
                 pass
+            self.backend = connection.info.backend_pid
             self.xact = str(begun.fetchone()[0])  # type: ignore[index]  # the last of them is a SELECT of one row
         outcome = self.outcome = work(connection)
         self.committing = True
