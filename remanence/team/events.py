@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
-from .. import checks
+from ..errors import InputError, UnknownFieldError
 
 AGENTS = ("claude-code", "codex", "cursor", "gemini", "opencode", "copilot")
 
@@ -60,6 +60,8 @@ class Event:
         """The reverse of `to_json`."""
         data = json.loads(text)
         if not isinstance(data, dict):
-            raise checks.refuse("event", "a JSON object", data)
-        checks.known_fields("an event", data, [one.name for one in fields(cls)])
+            raise InputError(f"an event must be a JSON object, got {type(data).__name__}", field="event")
+        unknown = data.keys() - {one.name for one in fields(cls)}
+        if unknown:
+            raise UnknownFieldError(f"an event has no field {min(unknown)!r}", field=min(unknown))
         return cls(**{**data, "kind": Kind(data["kind"])})

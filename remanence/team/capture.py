@@ -1,0 +1,268 @@
+"""From events to memories: nobody asks an agent to take notes. A failure and the later success of the same command
+become a pair, error and fix; builds, tests and linters leave their useful lines; wishes and decisions in prompts are
+kept; a session leaves a summary. Everything goes through the privacy policy of the Brain, the state of sessions too."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+from ..brain import Brain
+from .events import Event, Kind
+from .identity import Repository, author, repository
+from .memory import TeamMemory
+from .notes import Note
+from .sessions import Sessions, SessionState
+from .trimming import essence, headline, looks_failed, signature
+
+_LONG_PROMPT, _LONG_EDIT, _LONG_ERROR = 2000, 300, 1200
+_MANY_FILES = 15
+_ABANDONED = 12 * 3600.0  # seconds after which a session that never ended is over
+_WISH = re.compile(
+    r"\b(?:always|never|from now on|in (?:the )?future|prefer(?:red|ably)?|please (?:don't|do not|use|avoid)|"
+    r"don't ever|we (?:always|never|use|don't use)|remember (?:that|to)|our convention|the convention)\b",
+    re.IGNORECASE,
+)
+_DECISION = re.compile(
+    r"\b(?:we(?:'ve| have)? decided|decision:|let's (?:go with|use|switch|drop|keep)|"
+    r"we(?:'ll| will) (?:use|go with|keep|drop)|instead of|rather than)\b",
+    re.IGNORECASE,
+)
+_WORTH_KEEPING = re.compile(
+    r"\b(?:pytest|tox|nox|unittest|jest|vitest|mocha|playwright|cypress|go test|go build|go vet|cargo|mvn|gradle|make|"
+    r"npm (?:run|test|ci|install)|pnpm|yarn|tsc|eslint|ruff|mypy|flake8|pylint|black|prettier|docker|kubectl|terraform|"
+    r"pip install|uv |poetry|alembic|rake|rspec|bundle|dotnet|bazel|cmake|ninja|gcc|clang|swift|xcodebuild)\b"
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+class Capture:
+    """Takes events in, one at a time; the same event twice changes nothing."""
+
+    def __init__(self, brain: Brain, sessions: Sessions | None = None) -> None:
+        self._brain = brain
+        self.sessions = sessions or Sessions()
+
+    def take(self, event: Event) -> None:
+        where = repository(event.cwd) if event.cwd else None
+        team = TeamMemory(self._brain, author=author(event.cwd or None))
+        state = self.sessions.load(event.agent, event.session)
+        if not state.is_new(event.id):
+            return
+        state.updated = event.time
+        state.cwd = event.cwd or state.cwd
+        if where is not None:
+            state.repository, state.branch = where.id, where.branch
+        event = self._cleaned(event)
+        if event.kind is Kind.SESSION_START:
+            state.ended = None
+            self._sum_up_abandoned(team, where, but=event.session)
+        elif event.kind is Kind.PROMPT:
+            self._prompt(event, state, team, where)
+        elif event.kind is Kind.TOOL:
+            self._tool(event, state, team, where)
+        elif event.kind is Kind.SESSION_END:
+            self._sum_up(state, team, where)
+        self.sessions.save(state)
+
+    def _cleaned(self, event: Event) -> Event:
+        """The event as it may be kept; what the policy refuses altogether is left out."""
+        policy = self._brain.privacy
+        if policy is None:
+            return event
+        for name in ("prompt", "command", "output"):
+            setattr(event, name, policy.question(getattr(event, name)) or "")
+        event.input = {
+            key: (policy.question(value) or "") if isinstance(value, str) else value
+            for key, value in event.input.items()
+        }
+        return event
+
+    # Prompts
+
+    def _prompt(self, event: Event, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
+        said = event.prompt.strip()[:_LONG_PROMPT]
+        if not said:
+            return
+        state.prompts = [*state.prompts, said][-10:]
+        if len(said.split()) >= 4:
+            state.task = said
+        for sentence in _SENTENCE.split(said):
+            words = sentence.split()
+            if not 4 <= len(words) <= 60 or sentence.endswith("?"):
+                continue
+            if _WISH.search(sentence):
+                team.remember(_note(event, team, sentence.strip(), "preference", importance=0.8).at(where))
+            elif _DECISION.search(sentence):
+                team.remember(_note(event, team, sentence.strip(), "decision", importance=0.7).at(where))
+
+    # Tools
+
+    def _tool(self, event: Event, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
+        files = [where.relative(path) if where else path for path in event.files]
+        if event.action == "edit":
+            for path in files:
+                state.note_edit({"file": path, "time": event.time, "change": _change(event)})
+        elif event.action == "read":
+            for path in files:
+                state.looked_at(path)
+        if event.action in ("shell", "test") and event.command:
+            self._ran(event, state, team, where)
+        if event.tool in ("TodoWrite", "update_plan", "todowrite", "write_todos"):
+            state.plan = _plan(event.input) or state.plan
+
+    def _ran(self, event: Event, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
+        failed = looks_failed(event.output) if event.failed is None else event.failed
+        told = essence(event.output, _LONG_ERROR)
+        state.note_output({"command": event.command[:300], "failed": failed, "output": told[-600:], "time": event.time})
+        key = command_key(event.command)
+        if failed:
+            if told:
+                state.failures[key] = {"command": event.command[:300], "error": told, "time": event.time}
+                self._keep_output(event, told, team, where, failed=True)
+            return
+        broken = state.failures.pop(key, None) or _related(state, key)
+        if broken is not None:
+            self._keep_fix(event, broken, state, team, where)
+        elif _WORTH_KEEPING.search(event.command) and told:
+            self._keep_output(event, essence(event.output, 400), team, where, failed=False)
+
+    def _keep_fix(
+        self, event: Event, broken: dict[str, Any], state: SessionState, team: TeamMemory, where: Repository | None
+    ) -> None:
+        """The error and what was done between it and the success."""
+        edits = [edit for edit in state.edits if edit["time"] >= broken["time"]]
+        between = [
+            output["command"]
+            for output in state.outputs
+            if broken["time"] < output["time"] < event.time and not output["failed"]
+        ]
+        files = list(dict.fromkeys(edit["file"] for edit in edits))
+        done = [
+            f"changed {edit['file']}: {edit['change']}" if edit["change"] else f"changed {edit['file']}"
+            for edit in edits
+        ]
+        done += [f"ran `{command}`" for command in between if command_key(command) != command_key(event.command)]
+        fix = "; ".join(dict.fromkeys(done)) or f"it passed when run again as `{event.command[:200]}`"
+        name = headline(broken["error"])
+        text = f"{name}\nSeen when running `{broken['command']}`."
+        if state.task:
+            text += f" Task: {state.task[:300]}"
+        text += f"\nFix: {fix[:1500]}"
+        team.remember(
+            _note(event, team, text, "error_fix", importance=0.9 if done else 0.4, files=files, error=broken["error"],
+                  fix=fix[:1500], command=broken["command"], details={"signature": signature(name)}).at(where)
+        )  # fmt: skip
+        state.fixed = [*state.fixed, name][-10:]
+
+    def _keep_output(
+        self, event: Event, told: str, team: TeamMemory, where: Repository | None, *, failed: bool
+    ) -> None:
+        if not _WORTH_KEEPING.search(event.command) and not failed:
+            return
+        outcome = "failed" if failed else "passed"
+        text = f"`{event.command[:300]}` {outcome}:\n{told}"
+        details = {"failed": failed, "folded": signature(text)}
+        weight = 0.4 if failed else 0.2
+        command = event.command[:300]
+        team.remember(
+            _note(event, team, text, "tool_output", importance=weight, command=command, details=details).at(where)
+        )
+
+    # The end
+
+    def _sum_up(self, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
+        """A session that did something becomes a memory of its task."""
+        if state.ended is not None:
+            return
+        state.ended = state.updated
+        if not state.task or not (state.edits or state.outputs):
+            return
+        parts = [f"Task: {state.task[:600]}"]
+        if state.edited_files:
+            parts.append(f"Changed: {', '.join(state.edited_files[:_MANY_FILES])}")
+        if state.fixed:
+            parts.append(f"Fixed: {'; '.join(state.fixed)}")
+        if state.failures:
+            left = "; ".join(f"`{one['command']}` ({headline(one['error'])})" for one in state.failures.values())
+            parts.append(f"Still failing: {left[:600]}")
+        elif state.outputs:
+            last = state.outputs[-1]
+            parts.append(f"Last ran `{last['command']}`, which {'failed' if last['failed'] else 'passed'}.")
+        if state.plan:
+            parts.append(f"Plan: {'; '.join(state.plan)[:600]}")
+        note = Note(
+            "\n".join(parts),
+            "task",
+            author=team.author,
+            agent=state.agent,
+            session=state.session,
+            when=state.updated,
+            importance=0.6,
+            files=state.edited_files[:_MANY_FILES],
+            details={"failing": [one["command"] for one in state.failures.values()]},
+        )
+        team.remember(note.at(where))
+
+    def _sum_up_abandoned(self, team: TeamMemory, where: Repository | None, but: str) -> None:
+        """Sessions that a crash ended are summed up by the next one that starts here."""
+        for state in self.sessions.all():
+            over = time.time() - state.updated > _ABANDONED
+            if state.ended is None and over and state.session != but and where and state.repository == where.id:
+                self._sum_up(state, team, where)
+                self.sessions.save(state)
+
+
+def _note(event: Event, team: TeamMemory, text: str, kind: str, **more: Any) -> Note:
+    """A note of what an event tells."""
+    return Note(text, kind, author=team.author, agent=event.agent, session=event.session, when=event.time, **more)
+
+
+def command_key(command: str) -> str:
+    """What makes two commands the same attempt: the program and what it works on, less verbosity and redirections."""
+    told = re.sub(r"^(?:cd \S+ *(?:&&|;) *|[A-Z_]+=\S+ +|time |sudo )+", "", command.strip())
+    told = re.sub(r"\s*(?:2>&1|\|\s*(?:tail|head|tee|grep|cat)\b.*|>\s*\S+)", "", told)
+    told = re.sub(
+        r"\s(?:-v+|-q+|-x|-s|--verbose|--quiet|--tb=\S+|-rA|--maxfail=\d+|--color=\S+|--no-header)\b", "", told
+    )
+    return " ".join(told.split())[:300]
+
+
+def _related(state: SessionState, key: str) -> dict[str, Any] | None:
+    """A failure of the same program of which this success runs a part, or the whole: `pytest tests/a.py` after
+    `pytest tests/a.py::test_one`."""
+    words = key.split()
+    for other in sorted(state.failures, key=lambda other: -state.failures[other]["time"]):
+        before = other.split()
+        same_program = words[:1] == before[:1] and (len(words) < 2 or len(before) < 2 or words[1:2] == before[1:2])
+        wider = key.startswith(other) or other.startswith(key) or set(words) <= set(before)
+        if words and before and (same_program and wider):
+            return state.failures.pop(other)
+    return None
+
+
+def _change(event: Event) -> str:
+    """An edit in a few words."""
+    old, new = (str(event.input.get(name, "")) for name in ("old_string", "new_string"))
+    if old or new:
+        return f"`{_one_line(old)}` → `{_one_line(new)}`"
+    patch = str(event.input.get("patch") or event.input.get("diff") or event.input.get("content") or "")
+    lines = [line for line in patch.splitlines() if line.startswith(("+", "-")) and not line.startswith(("+++", "---"))]
+    return _one_line(" ".join(lines) if lines else "")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:_LONG_EDIT]
+
+
+def _plan(given: dict[str, Any]) -> list[str]:
+    steps = given.get("todos") or given.get("plan") or []
+    if not isinstance(steps, list):
+        return []
+    told = []
+    for step in steps[:20]:
+        if isinstance(step, dict):
+            name = str(step.get("content") or step.get("step") or step.get("title") or "")
+            told.append(f"[{step.get('status', '')}] {name}"[:200])
+    return told

@@ -1,0 +1,96 @@
+"""`rmem hook AGENT EVENT`: what a coding agent runs at each of its moments, with its JSON on standard input.
+
+A hook never delays or breaks the agent. It hands the event to the spool and wakes the keeper; where the agent can take
+something in, it asks the keeper for what the team knows and prints it in the agent's own form. Whatever goes wrong is a
+line in the log, and the exit code is 0. Only light modules are imported here: most of the time goes
+into Python's own start."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+
+from . import places
+from .events import AGENTS, Event, Kind
+
+_LARGEST = 8 << 20  # characters of standard input
+_LARGEST_LOG = 1 << 20
+_PATIENCE, _FIRST_PATIENCE = 0.35, 2.0  # seconds that an agent waits for what the team knows; while the keeper starts
+ANSWERED = (Kind.SESSION_START, Kind.PROMPT)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Always 0, except for `--help` and a wrong call by hand."""
+    if len(arguments) != 2 or arguments[0] not in AGENTS:
+        print(f"usage: rmem hook {{{'|'.join(AGENTS)}}} EVENT  (the event's JSON on standard input)", file=sys.stderr)
+        return 2 if sys.stdin.isatty() else 0
+    try:
+        _run(*arguments)
+    except BaseException:
+        note(f"{arguments[0]} {arguments[1]}: {traceback.format_exc(limit=-3)}")
+    return 0
+
+
+def _run(agent: str, name: str) -> None:
+    from .dialects import dialect
+
+    payload = json.loads(sys.stdin.read(_LARGEST))
+    if not isinstance(payload, dict):
+        raise ValueError(f"expected a JSON object, got {type(payload).__name__}")
+    spoken = dialect(agent)
+    event = spoken.read(name, payload)
+    if event is None:
+        return
+    from .consent import may_capture, may_recall
+
+    if may_capture(event.cwd):
+        from .spool import put
+
+        put(event)
+    if event.kind in ANSWERED and may_recall(event.cwd):
+        context = ask(event, _PATIENCE if woken() else _FIRST_PATIENCE)
+        if context:
+            print(spoken.answer(name, context), flush=True)
+    else:
+        woken()
+
+
+def ask(event: Event, patience: float) -> str:
+    """What the team knows that helps at this moment: from the keeper, which has the memory open."""
+    from .keeper import call
+
+    end = time.monotonic() + patience
+    while True:
+        try:
+            return call(event, max(0.05, end - time.monotonic()))
+        except (FileNotFoundError, ConnectionRefusedError):
+            if time.monotonic() > end - 0.05:
+                note(f"{event.agent}: the keeper did not start in time; nothing was recalled")
+                return ""
+            time.sleep(0.02)
+
+
+def woken() -> bool:
+    """See to it that a keeper runs; whether there was one."""
+    from .keeper import is_running, start
+
+    if is_running():
+        return True
+    start()
+    return False
+
+
+def note(line: str) -> None:
+    """A line in the log. A log that cannot be written is nobody's problem."""
+    try:
+        path = places.log()
+        if path.exists() and path.stat().st_size > _LARGEST_LOG:
+            os.replace(path, path.with_suffix(".old.log"))
+        with path.open("a", encoding="utf-8", errors="replace") as file:
+            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line.rstrip()}\n")
+    except OSError:
+        pass

@@ -1,0 +1,164 @@
+"""The keeper: a process in the background that has the memory open. It drains the spool of the hooks, and answers them
+through a socket what the team knows. Hooks start it when there is none; it ends when nothing happened for a while.
+Killed at any moment it loses nothing: what it had not finished still waits in the spool."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import IO, Self
+
+from . import places
+from .events import Event
+
+_IDLE = 900.0  # seconds without an event after which a keeper ends
+_PAUSE = 0.25  # seconds between two looks into the spool
+_BATCH = 200
+_LARGEST = 16 << 20  # bytes of a question
+
+
+class AlreadyRunningError(Exception):
+    """Another keeper has this home."""
+
+
+class Lock:
+    """Held by the one keeper of a home, and by the system given up for it if it is killed."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        file = places.lock().open("ab")
+        try:
+            _lock(file)
+        except OSError:
+            file.close()
+            raise AlreadyRunningError from None
+        self._file = file
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def _lock(file: IO[bytes]) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def is_running() -> bool:
+    try:
+        with Lock():
+            return False
+    except AlreadyRunningError:
+        return True
+
+
+def start() -> None:
+    """Start one, with a life of its own."""
+    subprocess.Popen(
+        [sys.executable, "-m", "remanence.team.keeper"],
+        cwd=places.folder(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def call(event: Event, patience: float) -> str:
+    """What the keeper answers to an event; a TimeoutError if it takes too long."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.settimeout(patience)
+        line.connect(os.fspath(places.socket()))
+        line.sendall(event.to_json().encode("utf-8", "surrogatepass"))
+        line.shutdown(socket.SHUT_WR)
+        return _received(line).decode("utf-8", "replace")
+
+
+def _received(line: socket.socket) -> bytes:
+    parts, size = [], 0
+    while chunk := line.recv(1 << 16):
+        parts.append(chunk)
+        size += len(chunk)
+        if size > _LARGEST:
+            raise ValueError("the question is too long")
+    return b"".join(parts)
+
+
+class Keeper:
+    """One keeper at work. `run` returns when it was idle for long."""
+
+    def __init__(self, idle: float = _IDLE) -> None:
+        from .work import Work
+
+        self._work = Work()
+        self._idle = idle
+        self._busy = time.monotonic()
+
+    def run(self) -> None:
+        place = places.socket()
+        place.unlink(missing_ok=True)  # of one that was killed; we have the lock
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+            before = os.umask(0o077)
+            try:
+                listening.bind(os.fspath(place))
+            finally:
+                os.umask(before)
+            listening.listen(64)
+            threading.Thread(target=self._listen, args=(listening,), daemon=True).start()
+            try:
+                while time.monotonic() - self._busy < self._idle:
+                    if self._work.drain(_BATCH):
+                        self._busy = time.monotonic()
+                    else:
+                        time.sleep(_PAUSE)
+            finally:
+                place.unlink(missing_ok=True)
+                self._work.close()
+
+    def _listen(self, listening: socket.socket) -> None:
+        while True:
+            try:
+                line, _ = listening.accept()
+            except OSError:
+                return  # closed: the keeper ends
+            threading.Thread(target=self._answer, args=(line,), daemon=True).start()
+
+    def _answer(self, line: socket.socket) -> None:
+        from .hook import note
+
+        self._busy = time.monotonic()
+        with line:
+            try:
+                line.settimeout(5)
+                event = Event.from_json(_received(line).decode("utf-8", "surrogatepass"))
+                line.sendall(self._work.context(event).encode("utf-8", "replace"))
+            except Exception as error:  # one question must not end the keeper; the hook gets an empty answer
+                note(f"keeper: {type(error).__name__}: {error}")
+
+
+def main() -> None:
+    try:
+        with Lock():
+            Keeper(float(os.environ.get("REMANENCE_KEEPER_IDLE", _IDLE))).run()
+    except AlreadyRunningError:
+        pass  # there is one
+
+
+if __name__ == "__main__":
+    main()

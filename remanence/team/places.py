@@ -1,0 +1,49 @@
+"""Where the team memory keeps what is no memory: waiting events, logs, locks, the login."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from hashlib import sha256
+from pathlib import Path
+
+from .. import config
+
+_LONGEST_SOCKET = 100
+
+
+def folder() -> Path:
+    """The folder of all this, made for its owner alone."""
+    place = config.home() / "team"
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return place
+
+
+def spool() -> Path:
+    return folder() / "spool"
+
+
+def log() -> Path:
+    return folder() / "hooks.log"
+
+
+def lock() -> Path:
+    return folder() / "keeper.lock"
+
+
+def socket() -> Path:
+    """Where the keeper listens. The system allows a hundred characters or so; deeper homes have it among the temporary
+    files, under a name that only they have."""
+    place = folder() / "keeper.sock"
+    if len(os.fsencode(place)) <= _LONGEST_SOCKET:
+        return place
+    own = sha256(os.fsencode(place)).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"remanence-{config.user()[:16]}-{own}.sock"
+
+
+def last_capture() -> Path:
+    return folder() / "last-capture.json"
+
+
+def login() -> Path:
+    return folder() / "login.json"

@@ -1,0 +1,126 @@
+"""The state of a session: what an agent is doing right now. It is kept apart from memories, written anew at every
+event, found again after a crash or when the agent's context was compacted, and summed up into a memory at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from . import places
+
+_MANY = 20  # files, edits, outputs of a session that are remembered
+_SEEN = 500  # events
+
+
+@dataclass(slots=True)
+class SessionState:
+    """What one session of one agent is about."""
+
+    agent: str
+    session: str
+    cwd: str = ""
+    repository: str | None = None
+    branch: str | None = None
+    task: str = ""
+    plan: list[str] = field(default_factory=list)
+    prompts: list[str] = field(default_factory=list)
+    open_files: list[str] = field(default_factory=list)
+    edits: list[dict[str, Any]] = field(default_factory=list)
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+    failures: dict[str, dict[str, Any]] = field(default_factory=dict)
+    fixed: list[str] = field(default_factory=list)
+    injected: list[str] = field(default_factory=list)
+    seen: list[str] = field(default_factory=list)
+    started: float = 0.0
+    updated: float = 0.0
+    ended: float | None = None
+
+    def looked_at(self, path: str) -> None:
+        """A file was read or changed; the latest is the last."""
+        self.open_files = [*(one for one in self.open_files if one != path), path][-_MANY:]
+
+    def note_edit(self, edit: dict[str, Any]) -> None:
+        self.edits = [*self.edits, edit][-3 * _MANY :]
+        self.looked_at(edit["file"])
+
+    def note_output(self, output: dict[str, Any]) -> None:
+        self.outputs = [*self.outputs, output][-5:]
+
+    def is_new(self, event_id: str) -> bool:
+        """Whether an event was not taken in before; it is from now on."""
+        if event_id in self.seen:
+            return False
+        self.seen = [*self.seen, event_id][-_SEEN:]
+        return True
+
+    @property
+    def edited_files(self) -> list[str]:
+        return list(dict.fromkeys(edit["file"] for edit in self.edits))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What others may want to know of it."""
+        told = asdict(self)
+        del told["seen"]
+        return told
+
+
+class Sessions:
+    """All sessions of this user, a small file for each."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or places.folder() / "sessions"
+
+    def load(self, agent: str, session: str) -> SessionState:
+        """The state of a session; a new one if there is none."""
+        return self._read(self._path(agent, session)) or SessionState(agent, session, started=time.time())
+
+    def find(self, session: str) -> SessionState | None:
+        """The state of a session by its id alone."""
+        return next((state for state in self.all() if state.session == session), None)
+
+    def save(self, state: SessionState) -> None:
+        """On disk when this returns."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = self._path(state.agent, state.session)
+        draft = path.with_name(f".{path.name}-{os.getpid()}")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(json.dumps(asdict(state), ensure_ascii=False).encode("utf-8", "surrogatepass"))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+
+    def all(self) -> Iterator[SessionState]:
+        """Every session, the latest first."""
+        if not self._folder.is_dir():
+            return
+        paths = [path for path in self._folder.glob("*.json") if not path.name.startswith(".")]
+        for path in sorted(paths, key=lambda path: -path.stat().st_mtime):
+            state = self._read(path)
+            if state is not None:
+                yield state
+
+    def last_in(self, repository: str, *, but: str = "") -> SessionState | None:
+        """The latest session in a repository, other than one."""
+        return next((state for state in self.all() if state.repository == repository and state.session != but), None)
+
+    def remove(self, state: SessionState) -> None:
+        self._path(state.agent, state.session).unlink(missing_ok=True)
+
+    def _path(self, agent: str, session: str) -> Path:
+        return self._folder / f"{sha256(f'{agent}/{session}'.encode()).hexdigest()[:24]}.json"
+
+    def _read(self, path: Path) -> SessionState | None:
+        """A state from its file; None if there is none that this version can read."""
+        try:
+            data = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
+            known = {one.name for one in fields(SessionState)}
+            return SessionState(**{key: value for key, value in data.items() if key in known})
+        except (OSError, ValueError, TypeError, AttributeError):
+            return None
