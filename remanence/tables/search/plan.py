@@ -67,12 +67,12 @@ def planned(
     numbers: dict[tuple[object, ...], int] = {}
     searches: list[Search] = []
     for _, search in found:
-        if search.key not in numbers:
-            numbers[search.key] = len(searches)
+        if (search.alias, search.key) not in numbers:
+            numbers[search.alias, search.key] = len(searches)
             searches.append(search)
     scores = _scores(searches, indexes)
     for node, search in found:
-        score = score_node(numbers[search.key], search.alias)
+        score = score_node(numbers[search.alias, search.key], search.alias)
         if node is tree:
             tree = score
         node.replace(score)
@@ -86,7 +86,11 @@ def _scores(searches: Sequence[Search], indexes: SearchIndexes) -> list[SearchSc
     for search in searches:
         wanted.setdefault(search.table.name, (search.table, set()))[1].update(search.columns)
     held = {name: indexes.follow(table, columns) for name, (table, columns) in wanted.items()}
-    return [_score(search, [held[search.table.name][name] for name in search.columns]) for search in searches]
+    known: dict[tuple[object, ...], SearchScores] = {}
+    for search in searches:
+        if search.key not in known:
+            known[search.key] = _score(search, [held[search.table.name][name] for name in search.columns])
+    return [known[search.key] for search in searches]
 
 
 def _score(search: Search, columns: Sequence[TextColumn | VectorColumn | VectorsColumn]) -> SearchScores:
@@ -158,15 +162,12 @@ def _score_of(node: exp.Expr) -> tuple[int, str] | None:
 
 
 def _leading_score(tree: exp.Expr) -> tuple[int, str] | None:
-    """The score that a SELECT orders its rows by, best first."""
+    """The score that a SELECT orders its rows by."""
     order = tree.args.get("order")
     if not isinstance(tree, exp.Select) or not isinstance(order, exp.Order) or _gathers(tree):
         return None
-    first = order.expressions[0]
-    found = _score_of(target(first))
-    if found is None or not first.args.get("desc") or first.args.get("nulls_first"):
-        return None
-    return found if found[1] in {source.alias_or_name for source in sources(tree)} else None
+    found = _score_of(target(order.expressions[0]))
+    return found if found and found[1] in {source.alias_or_name for source in sources(tree)} else None
 
 
 def _gathers(select: exp.Select) -> bool:
@@ -201,12 +202,14 @@ def _ranking(tree: exp.Expression, parameters: Sequence[Any]) -> Ranking | None:
     limit = tree.args.get("limit")
     if found is None or not isinstance(limit, exp.Limit) or not _can_be_narrowed(tree, found[1]):
         return None
+    order = tree.args["order"].expressions
+    if not order[0].args.get("desc") or order[0].args.get("nulls_first"):
+        return None
     offset = tree.args.get("offset")
     count = whole(limit.expression, parameters)
     skipped = 0 if offset is None else whole(offset.expression, parameters)
     if count is None or skipped is None:
         return None
-    order = tree.args["order"].expressions
     own = [one for one in order if not (isinstance(one.this, exp.Column) and one.this.name == ROW)]
     return Ranking(found[0], found[1], count, skipped, ties=len(own) > 1)
 
