@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from .workspace import Workspace
 
 Progress = Callable[[int, int], None]
-"""Called with how many rows are done and how many there are."""
+"""Called with how many rows (or files, where files are read) are ready and how many there are, and once with the
+number of rows when they are written. An error that it raises before that stops everything."""
 Schema = Mapping[str, object]
 Indexes = Sequence[str] | Mapping[str, str | None]
 
@@ -51,22 +52,6 @@ class Arranged:
         return len(next(iter(self.columns.values())))
 
 
-def ingest(
-    workspace: Workspace,
-    table: str,
-    data: Mapping[str, Any],
-    *,
-    schema: Schema | None = None,
-    index: Indexes | None = None,
-    on_progress: Progress | None = None,
-    chunk_size: int = CHUNK_SIZE,
-    chunk_overlap: int = CHUNK_OVERLAP,
-) -> dict[str, Any]:
-    """Create a table from columns, or append to it: everything is checked first, and all rows are written or none."""
-    ready = arranged(data, schema, chunk_size=chunk_size, chunk_overlap=chunk_overlap, on_progress=on_progress)
-    return written(workspace, table, ready, index=index, on_progress=on_progress)
-
-
 # Without a database
 
 
@@ -88,18 +73,18 @@ def arranged(
     columns = {checks.name("data", name): _values(name, values) for name, values in data.items()}
     checks.known_fields("the data", types, columns)
     _same_length(columns)
+    files = [name for name, type in types.items() if type.upper() == FILE]
+    if len(files) > 1:
+        raise InputError(f"schema must have at most one FILE column, got {', '.join(files)}", field="schema")
     total = len(next(iter(columns.values())))
     for start in range(0, total, _STEP):
         for values in columns.values():
             values[start : start + _STEP] = map(_plain, values[start : start + _STEP])
-        if on_progress is not None and not any(type == FILE for type in types.values()):
+        if on_progress is not None and not files:
             on_progress(min(start + _STEP, total), total)
-    files = [name for name, type in types.items() if type.upper() == FILE]
-    if len(files) > 1:
-        raise InputError(f"schema must have at most one FILE column, got {', '.join(files)}", field="schema")
     if files:
         del types[files[0]]
-        columns = _with_chunks(columns, files[0], size, overlap)
+        columns = _with_chunks(columns, files[0], size, overlap, on_progress)
     return Arranged(columns, types)
 
 
@@ -134,7 +119,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _with_chunks(columns: Mapping[str, list[Any]], paths: str, size: int, overlap: int) -> dict[str, list[Any]]:
+def _with_chunks(
+    columns: Mapping[str, list[Any]], paths: str, size: int, overlap: int, on_progress: Progress | None
+) -> dict[str, list[Any]]:
     """One row for each chunk of each file; the other columns are repeated."""
     taken = [name for name in ("chunk", "text", "metadata") if name in columns]
     if taken:
@@ -148,6 +135,8 @@ def _with_chunks(columns: Mapping[str, list[Any]], paths: str, size: int, overla
             made["chunk"].append(number)
             made["text"].append(chunk.text)
             made["metadata"].append(chunk.metadata)
+        if on_progress is not None:
+            on_progress(row + 1, len(columns[paths]))
     return made
 
 
