@@ -75,7 +75,10 @@ class ForgettingPolicy:
 
     def retention(self, importance: float, days: float, recalls: int = 0) -> float:
         """How well a memory is retained, between 0 and 1, so many days after it was last used."""
-        stable = self.stability * (1 + self.importance_weight * importance) * self.growth ** math.log2(1 + recalls)
+        try:
+            stable = self.stability * (1 + self.importance_weight * importance) * self.growth ** math.log2(1 + recalls)
+        except OverflowError:  # it grows beyond all numbers: such a memory does not fade
+            stable = math.inf
         return math.exp(-max(days, 0.0) / stable)
 
     def retention_of(self, trace: Trace, now: float) -> float:
