@@ -47,14 +47,15 @@ class Capture:
     def take(self, event: Event) -> None:
         where = repository(event.cwd) if event.cwd else None
         team = TeamMemory(self._brain, author=author(event.cwd or None))
-        state = self.sessions.load(event.agent, event.session)
-        if not state.is_new(event.id):
-            return
-        state.updated = event.time
-        state.cwd = event.cwd or state.cwd
-        if where is not None:
-            state.repository, state.branch = where.id, where.branch
-        event = self._cleaned(event)
+        with self.sessions.changing(event.agent, event.session) as state:
+            if state.is_new(event.id):
+                state.updated = event.time
+                state.cwd = event.cwd or state.cwd
+                if where is not None:
+                    state.repository, state.branch = where.id, where.branch
+                self._take(self._cleaned(event), state, team, where)
+
+    def _take(self, event: Event, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
         if event.kind is Kind.SESSION_START:
             state.ended = None
             self._sum_up_abandoned(team, where, but=event.session)
@@ -64,7 +65,6 @@ class Capture:
             self._tool(event, state, team, where)
         elif event.kind is Kind.SESSION_END:
             self._sum_up(state, team, where)
-        self.sessions.save(state)
 
     def _cleaned(self, event: Event) -> Event:
         """The event as it may be kept; what the policy refuses altogether is left out."""
@@ -152,7 +152,7 @@ class Capture:
         text += f"\nFix: {fix[:1500]}"
         team.remember(
             _note(event, team, text, "error_fix", importance=0.9 if done else 0.4, files=files, error=broken["error"],
-                  fix=fix[:1500], command=broken["command"], details={"signature": signature(name)}).at(where)
+                  fix=fix[:1500], command=broken["command"], key=signature(f"{name} {fix}")).at(where)
         )  # fmt: skip
         state.fixed = [*state.fixed, name][-10:]
 
@@ -163,11 +163,20 @@ class Capture:
             return
         outcome = "failed" if failed else "passed"
         text = f"`{event.command[:300]}` {outcome}:\n{told}"
-        details = {"failed": failed, "folded": signature(text)}
+        details = {"failed": failed}
         weight = 0.4 if failed else 0.2
         command = event.command[:300]
         team.remember(
-            _note(event, team, text, "tool_output", importance=weight, command=command, details=details).at(where)
+            _note(
+                event,
+                team,
+                text,
+                "tool_output",
+                importance=weight,
+                command=command,
+                details=details,
+                key=signature(text),
+            ).at(where)
         )
 
     # The end

@@ -49,6 +49,8 @@ class Note:
     command: str = ""
     supersedes: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    key: str = ""
+    """What makes it the same note as another, where that is not its text: an output without its times and numbers."""
 
     def __post_init__(self) -> None:
         checks.text("text", self.text)
@@ -67,7 +69,7 @@ class Note:
     @property
     def id(self) -> str:
         """The same for the same note on every machine, so that it is kept once however often it arrives."""
-        said = _SPACE.sub(" ", self.text).strip().casefold()
+        said = _SPACE.sub(" ", self.key or self.text).strip().casefold()
         told = "\0".join((self.kind, self.audience, said))
         return "team-" + blake2b(told.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 

@@ -7,9 +7,11 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 from . import places
@@ -75,6 +77,15 @@ class Sessions:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or places.folder() / "sessions"
+        self._lock = RLock()
+
+    @contextmanager
+    def changing(self, agent: str, session: str) -> Iterator[SessionState]:
+        """The state of a session, with nobody else changing it meanwhile; written when the block ends well."""
+        with self._lock:
+            state = self.load(agent, session)
+            yield state
+            self.save(state)
 
     def load(self, agent: str, session: str) -> SessionState:
         """The state of a session; a new one if there is none."""

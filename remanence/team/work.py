@@ -26,7 +26,7 @@ class Work:
 
         self.brain = brain or Brain(privacy="default")
         self._capture = Capture(self.brain)
-        self._briefing = Briefing(self.brain)
+        self._briefing = Briefing(self.brain, self._capture.sessions)
         self._turn = Lock()
         self._failed: dict[Path, int] = {}
 
