@@ -107,19 +107,23 @@ def allowed(role: Role) -> Callable[..., Awaitable[Access]]:
     async def look(
         request: Request, workspace: WorkspaceName, _bearer: Annotated[Any, Depends(BEARER)] = None
     ) -> Access:
-        visit: Visit = request.scope["visit"]
-        service, caller = visit.service, _caller(visit)
-        found = await reach_of(service, caller, workspace)
-        if found is None:
-            raise HTTPException(404, f"there is no workspace {workspace!r}")
-        if found.role < role:
-            raise _too_low(role, found.role)
-        return Access(
-            caller.org, workspace, caller.member, found.role, caller.token_id, service.spaces, visit, found.workspace_id
-        )
+        return await admitted(request.scope["visit"], workspace, role)
 
     look.role = role  # type: ignore[attr-defined]
     return look
+
+
+async def admitted(visit: Visit, workspace: str, role: Role) -> Access:
+    """The access of whoever asks, to a workspace where it has at least this role."""
+    service, caller = visit.service, _caller(visit)
+    found = await reach_of(service, caller, workspace)
+    if found is None:
+        raise HTTPException(404, f"there is no workspace {workspace!r}")
+    if found.role < role:
+        raise _too_low(role, found.role)
+    return Access(
+        caller.org, workspace, caller.member, found.role, caller.token_id, service.spaces, visit, found.workspace_id
+    )
 
 
 def allowed_in_organization(role: Role) -> Callable[..., Awaitable[Access]]:

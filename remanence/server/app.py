@@ -11,6 +11,7 @@ from fastapi import APIRouter, FastAPI
 from .. import __version__
 from . import problems
 from .control import Control, Role
+from .express import Express
 from .gate import Gate
 from .routes import agents as of_agents
 from .routes import audit as of_audit
@@ -65,7 +66,8 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
         redoc_url=None,
     )
     app.state.service = service
-    app.add_middleware(Gate, service=service)
+    app.add_middleware(Express)
+    app.add_middleware(Gate, service=service)  # the outer one
     problems.install(app)
     for router in ROUTERS:
         app.include_router(router)

@@ -24,7 +24,7 @@ from ..bodies import (
     fields_of,
     given,
     is_among,
-    json_body,
+    json_of,
     parts_of,
     tag_of,
     tagged,
@@ -98,8 +98,9 @@ async def _taken_over(access: Access, note: Document) -> None:
     openapi_extra=asking(forms.RememberForm, several=True),
     summary="Remember one memory, or a list of them",
 )
-async def remember(access: Writer, body: Annotated[Any, Depends(json_body)]) -> Response:
+async def remember(request: Request, access: Writer) -> Response:
     """All of a list are kept or none. When the answer arrives they are on disk and can be recalled."""
+    body = json_of(await request.body())
     items = body if isinstance(body, list) else [body]
     if not 0 < len(items) <= MOST_AT_ONCE:
         raise InputError(f"a list must hold 1 to {MOST_AT_ONCE} memories, got {len(items):,}", field="body")
