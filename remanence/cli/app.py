@@ -56,6 +56,9 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "member": Entry(".serving", "member", "Say who may do what."),
         "token": Entry(".serving", "token", "Make, list and revoke tokens."),
     },
+    "Team": {
+        "hook": Entry(".hooking", "hook", "Take in an event of a coding agent (JSON on standard input)."),
+    },
     "Measure": {
         "eval": Entry(".evaluating", "evaluate", "Measure recall: your questions, public ones, judgements."),
         "bench": Entry("remanence.bench.command", "bench", "Measure speed against baselines on this machine."),

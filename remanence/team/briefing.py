@@ -1,6 +1,6 @@
-"""Recall without being asked. When a session starts, a briefing: the team's rules, where work stopped, what was decided
-here, hot files, what is known to fail. When a prompt reads like a task or an error, the experience that fits it, with who
-learned it, when and at which commit; only what is relevant enough, and nothing twice in a session."""
+"""Recall without being asked. When a session starts, a briefing: the team's rules, where work stopped, what was
+decided here, hot files, what is known to fail. When a prompt reads like a task or an error, the experience that fits,
+with who learned it, when and at which commit; only what is relevant enough, and nothing twice in a session."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from ..brain import Brain
-from ..recall.budget import estimate_tokens
+from ..recall.budget import estimate_tokens, shorten
 from .events import Event, Kind
 from .identity import Repository, author, repository
 from .memory import TeamMemory
@@ -24,7 +24,8 @@ _TOLD_AT_ONCE = 3
 _MONTH = 30 * 86_400.0
 _CHATTER = re.compile(
     r"^\W*(?:y(?:es|ep|eah)?|no(?:pe)?|ok(?:ay)?|sure|thanks?(?: you)?|thx|go(?: on| ahead)?|continue|proceed|do it|"
-    r"looks good|lgtm|nice|great|perfect|stop|wait|never ?mind|undo that|try again|commit(?: it| this)?|push(?: it)?)\W*$",
+    r"looks good|lgtm|nice|great|perfect|stop|wait|never ?mind|undo that|try again|commit(?: it| this)?|"
+    r"push(?: it)?)\W*$",
     re.IGNORECASE,
 )
 
@@ -110,9 +111,9 @@ class Briefing:
             return []
         latest: dict[str, Experience] = {}
         for one in team.recent(repository=where, kinds=("tool_output",), limit=100):
-            command = str(one.memory.contents.get("command", ""))
-            if command not in latest or _last_seen(one) > _last_seen(latest[command]):
-                latest[command] = one
+            attempt = str(one.memory.contents.get("attempt", ""))
+            if attempt not in latest or _last_seen(one) > _last_seen(latest[attempt]):
+                latest[attempt] = one
         failing = [one for one in latest.values() if one.memory.contents.get("failed")]
         return [f"{one.text[:300]} ({_when(one)})" for one in failing[:3]]
 
@@ -177,7 +178,7 @@ def _fitting(lines: Iterable[str], budget: int) -> list[str]:
         if size > left:
             if kept or left < 50:
                 continue
-            line = line[: left * 3]
+            line = shorten(line, left)
             size = estimate_tokens(line)
         kept.append(line)
         left -= size

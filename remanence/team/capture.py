@@ -125,7 +125,7 @@ class Capture:
         broken = state.failures.pop(key, None) or _related(state, key)
         if broken is not None:
             self._keep_fix(event, broken, state, team, where)
-        elif _WORTH_KEEPING.search(event.command) and told:
+        if told:
             self._keep_output(event, essence(event.output, 400), team, where, failed=False)
 
     def _keep_fix(
@@ -163,7 +163,7 @@ class Capture:
             return
         outcome = "failed" if failed else "passed"
         text = f"`{event.command[:300]}` {outcome}:\n{told}"
-        details = {"failed": failed}
+        details = {"failed": failed, "attempt": command_key(event.command)}
         weight = 0.4 if failed else 0.2
         command = event.command[:300]
         team.remember(

