@@ -14,10 +14,14 @@ from ..filters import Filter
 from ..index.analyser import question_words
 from ..models import Memory
 from .identity import Repository
+from .likeness import Saying, says_the_same
 from .notes import CURRENT, KINDS, SUPERSEDED, Experience, Note, audience
 from .relevance import relevance
+from .staleness import staleness
 
 _SOURCES = 50  # of a memory that are kept; its count goes on
+_CLOSEST = 5  # memories that a new one is compared with
+_STALE_SCORE, _STALE_RELEVANCE = 2.0, 0.7  # what being out of date costs, in deviations and as a share
 
 
 class TeamMemory:
@@ -38,7 +42,7 @@ class TeamMemory:
     def remember(self, note: Note) -> Memory:
         """Keep a note. One that is known already is counted, and says where it came from this time too."""
         when = time.time() if note.when is None else note.when
-        known = self.brain.get(note.id)
+        known = self.brain.get(note.id) or self._alike(note)
         if known is not None:
             return self._again(known, note, when)
         if note.supersedes is not None:
@@ -56,6 +60,17 @@ class TeamMemory:
             tags={"state": CURRENT, "scope": note.reach},
             metadata=note.contents(when),
         )
+
+    def _alike(self, note: Note) -> Memory | None:
+        """A memory that says the same in almost the same words."""
+        if note.key or note.supersedes:
+            return None
+        where = Filter(type=(note.kind,), place=(note.audience,), tags={"state": CURRENT})
+        saying = Saying.of(note.text)
+        for hit in self.brain.recall(note.text, _CLOSEST, where, mode="lexical", touch=False):
+            if says_the_same(saying, Saying.of(hit.memory.text)):
+                return hit.memory
+        return None
 
     def _again(self, known: Memory, note: Note, when: float) -> Memory:
         source = note.source(when)
@@ -109,7 +124,19 @@ class TeamMemory:
             for hit in hits
             if as_of is None or _held(hit.memory, as_of)
         ]
+        if isinstance(repository, Repository):
+            found = sorted((self.checked(one, repository) for one in found), key=lambda one: -one.score)
         return [one for one in found if one.relevance >= bar][:k]
+
+    def checked(self, one: Experience, repository: Repository) -> Experience:
+        """The experience with whether it may be out of date, in which case it counts less."""
+        prints = one.memory.contents.get("prints")
+        if prints and one.repository == repository.id and one.commit != repository.commit:
+            one.stale = staleness(repository.root, prints)
+        if one.stale:
+            one.score -= _STALE_SCORE
+            one.relevance *= _STALE_RELEVANCE
+        return one
 
     def get(self, memory_id: str) -> Experience | None:
         memory = self.brain.get(memory_id)

@@ -13,6 +13,7 @@ from .. import checks
 from ..errors import InputError
 from ..models import Memory
 from .identity import Repository
+from .staleness import prints_of
 
 KINDS = ("codebase", "preference", "task", "error_fix", "tool_output", "decision")
 SCOPES = ("personal", "repository", "organisation")
@@ -78,6 +79,8 @@ class Note:
         if repository is not None:
             self.repository, self.branch, self.commit = repository.id, repository.branch, repository.commit
             self.files = [repository.relative(path) for path in self.files]
+            prints = prints_of(repository.root, self.files)
+            self.details = {**self.details, "prints": prints} if prints else self.details
         return self
 
     def source(self, when: float) -> dict[str, Any]:
@@ -166,7 +169,7 @@ class Experience:
         return int(self.memory.contents.get("count", 1))
 
     def to_dict(self) -> dict[str, Any]:
-        body = {key: value for key, value in self.memory.contents.items() if key != "text"}
+        body = {key: value for key, value in self.memory.contents.items() if key not in ("text", "prints")}
         return {
             "id": self.id,
             "kind": self.kind,

@@ -1,0 +1,55 @@
+"""What a team should look at: memories that contradict each other, and those that may be out of date."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..filters import Filter
+from .identity import Repository
+from .likeness import Saying, contradiction
+from .memory import TeamMemory
+from .notes import CURRENT, Experience
+
+_KINDS = ("preference", "decision", "codebase", "error_fix")
+_NEIGHBOURS = 8
+_CLOSE = 0.35  # cosine from which on two memories are compared
+
+
+class Contradiction(NamedTuple):
+    """Two memories of the same subject that cannot both hold; `newer` was learned later."""
+
+    older: Experience
+    newer: Experience
+    why: str
+
+
+def contradictions(team: TeamMemory, repository: Repository | str | None, limit: int = 100) -> list[Contradiction]:
+    """Pairs that contradict each other, the latest first."""
+    places = tuple(team.visible(repository))
+    where = Filter(type=_KINDS, place=places, tags={"state": CURRENT})
+    memories = team.brain.memories(where, limit=None)
+    sayings = {memory.memory_id: Saying.of(memory.text) for memory in memories}
+    found: dict[tuple[str, str], Contradiction] = {}
+    for memory in memories:
+        vector = memory.embeddings.full_vector
+        if vector is None:
+            continue
+        for hit in team.brain.recall(memory.text, _NEIGHBOURS, where, mode="vector", vector=vector, touch=False):
+            other = hit.memory
+            first, second = sorted((memory, other), key=lambda one: (one.timestamp, one.memory_id))
+            key = first.memory_id, second.memory_id
+            if other.memory_id == memory.memory_id or key in found or hit.score < _CLOSE:
+                continue
+            if other.memory_id not in sayings:
+                continue  # it came meanwhile
+            why = contradiction(sayings[first.memory_id], sayings[second.memory_id])
+            if why is not None:
+                found[key] = Contradiction(Experience(first), Experience(second), why)
+    return sorted(found.values(), key=lambda one: -one.newer.memory.timestamp)[:limit]
+
+
+def out_of_date(team: TeamMemory, repository: Repository, limit: int = 100) -> list[Experience]:
+    """Memories about files of a repository that are gone or changed a lot."""
+    found: Sequence[Experience] = team.recent(repository=repository, limit=10_000)
+    return [one for one in (team.checked(one, repository) for one in found) if one.stale][:limit]

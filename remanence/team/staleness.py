@@ -1,0 +1,54 @@
+"""Whether what a memory says of files may be out of date: it keeps a small print of each file as it was, and a file
+that is gone or has little in common with its print has moved on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+_KEPT = 32  # hashes of lines that make a print
+_LARGEST = 1 << 20
+_MOST_FILES = 5
+_ALIKE = 0.5  # share of common lines below which a file changed a lot
+
+
+def prints_of(root: Path, files: Iterable[str]) -> dict[str, list[int]]:
+    """A print of each file that can be read: the smallest hashes of its lines."""
+    found = {}
+    for name in list(files)[:_MOST_FILES]:
+        made = _print(root / name)
+        if made:
+            found[name] = made
+    return found
+
+
+def staleness(root: Path, prints: Mapping[str, Any]) -> str | None:
+    """Why a memory with these prints may be out of date; None if it seems to hold."""
+    for name, before in prints.items():
+        path = root / name
+        if not path.exists():
+            return f"{name} is gone"
+        now = _print(path)
+        if now and isinstance(before, Sequence) and _likeness(before, now) < _ALIKE:
+            return f"{name} changed a lot since"
+    return None
+
+
+def _print(path: Path) -> list[int]:
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST:
+            return []
+        lines = {line.strip() for line in path.read_bytes().splitlines()}
+    except OSError:
+        return []
+    hashes = (int.from_bytes(blake2b(line, digest_size=6).digest(), "big") for line in lines if line)
+    return sorted(hashes)[:_KEPT]
+
+
+def _likeness(one: Sequence[int], other: Sequence[int]) -> float:
+    """The share of lines that two files have in common, from the smallest hashes of both."""
+    smallest = sorted({*one, *other})[:_KEPT]
+    both = set(one) & set(other)
+    return sum(value in both for value in smallest) / len(smallest) if smallest else 1.0
