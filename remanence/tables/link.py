@@ -176,8 +176,10 @@ def error_of(status: int, message: str) -> RemanenceError:
         return NoSuchTableError(message)
     if status == 409:
         return TableExistsError(message) if "already exists" in message else ConstraintError(message)
-    if status == 413 and "row" in message:
-        return TooManyRowsError(message)
+    if status == 413:
+        return (
+            TooManyRowsError(message) if "rows" in message else RemoteError(f"{message}: send less at once", status=413)
+        )
     if status == 400:
         return SqlError(message)
     if status == 408:
