@@ -30,6 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("brain", "aio", "upkeep", "transfer", "keyed"),
     ("agents", "tables"),
     ("team",),
+    ("mcp",),
     ("server",),
     ("testing", "evaluate", "bench"),
     ("cli",),

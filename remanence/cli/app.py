@@ -57,7 +57,11 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "token": Entry(".serving", "token", "Make, list and revoke tokens."),
     },
     "Team": {
+        "mcp": Entry(".mcp", "mcp", "Offer the team memory to a coding agent by the Model Context Protocol."),
         "hook": Entry(".hooking", "hook", "Take in an event of a coding agent (JSON on standard input)."),
+        "install": Entry(".installing", "install", "Wire coding agents to the team memory."),
+        "uninstall": Entry(".installing", "uninstall", "Take out what install put in."),
+        "status": Entry(".installing", "status", "What is wired, where memory goes, the last capture."),
     },
     "Measure": {
         "eval": Entry(".evaluating", "evaluate", "Measure recall: your questions, public ones, judgements."),

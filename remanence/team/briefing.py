@@ -17,6 +17,7 @@ from .memory import TeamMemory
 from .notes import Experience
 from .sessions import Sessions, SessionState
 
+Place = Repository | str | None
 BAR = 0.5
 """The relevance from which on an experience is told unasked; `rmem eval team` measures it."""
 BUDGET, PROMPT_BUDGET = 1000, 700  # tokens
@@ -52,6 +53,10 @@ class Briefing:
                 return self._prompt(event, state, team, where)
         return ""
 
+    def told(self, event: Event, team: TeamMemory, where: Place) -> str:
+        """The briefing of a session that starts, for whoever asks for it."""
+        return self._start(event, SessionState(event.agent, event.session), team, where)
+
     # A prompt
 
     def _prompt(self, event: Event, state: SessionState, team: TeamMemory, where: Repository | None) -> str:
@@ -72,7 +77,7 @@ class Briefing:
 
     # The start of a session
 
-    def _start(self, event: Event, state: SessionState, team: TeamMemory, where: Repository | None) -> str:
+    def _start(self, event: Event, state: SessionState, team: TeamMemory, where: Place) -> str:
         parts: list[str] = []
         if event.source in ("compact", "resume"):
             parts.append(_restored(state))
@@ -81,7 +86,7 @@ class Briefing:
         lines = _fitting((part for part in parts if part), BUDGET)
         return "" if not lines else "From the team memory:\n\n" + "\n\n".join(lines)
 
-    def _sections(self, event: Event, state: SessionState, team: TeamMemory, where: Repository | None) -> list[str]:
+    def _sections(self, event: Event, state: SessionState, team: TeamMemory, where: Place) -> list[str]:
         def newest(kinds: Sequence[str], limit: int) -> list[Experience]:
             return team.recent(repository=where, kinds=kinds, limit=limit)
 
@@ -98,14 +103,15 @@ class Briefing:
             _section("Files that change most", self._hot(team, where)),
         ]
 
-    def _last_time(self, event: Event, team: TeamMemory, where: Repository | None) -> str:
-        last = self._sessions.last_in(where.id, but=event.session) if where is not None else None
+    def _last_time(self, event: Event, team: TeamMemory, where: Place) -> str:
+        name = where.id if isinstance(where, Repository) else where
+        last = self._sessions.last_in(name, but=event.session) if name is not None else None
         if last is not None and last.ended is None and last.task:
             return "Where work stopped last time:\n" + _restored(last)
         tasks = team.recent(repository=where, kinds=("task",), limit=1) if where is not None else []
         return f"Where work stopped last time ({_when(tasks[0])}):\n{tasks[0].text}" if tasks else ""
 
-    def _failing(self, team: TeamMemory, where: Repository | None) -> list[str]:
+    def _failing(self, team: TeamMemory, where: Place) -> list[str]:
         """Commands whose last output was a failure."""
         if where is None:
             return []
@@ -117,7 +123,7 @@ class Briefing:
         failing = [one for one in latest.values() if one.memory.contents.get("failed")]
         return [f"{one.text[:300]} ({_when(one)})" for one in failing[:3]]
 
-    def _hot(self, team: TeamMemory, where: Repository | None) -> list[str]:
+    def _hot(self, team: TeamMemory, where: Place) -> list[str]:
         if where is None:
             return []
         files: Counter[str] = Counter()
