@@ -30,7 +30,7 @@ class Texts(Protocol):
 
 
 class Scored(NamedTuple):
-    """A score for every row, and what none can exceed: that of a row which says every known word without end."""
+    """A score for every row, and what none can exceed: that of a row which says every word without end."""
 
     scores: npt.NDArray[np.float32]
     possible: float
@@ -104,8 +104,8 @@ def score_words(survey: Texts, words: Sequence[Word], k1: float = K1, b: float =
         at, scores = scored.part(first, end)
         np.maximum.at(scratch, at, scores)  # terms that stand for one word never add up
         move(scratch, total, at)
-        held = [count for count in map(scored.holding, range(first, end)) if count]
-        if held:
-            possible += (k1 + 1) * idf(survey.size, min(held))
+        if word.hashes:
+            held = [count for count in map(scored.holding, range(first, end)) if count]
+            possible += (k1 + 1) * idf(survey.size, min(held, default=0))
         first = end
     return Scored(total, possible)

@@ -19,7 +19,6 @@ Scores = npt.NDArray[np.float32]
 Exact = npt.NDArray[np.float64]
 
 _FLOOR = -2.0  # how badly a row can do
-_HALF_WAY = 0.2  # of what is possible: there the curve of the words bends
 
 
 def scale_of(values: Scores, pool: int) -> tuple[float, float]:
@@ -43,12 +42,10 @@ def standardised(values: Scores, scale: tuple[float, float]) -> Scores:
 
 
 def share_of_words(scores: Scores, possible: float) -> Exact:
-    """BM25 between 0 and 1: its part of what is possible, on a curve that soon rises, because even a row that answers
-    a question rarely says half of its words."""
+    """BM25 between 0 and 1: the part of what a row could score at most for these words."""
     if possible <= 0:
         return np.zeros(scores.size)
-    part = scores.astype(np.float64) / possible
-    return np.minimum(part * (1 + _HALF_WAY) / (part + _HALF_WAY), 1.0)
+    return np.minimum(scores.astype(np.float64) / possible, 1.0)
 
 
 def share_of_vector(cosines: Exact) -> Exact:

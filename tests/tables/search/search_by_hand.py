@@ -8,7 +8,6 @@ from collections import Counter
 from remanence.index.analyser import analyse, question_words
 
 K1, B = 0.9, 0.4
-HALF_WAY = 0.2
 
 
 def cosine(vector, query):
@@ -24,7 +23,8 @@ def bm25(texts, question):
     average = sum(lengths.values()) / len(held) if held else 0
     scores, possible = dict.fromkeys(held, 0.0), 0.0
     for word in question_words(question):
-        best, highest = dict.fromkeys(held, 0.0), 0.0
+        best = dict.fromkeys(held, 0.0)
+        highest = 0.0
         for term in word.hashes:
             holding = [row for row in held if held[row][term]]
             weight = math.log(1 + (len(held) - len(holding) + 0.5) / (len(holding) + 0.5))
@@ -33,7 +33,8 @@ def bm25(texts, question):
                 count = held[row][term]
                 norm = K1 * (1 - B + B * lengths[row] / max(average, 1e-9))
                 best[row] = max(best[row], weight * count * (K1 + 1) / (count + norm))
-        possible += highest * (K1 + 1)
+        unheard = math.log(1 + (len(held) + 0.5) / 0.5) if word.hashes else 0.0
+        possible += (highest or unheard) * (K1 + 1)
         scores = {row: score + best[row] for row, score in scores.items()}
     return scores, possible
 
@@ -46,9 +47,8 @@ def hybrid(vectors, texts, query, question, weight_vector, weight_words):
         if vector is None and said is None:
             continue
         part = (said or 0.0) / possible if possible else 0.0
-        share = part * (1 + HALF_WAY) / (part + HALF_WAY) if part else 0.0
         close = 0.0 if vector is None else (1 + cosine(vector, query)) / 2
-        found[row] = (weight_vector * close + weight_words * share) / (weight_vector + weight_words)
+        found[row] = (weight_vector * close + weight_words * part) / (weight_vector + weight_words)
     return found
 
 
