@@ -1,0 +1,28 @@
+"""Gemini CLI: hooks and MCP servers in settings.json, skills in a folder."""
+
+from __future__ import annotations
+
+from .commands import Command
+from .parts import Hooks, Server, server_of
+from .switches import json_switch
+from .tool import SECONDS, Tool, folder, handlers, skill, user_home
+
+NAME = "gemini"
+EVENTS = ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "PreCompress", "SessionEnd")
+
+
+def tool(command: Command) -> Tool:
+    home = folder("GEMINI_CLI_HOME", user_home()) / ".gemini"
+    settings = home / "settings.json"
+    return Tool(
+        NAME,
+        "Gemini CLI",
+        home,
+        ("gemini",),
+        (
+            Hooks(settings, NAME, handlers(NAME, EVENTS, command, name="remanence", timeout=SECONDS * 1000)),
+            Server(settings, server_of(command)),
+            skill(home),
+        ),
+        off=json_switch(settings, ("hooksConfig", "enabled"), False),
+    )

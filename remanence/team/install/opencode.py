@@ -1,0 +1,37 @@
+"""OpenCode: a plugin file that passes events on, MCP servers in opencode.json or opencode.jsonc, skills in a folder."""
+
+from __future__ import annotations
+
+import json
+
+from .commands import Command
+from .parts import Server, Whole
+from .tool import MARK, Tool, folder, shipped, skill, user_home
+
+NAME = "opencode"
+EVENTS = (
+    "session.created",
+    "chat.message",
+    "tool.execute.after",
+    "session.compacting",
+    "session.idle",
+    "session.deleted",
+)
+
+
+def tool(command: Command) -> Tool:
+    home = folder("OPENCODE_CONFIG_DIR", folder("XDG_CONFIG_HOME", user_home() / ".config") / "opencode")
+    settings = next((path for path in (home / "opencode.jsonc", home / "opencode.json") if path.exists()), None)
+    plugin = shipped("opencode.js").replace('["rmem"]', json.dumps(list(command.words), ensure_ascii=False))
+    value = {"type": "local", "command": [*command.words, "mcp"], "enabled": True}
+    return Tool(
+        NAME,
+        "OpenCode",
+        home,
+        ("opencode",),
+        (
+            Whole(home / "plugins" / "remanence.js", plugin, lambda text: MARK in text, "hooks", EVENTS),
+            Server(settings or home / "opencode.json", value, under="mcp"),
+            skill(home),
+        ),
+    )

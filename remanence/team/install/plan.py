@@ -1,0 +1,167 @@
+"""What an install or uninstall would change, and doing it. A tool's files change together or not at all; a file that
+cannot be read or changed safely stops its tool and no other."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...errors import ConfigError
+from . import files
+from .files import Ledger, Seen
+from .parts import Made, Part
+from .tool import Tool
+
+_WIDEST = 160
+Planner = Callable[[Seen, Sequence[Part]], "Change | None"]
+
+
+@dataclass(slots=True)
+class Change:
+    """One file: what it is now, what it will be (None: gone), and in words what differs. `clean` if nothing of ours is
+    in it now, `known` if nobody but us wrote what is there now."""
+
+    seen: Seen
+    after: bytes | None
+    told: list[str]
+    made: Made = field(default_factory=list)
+    clean: bool = True
+    known: bool = False
+
+    @property
+    def path(self) -> Path:
+        return self.seen.path
+
+    @property
+    def kind(self) -> str:
+        return "create" if self.seen.data is None else "remove" if self.after is None else "change"
+
+    def diff(self) -> list[str]:
+        """The lines that go and come. Lines around them are left out: they may hold what is nobody's business."""
+        before = (self.seen.text or "").splitlines()
+        after = [] if self.after is None else self.after.decode().removeprefix("\ufeff").splitlines()
+        lines = list(difflib.unified_diff(before, after, n=0, lineterm=""))[2:]
+        return [_short(line) for line in lines if not line.startswith("@@")]
+
+
+@dataclass(slots=True)
+class Plan:
+    """All changes of one tool, or why there can be none."""
+
+    tool: Tool
+    changes: list[Change] = field(default_factory=list)
+    refused: str = ""
+
+
+def installing(tool: Tool) -> Plan:
+    """What is missing or outdated, and would be written."""
+    return _planned(tool, _with_parts)
+
+
+def uninstalling(tool: Tool, ledger: Ledger) -> Plan:
+    """What of ours is there, and would be taken away."""
+    return _planned(tool, lambda seen, parts: _without_parts(seen, parts, ledger))
+
+
+def install(plan: Plan, ledger: Ledger) -> None:
+    """Do it. If a file cannot be written, those before it are put back."""
+    done: list[Change] = []
+    try:
+        for change in plan.changes:
+            data = change.after or b""
+            folders = files.write(change.seen, data)
+            done.append(change)
+            ledger.installed(plan.tool.name, change.seen, data, change.made, folders, change.clean)
+    except ConfigError:
+        _put_back(done, ledger)
+        raise
+
+
+def uninstall(plan: Plan, ledger: Ledger) -> None:
+    """Do it. What somebody changed since the install is kept as a copy first."""
+    done: list[Change] = []
+    try:
+        for change in plan.changes:
+            if not change.known:
+                ledger.keep(plan.tool.name, change.seen)
+            files.write(change.seen, change.after)
+            done.append(change)
+    except ConfigError:
+        _put_back(done, ledger)
+        raise
+    for change in plan.changes:
+        ledger.removed(change.seen)
+
+
+def _planned(tool: Tool, change_of: Planner) -> Plan:
+    plan = Plan(tool)
+    for path in dict.fromkeys(part.path for part in tool.parts):
+        parts = [part for part in tool.parts if part.path == path]
+        try:
+            seen = files.read(path)
+            change = change_of(seen, parts)
+        except ConfigError as error:
+            told = str(error)
+            plan.refused = told if str(path) in told else f"{path}: {told}"
+            plan.changes = []
+            return plan
+        if change is not None:
+            if seen.mode is not None and not seen.mode & 0o222:
+                plan.refused, plan.changes = f"{path} is read-only", []
+                return plan
+            plan.changes.append(change)
+    return plan
+
+
+def _with_parts(seen: Seen, parts: Sequence[Part]) -> Change | None:
+    text = seen.text
+    made: Made = []
+    told: list[str] = []
+    clean = True
+    for part in parts:
+        state = part.state(text)
+        clean = clean and not state.wired and not state.outdated
+        text, more = part.added(text)
+        made += more
+        told += [f"add {_named(part, what)}" for what in state.missing]
+        told += [f"renew {_named(part, what)}" for what in state.outdated]
+    data = seen.encoded(text or "")
+    return None if data == seen.data else Change(seen, data, told, made, clean)
+
+
+def _without_parts(seen: Seen, parts: Sequence[Part], ledger: Ledger) -> Change | None:
+    if seen.data is None:
+        return None
+    told: list[str] = []
+    entry = ledger.entry(seen.path)
+    made = None if entry is None else [tuple(path) for path in entry.made]
+    text = seen.text
+    for part in parts:
+        if text is not None:
+            state = part.state(text)
+            told += [f"remove {_named(part, what)}" for what in [*state.wired, *state.outdated] if not state.note]
+            text = part.removed(text, made)
+    restorable, original = ledger.original(seen)
+    if restorable:
+        return Change(seen, original, told, known=True)
+    if text == seen.text:
+        return None
+    ours_alone = entry is not None and entry.before is None and (text or "").strip() in ("", "{}")
+    return Change(seen, None if text is None or ours_alone else seen.encoded(text), told)
+
+
+def _put_back(done: Sequence[Change], ledger: Ledger) -> None:
+    for change in reversed(done):
+        files.write(files.read(change.path), change.seen.data)
+        if change.seen.data is None:
+            ledger.removed(change.seen)
+
+
+def _named(part: Part, what: str) -> str:
+    return f"hook {what}" if part.role == "hooks" else f"MCP server {what}" if part.role == "mcp" else what
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _WIDEST else f"{line[:_WIDEST]}…"

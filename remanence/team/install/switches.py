@@ -1,0 +1,36 @@
+"""Whether a tool's own settings switch all of its hooks off, which `rmem status` should not keep to itself."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...errors import ConfigError
+from . import files
+from .jsonc import Document, named
+
+
+def json_switch(path: Path, at: Sequence[str], off: bool) -> str:
+    """Words for it, if the value at a path of a JSON file is the one that switches hooks off."""
+    try:
+        value = Document(files.read(path).text or "").get(at)
+    except ConfigError:
+        return ""
+    return _told(path, at, off) if value is off else ""
+
+
+def toml_switch(path: Path, at: Sequence[str]) -> str:
+    """The same for a TOML file, where False switches off."""
+    try:
+        value: Any = tomllib.loads(files.read(path).text or "")
+    except (ConfigError, tomllib.TOMLDecodeError):
+        return ""
+    for step in at:
+        value = value.get(step) if isinstance(value, dict) else None
+    return _told(path, at, False) if value is False else ""
+
+
+def _told(path: Path, at: Sequence[str], value: bool) -> str:
+    return f"all hooks are switched off by {named(at)} = {str(value).lower()} in {path}"

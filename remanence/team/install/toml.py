@@ -1,0 +1,118 @@
+"""Our MCP server in a TOML file. What is written is read again, to be sure that it says what it should."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import ConfigError
+from .commands import SERVER, serves
+from .parts import Made, State, server_state, words_of
+
+
+@dataclass(frozen=True, slots=True)
+class TomlServer:
+    """Our entry among the MCP servers of a TOML file: a table [mcp_servers.remanence]."""
+
+    path: Path
+    value: Mapping[str, Any]
+    under: str = "mcp_servers"
+    role: str = "mcp"
+
+    def added(self, text: str | None) -> tuple[str, Made]:
+        import tomlkit
+
+        before = text or ""
+        known = _read(before)
+        servers = known.get(self.under, {})
+        if not isinstance(servers, dict):
+            raise ConfigError(f"{self.under} must be a table")
+        there = servers.get(SERVER)
+        if there is not None and not serves(words_of(there)):
+            return before, []
+        if there is not None and all(there.get(key) == value for key, value in self.value.items()):
+            return before, []
+        expected = {**known, self.under: {**servers, SERVER: {**(there or {}), **self.value}}}
+        if there is None:
+            after = _appended(before, self.under, self.value)
+            if _means(after, expected):
+                return after, []
+        document = tomlkit.parse(before)
+        if self.under not in document:
+            document[self.under] = tomlkit.table(is_super_table=True)
+        if there is None:
+            document[self.under][SERVER] = tomlkit.table()
+        for key, value in self.value.items():
+            document[self.under][SERVER][key] = value
+        return _checked(before, tomlkit.dumps(document), expected), []
+
+    def removed(self, text: str, made: Made | None) -> str | None:
+        import tomlkit
+
+        known = _read(text)
+        servers = known.get(self.under)
+        if not isinstance(servers, dict) or not serves(words_of(servers.get(SERVER))):
+            return text
+        rest = {key: value for key, value in servers.items() if key != SERVER}
+        expected = {**known, self.under: rest} if rest else {k: v for k, v in known.items() if k != self.under}
+        without = _unappended(text, self.under, self.value)
+        if without is not None and _means(without, expected):
+            return without
+        document = tomlkit.parse(text)
+        del document[self.under][SERVER]
+        if not rest:
+            del document[self.under]
+        return _checked(text, tomlkit.dumps(document), expected)
+
+    def state(self, text: str | None) -> State:
+        servers = _read(text or "").get(self.under)
+        return server_state(servers.get(SERVER) if isinstance(servers, dict) else None, self.value)
+
+
+def _read(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(str(error)) from None
+
+
+def _means(text: str, expected: Mapping[str, Any]) -> bool:
+    try:
+        return tomllib.loads(text) == expected
+    except tomllib.TOMLDecodeError:
+        return False
+
+
+def _block(under: str, value: Mapping[str, Any], newline: str) -> str:
+    import tomlkit
+
+    table = tomlkit.dumps(dict(value)).strip().splitlines()
+    return newline.join([f"[{under}.{SERVER}]", *table]) + newline
+
+
+def _appended(text: str, under: str, value: Mapping[str, Any]) -> str:
+    """A table at the end, behind an empty line: the one place that no other table can disturb."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    gap = "" if not text else newline if text.endswith(("\n", "\r\n")) else newline * 2
+    return f"{text}{gap}{_block(under, value, newline)}"
+
+
+def _unappended(text: str, under: str, value: Mapping[str, Any]) -> str | None:
+    """The reverse; None if the table is not written as we write it."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    found = re.search(f"(?:\\r?\\n)?{re.escape(_block(under, value, newline))}", text)
+    if found is None:
+        return None
+    return text[: found.start()] + text[found.end() :]
+
+
+def _checked(before: str, after: str, expected: Mapping[str, Any]) -> str:
+    if "\r\n" in before and not re.search(r"(?<!\r)\n", before):
+        after = re.sub(r"(?<!\r)\n", "\r\n", after)
+    if not _means(after, expected):
+        raise ConfigError("it is written in a way that cannot be changed safely")
+    return after
