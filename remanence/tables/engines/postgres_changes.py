@@ -57,6 +57,7 @@ def changes(link: Link, tenant: Tenant, name: str, columns: Sequence[str], since
         if whole:
             cursor.execute(f"SELECT {ROW}{names} FROM {place}".encode(), binary=True)
         else:
+            cursor.execute("SET LOCAL enable_seqscan = off")  # what is new is little
             cursor.execute(
                 f"SELECT {ROW}{names} FROM {place} WHERE {XACT} >= $1::text::xid8".encode(), [str(since)], binary=True
             )
@@ -85,17 +86,18 @@ def _state(connection: Connection, tenant: Tenant, name: str) -> _State:
 
 def _quiet(connection: Connection, tenant: Tenant, name: str, place: str, since: int) -> int | None:
     """The version to ask from next time if nothing happened since: one message to the server, nearly always."""
+    # The last of each index is found without statistics, which PostgreSQL has none of for numbers of transactions.
     text = (
-        f"SELECT s.*, EXISTS (SELECT 1 FROM {place} WHERE {XACT} >= $3::text::xid8), "
-        f"EXISTS (SELECT 1 FROM remanence.table_deletions AS d WHERE d.tenant = $1 AND d.id = s.id "
-        f"AND d.xact >= $3::text::xid8) FROM ({_STATE}) AS s"
+        f"SELECT s.*, (SELECT t.{XACT}::text::bigint FROM {place} AS t ORDER BY t.{XACT} DESC LIMIT 1), "
+        f"(SELECT d.xact::text::bigint FROM remanence.table_deletions AS d WHERE d.tenant = $1 AND d.id = s.id "
+        f"ORDER BY d.xact DESC LIMIT 1) FROM ({_STATE}) AS s"
     )
-    row = RawCursor(connection).execute(text.encode(), [tenant.name, name, str(since)]).fetchone()
+    row = RawCursor(connection).execute(text.encode(), [tenant.name, name]).fetchone()
     if row is None:
         raise NoSuchTableError(f"no table {name!r} in this workspace")
     state = _State(*row[:4])
     fresh = state.complete_from <= since <= state.next
-    return state.running if fresh and not row[4] and not row[5] else None
+    return state.running if fresh and max(row[4] or 0, row[5] or 0) < since else None
 
 
 def _never_seen(connection: Connection, tenant: Tenant, identifier: int, rows: Rows) -> Rows:
@@ -117,8 +119,8 @@ def forget(link: Link, tenant: Tenant, name: str, *, kept: int = KEPT) -> None:
     def work(connection: Connection) -> None:
         state = _state(connection, tenant, name)
         cursor = RawCursor(connection)
-        at = "SELECT xact::text::bigint FROM remanence.table_deletions WHERE tenant = $1 AND id = $2 "
-        at += "ORDER BY xact DESC OFFSET $3 LIMIT 1"
+        at = "SELECT d.xact::text::bigint FROM remanence.table_deletions AS d WHERE d.tenant = $1 AND d.id = $2 "
+        at += "ORDER BY d.xact DESC OFFSET $3 LIMIT 1"
         if cursor.execute(at.encode(), [tenant.name, state.id, 2 * kept]).fetchone() is None:
             return
         row = cursor.execute(at.encode(), [tenant.name, state.id, kept]).fetchone()

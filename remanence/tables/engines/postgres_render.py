@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import sqlglot
 from sqlglot import exp
 
 from ...errors import SqlError
@@ -33,20 +32,13 @@ def rendered(plan: Plan, schema: str, catalogue: Mapping[str, Table], *, texts: 
     return _Rendering(plan, schema, catalogue, texts=texts).statement()
 
 
-def qualified(tree: exp.Expression, schema: str) -> exp.Expression:
-    """A copy of the tree whose tables have their schema."""
-    copy = tree.copy()
-    for table in list(real_tables(copy, frozenset())):
-        table.set("db", exp.to_identifier(schema, quoted=True))
-    return copy
-
-
 def sql_of(tree: exp.Expression) -> str:
-    """The tree in PostgreSQL's words; names are quoted, so that none is taken for a keyword."""
+    """The tree in PostgreSQL's words; names are quoted, so that none is taken for a keyword. The tree is changed."""
     for name in tree.find_all(exp.Identifier):
         if not name.args.get("quoted"):
-            name.replace(exp.to_identifier(name.name.lower(), quoted=True))
-    return tree.sql(dialect=Dialect)
+            name.set("this", name.name.lower())
+            name.set("quoted", True)
+    return tree.sql(dialect=Dialect, copy=False)
 
 
 def real_tables(node: exp.Expression, ctes: frozenset[str]) -> Iterator[exp.Table]:
@@ -83,12 +75,13 @@ class _Rendering:
     def statement(self) -> Statement:
         tables = list(real_tables(self.tree, frozenset()))
         self._name_columns()
-        self._parameters()
-        self._scores(tables)
+        nodes = list(self.tree.walk())
+        self._parameters([node for node in nodes if isinstance(node, exp.Parameter | exp.Placeholder)])
         for table in tables:
             table.set("db", exp.to_identifier(self.schema, quoted=True))
             table.set("catalog", None)
-        writes = self.tree.find(exp.Insert, exp.Update, exp.Delete, exp.Lock) is not None
+        self._scores([node for node in nodes if isinstance(node, exp.Anonymous) and node.name.lower() == SCORE], tables)
+        writes = any(isinstance(node, exp.Insert | exp.Update | exp.Delete) for node in nodes)
         return Statement(sql_of(self.tree).encode(), self.values, writes)
 
     def _name_columns(self) -> None:
@@ -107,8 +100,8 @@ class _Rendering:
 
     # Parameters
 
-    def _parameters(self) -> None:
-        for node in list(self.tree.find_all(exp.Parameter, exp.Placeholder)):
+    def _parameters(self, nodes: list[exp.Expr]) -> None:
+        for node in nodes:
             number = int(node.name)
             try:
                 value = self.plan.parameters[number - 1]
@@ -130,7 +123,7 @@ class _Rendering:
         self.values.append(value)
         return len(self.values)
 
-    def _expected(self, node: exp.Expression) -> Kind | None:
+    def _expected(self, node: exp.Expr) -> Kind | None:
         """The type of the place where a parameter stands, where the statement says so."""
         parent = node.parent
         if isinstance(parent, exp.Cast):
@@ -150,11 +143,9 @@ class _Rendering:
 
     # Scores of searches
 
-    def _scores(self, tables: list[exp.Table]) -> None:
+    def _scores(self, calls: list[exp.Expr], tables: list[exp.Table]) -> None:
         wanted: dict[int, tuple[exp.Table, list[int]]] = {}
-        for call in list(self.tree.find_all(exp.Anonymous)):
-            if call.name.lower() != SCORE:
-                continue
+        for call in calls:
             number, alias = int(call.expressions[0].name), call.expressions[1].args["table"].name
             table, scope = _home(call, alias)
             narrowed = self.plan.candidates.get(alias)
@@ -176,29 +167,22 @@ class _Rendering:
 
     def _joined(self, table: exp.Table, numbers: list[int], narrowed: Rows | None) -> None:
         """The table joined with its scores, in brackets, so that it is still one side of a join."""
-        alias = exp.to_identifier(table.alias_or_name, quoted=True).sql(dialect=Dialect)
-        joins = []
+        row = _row_of(table.alias_or_name)
+        parts = [sql_of(table)]
         if narrowed is not None:
             rows = self._value(Array(np.asarray(narrowed, np.int64)))
-            name = f'"rmem_found_{rows}"'
-            joins.append(f'JOIN UNNEST(${rows}) AS {name}("_at") ON {name}."_at" = {alias}."{ROW}"')
+            parts.append(f'JOIN UNNEST(${rows}) AS "rmem_found_{rows}"("_at") ON "rmem_found_{rows}"."_at" = {row}')
         for number in numbers:
             rows, values = (self._value(Array(part)) for part in _pairs(self.plan.scores[number], narrowed))
             name = f'"rmem_scored_{number}"'
-            joins.append(
-                f'LEFT JOIN UNNEST(${rows}, ${values}) AS {name}("_at", "_score") ON {name}."_at" = {alias}."{ROW}"'
-            )
-        bracket = sqlglot.parse_one(f"SELECT 1 FROM (x {' '.join(joins)})", dialect=Dialect).args["from_"].this
-        table.replace(bracket)
-        table.set("joins", bracket.this.args["joins"])
-        bracket.set("this", table)
+            parts.append(f'LEFT JOIN UNNEST(${rows}, ${values}) AS {name}("_at", "_score") ON {name}."_at" = {row}')
+        table.replace(exp.Var(this=f"({' '.join(parts)})"))
 
     def _looked_up(self, scores: Scores, alias: str, narrowed: Rows | None) -> exp.Expr:
         """A score where nothing can be joined: in UPDATE, DELETE and beside GROUP BY."""
         rows, values = _pairs(scores, narrowed)
         known = self._value(sent(dict(zip(map(str, rows.tolist()), values.tolist(), strict=True))))
-        row = exp.column(ROW, alias, quoted=True).sql(dialect=Dialect)
-        return sqlglot.parse_one(f"(${known} ->> {row}::text)::float8", dialect=Dialect)
+        return exp.Var(this=f"CAST(${known} ->> CAST({_row_of(alias)} AS TEXT) AS DOUBLE PRECISION)")
 
     def _narrow_target(self) -> None:
         if not isinstance(self.tree, exp.Update | exp.Delete):
@@ -207,8 +191,11 @@ class _Rendering:
         rows = self.plan.candidates.get(alias)
         if rows is not None:
             number = self._value(Array(np.asarray(rows, np.int64)))
-            row = exp.column(ROW, alias, quoted=True).sql(dialect=Dialect)
-            self.tree.where(f"{row} = ANY(${number})", copy=False, dialect=Dialect)
+            self.tree.where(exp.Var(this=f"{_row_of(alias)} = ANY(${number})"), copy=False)
+
+
+def _row_of(alias: str) -> str:
+    return exp.column(ROW, alias, quoted=True).sql(dialect=Dialect)
 
 
 def _parameter(number: int) -> exp.Parameter:
@@ -226,7 +213,7 @@ def _kind(data_type: exp.DataType) -> Kind | None:
     return Kind.TEXT
 
 
-def _home(call: exp.Expression, alias: str) -> tuple[exp.Table | None, exp.Expression | None]:
+def _home(call: exp.Expr, alias: str) -> tuple[exp.Table | None, exp.Expr | None]:
     """The table that an alias means where `call` stands, and the statement that it stands in."""
     node = call.parent
     while node is not None:
