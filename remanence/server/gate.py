@@ -71,7 +71,7 @@ class Gate:
             if visit.status:
                 log.error("request %s broke off: %s", visit.id, type(error).__name__, exc_info=error)
                 raise  # the answer has begun: only closing the connection tells the reader
-            if isinstance(error, RemanenceError):
+            if isinstance(error, RemanenceError | UnicodeEncodeError):
                 failed = told(error, visit.id)
             else:
                 log.error("request %s failed: %s", visit.id, type(error).__name__, exc_info=error)

@@ -56,8 +56,10 @@ def status_of(error: Exception) -> int:
     return 500
 
 
-def told(error: RemanenceError, request_id: str) -> Response:
+def told(error: RemanenceError | UnicodeEncodeError, request_id: str) -> Response:
     """An error of this package as an answer. What concerns the server's own files is logged, not told."""
+    if isinstance(error, UnicodeEncodeError):
+        return problem(400, f"the request must be valid Unicode: {error.reason}")
     status = status_of(error)
     if status < 500:
         message = "there is no such workspace" if isinstance(error, StoreClosedError) else str(error)
@@ -86,10 +88,6 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RemanenceError)
     async def ours(request: Request, error: RemanenceError) -> Response:
         return told(error, request.scope["visit"].id)
-
-    @app.exception_handler(UnicodeEncodeError)
-    async def surrogate(_request: Request, error: UnicodeEncodeError) -> Response:
-        return problem(400, f"the request must be valid Unicode: {error.reason}")
 
 
 def _complaint(error: Mapping[str, Any]) -> str:

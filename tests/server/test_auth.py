@@ -9,6 +9,7 @@ from pathlib import Path
 
 import jwt
 import pytest
+from running_server import eventually
 
 from remanence.server.control import Control
 from remanence.server.tokens import signing_secret
@@ -114,10 +115,8 @@ def test_other_ways_to_send_a_token_open_nothing(server, value):
 def test_an_expired_token_is_told_so(server):
     token = server.token_for("default", None, "ADMIN", days=1.5 / 86_400)
     client = server.client(token)
-    until = time.time() + 10
-    while (answer := client.get("/me")).status_code == 200:
-        assert time.time() < until
-        time.sleep(0.1)
+    eventually(lambda: client.get("/me").status_code != 200)
+    answer = client.get("/me")
     assert (answer.status_code, answer.json()) == (401, {"error": "the token has expired"})
 
 
@@ -130,17 +129,14 @@ def test_a_revoked_token_opens_nothing_at_once(server, admin):
     assert holder.get("/me").status_code == 401
 
 
-def test_what_another_process_revokes_is_noticed_within_two_seconds(server, admin):
+def test_what_another_process_revokes_is_noticed(server, admin):
     made = admin.post("/tokens", json={"member": "admin"}).json()
     holder = server.client(made["token"])
     assert holder.get("/me").status_code == 200
     elsewhere = Control(server.settings.control_address)
     assert elsewhere.revoke_token(admin.get("/me").json()["organization"]["id"], made["id"])
     elsewhere.close()
-    revoked = time.monotonic()
-    while holder.get("/me").status_code == 200:
-        time.sleep(0.02)
-        assert time.monotonic() - revoked < 10
+    eventually(lambda: holder.get("/me").status_code != 200)
     assert holder.get("/me").status_code == 401
 
 
@@ -173,8 +169,9 @@ def test_metrics_are_the_operators_and_name_no_tenant(server, admin):
     admin.get("/me", headers={"X-Request-Id": "one"})
     assert admin.get("/metrics").status_code == 401
     operator = server.client((server.settings.data / "metrics.token").read_text())
+    counted = 'remanence_requests_total{method="GET",route="/me",status="200"} 1.0'
+    eventually(lambda: counted in operator.get("/metrics").text)
     page = operator.get("/metrics").text
-    assert 'remanence_requests_total{method="GET",route="/me",status="200"} 1.0' in page
     assert 'route="/workspaces/{workspace}"' in page
     assert "remanence_open_workspaces" in page
     assert "acme" not in page

@@ -9,6 +9,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from running_server import eventually
 
 from remanence.server.control import Role
 from remanence.server.idempotency import Claim, fingerprint
@@ -142,7 +143,8 @@ def test_each_request_is_one_line_of_the_log_without_bodies_and_tokens(server, c
     caplog.set_level(logging.INFO, "remanence.server")
     client = server.client_for("acme", "lab", "ADMIN")
     client.post("/workspaces/lab/members", json={"member": "swordfish", "role": "READ"}, headers={"X-Request-Id": "r1"})
-    (line,) = (record.request for record in caplog.records if getattr(record, "request", {}).get("id") == "r1")
+    requests = lambda: [record.request for record in caplog.records if hasattr(record, "request")]  # noqa: E731
+    (line,) = eventually(lambda: [one for one in requests() if one["id"] == "r1"])
     assert line["route"] == "/workspaces/{workspace}/members"
     assert (line["method"], line["status"]) == ("POST", 200)
     assert line["ms"] > 0
