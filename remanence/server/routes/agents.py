@@ -15,7 +15,7 @@ from ... import checks, config
 from ...agents.entries import Memories, MemoryEntry
 from ...agents.space import MemorySpace
 from ...errors import InputError, NotFoundError
-from .. import forms
+from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import MOST_AT_ONCE, Document, answer, asking, given
 from ..turns import reading, writing
@@ -69,7 +69,7 @@ def _entry(entry: MemoryEntry, vectors: bool) -> Document:
 @router.post(
     "/agents/{agent:path}/states",
     status_code=201,
-    response_model=forms.StoredAnswer,
+    response_model=documents.StoredAnswer,
     openapi_extra=asking(forms.StateForm),
     summary="Store an agent's state",
 )
@@ -82,7 +82,7 @@ async def store_state(
 @router.post(
     "/agents/{agent:path}/actions",
     status_code=201,
-    response_model=forms.StoredAnswer,
+    response_model=documents.StoredAnswer,
     openapi_extra=asking(forms.ActionForm),
     summary="Store what an agent did",
 )
@@ -95,7 +95,7 @@ async def store_action(
 @router.post(
     "/agents/{agent:path}/interactions",
     status_code=201,
-    response_model=forms.StoredAnswer,
+    response_model=documents.StoredAnswer,
     openapi_extra=asking(forms.InteractionForm),
     summary="Store an interaction with somebody",
 )
@@ -113,7 +113,7 @@ def _stored(access: Access, agent: str, kind: str, form: Document) -> str:
 @router.post(
     "/agents/{agent:path}/several",
     status_code=201,
-    response_model=forms.IdsAnswer,
+    response_model=documents.IdsAnswer,
     openapi_extra=asking(forms.SeveralForm),
     summary="Store many states, actions or interactions, one for each step",
 )
@@ -170,7 +170,7 @@ for _name, _asked in RETRIEVALS.items():
         f"/agents/{{agent:path}}/retrievals/{_name}",
         _retrieving(_name, _asked),
         methods=["POST"],
-        response_model=forms.EntriesAnswer,
+        response_model=documents.EntriesAnswer,
         openapi_extra=asking(_asked.form),
         summary=_asked.summary,
         operation_id=f"retrieve_{_name.replace('-', '_')}",
@@ -179,7 +179,7 @@ for _name, _asked in RETRIEVALS.items():
 
 @router.post(
     "/agents/{agent:path}/embed",
-    response_model=forms.VectorAnswer,
+    response_model=documents.VectorAnswer,
     openapi_extra=asking(forms.EmbedForm),
     summary="The vector of a state or a text",
 )
@@ -198,7 +198,7 @@ def _embedded(access: Access, agent: str, told: Any) -> list[float]:
 
 @router.post(
     "/agents/{agent:path}/history",
-    response_model=forms.HistoryAnswer,
+    response_model=documents.HistoryAnswer,
     openapi_extra=asking(forms.HistoryForm),
     summary="The values of one attribute over the steps",
 )
@@ -214,7 +214,7 @@ def _history(access: Access, agent: str, form: Document) -> list[Document]:
 
 @router.post(
     "/agents/{agent:path}/changes",
-    response_model=forms.ChangesAnswer,
+    response_model=documents.ChangesAnswer,
     openapi_extra=asking(forms.ChangesForm),
     summary="What differs between the states at two steps",
 )
@@ -233,7 +233,7 @@ def _changes(access: Access, agent: str, form: Document) -> Document:
 
 @router.post(
     "/agents/{agent:path}/memories/{memory_id:path}/focus",
-    response_model=forms.EntryAnswer,
+    response_model=documents.EntryAnswer,
     summary="Give attention to a memory; often enough, it moves up a tier",
 )
 async def focus(access: Writer, agent: Agent, memory_id: str, vectors: Vectors = False) -> Response:
@@ -246,7 +246,7 @@ def _focused(access: Access, agent: str, memory_id: str) -> MemoryEntry:
 
 @router.post(
     "/agents/{agent:path}/memories/{memory_id:path}/decompress",
-    response_model=forms.EntryAnswer,
+    response_model=documents.EntryAnswer,
     summary="Bring a memory back from long-term to intermediate memory",
 )
 async def decompress(access: Writer, agent: Agent, memory_id: str, vectors: Vectors = False) -> Response:
@@ -258,7 +258,9 @@ def _decompressed(access: Access, agent: str, memory_id: str) -> MemoryEntry:
 
 
 @router.get(
-    "/agents/{agent:path}/memories/{memory_id:path}", response_model=forms.EntryAnswer, summary="One memory of an agent"
+    "/agents/{agent:path}/memories/{memory_id:path}",
+    response_model=documents.EntryAnswer,
+    summary="One memory of an agent",
 )
 async def entry(access: Reader, agent: Agent, memory_id: str, vectors: Vectors = False) -> Response:
     return answer(_entry(await reading(_held, access, agent, memory_id), vectors))
@@ -273,7 +275,7 @@ def _held(access: Access, agent: str, memory_id: str) -> MemoryEntry:
 
 @router.patch(
     "/agents/{agent:path}/memories/{memory_id:path}",
-    response_model=forms.EntryAnswer,
+    response_model=documents.EntryAnswer,
     openapi_extra=asking(forms.PriorityForm),
     summary="Change how important a memory is",
 )
@@ -296,14 +298,13 @@ def _prioritised(access: Access, agent: str, memory_id: str, importance: Any) ->
 
 @router.delete(
     "/agents/{agent:path}/memories/{memory_id:path}",
-    status_code=204,
-    response_class=Response,
+    response_model=documents.IdsAnswer,
     summary="Forget a memory of an agent for good",
 )
 async def forget(access: Writer, agent: Agent, memory_id: str) -> Response:
     if not await writing(_forgotten, access, agent, memory_id):
         raise NotFoundError(memory_id)
-    return Response(status_code=204)
+    return answer({"ids": [memory_id]})
 
 
 def _forgotten(access: Access, agent: str, memory_id: str) -> bool:
@@ -314,7 +315,9 @@ def _forgotten(access: Access, agent: str, memory_id: str) -> bool:
 # Looking after them
 
 
-@router.get("/agents", response_model=forms.AgentsAnswer, summary="The agents that remember something, and how much")
+@router.get(
+    "/agents", response_model=documents.AgentsAnswer, summary="The agents that remember something, and how much"
+)
 async def agents(access: Reader) -> Response:
     return answer({"agents": await reading(_agents, access)})
 

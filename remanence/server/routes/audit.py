@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from ... import checks
 from ...errors import ConfigError
-from .. import forms
+from .. import documents
 from ..access import Access, Role, allowed
 from ..bodies import Document, answer, cursor_of, parts_of
 from ..turns import reading
@@ -18,7 +18,7 @@ router = APIRouter(prefix="/workspaces/{workspace}", tags=["audit"], responses=I
 Admin = Annotated[Access, Depends(allowed(Role.ADMIN))]
 
 
-@router.get("/audit", response_model=forms.AuditAnswer, summary="Who removed and restored what, newest first")
+@router.get("/audit", response_model=documents.AuditAnswer, summary="Who removed and restored what, newest first")
 async def audit(
     access: Admin,
     memory: Annotated[str | None, Query(description="Only entries about this memory.")] = None,
@@ -43,7 +43,9 @@ def _entries(access: Access, memory: str | None, since: str | None, limit: int, 
     }
 
 
-@router.get("/audit/verify", response_model=forms.VerifiedAnswer, summary="Whether no entry was changed or taken away")
+@router.get(
+    "/audit/verify", response_model=documents.VerifiedAnswer, summary="Whether no entry was changed or taken away"
+)
 async def verify(access: Admin) -> Response:
     broken = await reading(_broken, access)
     return answer({"sound": not broken, "broken": broken})

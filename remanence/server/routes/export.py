@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from ... import transfer
-from .. import forms
+from .. import documents
 from ..access import Access, Role, allowed
 from ..bodies import answer
 from ..turns import reading, writing
@@ -49,7 +49,7 @@ def _lines(access: Access, where: str | None, after: str | None, vectors: bool) 
 
 @router.post(
     "/import",
-    response_model=forms.ImportAnswer,
+    response_model=documents.ImportAnswer,
     openapi_extra={"requestBody": _BODY},
     summary="Keep the memories of an export",
 )

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, HTTPException, Response
 
 from ... import checks
 from ...errors import InputError
-from .. import forms
+from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import Document, answer, asking, given
 from ..turns import writing
@@ -20,7 +20,7 @@ router = APIRouter(prefix="/workspaces/{workspace}", tags=["feedback"], response
 @router.post(
     "/feedback",
     status_code=201,
-    response_model=forms.JudgementAnswer,
+    response_model=documents.JudgementAnswer,
     openapi_extra=asking(forms.FeedbackForm),
     summary="Say whether a hit of a recall was useful",
 )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,7 +13,7 @@ from ... import checks, config
 from ...errors import InputError, NotFoundError
 from ...filters import Filter
 from ...models import Memory
-from .. import forms
+from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import (
     MOST_AT_ONCE,
@@ -40,7 +40,20 @@ router = APIRouter(prefix="/workspaces/{workspace}", tags=["memories"], response
 Reader = Annotated[Access, Depends(allowed(Role.READ))]
 Writer = Annotated[Access, Depends(allowed(Role.WRITE))]
 
-_COLUMNS = {"newest": "time", "oldest": "time", "importance": "importance", "step": "step", "last step": "step"}
+_BOUNDS = {
+    "newest": "until",
+    "oldest": "since",
+    "importance": "max_importance",
+    "step": "min_step",
+    "last step": "max_step",
+}
+_SORTED: dict[str, Callable[[Memory], float]] = {
+    "newest": lambda memory: memory.timestamp,
+    "oldest": lambda memory: memory.timestamp,
+    "importance": lambda memory: memory.importance,
+    "step": lambda memory: memory.step_number,
+    "last step": lambda memory: memory.step_number,
+}
 _REMEMBERED = list(forms.RememberForm.model_fields)
 
 
@@ -49,7 +62,7 @@ _REMEMBERED = list(forms.RememberForm.model_fields)
 
 @router.post(
     "/recall",
-    response_model=forms.RecallAnswer,
+    response_model=documents.RecallAnswer,
     openapi_extra=asking(forms.RecallForm),
     summary="Recall the memories that best answer a question",
 )
@@ -94,7 +107,7 @@ async def _taken_over(access: Access, note: Document) -> None:
 @router.post(
     "/memories",
     status_code=201,
-    response_model=forms.IdsAnswer,
+    response_model=documents.IdsAnswer,
     openapi_extra=asking(forms.RememberForm, several=True),
     summary="Remember one memory, or a list of them",
 )
@@ -122,7 +135,7 @@ def _all_remembered(access: Access, items: list[Any]) -> list[str]:
 
 @router.patch(
     "/memories/{memory_id:path}",
-    response_model=forms.MemoryAnswer,
+    response_model=documents.MemoryAnswer,
     responses={412: {"model": Error, "description": "The memory is no longer the one of If-Match."}},
     openapi_extra=asking(forms.UpdateForm),
     summary="Change fields of a memory",
@@ -148,14 +161,16 @@ async def update(
 
 
 @router.post(
-    "/memories/{memory_id:path}/pin", response_model=forms.PinnedAnswer, summary="Keep a memory from being pruned"
+    "/memories/{memory_id:path}/pin", response_model=documents.PinnedAnswer, summary="Keep a memory from being pruned"
 )
 async def pin(access: Writer, memory_id: str) -> Response:
     await writing(_pinned, access, memory_id, True)
     return answer({"memory_id": memory_id, "pinned": True})
 
 
-@router.post("/memories/{memory_id:path}/unpin", response_model=forms.PinnedAnswer, summary="Let a memory fade again")
+@router.post(
+    "/memories/{memory_id:path}/unpin", response_model=documents.PinnedAnswer, summary="Let a memory fade again"
+)
 async def unpin(access: Writer, memory_id: str) -> Response:
     await writing(_pinned, access, memory_id, False)
     return answer({"memory_id": memory_id, "pinned": False})
@@ -165,16 +180,11 @@ def _pinned(access: Access, memory_id: str, pinned: bool) -> None:
     access.brain.pin(memory_id, pinned)
 
 
-@router.delete(
-    "/memories/{memory_id:path}",
-    status_code=204,
-    response_class=Response,
-    summary="Forget a memory for good",
-)
+@router.delete("/memories/{memory_id:path}", response_model=documents.IdsAnswer, summary="Forget a memory for good")
 async def forget(access: Writer, memory_id: str) -> Response:
     if not await writing(_forgotten, access, memory_id):
         raise NotFoundError(memory_id)
-    return Response(status_code=204)
+    return answer({"ids": [memory_id]})
 
 
 def _forgotten(access: Access, memory_id: str) -> bool:
@@ -184,7 +194,7 @@ def _forgotten(access: Access, memory_id: str) -> bool:
 
 @router.post(
     "/forget",
-    response_model=forms.ForgottenAnswer,
+    response_model=documents.ForgottenAnswer,
     openapi_extra=asking(forms.ForgetForm),
     summary="Forget the memories of a filter, or all that concerns a person or an agent",
 )
@@ -217,7 +227,7 @@ def _forget_where(access: Access, where: Filter, dry_run: bool) -> list[str]:
 
 @router.post(
     "/restore",
-    response_model=forms.RestoredAnswer,
+    response_model=documents.RestoredAnswer,
     openapi_extra=asking(forms.RestoreForm),
     summary="Bring pruned memories back",
 )
@@ -300,7 +310,7 @@ def _moment(text: str | None) -> float | str | None:
 
 @router.get(
     "/memories",
-    response_model=forms.MemoriesAnswer,
+    response_model=documents.MemoriesAnswer,
     responses={304: {"description": "The caller has this answer already."}},
     summary="List memories inside a filter",
 )
@@ -309,33 +319,29 @@ async def memories(request: Request, access: Reader, listing: Annotated[Listing,
 
 
 def _listed(access: Access, listing: Listing) -> Document:
-    """A page of memories. Where it ends is told by what the last one is sorted by, so that nothing is passed over or
-    told twice when others write between two pages."""
-    store = access.brain.store
-    survey = store.survey(listing.filter())
-    sign = -1 if listing.order in ("newest", "importance", "last step") else 1
-    keys = sign * survey.column(_COLUMNS[listing.order]).astype(np.float64)
-    seqs = sign * survey.seq
-    ranked = np.lexsort((seqs, keys))
+    """A page of memories. A cursor tells what the last one is sorted by and how many equal ones were told, so that
+    nothing is passed over or told twice when others write between two pages."""
+    store, where = access.brain.store, listing.filter()
+    bound, value = _BOUNDS[listing.order], _SORTED[listing.order]
+    edge, told_there, rest = None, 0, where
     if listing.cursor is not None:
-        order, key, seq = parts_of(listing.cursor, 3)
-        if order != listing.order or not isinstance(key, float) or not isinstance(seq, int):
+        order, edge, told_there = parts_of(listing.cursor, 3)
+        if order != listing.order or not isinstance(edge, int | float):
             raise checks.refuse("cursor", "the next_cursor of an answer in the same order", listing.cursor)
-        ranked = ranked[(keys[ranked] > key) | ((keys[ranked] == key) & (seqs[ranked] > seq))]
-    page = ranked[: listing.limit]
-    more = ranked.size > page.size
-    return {
-        "memories": [
-            told(memory, vectors=listing.vectors) for _, memory in store.memories_at(survey.seq[page].tolist())
-        ],
-        "total": survey.size,
-        "next_cursor": cursor_of(listing.order, float(keys[page[-1]]), int(seqs[page[-1]])) if more else None,
-    }
+        rest = Filter.of({**where.to_dict(), bound: edge})
+    found = store.select(rest, order=listing.order, limit=listing.limit + 1, offset=checks.whole("cursor", told_there))
+    page, cursor = found[: listing.limit], None
+    if len(found) > len(page):
+        last = value(page[-1])
+        there = sum(value(memory) == last for memory in page)
+        cursor = cursor_of(listing.order, last, there + (told_there if last == edge else 0))
+    memories = [told(memory, vectors=listing.vectors) for memory in page]
+    return {"memories": memories, "total": store.count(where), "next_cursor": cursor}
 
 
 @router.get(
     "/memories/{memory_id:path}",
-    response_model=forms.MemoryAnswer,
+    response_model=documents.MemoryAnswer,
     responses={304: {"description": "The caller has this memory already."}},
     summary="One memory",
 )
@@ -352,7 +358,7 @@ def _held(access: Access, memory_id: str) -> Memory:
     return found
 
 
-@router.get("/stats", response_model=forms.StatsAnswer, summary="What the workspace holds")
+@router.get("/stats", response_model=documents.StatsAnswer, summary="What the workspace holds")
 async def stats(access: Reader) -> Response:
     return answer(await reading(_stats, access))
 

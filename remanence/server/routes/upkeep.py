@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Response
 from ... import checks, config
 from ...errors import InputError
 from ...tiers.forgetting import ForgettingPolicy
-from .. import forms
+from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import Document, answer, asking, given, told
 from ..turns import reading, writing
@@ -20,7 +20,7 @@ router = APIRouter(prefix="/workspaces/{workspace}", tags=["upkeep"], responses=
 
 @router.post(
     "/maintenance",
-    response_model=forms.MaintenanceAnswer,
+    response_model=documents.MaintenanceAnswer,
     openapi_extra=asking(forms.MaintenanceForm),
     summary="Tend the tiers, and prune what has faded",
 )
@@ -56,7 +56,7 @@ def _tended(access: Access, agent: Any, policy: ForgettingPolicy | None, dry_run
 
 @router.get(
     "/pruned",
-    response_model=forms.AsideAnswer,
+    response_model=documents.AsideAnswer,
     summary="What was pruned and can be restored",
 )
 async def pruned(access: Annotated[Access, Depends(allowed(Role.READ))]) -> Response:

@@ -1,0 +1,211 @@
+"""The answers of the memory routes, as the OpenAPI document describes them. They are sent as they are: nothing is
+validated on its way out."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from .forms import Tier
+
+
+class Answer(BaseModel):
+    pass
+
+
+class MetadataAnswer(Answer):
+    creation_time: float
+    last_access_time: float
+    compression_level: int
+    importance_score: float
+    retrieval_count: int
+    memory_type: str
+
+
+class MemoryAnswer(Answer):
+    memory_id: str
+    agent_id: str
+    step_number: int
+    timestamp: float
+    text: str
+    contents: dict[str, Any]
+    metadata: MetadataAnswer
+    session: str | None
+    actor: str | None
+    tags: dict[str, str]
+    tier: Tier
+    position: list[float] | None
+    place: str | None
+    embeddings: dict[str, list[float] | None] | None = None
+
+
+class IdsAnswer(Answer):
+    ids: list[str]
+
+
+class MemoriesAnswer(Answer):
+    memories: list[MemoryAnswer]
+    total: int
+    next_cursor: str | None
+
+
+class WordAnswer(Answer):
+    word: str
+    matched: str
+    score: float
+
+
+class ExplanationAnswer(Answer):
+    mode: str
+    score: float
+    components: dict[str, float]
+    bm25: float
+    cosine: float | None
+    words: list[WordAnswer]
+    notes: list[str]
+
+
+class HitAnswer(Answer):
+    rank: int
+    score: float
+    memory: MemoryAnswer
+    explanation: ExplanationAnswer | None = None
+
+
+class RecallAnswer(Answer):
+    recall_id: str
+    score_kind: Literal["fused", "bm25", "cosine"]
+    hits: list[HitAnswer]
+
+
+class ForgottenAnswer(Answer):
+    ids: list[str]
+    dry_run: bool
+
+
+class RestoredAnswer(Answer):
+    restored: list[str]
+    missing: list[str]
+
+
+class AsideAnswer(Answer):
+    memories: list[MemoryAnswer]
+    until: dict[str, float]
+
+
+class PinnedAnswer(Answer):
+    memory_id: str
+    pinned: bool
+
+
+class StatsAnswer(Answer):
+    embedder: str | None
+    memories: int
+    by_agent: dict[str, int]
+    by_type: dict[str, int]
+    by_tier: dict[str, int]
+    sessions: int
+    oldest: float | None
+    newest: float | None
+    vectors: int
+    dimension: int | None
+    words: int
+    encrypted: int
+    segments: int
+    bytes: int
+
+
+class JudgementAnswer(Answer):
+    recall_id: str
+    memory_id: str
+    useful: bool
+    rank: int
+    time: float
+
+
+class PrunedAnswer(Answer):
+    memory_id: str
+    retention: float
+
+
+class MaintenanceAnswer(Answer):
+    stm_to_im: int
+    im_to_ltm: int
+    agents: dict[str, dict[str, int]]
+    pruned: list[PrunedAnswer]
+    dry_run: bool
+
+
+class AuditEntryAnswer(Answer):
+    n: int
+    time: float
+    who: str
+    action: str
+    memory: str | None
+    detail: dict[str, Any]
+
+
+class AuditAnswer(Answer):
+    entries: list[AuditEntryAnswer]
+    next_cursor: str | None
+
+
+class VerifiedAnswer(Answer):
+    sound: bool
+    broken: list[int]
+
+
+class ImportAnswer(Answer):
+    imported: int
+    replaced: int
+    vectors_kept: int
+    embedder: str
+
+
+class AgentsAnswer(Answer):
+    agents: dict[str, int]
+
+
+class StoredAnswer(Answer):
+    memory_id: str
+
+
+class EntryAnswer(Answer):
+    """A memory in the structure of the agent memory API, with its tier and, where there was a question, its score."""
+
+    memory_id: str
+    agent_id: str
+    step_number: int
+    timestamp: float
+    contents: dict[str, Any]
+    metadata: MetadataAnswer
+    tier: Tier
+    score: float | None
+    embeddings: dict[str, list[float] | None] | None = None
+
+
+class EntriesAnswer(Answer):
+    memories: list[EntryAnswer]
+    total: int
+    missing_tiers: list[str]
+
+
+class VectorAnswer(Answer):
+    vector: list[float]
+
+
+class ValueAnswer(Answer):
+    step_number: int
+    timestamp: float
+    value: Any
+    changed: bool
+    memory_id: str
+
+
+class HistoryAnswer(Answer):
+    history: list[ValueAnswer]
+
+
+class ChangesAnswer(Answer):
+    changes: dict[str, dict[str, Any]]
