@@ -4,6 +4,7 @@ others need the room."""
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections import OrderedDict
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ..brain import Brain
-from ..errors import RemanenceError
+from ..errors import ConstraintError, RemanenceError, StoreClosedError, StoreError
 from .settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -87,6 +88,22 @@ class Space:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return str(self.path)
 
+    def erase(self) -> None:
+        """Delete all that it holds."""
+        if self._settings.store is None:
+            self.close()
+            for ending in ("", "-wal", "-shm"):
+                self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+            return
+        try:
+            _drop_all(self.tables)
+            store = self.brain.store
+            store.forget_many([trace.memory_id for trace in store.traces()])
+            store.empty_trash(math.inf, who="server")
+            store.forget_judgements(store.judgements())
+        finally:
+            self.close()
+
     def close(self) -> None:
         with self._lock:
             for part in (self._agents, self._tables, self._brain):
@@ -98,12 +115,28 @@ class Space:
             self._agents = self._tables = self._brain = None
 
 
+def _drop_all(tables: Workspace) -> None:
+    """Drop every table, those that others refer to after the others."""
+    left = [table.name for table in tables.tables()]
+    while left:
+        refused = []
+        for name in left:
+            try:
+                tables.drop_table(name, missing_ok=True)
+            except ConstraintError:
+                refused.append(name)
+        if len(refused) == len(left):
+            raise StoreError(f"tables that refer to each other cannot be dropped: {', '.join(refused)}")
+        left = refused
+
+
 class Spaces:
     """All open workspaces of a server."""
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
         self._open: OrderedDict[str, Space] = OrderedDict()
+        self._gone: set[str] = set()
         self._change = Condition()
 
     def __len__(self) -> int:
@@ -112,6 +145,8 @@ class Spaces:
     def use(self, org: str, id: str, name: str) -> Space:
         """A workspace that stays open until it is given back by `leave`."""
         with self._change:
+            if id in self._gone:
+                raise StoreClosedError("this workspace was deleted")
             space = self._open.get(id)
             if space is None:
                 space = self._open[id] = Space(org, id, name, self._settings)
@@ -140,13 +175,12 @@ class Spaces:
     def remove(self, org: str, id: str, name: str, *, patience: float = 10.0) -> None:
         """Delete all that a workspace holds, when the requests that use it have ended."""
         with self._change:
+            self._gone.add(id)
             space = self._open.pop(id, None) or Space(org, id, name, self._settings)
             until = time.monotonic() + patience
             while space.users and (left := until - time.monotonic()) > 0:
                 self._change.wait(left)
-        space.close()
-        for ending in ("", "-wal", "-shm"):
-            space.path.with_name(space.path.name + ending).unlink(missing_ok=True)
+        space.erase()
 
     def close(self) -> None:
         with self._change:
