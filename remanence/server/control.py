@@ -143,7 +143,7 @@ class Control:
     def __init__(self, address: str) -> None:
         self.version = 0
         self._engine = _engine(address)
-        self._reading = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._reading = _engine(address, isolation_level="AUTOCOMMIT")
         try:
             with self.writing() as link:
                 _META.create_all(link)
@@ -300,6 +300,7 @@ class Control:
 
     def close(self) -> None:
         self._engine.dispose()
+        self._reading.dispose()
 
 
 def known_name(field: str, value: object) -> str:
@@ -329,15 +330,14 @@ def _reachable() -> Iterator[None]:
         raise StoreUnreachableError(f"the control data cannot be reached: {error.orig}") from error
 
 
-def _engine(address: str) -> sa.Engine:
+def _engine(address: str, **options: Any) -> sa.Engine:
     if address.startswith(("postgresql://", "postgres://")):
         url = "postgresql+psycopg://" + address.partition("://")[2]
-        return sa.create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=15)
+        return sa.create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=15, **options)
     path = Path(address)
     private_file(path)
-    engine = sa.create_engine(
-        sa.URL.create("sqlite", database=str(path)), connect_args={"timeout": 30.0}, pool_size=5, max_overflow=40
-    )
+    place = sa.URL.create("sqlite", database=str(path))
+    engine = sa.create_engine(place, connect_args={"timeout": 30.0}, pool_size=5, max_overflow=40, **options)
 
     @sa.event.listens_for(engine, "connect")
     def prepare(link: Any, _record: object) -> None:
@@ -346,9 +346,10 @@ def _engine(address: str) -> sa.Engine:
         link.execute("PRAGMA synchronous = FULL")
         link.execute("PRAGMA foreign_keys = ON")
 
-    @sa.event.listens_for(engine, "begin")
-    def begin(link: sa.Connection) -> None:
-        if link.get_isolation_level() != "AUTOCOMMIT" and not link.get_execution_options().get("isolation_level"):
+    if not options:
+
+        @sa.event.listens_for(engine, "begin")
+        def begin(link: sa.Connection) -> None:
             link.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine
