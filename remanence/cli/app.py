@@ -57,6 +57,9 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "token": Entry(".serving", "token", "Make, list and revoke tokens."),
     },
     "Team": {
+        "review": Entry(".knowing", "review", "Memories that contradict each other or are out of date."),
+        "share": Entry(".knowing", "share", "Let others see a memory."),
+        "unshare": Entry(".knowing", "unshare", "Keep a memory to yourself again."),
         "mcp": Entry(".mcp", "mcp", "Offer the team memory to a coding agent by the Model Context Protocol."),
         "hook": Entry(".hooking", "hook", "Take in an event of a coding agent (JSON on standard input)."),
         "install": Entry(".installing", "install", "Wire coding agents to the team memory."),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
+from ..errors import InputError
 from .face import Face
 from .options import answering, filter_of, filtering
 from .printing import visible
@@ -49,13 +51,23 @@ def export(face: Face, file: str, format_: str | None, no_vectors: bool, **filte
         click.echo(f"Exported {done['memories']:,} memories to {visible(file)}")
 
 
+MINES = ("claude-code", "codex", "git")
+
+
 @click.command("import")
-@click.argument("file", metavar="FILE|-")
+@click.argument("file", metavar="FILE|-|claude-code|codex|git")
 @_FORMAT
 @click.option("--no-vectors", is_flag=True, help="Embed every text again, whatever the file holds.")
+@click.option(
+    "--from", "folder", type=click.Path(exists=True, file_okay=False), help="Where transcripts or the repository are."
+)
 @answering
-def import_(face: Face, file: str, format_: str | None, no_vectors: bool) -> None:
-    """Read memories from a JSONL or Parquet file; `-` reads standard input.
+def import_(face: Face, file: str, format_: str | None, no_vectors: bool, folder: str | None) -> None:
+    """Read memories from a JSONL or Parquet file (`-` reads standard input), or mine what is already here.
+
+    `claude-code` and `codex` read the transcripts of earlier sessions: errors and their fixes, wishes, tasks. `git`
+    reads the history of this repository: fixes, reverts, files that change together. Both go on where they stopped
+    and double nothing.
 
     Ids are kept, so importing a file twice doubles nothing. The whole file is checked first: if a line is bad,
     its number is told and nothing is imported. Vectors of another embedder are not used; the texts are
@@ -66,7 +78,14 @@ def import_(face: Face, file: str, format_: str | None, no_vectors: bool) -> Non
       rmem import memories.jsonl
       rmem --store new.db import fixes.parquet
       ssh build-server rmem export - | rmem import -
+      rmem import git
+      rmem import claude-code
     """
+    if file in MINES and not Path(file).exists():
+        _mine(face, file, None if folder is None else Path(folder))
+        return
+    if folder is not None:
+        raise InputError("--from goes with claude-code, codex and git", field="from")
     from ..transfer import import_ as read
 
     with face.brain() as brain, progress("Importing") as bar:
@@ -80,3 +99,19 @@ def import_(face: Face, file: str, format_: str | None, no_vectors: bool) -> Non
         f"Imported {done['imported']:,} memories, {done['replaced']:,} of them in place of older ones"
         + (f"; {embedded:,} embedded with {visible(done['embedder'])}" if embedded else "")
     )
+
+
+def _mine(face: Face, source: str, folder: Path | None) -> None:
+    from ..brain import Brain
+    from ..team.importing.run import import_git, import_transcripts
+
+    with Brain(face.address, privacy="default") as brain, progress("Mining") as bar:
+        if source == "git":
+            done = import_git(brain, folder or Path.cwd(), on_progress=bar)
+        else:
+            done = import_transcripts(brain, source, folder=folder, on_progress=bar)
+    if face.json:
+        face.document(done._asdict())
+        return
+    what = "commits" if source == "git" else "transcripts"
+    click.echo(f"Read {done.read:,} {what}; {done.memories:,} new memories, {done.passed_over:,} known already")
