@@ -419,3 +419,61 @@ def test_explain_tells_lines_without_the_schema(docs):
     lines = docs.explain(plan("SELECT docs.title FROM docs WHERE docs.id = $1", 1))
     assert any("docs" in line for line in lines)
     assert docs._tenant.schema not in "\n".join(lines)
+
+
+# Who connects
+
+
+@pytest.mark.parametrize("rights", ["NOCREATEROLE", "CREATEROLE"])
+def test_a_user_without_all_rights_is_enough(postgres, postgres_url, rights):
+    """One that may create roles gives each tenant one; one that may not goes without."""
+    user = f"u{uuid.uuid4().hex}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {user} LOGIN {rights}")
+        connection.execute(f"GRANT CREATE ON DATABASE {connection.info.dbname} TO {user}")
+    engine = PostgresEngine(postgres_url.replace("postgres@", f"{user}@"), tenant=uuid.uuid4().hex)
+    assert (engine._tenant.role is not None) == (rights == "CREATEROLE")
+    engine.create_table(DOCS)
+    fill(engine, "a", "b")
+    engine.run(plan("DELETE FROM docs WHERE docs.title = 'a'"))
+    assert titles(engine) == ["b"]
+    assert engine.changes("docs", ["title"], 0).values == [("b",)]
+    engine.alter_table(
+        "docs",
+        replace(DOCS, columns=(*DOCS.columns, Column("more", Type(Kind.JSONB), default="'{}'"))),
+        parse("ALTER TABLE docs ADD COLUMN more JSONB DEFAULT '{}'").tree,
+    )
+    assert engine.run(plan("SELECT docs.more FROM docs")).rows == [({},)]
+    assert [batch.rows for batch in engine.stream(plan("SELECT docs.title FROM docs"), 5)] == [[("b",)]]
+    engine.drop_table("docs")
+    engine.close()
+
+
+def test_many_open_the_same_tenant_at_once(postgres_url):
+    engines, failed = [], []
+
+    def opening():
+        try:
+            engines.append(PostgresEngine(postgres_url, tenant="new"))
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=opening) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert len({engine._tenant for engine in engines}) == 1
+    made = []
+    threads = [
+        threading.Thread(target=lambda engine=engine: made.append(engine.create_table(DOCS, exists_ok=True)))
+        for engine in engines
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(made) == [False] * 7 + [True]
+    for engine in engines:
+        engine.close()

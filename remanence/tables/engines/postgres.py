@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 import psycopg
 from psycopg import RawCursor, RawServerCursor
-from psycopg import errors as pg
 from sqlglot import exp
 
 from ...errors import NoSuchTableError, StoreBusyError, TableExistsError, TooManyRowsError
@@ -32,7 +31,6 @@ from .postgres_values import COPIED, Array, VectorDumper, copied, type_of
 
 T = TypeVar("T")
 _STREAMS = 16  # each keeps a connection of its own
-_UNKNOWN_TYPE = (pg.IndeterminateDatatype, pg.DatatypeMismatch, pg.AmbiguousFunction, pg.UndefinedFunction)
 
 
 class PostgresEngine(Engine):

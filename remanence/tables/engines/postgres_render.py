@@ -12,11 +12,11 @@ from sqlglot import exp
 from ...errors import SqlError
 from ..catalog import ROW, Kind, Table
 from ..sql.dialect import Dialect
+from ..sql.types import KINDS, UNKNOWN
 from .base import Plan, Rows, Scores, Values
 from .postgres_values import Array, sent
 
 SCORE = "rmem_score"
-_ARRAYS = {Kind.VECTOR, Kind.VECTORS, Kind.JSONB}
 
 
 class Statement(NamedTuple):
@@ -27,9 +27,8 @@ class Statement(NamedTuple):
     writes: bool
 
 
-def rendered(plan: Plan, schema: str, catalogue: Mapping[str, Table], *, texts: bool = False) -> Statement:
-    """`texts` says of which type the parameters are that are strings, for statements where nothing else does."""
-    return _Rendering(plan, schema, catalogue, texts=texts).statement()
+def rendered(plan: Plan, schema: str, catalogue: Mapping[str, Table]) -> Statement:
+    return _Rendering(plan, schema, catalogue).statement()
 
 
 def sql_of(tree: exp.Expression) -> str:
@@ -63,14 +62,13 @@ def _is_cte(table: exp.Table, ctes: frozenset[str]) -> bool:
 
 
 class _Rendering:
-    def __init__(self, plan: Plan, schema: str, catalogue: Mapping[str, Table], *, texts: bool) -> None:
+    def __init__(self, plan: Plan, schema: str, catalogue: Mapping[str, Table]) -> None:
         self.plan = plan
         self.schema = schema
         self.catalogue = catalogue
-        self.texts = texts
         self.tree = plan.tree.copy()
         self.values: list[Any] = []
-        self.numbers: dict[tuple[int, Kind | None], int] = {}
+        self.numbers: dict[tuple[int, str, Kind | None], int] = {}
 
     def statement(self) -> Statement:
         tables = list(real_tables(self.tree, frozenset()))
@@ -101,23 +99,23 @@ class _Rendering:
     # Parameters
 
     def _parameters(self, nodes: list[exp.Expr]) -> None:
+        """Each parameter with the type that binding gave it, so that PostgreSQL has nothing to guess."""
         for node in nodes:
             number = int(node.name)
             try:
                 value = self.plan.parameters[number - 1]
             except IndexError:
                 raise SqlError(f"parameter ${number} has no value: {len(self.plan.parameters)} were given") from None
+            kind = str(node.meta.get("type", UNKNOWN))
+            expected = KINDS.get(kind) or self._expected(node)
             if value is None:
-                node.replace(exp.null())
-                continue
-            expected = self._expected(node)
-            key = (number, expected if expected in _ARRAYS else None)
-            if key not in self.numbers:
-                self.numbers[key] = self._value(sent(value, expected))
-            parameter: exp.Expression = _parameter(self.numbers[key])
-            if self.texts and isinstance(value, str) and expected is None:
-                parameter = exp.Cast(this=parameter, to=exp.DataType.build("text"))
-            node.replace(parameter)
+                text = "NULL"
+            else:
+                key = (number, kind, expected)
+                if key not in self.numbers:
+                    self.numbers[key] = self._value(sent(value, expected))
+                text = f"${self.numbers[key]}"
+            node.replace(exp.Var(this=text if kind == UNKNOWN else f"CAST({text} AS {kind})"))
 
     def _value(self, value: Any) -> int:
         self.values.append(value)
@@ -196,10 +194,6 @@ class _Rendering:
 
 def _row_of(alias: str) -> str:
     return exp.column(ROW, alias, quoted=True).sql(dialect=Dialect)
-
-
-def _parameter(number: int) -> exp.Parameter:
-    return exp.Parameter(this=exp.Literal.number(number))
 
 
 def _kind(data_type: exp.DataType) -> Kind | None:
