@@ -375,8 +375,16 @@ def test_a_statement_that_takes_too_long_is_stopped(docs):
 def test_an_answer_with_too_many_rows_is_refused(docs):
     fill(docs, "a", "b", "c")
     assert len(docs.run(plan("SELECT docs.title FROM docs", max_rows=3)).rows) == 3
-    with pytest.raises(TooManyRowsError):
-        docs.run(plan("SELECT docs.title FROM docs", max_rows=2))
+    for sql in (
+        "SELECT docs.title FROM docs",
+        "SELECT docs.title FROM docs LIMIT 1000000",
+        "SELECT docs.title FROM docs LIMIT 3 OFFSET 0",
+        "SELECT docs.title FROM docs UNION ALL SELECT 'x'",
+        "SELECT a FROM generate_series(1, 100000) AS a",
+    ):
+        with pytest.raises(TooManyRowsError):
+            docs.run(plan(sql, max_rows=2, timeout=20))
+    assert docs.run(plan("SELECT docs.title FROM docs ORDER BY docs.id LIMIT 2", max_rows=2)).row_count == 2
     with pytest.raises(TooManyRowsError):
         docs.run(plan("INSERT INTO docs (title) SELECT docs.title FROM docs RETURNING docs.id", max_rows=2))
     assert titles(docs) == ["a", "b", "c"]

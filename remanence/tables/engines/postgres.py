@@ -16,7 +16,7 @@ import psycopg
 from psycopg import RawCursor, RawServerCursor
 from sqlglot import exp
 
-from ...errors import NoSuchTableError, StoreBusyError, TableExistsError, TooManyRowsError
+from ...errors import ConfigError, NoSuchTableError, StoreBusyError, TableExistsError, TooManyRowsError
 from ..catalog import Index, Table, Type
 from ..results import Result
 from . import postgres_catalog as catalog
@@ -37,6 +37,8 @@ class PostgresEngine(Engine):
     """The tables of one tenant in a PostgreSQL database."""
 
     def __init__(self, address: str, *, tenant: str, connections: int = 16) -> None:
+        if not tenant or "\0" in tenant:
+            raise ConfigError(f"tenant must be a name, got {tenant!r}")
         self._link = Link(address, size=connections)
         try:
             self._tenant = catalog.tenant_of(self._link, tenant)

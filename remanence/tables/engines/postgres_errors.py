@@ -47,6 +47,8 @@ def in_our_words(error: psycopg.Error, schema: str = "") -> RemanenceError:
             return NoSuchTableError("no such table in this workspace")
         case pg.QueryCanceled():
             return StatementTimeoutError("the statement ran longer than it may and was stopped")
+        case pg.ConfigurationLimitExceeded():
+            return SqlError("the statement needs more temporary space than it may use")
         case pg.DiskFull() | pg.OutOfMemory():
             return StoreFullError(text)
         case pg.ReadOnlySqlTransaction():

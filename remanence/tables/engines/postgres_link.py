@@ -43,7 +43,10 @@ _HOW: dict[str, Any] = {
 }
 _SETTINGS = (
     "SET TimeZone = 'UTC'; SET DateStyle = 'ISO, MDY'; SET IntervalStyle = 'postgres'; SET extra_float_digits = 1; "
-    "SET standard_conforming_strings = on; SET jit = off"
+    "SET standard_conforming_strings = on; SET jit = off; SET lock_timeout = '15s'; "
+    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'; "
+    "SELECT set_config('temp_file_limit', '4GB', false) FROM pg_roles "
+    "WHERE rolname = current_user AND rolsuper AND current_setting('temp_file_limit') = '-1'"
 )
 _END = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

@@ -79,6 +79,7 @@ class _Rendering:
             table.set("db", exp.to_identifier(self.schema, quoted=True))
             table.set("catalog", None)
         self._scores([node for node in nodes if isinstance(node, exp.Anonymous) and node.name.lower() == SCORE], tables)
+        self._limit()
         writes = any(isinstance(node, exp.Insert | exp.Update | exp.Delete) for node in nodes)
         return Statement(sql_of(self.tree).encode(), self.values, writes)
 
@@ -95,6 +96,16 @@ class _Rendering:
         elif isinstance(given, exp.Query):
             names = names[: len(given.selects)]
         insert.set("this", exp.Schema(this=insert.this, expressions=names))
+
+    def _limit(self) -> None:
+        """Never fetch more than one row beyond those that the answer may have."""
+        most = self.plan.max_rows
+        limit = self.tree.args.get("limit")
+        if most is None or not isinstance(self.tree, exp.Select | exp.SetOperation) or isinstance(limit, exp.Fetch):
+            return
+        said = limit.expression if limit is not None else None
+        if said is None or (isinstance(said, exp.Literal) and said.name.isdecimal() and int(said.name) > most):
+            self.tree.set("limit", exp.Limit(expression=exp.Literal.number(most + 1)))
 
     # Parameters
 
