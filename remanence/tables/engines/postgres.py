@@ -19,6 +19,7 @@ from sqlglot import exp
 from ...errors import ConfigError, NoSuchTableError, StoreBusyError, TableExistsError, TooManyRowsError
 from ..catalog import Index, Table, Type
 from ..results import Result
+from ..sql.scope import folded
 from . import postgres_catalog as catalog
 from . import postgres_changes
 from .base import Changes, Engine, Plan
@@ -101,6 +102,9 @@ class PostgresEngine(Engine):
                 raise TableExistsError(f"table {changed.name!r} already exists")
             _all(connection, self._words.alter(known[name], changed, tree))
             catalog.change(connection, self._tenant, name, changed, same=_keeps_values(tree))
+            for other in known.values():
+                if other.name != name and (pointed := _repointed(other, name, changed, tree)) != other:
+                    catalog.save(connection, self._tenant, pointed)
 
         self._changed(work)
 
@@ -236,6 +240,22 @@ def _keeps_values(tree: exp.Expression) -> bool:
         isinstance(action, exp.ColumnDef) or (isinstance(action, exp.AlterColumn) and not action.args.get("dtype"))
         for action in tree.args["actions"]
     )
+
+
+def _repointed(table: Table, name: str, changed: Table, tree: exp.Expression) -> Table:
+    """A table whose references follow another one that has new names."""
+    names = {
+        folded(action.this.this): folded(action.args["to"].this)
+        for action in tree.args["actions"]
+        if isinstance(action, exp.RenameColumn)
+    }
+    references = tuple(
+        replace(reference, table=changed.name, targets=tuple(names.get(target, target) for target in reference.targets))
+        if reference.table == name
+        else reference
+        for reference in table.references
+    )
+    return replace(table, references=references)
 
 
 def _types(cursor: Any) -> tuple[Type | None, ...]:

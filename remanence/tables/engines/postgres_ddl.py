@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
 from ..catalog import ROW, Column, Index, Kind, Reference, Table, Type
+from ..sql.scope import folded
 from .postgres_catalog import Tenant
 from .postgres_errors import VECTOR_CHECK
 from .postgres_render import sql_of
@@ -131,8 +132,9 @@ class Words:
         place = self.place(old.name)
         had, has = self._constraints(old), self._constraints(replace(new, name=old.name))
         yield from (f"ALTER TABLE {place} DROP CONSTRAINT {name}" for name in had.keys() - has.keys())
+        names = {column.name for column in old.columns}
         for action in tree.args["actions"]:
-            yield from (f"ALTER TABLE {place} {words}" for words in self._altered(new, action))
+            yield from (f"ALTER TABLE {place} {words}" for words in self._altered(new, action, names))
         yield from (f"ALTER TABLE {place} ADD {words}" for name, words in has.items() if name not in had)
         if new.name != old.name:
             if new.primary_key:
@@ -144,23 +146,32 @@ class Words:
         for name in after.keys() - before.keys():
             yield from self.create_index(after[name])
 
-    def _altered(self, new: Table, action: exp.Expression) -> Iterator[str]:
+    def _altered(self, new: Table, action: exp.Expression, names: set[str]) -> Iterator[str]:
+        """`names` are the columns before the action; after it they are those that it left."""
         match action:
             case exp.ColumnDef():
-                yield f"ADD COLUMN {self.column(_known(new, action.name))}"
+                name = folded(action.this)
+                if name not in names:
+                    yield f"ADD COLUMN {self.column(_known(new, name))}"
+                names.add(name)
             case exp.Drop() if action.args.get("kind") == "COLUMN":
-                yield from (f"DROP COLUMN {quoted(dropped.name)}" for dropped in action.args["tables"])
+                dropped = [folded(node.this) for node in action.args["tables"]]
+                yield from (f"DROP COLUMN {quoted(name)}" for name in dropped if name in names)
+                names.difference_update(dropped)
             case exp.RenameColumn():
-                yield f"RENAME COLUMN {quoted(action.this.name)} TO {quoted(action.args['to'].name)}"
+                old, name = folded(action.this.this), folded(action.args["to"].this)
+                yield f"RENAME COLUMN {quoted(old)} TO {quoted(name)}"
+                names.discard(old)
+                names.add(name)
             case exp.AlterColumn():
-                yield f"ALTER COLUMN {quoted(action.name)} {self._altered_column(new, action)}"
+                name = folded(action.this)
+                yield f"ALTER COLUMN {quoted(name)} {self._altered_column(_known(new, name), action)}"
             case exp.AlterRename() | exp.AddConstraint() | exp.Drop():
                 pass  # seen in what `new` is
             case _:
                 raise SqlUnsupportedError(f"ALTER TABLE with {action.key} is not supported")
 
-    def _altered_column(self, new: Table, action: exp.AlterColumn) -> str:
-        column = _known(new, action.name)
+    def _altered_column(self, column: Column, action: exp.AlterColumn) -> str:
         if action.args.get("dtype"):
             using = action.args.get("using")
             return f"TYPE {self.type(column.type)}" + (f" USING {sql_of(using.copy())}" if using else "")
