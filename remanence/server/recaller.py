@@ -15,9 +15,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import RemanenceError
+from ..errors import InputError
 from ..judgements import Recall
-from .problems import status_of
 from .recalling import Recalled, recalled
 from .settings import ServerSettings
 from .spaces import Space
@@ -71,9 +70,9 @@ class _Spaces:
 def _answered(spaces: _Spaces, note: dict[str, Any], body: bytes) -> bytes:
     try:
         found = recalled(spaces.take(**note).brain, body, touch=False)
-    except RemanenceError as error:
-        return framed({"status": status_of(error), "error": str(error)})
-    except Exception as error:  # the server answers 500 and logs it, as for its own
+    except InputError as error:
+        return framed({"status": 400, "error": str(error)})
+    except Exception as error:  # the server tries it again, and tells and logs what is wrong
         return framed({"status": 500, "error": f"{type(error).__name__}: {error}"})
     return framed({"status": 200, **noted(found)}, found.body)
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import checks
 from ..models import Hits
 from .bodies import Document, encoded, fields_of, json_of, told
-from .forms import RecallForm
 
 if TYPE_CHECKING:
     from ..brain import Brain
 
 MOST_HITS = 1000
-_NAMES = list(RecallForm.model_fields)
+NAMES = (
+    "query", "k", "where", "since", "until", "mode", "token_budget", "explain", "vector", "settings", "as_of", "touch",
+)  # fmt: skip
 _SCORES = {"hybrid": "fused", "lexical": "bm25", "vector": "cosine"}
 
 
@@ -27,7 +28,7 @@ class Recalled(NamedTuple):
 
 def recalled(brain: Brain, body: bytes, *, touch: bool = True) -> Recalled:
     """What a recall finds; without `touch`, accesses are left to the caller to note."""
-    options: dict[str, Any] = fields_of(json_of(body), "a recall", _NAMES, ("query",))
+    options: dict[str, Any] = fields_of(json_of(body), "a recall", NAMES, ("query",))
     question = checks.text("query", options.pop("query"))
     if (as_of := options.pop("as_of", None)) is not None:
         options["now"] = datetime.fromtimestamp(checks.moment("as_of", as_of))

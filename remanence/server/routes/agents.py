@@ -17,7 +17,8 @@ from ...agents.space import MemorySpace
 from ...errors import InputError, NotFoundError
 from .. import documents, forms
 from ..access import Access, Role, allowed
-from ..bodies import MOST_AT_ONCE, Document, answer, asking, given
+from ..bodies import MOST_AT_ONCE, Document
+from ..exchange import answer, asking, given
 from ..turns import reading, writing
 from .answers import RUNNING
 

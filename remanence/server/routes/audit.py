@@ -10,7 +10,8 @@ from ... import checks
 from ...errors import ConfigError
 from .. import documents
 from ..access import Access, Role, allowed
-from ..bodies import Document, answer, cursor_of, parts_of
+from ..bodies import Document, cursor_of, parts_of
+from ..exchange import answer
 from ..turns import reading
 from .answers import IN_WORKSPACE
 

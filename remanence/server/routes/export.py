@@ -13,7 +13,7 @@ from fastapi.responses import StreamingResponse
 from ... import transfer
 from .. import documents
 from ..access import Access, Role, allowed
-from ..bodies import answer
+from ..exchange import answer
 from ..turns import reading, writing
 from .answers import RUNNING
 from .memories import where_of

@@ -10,7 +10,8 @@ from ... import checks
 from ...errors import InputError
 from .. import documents, forms
 from ..access import Access, Role, allowed
-from ..bodies import Document, answer, asking, given
+from ..bodies import Document
+from ..exchange import answer, asking, given
 from ..turns import writing
 from .answers import RUNNING
 

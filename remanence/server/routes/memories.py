@@ -15,21 +15,8 @@ from ...filters import Filter
 from ...models import Memory
 from .. import documents, forms
 from ..access import Access, Role, allowed
-from ..bodies import (
-    MOST_AT_ONCE,
-    Document,
-    answer,
-    asking,
-    cursor_of,
-    fields_of,
-    given,
-    is_among,
-    json_of,
-    parts_of,
-    tag_of,
-    tagged,
-    told,
-)
+from ..bodies import MOST_AT_ONCE, Document, cursor_of, fields_of, is_among, json_of, parts_of, tag_of, told
+from ..exchange import answer, asking, given, tagged
 from ..recaller import recall_of
 from ..recalling import recalled
 from ..turns import reading, writing

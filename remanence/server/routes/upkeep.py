@@ -11,7 +11,8 @@ from ...errors import InputError
 from ...tiers.forgetting import ForgettingPolicy
 from .. import documents, forms
 from ..access import Access, Role, allowed
-from ..bodies import Document, answer, asking, given, told
+from ..bodies import Document, told
+from ..exchange import answer, asking, given
 from ..turns import reading, writing
 from .answers import RUNNING
 

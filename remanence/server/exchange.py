@@ -1,0 +1,46 @@
+"""Bodies as the framework takes and gives them: read from requests, sent as answers, described in the OpenAPI document.
+The models of `forms` and `documents` only describe: nothing is validated twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from fastapi import Request, Response
+from pydantic import BaseModel
+
+from .bodies import MOST_AT_ONCE, Document, encoded, fields_of, is_among, json_of, tag_of_bytes
+
+
+def asking(form: type[BaseModel], *, several: bool = False) -> dict[str, Any]:
+    """The body of a request for the OpenAPI document; with `several`, one of them or a list."""
+    schema: dict[str, Any] = form.model_json_schema()
+    if several:
+        schema = {"anyOf": [schema, {"type": "array", "items": schema, "minItems": 1, "maxItems": MOST_AT_ONCE}]}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def given(form: type[BaseModel], kind: str) -> Callable[[Request], Coroutine[Any, Any, Document]]:
+    """A dependency that reads the body of a request: an object with the fields of the form."""
+    names = list(form.model_fields)
+    needed = [name for name, field in form.model_fields.items() if field.is_required()]
+
+    async def read(request: Request) -> Document:
+        return fields_of(json_of(await request.body()), kind, names, needed)
+
+    return read
+
+
+def answer(document: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON answer as it is, without a model in between."""
+    return Response(encoded(document), status, headers, media_type="application/json")
+
+
+def tagged(request: Request, document: object, tag: str | None = None) -> Response:
+    """A JSON answer with an ETag (of the body, if none is given), or 304 if the caller has it."""
+    content = encoded(document)
+    mark = tag or tag_of_bytes(content)
+    headers = {"ETag": mark, "Cache-Control": "private, no-cache"}
+    if is_among(mark, request.headers.get("if-none-match")):
+        return Response(status_code=304, headers=headers)
+    return Response(content, 200, headers, media_type="application/json")

@@ -1,0 +1,117 @@
+"""Many at once: processes that recall are started, find what was just written, and may die without anybody noticing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from remanence.bench.usage import tree_usage
+
+W = "/workspaces/default"
+
+
+def together(count: int, act: Callable[[int], None]) -> None:
+    failures: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            act(number)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+@pytest.fixture
+def busy(server_with):
+    """A server whose recallers run."""
+    server = server_with(recallers=2)
+    admin = server.client(server.first_token)
+    admin.post(f"{W}/memories", json=[{"text": f"apples number {n}"} for n in range(50)]).raise_for_status()
+    until = time.monotonic() + 60
+
+    def crowd(_: int) -> None:
+        client = server.client(server.first_token)
+        while not recallers(server):
+            assert time.monotonic() < until, "no recaller was started"
+            client.post(f"{W}/recall", json={"query": "apples"}).raise_for_status()
+
+    together(8, crowd)
+    return server
+
+
+def recallers(server) -> set[object]:
+    return server.service.recallers._all
+
+
+def test_every_write_is_found_by_whoever_recalls_next(busy):
+    def act(number: int) -> None:
+        client = busy.client(busy.first_token)
+        for turn in range(8):
+            word = f"zebra{number}x{turn}"
+            (key,) = client.post(f"{W}/memories", json={"text": f"I saw {word}"}).json()["ids"]
+            found = client.post(f"{W}/recall", json={"query": word, "k": 1}).json()
+            assert [hit["memory"]["memory_id"] for hit in found["hits"]] == [key]
+
+    together(8, act)
+
+
+def counted_and_judged(busy) -> None:
+    client = busy.client(busy.first_token)
+    (key,) = client.post(f"{W}/memories", json={"text": "pears"}).json()["ids"]
+    recall = client.post(f"{W}/recall", json={"query": "pears", "k": 1}).json()
+    assert client.get(f"{W}/memories/{key}").json()["metadata"]["retrieval_count"] == 1
+    told = client.post(f"{W}/feedback", json={"recall_id": recall["recall_id"], "memory_id": key})
+    assert (told.status_code, told.json()["rank"]) == (201, 1)
+    client.post(f"{W}/recall", json={"query": "pears", "k": 1, "touch": False})
+    assert client.get(f"{W}/memories/{key}").json()["metadata"]["retrieval_count"] == 1
+
+
+def bad_questions_are_told_as_without_them(busy) -> None:
+    client = busy.client(busy.first_token)
+    answer = client.post(f"{W}/recall", json={"query": "x", "k": 0})
+    assert (answer.status_code, answer.json()) == (400, {"error": "k must be a whole number ≥ 1, got 0"})
+    assert client.post(f"{W}/recall", content=b"{").status_code == 400
+    stranger = busy.client_for("other", "lab", "READ")
+    assert stranger.post(f"{W}/recall", json={"query": "apples"}).status_code == 404
+    assert stranger.post("/workspaces/lab/recall", json={"query": "apples"}).json()["hits"] == []
+
+
+def test_recalls_in_other_processes_are_like_those_in_the_server(busy):
+    counted_and_judged(busy)
+    bad_questions_are_told_as_without_them(busy)
+
+
+def test_a_recaller_that_dies_takes_no_recall_with_it(busy):
+    stop = threading.Event()
+
+    def kill() -> None:
+        for recaller in list(recallers(busy)):
+            os.kill(recaller._process.pid, signal.SIGKILL)
+            time.sleep(0.2)
+        stop.set()
+
+    def act(number: int) -> None:
+        if number == 0:
+            kill()
+            return
+        client = busy.client(busy.first_token)
+        while not stop.is_set():
+            answer = client.post(f"{W}/recall", json={"query": "apples", "k": 3})
+            assert (answer.status_code, len(answer.json()["hits"])) == (200, 3)
+
+    together(7, act)
+    pids = [recaller._process.pid for recaller in recallers(busy)]
+    busy.stop()
+    assert [pid for pid in pids if tree_usage(pid).processes] == [], "recallers end with their server"
