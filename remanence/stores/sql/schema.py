@@ -12,6 +12,9 @@ trash           memories that were pruned and can be restored for a while
 audit           who removed and restored what, each entry sealed
 keys            the data keys of encrypted memories, wrapped by a master key that is kept elsewhere
 notes           facts about the store: its embedder, its dimension
+catalogue       tables of SQL (remanence.tables): each lies in a table of its own, `rt_<id>`
+table_changes   what happened to their rows besides being inserted, by which search indexes follow
+table_sequences the last number that each of their serial columns gave
 """
 
 from __future__ import annotations
@@ -175,4 +178,31 @@ judgements = Table(
     Column("time", Float, nullable=False),
     Index("judgements_memory", "memory"),
     Index("judgements_time", "time"),
+)
+
+catalogue = Table(
+    "catalogue",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("definition", Text, nullable=False),  # JSON: columns, keys, indexes, and where the columns lie
+    sqlite_autoincrement=True,
+)
+
+table_changes = Table(
+    "table_changes",
+    metadata,
+    Column("n", Integer, primary_key=True, autoincrement=True),
+    Column("table_id", Integer, nullable=False),
+    Column("row", Integer, nullable=False),  # one that was updated or deleted
+    Index("table_changes_table", "table_id", "n"),
+    sqlite_autoincrement=True,
+)
+
+table_sequences = Table(
+    "table_sequences",
+    metadata,
+    Column("table_id", Integer, primary_key=True, autoincrement=False),
+    Column("column", Text, primary_key=True),
+    Column("last", Integer, nullable=False),
 )

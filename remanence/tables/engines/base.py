@@ -63,6 +63,10 @@ class Changes(NamedTuple):
     """True when `rows` are all rows of the table: whatever was known before is to be forgotten."""
 
 
+class StaleCatalogueError(Exception):
+    """A table changed between the reading of a statement and its running; it has to be read again."""
+
+
 class Engine(ABC):
     """One workspace's tables in one database. Safe to use from many threads."""
 

@@ -61,7 +61,7 @@ def parse(sql: str) -> Statement:
 
 
 def _tree(tokens: list[Token], sql: str) -> exp.Expression:
-    if tokens and tokens[0].token_type in _REFUSED or tokens and tokens[0].text.upper() in _REFUSED_WORDS:
+    if (tokens and tokens[0].token_type in _REFUSED) or (tokens and tokens[0].text.upper() in _REFUSED_WORDS):
         raise SqlUnsupportedError(f"{tokens[0].text.upper()} statements are not supported")
     try:
         trees = Dialect().parser().parse(tokens, sql)
@@ -73,6 +73,8 @@ def _tree(tokens: list[Token], sql: str) -> exp.Expression:
         raise SqlError(f"the statement cannot be read: {_reason(error)}") from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Expression):
         raise SqlError("one statement per call, please")
+    for node in list(trees[0].find_all(exp.ByteString, exp.RawString)):
+        node.replace(exp.Literal.string(str(node.this)))  # E'…' and $$…$$ are texts like any other
     return trees[0]
 
 
@@ -114,6 +116,10 @@ def _reason(error: Exception) -> str:
     if isinstance(error, ParseError) and error.errors:
         first = error.errors[0]
         near = first.get("highlight") or ""
-        return f"{first.get('description')} near {near!r} (line {first.get('line')})" if near else str(first["description"])
+        return (
+            f"{first.get('description')} near {near!r} (line {first.get('line')})"
+            if near
+            else str(first["description"])
+        )
     lines = str(error).splitlines()
     return lines[0] if lines else type(error).__name__

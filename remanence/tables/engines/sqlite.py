@@ -1,0 +1,493 @@
+"""Tables on SQLite, in the same file as the memories. Readers see one state of the file; a writing statement is one
+transaction, written to disk before it returns; other processes may read and write at the same time."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from ...errors import (
+    NoSuchTableError,
+    RemanenceError,
+    SqlError,
+    StatementTimeoutError,
+    StoreError,
+    TableExistsError,
+    TooManyRowsError,
+)
+from ..catalog import ROW, Index, Table
+from ..results import Result
+from ..sql.scope import folded
+from ..sql.types import NAMES, result_type
+from . import sqlite_catalog as catalog
+from .base import Changes, Engine, Plan
+from .sqlite_calls import State, Udf, current, install
+from .sqlite_compile import Compiled, Compiler, Physical, parameter_values
+from .sqlite_file import TableFile
+from .sqlite_storage import answer, stored_value
+from .sqlite_writes import compiled_write, default_sql, kept
+
+MAX_LOG = 200_000
+"""Changes that are kept for search indexes to follow; one that is further behind reads its table again."""
+_STEPS = 5000  # of SQLite's machine between two looks at the clock
+_BATCH = 2000
+
+
+class SqliteEngine(Engine):
+    """The tables of one file."""
+
+    def __init__(self, path: Path, *, durability: str = "full", busy_timeout: float = 30.0) -> None:
+        self._file = TableFile(path, durability, busy_timeout)
+        self._lock = RLock()
+        self._seen: tuple[int, dict[str, Physical]] = (-1, {})
+
+    def close(self) -> None:
+        self._file.close()
+
+    # -- the catalogue --------------------------------------------------------------------------------------
+
+    def tables(self) -> dict[str, Table]:
+        with self._file.snapshot() as connection:
+            return {name: physical.table for name, physical in self._physical(connection).items()}
+
+    def _physical(self, connection: sqlite3.Connection) -> dict[str, Physical]:
+        """The tables as this connection's transaction sees them."""
+        seen, tables = self._seen
+        now = catalog.version(connection)
+        if seen != now:
+            now, tables = catalog.load(connection)
+            if now > seen:
+                self._seen = (now, tables)
+        return tables
+
+    @contextmanager
+    def _writing(self) -> Iterator[tuple[sqlite3.Connection, State]]:
+        """One transaction of the one writer; all or nothing."""
+        with self._lock, self._file.writing() as (connection, state):
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection, state
+                connection.execute("COMMIT")
+            except BaseException:
+                state.inside = True
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                self._seen = (-1, {})
+                raise
+
+    def create_table(self, table: Table, *, exists_ok: bool = False) -> bool:
+        with self._writing() as (connection, _):
+            tables = self._physical(connection)
+            if table.name in tables:
+                if exists_ok:
+                    return False
+                raise TableExistsError(f'table "{table.name}" already exists')
+            for index in table.indexes:
+                _check_free(index.name, tables)
+            catalog.create(connection, table, tables)
+            return True
+
+    def drop_table(self, name: str, *, missing_ok: bool = False) -> bool:
+        with self._writing() as (connection, _):
+            tables = self._physical(connection)
+            if name not in tables:
+                if missing_ok:
+                    return False
+                raise NoSuchTableError(f'table "{name}" does not exist')
+            catalog.drop(connection, tables[name], tables)
+            return True
+
+    def alter_table(self, name: str, changed: Table, tree: exp.Expression) -> None:
+        renamed = {
+            folded(action.this.this): folded(action.args["to"].this)
+            for action in tree.args["actions"]
+            if isinstance(action, exp.RenameColumn)
+        }
+        with self._writing() as (connection, state):
+            tables = self._physical(connection)
+            if name not in tables:
+                raise NoSuchTableError(f'table "{name}" does not exist')
+            self._install_all(connection, state, tables)
+            old = tables[name]
+            physical, added = catalog.alter(connection, old, changed, renamed, tables)
+            if added:
+                self._fill(connection, state, physical, [column.name for column in added])
+            _, udfs = catalog.conditions(physical)
+            install(connection, state, udfs)
+            with _constraints(tables):
+                catalog.finish(connection, old, physical, tables)
+
+    def _fill(self, connection: sqlite3.Connection, state: State, physical: Physical, names: list[str]) -> None:
+        """Give the rows that are there the defaults of new columns."""
+        compiler = Compiler({})
+        compiler.writes(physical)
+        columns = [column for column in physical.table.columns if column.name in names]
+        sets = [
+            f"{physical.columns[column.name]} = {default_sql(compiler, column)}"
+            for column in columns
+            if column.serial or column.default is not None
+        ]
+        if sets:
+            compiled = compiler.compiled(f"UPDATE {physical.name} SET {', '.join(sets)}")
+            self._prepare(connection, state, compiled)
+            with self._sequences(connection, state, physical):
+                connection.execute(compiled.sql)
+
+    def create_index(self, index: Index, *, exists_ok: bool = False) -> bool:
+        with self._writing() as (connection, _):
+            tables = self._physical(connection)
+            physical = tables.get(index.table)
+            if physical is None:
+                raise NoSuchTableError(f'table "{index.table}" does not exist')
+            if exists_ok and any(
+                index.name == known.name for table in tables.values() for known in table.table.indexes
+            ):
+                return False
+            _check_free(index.name, tables)
+            with _constraints(tables):
+                catalog.create_index(connection, physical, index)
+            catalog.save(connection, _with_indexes(physical, (*physical.table.indexes, index)))
+            return True
+
+    def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
+        with self._writing() as (connection, _):
+            for physical in self._physical(connection).values():
+                for index in physical.table.indexes:
+                    if index.name == name:
+                        catalog.drop_index(connection, physical, index)
+                        rest = tuple(other for other in physical.table.indexes if other != index)
+                        catalog.save(connection, _with_indexes(physical, rest))
+                        return True
+            if missing_ok:
+                return False
+            raise NoSuchTableError(f'index "{name}" does not exist')
+
+    # -- statements -----------------------------------------------------------------------------------------
+
+    def run(self, plan: Plan) -> Result:
+        if isinstance(plan.tree, exp.Query):
+            with self._file.snapshot() as connection:
+                compiled = self._compiled(connection, plan)
+                with self._running(connection, self._file.state(connection), compiled, plan) as values:
+                    cursor = connection.execute(compiled.sql, values)
+                    return _result(compiled, _fetched(cursor, plan.max_rows), self._types(compiled))
+        return self._write(plan)
+
+    def _write(self, plan: Plan) -> Result:
+        with self._writing() as (connection, state):
+            compiled = self._compiled(connection, plan)
+            target = compiled.target
+            assert target is not None
+            install(connection, state, catalog.conditions(target)[1])
+            with (
+                self._sequences(connection, state, target),
+                self._running(connection, state, compiled, plan) as values,
+                _constraints(self._physical(connection)),
+            ):
+                cursor = connection.execute(compiled.sql, values)
+                rows = _fetched(cursor, plan.max_rows) if compiled.columns else []
+                state.inside = True
+                (count,) = connection.execute("SELECT changes()").fetchone()
+            self._trim(connection)
+            result = _result(compiled, rows, self._types(compiled))
+            return Result(result.columns, result.types, result.rows, len(rows) if compiled.columns else count)
+
+    def stream(self, plan: Plan, batch_size: int) -> Iterator[Result]:
+        with self._file.snapshot() as connection:
+            compiled = self._compiled(connection, plan)
+            types = self._types(compiled)
+            with self._running(connection, self._file.state(connection), compiled, plan) as values:
+                cursor = connection.execute(compiled.sql, values)
+                while rows := cursor.fetchmany(batch_size):
+                    yield _result(compiled, rows, types)
+
+    def explain(self, plan: Plan) -> list[str]:
+        with self._file.snapshot() as connection:
+            compiled = self._compiled(connection, plan)
+            names = {physical.name: name for name, physical in self._physical(connection).items()}
+            with self._running(connection, self._file.state(connection), compiled, plan) as values:
+                rows = connection.execute(f"EXPLAIN QUERY PLAN {compiled.sql}", values).fetchall()
+        depth = {0: 0}
+        lines = []
+        for number, parent, _, detail in rows:
+            depth[number] = depth.get(parent, 0) + 1
+            words = [names.get(word, word) for word in str(detail).split(" ")]
+            lines.append("  " * (depth[number] - 1) + " ".join(words))
+        return lines
+
+    def _compiled(self, connection: sqlite3.Connection, plan: Plan) -> Compiled:
+        tables = self._physical(connection)
+        compiler = Compiler(tables, list(plan.candidates))
+        try:
+            if isinstance(plan.tree, exp.Query):
+                return compiler.compiled(compiler.query(plan.tree), plan.tree.meta["columns"])
+            return compiled_write(compiler, plan.tree)
+        except RecursionError:
+            raise SqlError("the statement is nested too deeply") from None
+
+    @staticmethod
+    def _types(compiled: Compiled) -> list[tuple[str, str]]:
+        return list(compiled.columns)
+
+    def _prepare(self, connection: sqlite3.Connection, state: State, compiled: Compiled) -> None:
+        install(connection, state, compiled.udfs)
+        state.now = time.time_ns() // 1000
+        state.error = None
+        current.state = state
+
+    @contextmanager
+    def _running(
+        self, connection: sqlite3.Connection, state: State, compiled: Compiled, plan: Plan
+    ) -> Iterator[list[Any]]:
+        """Run a user's statement: with its functions, its time limit, and no right to anything but tables."""
+        values = parameter_values(compiled, plan.parameters, plan.candidates)
+        self._prepare(connection, state, compiled)
+        state.scores = plan.scores
+        state.deadline = None if plan.timeout is None else time.monotonic() + plan.timeout
+        if state.deadline is not None:
+            connection.set_progress_handler(_clock(state.deadline), _STEPS)
+        state.inside = False
+        try:
+            yield values
+        except sqlite3.IntegrityError:
+            raise
+        except sqlite3.Error as error:
+            raise _explained(error, state, plan.timeout) from error
+        finally:
+            state.inside = True
+            state.scores = ()
+            state.deadline = None
+            connection.set_progress_handler(None, 0)
+
+    # -- bulk -----------------------------------------------------------------------------------------------
+
+    def insert(self, table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
+        with self._writing() as (connection, state):
+            physical = self._physical(connection).get(table.name)
+            if physical is None:
+                raise NoSuchTableError(f'table "{table.name}" does not exist')
+            if physical.table != table:
+                raise SqlError(f'table "{table.name}" was changed meanwhile; try again')
+            sql, udfs = _bulk_sql(physical, columns)
+            install(connection, state, [*udfs, *catalog.conditions(physical)[1]])
+            state.now, state.error, current.state = time.time_ns() // 1000, None, state
+            with self._sequences(connection, state, physical), _constraints(self._physical(connection)):
+                try:
+                    connection.executemany(sql, _stored(physical.table, columns, rows))
+                except sqlite3.IntegrityError:
+                    raise
+                except sqlite3.Error as error:
+                    raise _explained(error, state, None) from error
+            return len(rows)
+
+    # -- following ------------------------------------------------------------------------------------------
+
+    def changes(self, table: str, columns: Sequence[str], since: int) -> Changes:
+        with self._file.snapshot() as connection:
+            physical = self._physical(connection).get(table)
+            if physical is None:
+                raise NoSuchTableError(f'table "{table}" does not exist')
+            newest = _sequence(connection, "table_changes")
+            highest = _sequence(connection, physical.name)
+            version = (physical.id << 128) | (highest << 64) | newest | 1 << 63
+            known_id, known_row, known_change = since >> 128, since >> 64 & (2**64 - 1), since & (2**63 - 1)
+            (first,) = connection.execute("SELECT min(n) FROM table_changes").fetchone()
+            floor = newest if first is None else first - 1
+            names = ", ".join([ROW, *(physical.columns[name] for name in columns)])
+            if since == 0 or known_id != physical.id or known_change < floor:
+                found = connection.execute(f"SELECT {names} FROM {physical.name} ORDER BY {ROW}").fetchall()
+                return self._changes(physical, columns, version, [], found, whole=True)
+            gone = [
+                row
+                for (row,) in connection.execute(
+                    "SELECT DISTINCT row FROM table_changes WHERE table_id = ? AND n > ?", (physical.id, known_change)
+                )
+            ]
+            found = []
+            for start in range(0, len(gone), 500):
+                part = [row for row in gone[start : start + 500] if row <= known_row]
+                places = ", ".join("?" * len(part))
+                found += connection.execute(f"SELECT {names} FROM {physical.name} WHERE {ROW} IN ({places})", part)
+            found += connection.execute(
+                f"SELECT {names} FROM {physical.name} WHERE {ROW} > ? ORDER BY {ROW}", (known_row,)
+            ).fetchall()
+            return self._changes(physical, columns, version, [row for row in gone if row <= known_row], found)
+
+    @staticmethod
+    def _changes(
+        physical: Physical,
+        columns: Sequence[str],
+        version: int,
+        gone: list[int],
+        found: list[tuple[Any, ...]],
+        *,
+        whole: bool = False,
+    ) -> Changes:
+        readers = []
+        for name in columns:
+            column = physical.table.column(name)
+            assert column is not None
+            readers.append(answer(NAMES[column.type.kind]))
+        values = [
+            tuple(
+                item if item is None or read is None else read(item)
+                for item, read in zip(row[1:], readers, strict=True)
+            )
+            for row in found
+        ]
+        rows = np.array([row[0] for row in found], dtype=np.int64)
+        return Changes(version, np.array(gone, dtype=np.int64), rows, values, whole)
+
+    def _trim(self, connection: sqlite3.Connection) -> None:
+        """Keep the log of changes short."""
+        first, last = connection.execute("SELECT min(n), max(n) FROM table_changes").fetchone()
+        if first is not None and last - first > MAX_LOG:
+            connection.execute("DELETE FROM table_changes WHERE n < ?", (last - MAX_LOG // 2,))
+
+    @contextmanager
+    def _sequences(self, connection: sqlite3.Connection, state: State, physical: Physical) -> Iterator[None]:
+        """The numbers of serial columns. They are not given twice, even when the statement fails."""
+        serial = [physical.columns[column.name] for column in physical.table.columns if column.serial]
+        if not serial:
+            yield
+            return
+        state.sequences = {f"{physical.id}/{name}": 0 for name in serial}
+        for name, last in connection.execute(
+            'SELECT "column", last FROM table_sequences WHERE table_id = ?', (physical.id,)
+        ):
+            state.sequences[f"{physical.id}/{name}"] = last
+        before = dict(state.sequences)
+        try:
+            yield
+        except BaseException:
+            state.inside = True
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            connection.execute("BEGIN IMMEDIATE")
+            self._save_sequences(connection, state, before)
+            connection.execute("COMMIT")
+            raise
+        state.inside = True
+        self._save_sequences(connection, state, before)
+
+    @staticmethod
+    def _save_sequences(connection: sqlite3.Connection, state: State, before: Mapping[str, int]) -> None:
+        for key, last in state.sequences.items():
+            if last != before.get(key):
+                identifier, name = key.split("/")
+                connection.execute(
+                    'INSERT INTO table_sequences (table_id, "column", last) VALUES (?, ?, ?) '
+                    'ON CONFLICT (table_id, "column") DO UPDATE SET last = max(last, excluded.last)',
+                    (int(identifier), name, last),
+                )
+
+    def _install_all(self, connection: sqlite3.Connection, state: State, tables: Mapping[str, Physical]) -> None:
+        """ALTER TABLE reads the triggers of all tables."""
+        for physical in tables.values():
+            install(connection, state, catalog.conditions(physical)[1])
+
+
+def _check_free(name: str, tables: Mapping[str, Physical]) -> None:
+    for physical in tables.values():
+        if any(index.name == name for index in physical.table.indexes):
+            raise TableExistsError(f'index "{name}" already exists')
+
+
+def _with_indexes(physical: Physical, indexes: tuple[Index, ...]) -> Physical:
+    from dataclasses import replace
+
+    return replace(physical, table=replace(physical.table, indexes=indexes))
+
+
+def _sequence(connection: sqlite3.Connection, name: str) -> int:
+    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (name,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _bulk_sql(physical: Physical, columns: Sequence[str]) -> tuple[str, list[Udf]]:
+    compiler = Compiler({})
+    compiler.writes(physical)
+    by_name = {column.name: column for column in physical.table.columns}
+    filled = [
+        column
+        for column in physical.table.columns
+        if column.name not in columns and (column.serial or column.default is not None)
+    ]
+    values = [kept(compiler.expressions, f"?{at}", by_name[name]) for at, name in enumerate(columns, 1)]
+    values += [default_sql(compiler, column) for column in filled]
+    names = [physical.columns[name] for name in [*columns, *(column.name for column in filled)]]
+    sql = f"INSERT INTO {physical.name} ({', '.join(names)}) VALUES ({', '.join(values)})"
+    return sql, list(compiler.udfs.values())
+
+
+def _stored(table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[list[Any]]:
+    kinds = []
+    for name in columns:
+        column = table.column(name)
+        assert column is not None
+        kinds.append(NAMES[column.type.kind])
+    for row in rows:
+        yield [stored_value(value, kind) for value, kind in zip(row, kinds, strict=True)]
+
+
+def _fetched(cursor: sqlite3.Cursor, limit: int | None) -> list[tuple[Any, ...]]:
+    if limit is None:
+        return cursor.fetchall()
+    rows = cursor.fetchmany(limit + 1)
+    if len(rows) > limit:
+        raise TooManyRowsError(f"the answer has more than {limit:,} rows; use LIMIT, or stream it")
+    return rows
+
+
+def _result(compiled: Compiled, rows: list[tuple[Any, ...]], columns: list[tuple[str, str]]) -> Result:
+    readers = [answer(kind) for _, kind in columns]
+    if any(read is not None for read in readers):
+        rows = [
+            tuple(item if item is None or read is None else read(item) for item, read in zip(row, readers, strict=True))
+            for row in rows
+        ]
+    names = tuple(name for name, _ in columns)
+    return Result(names, tuple(result_type(kind) for _, kind in columns), rows, len(rows))
+
+
+def _clock(deadline: float) -> Callable[[], int]:
+    return lambda: int(time.monotonic() > deadline)
+
+
+def _explained(error: sqlite3.Error, state: State, timeout: float | None) -> RemanenceError | sqlite3.Error:
+    """What an error of SQLite means to a user; errors of our functions as they were raised."""
+    if state.error is not None:
+        found, state.error = state.error, None
+        return found if isinstance(found, RemanenceError) else StoreError(str(found))
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_INTERRUPT:
+        limit = f"longer than {timeout:g} s" if timeout is not None and math.isfinite(timeout) else "too long"
+        return StatementTimeoutError(f"the statement ran {limit} and was stopped")
+    message = str(error)
+    if code in (
+        sqlite3.SQLITE_ERROR,
+        sqlite3.SQLITE_TOOBIG,
+        sqlite3.SQLITE_AUTH,
+        sqlite3.SQLITE_MISMATCH,
+    ) or isinstance(error, (sqlite3.ProgrammingError, sqlite3.DataError)):
+        if "integer overflow" in message:
+            return SqlError("bigint out of range")
+        return SqlError(f"the statement cannot be run: {message}")
+    return error
+
+
+@contextmanager
+def _constraints(tables: Mapping[str, Physical]) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        raise catalog.constraint_error(error, dict(tables)) from None

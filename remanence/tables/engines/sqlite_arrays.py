@@ -1,0 +1,164 @@
+"""Arrays, on Python's lists; and GREATEST and LEAST, which order values of any type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import SqlError
+from ..sql.types import element
+from ..sql.writing import text_of
+from .sqlite_calls import native
+from .sqlite_order import sort_key
+
+List = list[Any]
+
+
+@native("subscript")
+def _subscript(array: List, at: int) -> Any:
+    return array[at - 1] if 1 <= at <= len(array) else None
+
+
+@native("slice", strict=False)
+def _slice(array: List | None, start: int | None, end: int | None) -> List | None:
+    if array is None:
+        return None
+    first = 1 if start is None else max(start, 1)
+    last = len(array) if end is None else end
+    return array[first - 1 : max(last, 0)]
+
+
+native("array_length(anyarray, int4)")(lambda array, at: (len(array) or None) if at == 1 else _depth(array, at))
+
+
+def _depth(array: List, at: int) -> int | None:
+    for _ in range(at - 1):
+        if not array or not isinstance(array[0], list):
+            return None
+        array = array[0]
+    return len(array) if at > 0 else None
+
+
+native("array_upper(anyarray, int4)")(lambda array, at: (len(array) or None) if at == 1 else _depth(array, at))
+native("array_lower(anyarray, int4)")(
+    lambda array, at: (1 if array else None) if at == 1 else (1 if _depth(array, at) else None)
+)
+
+
+@native("cardinality(anyarray)")
+def _cardinality(array: List) -> int:
+    return sum(_cardinality(item) if isinstance(item, list) else 1 for item in array)
+
+
+@native("array_ndims(anyarray)")
+def _ndims(array: List) -> int | None:
+    if not array:
+        return None
+    return 1 + (_ndims(array[0]) or 0) if isinstance(array[0], list) else 1
+
+
+@native("array_append(anyarray, anyelement)", "||(anyarray, anyelement)", strict=False)
+def _append(array: List | None, item: Any) -> List:
+    return [*(array or []), item]
+
+
+@native("array_prepend(anyelement, anyarray)", "||(anyelement, anyarray)", strict=False)
+def _prepend(item: Any, array: List | None) -> List:
+    return [item, *(array or [])]
+
+
+@native("array_cat(anyarray, anyarray)", "||(anyarray, anyarray)", strict=False)
+def _cat(left: List | None, right: List | None) -> List | None:
+    return None if left is None and right is None else [*(left or []), *(right or [])]
+
+
+@native("array_position(anyarray, anyelement)", "array_position(anyarray, anyelement, int4)", strict=False, kinds=True)
+def _position(kinds: tuple[str, ...], array: List | None, item: Any, start: int = 1) -> int | None:
+    if array is None:
+        return None
+    return next((at for at in _places(kinds[1], array, item) if at >= start), None)
+
+
+@native("array_positions(anyarray, anyelement)", strict=False, kinds=True)
+def _positions(kinds: tuple[str, ...], array: List | None, item: Any) -> List | None:
+    return None if array is None else _places(kinds[1], array, item)
+
+
+def _places(kind: str, array: List, item: Any) -> list[int]:
+    return [at for at, other in enumerate(array, 1) if same(kind, other, item)]
+
+
+def same(kind: str, left: Any, right: Any) -> bool:
+    """Whether two values are not distinct."""
+    if left is None or right is None:
+        return left is right
+    key = sort_key(kind)
+    return bool(key(left) == key(right))
+
+
+@native("array_remove(anyarray, anyelement)", strict=False, kinds=True)
+def _remove(kinds: tuple[str, ...], array: List | None, item: Any) -> List | None:
+    return None if array is None else [other for other in array if not same(kinds[1], other, item)]
+
+
+@native("array_replace(anyarray, anyelement, anyelement)", strict=False, kinds=True)
+def _replace(kinds: tuple[str, ...], array: List | None, old: Any, new: Any) -> List | None:
+    return None if array is None else [new if same(kinds[1], other, old) else other for other in array]
+
+
+@native("trim_array(anyarray, int4)")
+def _trim(array: List, count: int) -> List:
+    if not 0 <= count <= len(array):
+        raise SqlError(f"number of elements to trim must be between 0 and {len(array)}")
+    return array[: len(array) - count]
+
+
+@native("array_to_string(anyarray, text)", "array_to_string(anyarray, text, text)", strict=False, kinds=True)
+def _to_string(
+    kinds: tuple[str, ...], array: List | None, separator: str | None, null: str | None = None
+) -> str | None:
+    if array is None or separator is None:
+        return None
+    kind = element(kinds[0])
+    parts = [
+        null if item is None else ("t" if item else "f") if kind == "bool" else text_of(item, kind) for item in array
+    ]
+    return separator.join(part for part in parts if part is not None)
+
+
+@native("string_to_array(text, text)", "string_to_array(text, text, text)", strict=False)
+def string_to_array(text: str | None, separator: str | None, null: str | None = None) -> List | None:
+    if text is None:
+        return None
+    if text == "":
+        return []
+    parts = list(text) if separator is None else text.split(separator) if separator else [text]
+    return [None if null is not None and part == null else part for part in parts]
+
+
+def _contains(kinds: tuple[str, ...], left: List, right: List) -> bool:
+    key = sort_key(element(kinds[0]))
+    own = {key(item) for item in left if item is not None}
+    return all(item is not None and key(item) in own for item in right)
+
+
+native("@>(anyarray, anyarray)", kinds=True)(_contains)
+native("<@(anyarray, anyarray)", kinds=True)(lambda kinds, left, right: _contains(kinds, right, left))
+
+
+@native("&&(anyarray, anyarray)", kinds=True)
+def _overlaps(kinds: tuple[str, ...], left: List, right: List) -> bool:
+    key = sort_key(element(kinds[0]))
+    own = {key(item) for item in left if item is not None}
+    return any(item is not None and key(item) in own for item in right)
+
+
+@native("greatest(anyelement)", strict=False, kinds=True)
+def _greatest(kinds: tuple[str, ...], *values: Any) -> Any:
+    known = [value for value in values if value is not None]
+    return max(known, key=sort_key(kinds[0])) if known else None
+
+
+@native("least(anyelement)", strict=False, kinds=True)
+def _least(kinds: tuple[str, ...], *values: Any) -> Any:
+    known = [value for value in values if value is not None]
+    return min(known, key=sort_key(kinds[0])) if known else None

@@ -1,0 +1,147 @@
+"""Functions of PostgreSQL in Python, for SQLite to call. A function is written on plain values (see `sql.reading`);
+here it gets its name in SQLite, its arguments read from their stored form, and its result written back."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import RemanenceError, SqlError
+from .sqlite_storage import reader, writer
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """A function that stands in the registry. `strict`: NULL in, NULL out. `kinds`: it wants to know the types of its
+    arguments, as its first argument."""
+
+    run: Function
+    strict: bool = True
+    kinds: bool = False
+    stable: bool = True
+    """Whether the same arguments always give the same result."""
+
+
+natives: dict[str, Native] = {}
+NOTHING: Any = object()
+"""NULL as the result of a function that gives JSONB, where None is JSON's null."""
+
+
+def native(*keys: str, strict: bool = True, kinds: bool = False, stable: bool = True) -> Callable[[Function], Function]:
+    """Register a function for signatures, written as in `sql.functions`: `@native("round(numeric, int4)")`."""
+
+    def register(function: Function) -> Function:
+        for key in keys:
+            natives[key] = Native(function, strict, kinds, stable)
+        return function
+
+    return register
+
+
+@dataclass(frozen=True, slots=True)
+class Udf:
+    """What a connection has to know before it can run a statement."""
+
+    name: str
+    arguments: int
+    make: Callable[[State], Any]
+    kind: str = "function"
+    stable: bool = True
+
+
+class State:
+    """What belongs to one connection while it runs a statement."""
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+        self.now = 0
+        self.scores: Sequence[Any] = ()
+        self.deadline: float | None = None
+        self.sequences: dict[int, int] = {}
+        self.inside = True
+        """Whether our own code runs; statements of users may touch less."""
+        self.known: set[str] = set()
+
+
+current = threading.local()
+"""The state of the statement that this thread runs, for the few functions that ask for it."""
+
+
+def function_name(key: str, takes: Sequence[str], gives: str) -> str:
+    """A name that is the same in every process, because CHECK conditions are kept with it."""
+    word = re.sub(r"\W+", "_", key.partition("(")[0]).strip("_") or "op"
+    return f"pg_{word}_{zlib.crc32(f'{key}|{takes}|{gives}'.encode()):08x}"
+
+
+def scalar(key: str, takes: Sequence[str], gives: str, entry: Native | None = None) -> Udf:
+    """The function of a signature, for arguments of these types."""
+    entry = entry or natives.get(key)
+    if entry is None:
+        raise SqlError(f"function {key} is not offered by this engine")
+    return Udf(function_name(key, takes, gives), len(takes), wrapped(entry, takes, gives), stable=entry.stable)
+
+
+def wrapped(entry: Native, takes: Sequence[str], gives: str) -> Callable[[State], Function]:
+    readers = [reader(kind) for kind in takes]
+    write = writer(gives)
+    plain = all(read is readers_same for read in readers) and write is readers_same
+    run = entry.run
+    kinds = tuple(takes)
+    nothing = NOTHING if gives == "jsonb" else None
+
+    def make(state: State) -> Function:
+        def call(*arguments: Any) -> Any:
+            try:
+                if entry.strict:
+                    if None in arguments:
+                        return None
+                    values = arguments if plain else [read(item) for read, item in zip(readers, arguments, strict=True)]
+                else:
+                    values = [
+                        None if item is None else read(item) for read, item in zip(readers, arguments, strict=True)
+                    ]
+                result = run(kinds, *values) if entry.kinds else run(*values)
+                return None if result is nothing else write(result)
+            except RemanenceError as error:
+                state.error = state.error or error
+                raise
+            except (
+                ArithmeticError,
+                ValueError,
+                TypeError,
+                OverflowError,
+                RecursionError,
+                MemoryError,
+                KeyError,
+            ) as error:
+                state.error = state.error or SqlError(f"a value is out of range: {error}")
+                raise
+            except TimeoutError as error:
+                state.error = state.error or error
+                raise
+
+        return call
+
+    return make
+
+
+readers_same = reader("text")
+
+
+def install(connection: sqlite3.Connection, state: State, udfs: Sequence[Udf]) -> None:
+    """Make functions known to a connection, once each."""
+    for udf in udfs:
+        if udf.name in state.known:
+            continue
+        if udf.kind == "function":
+            connection.create_function(udf.name, udf.arguments, udf.make(state), deterministic=udf.stable)
+        else:
+            connection.create_window_function(udf.name, udf.arguments, udf.make(state))
+        state.known.add(udf.name)

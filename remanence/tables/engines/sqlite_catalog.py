@@ -1,0 +1,300 @@
+"""The catalogue in the file, and how tables lie there: `rt_<id>` with columns c1, c2 …, whatever their users call
+them. Keys are unique indexes, NOT NULL and CHECK are triggers, so that ALTER TABLE never has to copy a table."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from ...errors import ConstraintError, SqlError
+from ..catalog import ROW, Check, Column, Index, Kind, Reference, Table, Type
+from ..sql.define import SEARCH, bind_check
+from ..sql.types import NAMES
+from .sqlite_calls import Udf
+from .sqlite_compile import Compiler, Physical, Placed
+from .sqlite_storage import collation, column_type
+
+VERSION = "tables"
+"""The note that counts changes of the catalogue."""
+
+
+def load(connection: sqlite3.Connection) -> tuple[int, dict[str, Physical]]:
+    """The version of the catalogue and all tables."""
+    found = {}
+    for identifier, name, definition in connection.execute("SELECT id, name, definition FROM catalogue"):
+        found[name] = _read(identifier, json.loads(definition))
+    return version(connection), found
+
+
+def version(connection: sqlite3.Connection) -> int:
+    row = connection.execute("SELECT value FROM notes WHERE key = ?", (VERSION,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def changed(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "INSERT INTO notes (key, value) VALUES (?, '1') ON CONFLICT (key) DO UPDATE SET value = value + 1", (VERSION,)
+    )
+
+
+def _read(identifier: int, data: dict[str, Any]) -> Physical:
+    stored = data["table"]
+    columns = tuple(
+        Column(
+            item["name"],
+            Type(**{**item["type"], "kind": Kind(item["type"]["kind"])}),
+            item["nullable"],
+            item["default"],
+            item["serial"],
+        )
+        for item in stored["columns"]
+    )
+    table = Table(
+        stored["name"],
+        columns,
+        tuple(stored["primary_key"]),
+        tuple(Index(**{**item, "columns": tuple(item["columns"])}) for item in stored["indexes"]),
+        tuple(Check(**item) for item in stored["checks"]),
+        tuple(
+            Reference(**{**item, "columns": tuple(item["columns"]), "targets": tuple(item["targets"])})
+            for item in stored["references"]
+        ),
+    )
+    return Physical(identifier, table, data["columns"])
+
+
+def _definition(physical: Physical) -> str:
+    return json.dumps({"table": asdict(physical.table), "columns": physical.columns})
+
+
+def save(connection: sqlite3.Connection, physical: Physical) -> None:
+    connection.execute(
+        "UPDATE catalogue SET name = ?, definition = ? WHERE id = ?",
+        (physical.table.name, _definition(physical), physical.id),
+    )
+    changed(connection)
+
+
+# -- making ----------------------------------------------------------------------------------------------------
+
+
+def create(connection: sqlite3.Connection, table: Table, others: dict[str, Physical]) -> Physical:
+    cursor = connection.execute("INSERT INTO catalogue (name, definition) VALUES (?, '{}')", (table.name,))
+    identifier = int(cursor.lastrowid or 0)
+    names = {column.name: f"c{at}" for at, column in enumerate(table.columns, 1)}
+    physical = Physical(identifier, table, names)
+    parts = [f"{ROW} INTEGER PRIMARY KEY AUTOINCREMENT"]
+    parts += [_column(names[column.name], column) for column in table.columns]
+    for reference in table.references:
+        parts.append(
+            _reference(reference, physical, physical if reference.table == table.name else others[reference.table])
+        )
+    connection.execute(f"CREATE TABLE {physical.name} ({', '.join(parts)}) STRICT")
+    key(connection, physical)
+    for index in table.indexes:
+        create_index(connection, physical, index)
+    guard(connection, physical)
+    save(connection, physical)
+    return physical
+
+
+def _column(name: str, column: Column) -> str:
+    kind = NAMES[column.type.kind]
+    order = collation(kind)
+    return f"{name} {column_type(kind)}" + (f" COLLATE {order}" if order else "")
+
+
+def _reference(reference: Reference, own: Physical, other: Physical) -> str:
+    columns = ", ".join(own.columns[name] for name in reference.columns)
+    targets = ", ".join(other.columns[name] for name in reference.targets)
+    return (
+        f"FOREIGN KEY ({columns}) REFERENCES {other.name} ({targets}) "
+        f"ON DELETE {reference.on_delete} ON UPDATE {reference.on_update}"
+    )
+
+
+def key(connection: sqlite3.Connection, physical: Physical) -> None:
+    if physical.table.primary_key:
+        columns = ", ".join(physical.columns[name] for name in physical.table.primary_key)
+        connection.execute(f"CREATE UNIQUE INDEX rk_{physical.id} ON {physical.name} ({columns})")
+
+
+def index_name(physical: Physical, index: Index) -> str:
+    return f"ri_{physical.id}_{index.name.encode().hex()}"
+
+
+def create_index(connection: sqlite3.Connection, physical: Physical, index: Index) -> None:
+    if index.method == SEARCH:
+        return
+    columns = ", ".join(physical.columns[name] for name in index.columns)
+    unique = "UNIQUE " if index.unique else ""
+    connection.execute(f"CREATE {unique}INDEX {index_name(physical, index)} ON {physical.name} ({columns})")
+
+
+def drop_index(connection: sqlite3.Connection, physical: Physical, index: Index) -> None:
+    connection.execute(f"DROP INDEX IF EXISTS {index_name(physical, index)}")
+
+
+def conditions(physical: Physical) -> tuple[list[tuple[str, str]], list[Udf]]:
+    """What every row has to keep, as (message, SQL on NEW that is true when it is broken), and the functions used."""
+    compiler = Compiler({})
+    found = [
+        (f"rmem:null:{column.name}", f"NEW.{physical.columns[column.name]} IS NULL")
+        for column in physical.table.columns
+        if not column.nullable
+    ]
+    for check in physical.table.checks:
+        node, source = bind_check(check.condition, physical.table)
+        compiler.placed[source.alias] = Placed("NEW", physical.columns)
+        found.append((f"rmem:check:{check.name}", f"NOT {compiler.expressions.typed(node, 'bool')}"))
+    return found, list(compiler.udfs.values())
+
+
+def guard(connection: sqlite3.Connection, physical: Physical) -> None:
+    """Write the triggers of a table anew: those that keep its conditions, and those that log its changes."""
+    name = physical.name
+    broken, _ = conditions(physical)
+    body = " ".join(
+        f"SELECT RAISE(ABORT, '{message.replace(chr(39), chr(39) * 2)}') WHERE {condition};"
+        for message, condition in broken
+    )
+    for event in ("INSERT", "UPDATE"):
+        connection.execute(f"DROP TRIGGER IF EXISTS rg_{physical.id}_{event.lower()}")
+        if body:
+            connection.execute(
+                f"CREATE TRIGGER rg_{physical.id}_{event.lower()} BEFORE {event} ON {name} BEGIN {body} END"
+            )
+    for event in ("UPDATE", "DELETE"):
+        connection.execute(
+            f"CREATE TRIGGER IF NOT EXISTS rl_{physical.id}_{event.lower()} AFTER {event} ON {name} BEGIN "
+            f"INSERT INTO table_changes (table_id, row) VALUES ({physical.id}, OLD.{ROW}); END"
+        )
+
+
+def drop(connection: sqlite3.Connection, physical: Physical, others: dict[str, Physical]) -> None:
+    name = physical.table.name
+    for other in others.values():
+        if other.table.name != name and any(reference.table == name for reference in other.table.references):
+            raise ConstraintError(
+                f'cannot drop table "{name}" because table "{other.table.name}" refers to it; drop that one first'
+            )
+    for event in ("update", "delete"):
+        connection.execute(f"DROP TRIGGER IF EXISTS rl_{physical.id}_{event}")
+    connection.execute(f"DROP TABLE {physical.name}")
+    connection.execute("DELETE FROM table_changes WHERE table_id = ?", (physical.id,))
+    connection.execute("DELETE FROM table_sequences WHERE table_id = ?", (physical.id,))
+    connection.execute("DELETE FROM catalogue WHERE id = ?", (physical.id,))
+    changed(connection)
+
+
+# -- altering --------------------------------------------------------------------------------------------------
+
+
+def alter(
+    connection: sqlite3.Connection,
+    physical: Physical,
+    table: Table,
+    renamed: dict[str, str],
+    others: dict[str, Physical],
+) -> tuple[Physical, list[Column]]:
+    """Make a table what `table` says; `renamed` gives new names of columns by old ones. The columns that were added,
+    for whoever fills in their defaults."""
+    old = physical.table
+    for event in ("insert", "update"):
+        connection.execute(f"DROP TRIGGER IF EXISTS rg_{physical.id}_{event}")
+    names = {renamed.get(name, name): column for name, column in physical.columns.items()}
+    kept = {column.name for column in table.columns}
+    known = {index_name(physical, index): index for index in table.indexes}
+    for index in old.indexes:
+        if index_name(physical, index) not in known:
+            drop_index(connection, physical, index)
+    if old.primary_key and not table.primary_key:
+        connection.execute(f"DROP INDEX IF EXISTS rk_{physical.id}")
+    referring = {renamed.get(name, name) for reference in old.references for name in reference.columns}
+    for name in [name for name in names if name not in kept]:
+        place = names.pop(name)
+        if name in referring:  # SQLite cannot drop a column of a foreign key; it stays, empty and unnamed
+            connection.execute(f"UPDATE {physical.name} SET {place} = NULL")
+        else:
+            connection.execute(f"ALTER TABLE {physical.name} DROP COLUMN {place}")
+    added = [column for column in table.columns if column.name not in names]
+    count = _highest(connection, physical)
+    for column in added:
+        count += 1
+        names[column.name] = f"c{count}"
+        link = next((item for item in table.references if item.columns == (column.name,)), None)
+        words = _column(names[column.name], column)
+        if link is not None:
+            other = others[link.table] if link.table != old.name else replace(physical, columns=names)
+            words += (
+                f" REFERENCES {other.name} ({other.columns[link.targets[0]]}) "
+                f"ON DELETE {link.on_delete} ON UPDATE {link.on_update}"
+            )
+        connection.execute(f"ALTER TABLE {physical.name} ADD COLUMN {words}")
+    return Physical(physical.id, table, names), added
+
+
+def finish(connection: sqlite3.Connection, old: Physical, physical: Physical, others: dict[str, Physical]) -> None:
+    """After the defaults of new columns are filled in: indexes, conditions, and the names that others know."""
+    known = {index_name(old, index) for index in old.table.indexes}
+    for index in physical.table.indexes:
+        if index_name(physical, index) not in known:
+            create_index(connection, physical, index)
+    broken, _ = conditions(physical)
+    for message, condition in broken:
+        if connection.execute(f"SELECT 1 FROM {physical.name} AS NEW WHERE {condition} LIMIT 1").fetchone():
+            _, kind, name = message.split(":", 2)
+            if kind == "null":
+                raise ConstraintError(f'column "{name}" of relation "{physical.table.name}" contains null values')
+            raise ConstraintError(f'check constraint "{name}" is violated by some row')
+    guard(connection, physical)
+    save(connection, physical)
+    for other in others.values():
+        if other.id != old.id and any(reference.table == old.table.name for reference in other.table.references):
+            save(connection, replace(other, table=_following(other.table, old, physical)))
+
+
+def _following(table: Table, old: Physical, new: Physical) -> Table:
+    """References of another table to one whose name or columns changed."""
+    names = {place: name for name, place in new.columns.items()}
+
+    def target(name: str) -> str:
+        return names.get(old.columns.get(name, ""), name)
+
+    references = tuple(
+        replace(item, table=new.table.name, targets=tuple(target(name) for name in item.targets))
+        if item.table == old.table.name
+        else item
+        for item in table.references
+    )
+    return replace(table, references=references)
+
+
+def _highest(connection: sqlite3.Connection, physical: Physical) -> int:
+    rows: Sequence[Any] = connection.execute(f"PRAGMA table_info({physical.name})").fetchall()
+    return max((int(row[1][1:]) for row in rows if row[1] != ROW), default=0)
+
+
+def constraint_error(error: sqlite3.IntegrityError, tables: dict[str, Physical]) -> ConstraintError | SqlError:
+    """What a broken constraint is called by the users of a table."""
+    message = str(error)
+    if message.startswith("rmem:"):
+        _, kind, name = message.split(":", 2)
+        if kind == "null":
+            return ConstraintError(f'null value in column "{name}" violates not-null constraint')
+        return ConstraintError(f'new row violates check constraint "{name}"')
+    if message.startswith("FOREIGN KEY"):
+        return ConstraintError("insert, update or delete violates a foreign key constraint")
+    if message.startswith("UNIQUE constraint failed: "):
+        places = [part.strip().split(".") for part in message.removeprefix("UNIQUE constraint failed: ").split(",")]
+        for physical in tables.values():
+            if physical.name == places[0][0]:
+                names = {place: name for name, place in physical.columns.items()}
+                columns = ", ".join(names.get(place, place) for _, place in places)
+                return ConstraintError(
+                    f'duplicate key value violates unique constraint: ({columns}) of table "{physical.table.name}"'
+                )
+    return ConstraintError(f"a constraint is violated: {message}")

@@ -1,0 +1,491 @@
+"""Bound queries as SQLite's SQL, with all names made by us and all that SQLite has not given another form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
+from ..catalog import ROW, Column, Table
+from ..sql import functions
+from ..sql.grouping import has_aggregates
+from ..sql.scope import Source, folded, shown
+from ..sql.types import NAMES, type_of
+from .base import StaleCatalogueError
+from .sqlite_aggregates import Items, Single, aggregate_sql, window_sql
+from .sqlite_calls import Udf
+from .sqlite_expressions import ExpressionSql, literal_sql
+from .sqlite_grouping import grouping_sets
+from .sqlite_sets import set_call
+from .sqlite_storage import collation, stored_value, writer
+
+
+@dataclass(frozen=True, slots=True)
+class Physical:
+    """A table as it lies in the file."""
+
+    id: int
+    table: Table
+    columns: dict[str, str]
+    """The names of columns in the file, by the names that users know."""
+
+    @property
+    def name(self) -> str:
+        return f"rt_{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A source of FROM in the SQL: its alias and its columns."""
+
+    alias: str
+    columns: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place for a parameter: which one, and as what type it is bound."""
+
+    parameter: int
+    kind: str
+
+
+@dataclass(slots=True)
+class Compiled:
+    """SQL for SQLite, and all that it takes to run it."""
+
+    sql: str
+    slots: list[Slot]
+    udfs: list[Udf]
+    columns: tuple[tuple[str, str], ...] = ()
+    target: Physical | None = None
+    """The table that is written to."""
+
+
+class Compiler:
+    aggregate_names = frozenset({*functions.aggregates, *functions.ordered})
+
+    def __init__(self, tables: Mapping[str, Physical], candidates: Sequence[str] = ()) -> None:
+        self.tables = tables
+        self.expressions = ExpressionSql(self)
+        self.slots: list[Slot] = []
+        self.udfs: dict[str, Udf] = {}
+        self.placed: dict[str, Placed] = {}
+        self.candidates = frozenset(candidates)
+        self.target: Physical | None = None
+        self._queries: list[dict[str, Placed]] = [{}]
+        self._windows: list[dict[str, exp.Window]] = [{}]
+        self._count = 0
+
+    def compiled(self, sql: str, columns: tuple[tuple[str, str], ...] = ()) -> Compiled:
+        return Compiled(sql, self.slots, list(self.udfs.values()), columns, self.target)
+
+    def writes(self, physical: Physical) -> None:
+        self.target = physical
+
+    # -- what expressions need ------------------------------------------------------------------------------
+
+    def slot(self, parameter: int, kind: str) -> str:
+        slot = Slot(parameter, kind)
+        if slot not in self.slots:
+            self.slots.append(slot)
+        return f"?{self.slots.index(slot) + 1}"
+
+    def call(self, udf: Udf, arguments: Sequence[str]) -> str:
+        self.udfs[udf.name] = udf
+        return f"{udf.name}({', '.join(arguments)})"
+
+    def now(self) -> str:
+        return "rmem_now()"
+
+    def score(self, number: int, row: str) -> str:
+        return f"rmem_score({number}, {row})"
+
+    def column(self, alias: str, name: str) -> str:
+        placed = self.placed.get(alias)
+        if placed is None:
+            raise SqlError(f'invalid reference to "{alias}"')
+        if name == ROW:
+            return f"{placed.alias}.{ROW}"
+        if name not in placed.columns:
+            raise NoSuchTableError(f'column "{name}" does not exist in "{alias}"')
+        return f"{placed.alias}.{placed.columns[name]}" if placed.alias else placed.columns[name]
+
+    def place_expressions(self, source: Source, columns: Sequence[str]) -> None:
+        """Let the columns of a source stand for expressions."""
+        names = [name for name, _ in source.columns]
+        self.placed[source.alias] = Placed("", dict(zip(names, columns, strict=True)))
+
+    def sequence(self, column: Column) -> str:
+        """The argument by which rmem_nextval knows a serial column of the table that is written to."""
+        if self.target is None:
+            raise SqlError("a serial column is filled in by INSERT only")
+        kind = NAMES[column.type.kind]
+        return f"'{self.target.id}/{self.target.columns[column.name]}/{kind}'"
+
+    def single(self, node: exp.Subquery) -> str:
+        """A subquery that stands for a value: more than one row is an error."""
+        kind = type_of(node)
+        text = self.query(node)
+        if _is_single(node):
+            return f"({text})"
+        return f"(SELECT {self.call(Single.udf(kind), ['o1'])} FROM ({text}))"
+
+    def items(self, query: exp.Expression, kind: str) -> str:
+        """An array of what a query gives."""
+        empty = literal_sql(writer(f"{kind}[]")([]))
+        gathered = self.call(Items.udf(kind), ["o1"])
+        return f"coalesce((SELECT {gathered} FROM ({self.query(query, [kind])})), {empty})"
+
+    def window(self, node: exp.Window) -> str:
+        over = self.over(node)
+        target, condition = node.this, ""
+        if isinstance(target, exp.Filter):
+            condition = f" FILTER (WHERE {self.expressions.typed(target.expression.this, 'bool')})"
+            target = target.this
+        if folded(target.this) in functions.windows:
+            return window_sql(self.expressions, target, over)
+        return aggregate_sql(self.expressions, target, condition, over)
+
+    def over(self, node: exp.Window) -> str:
+        """` OVER (…)`, with what a named window says written out."""
+        partition = list(node.args.get("partition_by") or [])
+        order = node.args.get("order")
+        spec = node.args.get("spec")
+        alias = node.args.get("alias")
+        if alias is not None:
+            base = self._windows[-1].get(folded(alias))
+            if base is None:
+                raise SqlError(f'window "{folded(alias)}" does not exist')
+            partition = partition or list(base.args.get("partition_by") or [])
+            order = order or base.args.get("order")
+            spec = spec or base.args.get("spec")
+        parts = []
+        if partition:
+            parts.append("PARTITION BY " + ", ".join(self.expressions.key(part) for part in partition))
+        if order is not None:
+            parts.append("ORDER BY " + ", ".join(self.ordered(key) for key in order.expressions))
+        if spec is not None:
+            parts.append(self._frame(spec))
+        return f" OVER ({' '.join(parts)})"
+
+    def _frame(self, spec: exp.WindowSpec) -> str:
+        kind = (spec.args.get("kind") or "RANGE").upper()
+        start = self._bound(spec, "start")
+        end = self._bound(spec, "end") if spec.args.get("end") else "CURRENT ROW"
+        text = f"{kind} BETWEEN {start} AND {end}"
+        exclude = spec.args.get("exclude")
+        return f"{text} EXCLUDE {str(exclude.name).upper()}" if exclude is not None else text
+
+    def _bound(self, spec: exp.WindowSpec, end: str) -> str:
+        value, side = spec.args.get(end), (spec.args.get(f"{end}_side") or "").upper()
+        if isinstance(value, exp.Expression):
+            return f"{self.expressions.typed(value, 'int8')} {side}"
+        word = str(value).upper()
+        return word if word == "CURRENT ROW" else f"{word} {side}"
+
+    def ordered(self, key: exp.Ordered) -> str:
+        """One key of ORDER BY; the place of NULL is always written out."""
+        direction = " DESC" if key.args.get("desc") else ""
+        nulls = " NULLS FIRST" if key.args.get("nulls_first") else " NULLS LAST"
+        node = key.this
+        if "output" in node.meta:
+            text = self.expressions.collated(f"o{node.meta['output'] + 1}", type_of(node))
+        else:
+            text = self.expressions.key(node)
+        return f"{text}{direction}{nulls}"
+
+    # -- queries --------------------------------------------------------------------------------------------
+
+    def query(self, node: exp.Expr, wants: Sequence[str] | None = None) -> str:
+        """A query whose columns are o1, o2 …, as the types wanted."""
+        self._queries.append({})
+        try:
+            if isinstance(node, exp.Subquery):
+                return self._subquery(node, wants)
+            if isinstance(node, exp.Select):
+                return self._select(node, wants)
+            if isinstance(node, exp.SetOperation):
+                return self._set_operation(node, wants)
+            if isinstance(node, exp.Values):
+                return self._values(node, wants)
+            raise SqlUnsupportedError(f"{type(node).__name__} is not supported")
+        finally:
+            self._queries.pop()
+
+    def with_queries(self, node: exp.Expression) -> str:
+        clause = node.args.get("with_")
+        if clause is None:
+            return ""
+        parts = []
+        for query in clause.expressions:
+            name = folded(query.args["alias"].this)
+            columns = query.meta["columns"]
+            self._count += 1
+            placed = Placed(f"w{self._count}", {column: f"o{at}" for at, (column, _) in enumerate(columns, 1)})
+            recursive = bool(clause.args.get("recursive"))
+            if recursive:
+                self._queries[-1][name] = placed
+            body = self.query(query.this, [kind for _, kind in columns])
+            self._queries[-1][name] = placed
+            materialized = query.args.get("materialized")
+            word = "" if materialized is None else " MATERIALIZED" if materialized else " NOT MATERIALIZED"
+            parts.append(f"{placed.alias}({', '.join(placed.columns.values())}) AS{word} ({body})")
+        return f"WITH {'RECURSIVE ' if clause.args.get('recursive') else ''}{', '.join(parts)} "
+
+    def _find_query(self, name: str) -> Placed | None:
+        return next((level[name] for level in reversed(self._queries) if name in level), None)
+
+    def _subquery(self, node: exp.Subquery, wants: Sequence[str] | None) -> str:
+        head = self.with_queries(node)
+        body = self.query(node.this, wants)
+        if not head and not any(node.args.get(key) for key in ("order", "limit", "offset")):
+            return body
+        return f"{head}SELECT * FROM ({body}){self._tail(node)}"
+
+    def _tail(self, node: exp.Expression) -> str:
+        text = ""
+        order = node.args.get("order")
+        if order is not None:
+            text += " ORDER BY " + ", ".join(self.ordered(key) for key in order.expressions)
+        return text + self._limits(node)
+
+    def _limits(self, node: exp.Expression) -> str:
+        limit, offset = node.args.get("limit"), node.args.get("offset")
+        text = ""
+        if limit is not None:
+            text += f" LIMIT rmem_limit({self.expressions.typed(limit.expression, 'int8')}, 'LIMIT')"
+        if offset is not None:
+            text += "" if limit is not None else " LIMIT -1"
+            text += f" OFFSET max(rmem_limit({self.expressions.typed(offset.expression, 'int8')}, 'OFFSET'), 0)"
+        return text
+
+    def _select(self, node: exp.Select, wants: Sequence[str] | None) -> str:
+        group = node.args.get("group")
+        if group is not None and any(
+            isinstance(key, (exp.Rollup, exp.Cube, exp.GroupingSets)) for key in group.expressions
+        ):
+            return grouping_sets(self, node, wants)
+        head = self.with_queries(node)
+        self._windows.append({folded(window.this): window for window in node.args.get("windows") or []})
+        try:
+            source = self.from_sql(node)
+            distinct = node.args.get("distinct")
+            items = self._items(node, wants, collated=distinct is not None and distinct.args.get("on") is None)
+            rest = source
+            if node.args.get("where") is not None:
+                rest += f" WHERE {self.expressions.typed(node.args['where'].this, 'bool')}"
+            rest += self.group_sql(node)
+            if distinct is not None and distinct.args.get("on") is not None:
+                return head + self._distinct_on(node, items, rest)
+            word = "DISTINCT " if distinct is not None else ""
+            return f"{head}SELECT {word}{', '.join(items)}{rest}{self._tail(node)}"
+        finally:
+            self._windows.pop()
+
+    def group_sql(self, node: exp.Select) -> str:
+        text = ""
+        group = node.args.get("group")
+        if group is not None and group.expressions:
+            keys = [
+                node.expressions[key.meta["output"]].this if "output" in key.meta else key for key in group.expressions
+            ]
+            # A constant would be taken for the number of a column.
+            text += " GROUP BY " + ", ".join(
+                f"+({self.expressions.sql(key)})" if _is_constant(key) else self.expressions.key(key) for key in keys
+            )
+        if node.args.get("having") is not None:
+            if group is None and not any(has_aggregates(item.this) for item in node.expressions):
+                text += " GROUP BY NULL"
+            text += f" HAVING {self.expressions.typed(node.args['having'].this, 'bool')}"
+        return text
+
+    def _items(self, node: exp.Select, wants: Sequence[str] | None, *, collated: bool) -> list[str]:
+        items = []
+        for at, item in enumerate(node.expressions):
+            kind = wants[at] if wants is not None and at < len(wants) else type_of(item.this)
+            text = self.expressions.typed(item.this, kind)
+            items.append(f"{self.expressions.collated(text, kind) if collated else text} AS o{at + 1}")
+        return items
+
+    def _distinct_on(self, node: exp.Select, items: list[str], rest: str) -> str:
+        """The first row of each group of DISTINCT ON, by a number given in the order of the query."""
+        on = node.args["distinct"].args["on"]
+        keys = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
+        order = node.args.get("order")
+        ordered = order.expressions if order is not None else []
+
+        def text(key: exp.Expression) -> str:
+            inner = node.expressions[key.meta["output"]].this if "output" in key.meta else key
+            return self.expressions.key(inner)
+
+        partition = ", ".join(text(key) for key in keys)
+        directions = [
+            (" DESC" if key.args.get("desc") else "")
+            + (" NULLS FIRST" if key.args.get("nulls_first") else " NULLS LAST")
+            for key in ordered
+        ]
+        inside = ", ".join(text(key.this) + way for key, way in zip(ordered, directions, strict=True))
+        extra = [f"{text(key.this)} AS k{at}" for at, key in enumerate(ordered, 1)]
+        number = f"row_number() OVER (PARTITION BY {partition}{' ORDER BY ' + inside if inside else ''}) AS n1"
+        outputs = ", ".join(f"o{at}" for at in range(1, len(items) + 1))
+        outside = ", ".join(
+            self.expressions.collated(f"k{at}", type_of(key.this)) + way
+            for at, (key, way) in enumerate(zip(ordered, directions, strict=True), 1)
+        )
+        body = f"SELECT {', '.join([*items, *extra, number])}{rest}"
+        tail = (f" ORDER BY {outside}" if outside else "") + self._limits(node)
+        return f"SELECT {outputs} FROM ({body}) WHERE n1 = 1{tail}"
+
+    def _set_operation(self, node: exp.SetOperation, wants: Sequence[str] | None) -> str:
+        head = self.with_queries(node)
+        kinds = list(wants or [kind for _, kind in node.meta["columns"]])
+        own = [kind for _, kind in node.meta["columns"]]
+        kinds = [want if own[at] != want else own[at] for at, want in enumerate(kinds)]
+        word = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}[type(node)]
+        sides = [self._side(side, kinds) for side in (node.this, node.expression)]
+        outputs = [f"o{at}" for at in range(1, len(kinds) + 1)]
+        if not node.args.get("distinct") and word != "UNION":
+            # SQLite has no INTERSECT ALL and EXCEPT ALL: equal rows are told apart by a number.
+            keys = ", ".join(self.expressions.collated(name, kind) for name, kind in zip(outputs, kinds, strict=True))
+            number = f"row_number() OVER (PARTITION BY {keys}) AS n1"
+            sides = [f"SELECT {', '.join(outputs)}, {number} FROM ({side})" for side in sides]
+            body = f"SELECT {', '.join(outputs)} FROM ({sides[0]} {word} {sides[1]})"
+        else:
+            body = f"{sides[0]} {word if node.args.get('distinct') else 'UNION ALL'} {sides[1]}"
+        if head or any(node.args.get(key) for key in ("order", "limit", "offset")):
+            return f"{head}SELECT {', '.join(outputs)} FROM ({body}){self._tail(node)}"
+        return body
+
+    def _side(self, node: exp.Expression, kinds: list[str]) -> str:
+        body = self.query(node, kinds)
+        simple = isinstance(node, exp.Select) and not any(
+            node.args.get(key) for key in ("order", "limit", "offset", "with_", "distinct")
+        )
+        if simple and not any(collation(kind) for kind in kinds):
+            return body
+        items = [f"{self.expressions.collated(f'o{at}', kind)} AS o{at}" for at, kind in enumerate(kinds, 1)]
+        return f"SELECT {', '.join(items)} FROM ({body})"
+
+    def _values(self, node: exp.Values, wants: Sequence[str] | None) -> str:
+        head = self.with_queries(node)
+        kinds = list(wants or [kind for _, kind in node.meta["columns"]])
+        names = [f"column{at} AS o{at}" for at in range(1, len(kinds) + 1)]
+        return f"{head}SELECT {', '.join(names)} FROM (VALUES {self.values_rows(node, kinds)}){self._tail(node)}"
+
+    def values_rows(self, node: exp.Values, kinds: Sequence[str]) -> str:
+        rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
+        return ", ".join(
+            "(" + ", ".join(self.expressions.typed(item, kind) for item, kind in zip(row, kinds, strict=True)) + ")"
+            for row in rows
+        )
+
+    # -- FROM -----------------------------------------------------------------------------------------------
+
+    def from_sql(self, node: exp.Expression) -> str:
+        clause = node.args.get("from_")
+        if clause is None:
+            return ""
+        return " FROM " + self.relation(clause.this) + self.joins(node)
+
+    def joins(self, node: exp.Expression) -> str:
+        return "".join(self._join(join) for join in node.args.get("joins") or [])
+
+    def _join(self, join: exp.Join) -> str:
+        side = (join.args.get("side") or "").upper()
+        relation = self.relation(join.this)
+        on = join.args.get("on")
+        if on is None:
+            return f" CROSS JOIN {relation}"
+        return f" {side + ' ' if side else ''}JOIN {relation} ON {self.expressions.typed(on, 'bool')}"
+
+    def relation(self, node: exp.Expression) -> str:
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+            return f"({self.relation(node.this)})"
+        source: Source = node.meta["source"]
+        self._count += 1
+        alias = f"s{self._count}"
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous):
+            text = set_call(self, node, source, alias)
+        elif isinstance(node, exp.Table):
+            text = self._table(node, source, alias)
+        elif node.meta.get("lateral"):
+            text = self._lateral(node, source, alias)
+        else:
+            body = self.query(node)
+            self._place(source, alias, [f"o{at}" for at in range(1, len(source.columns) + 1)])
+            text = f"({body}) AS {alias}"
+        joins = self.joins(node) if not isinstance(node, exp.Values) else ""
+        return f"({text}{joins})" if joins else text
+
+    def _place(self, source: Source, alias: str, columns: Sequence[str]) -> None:
+        names = [name for name, _ in source.columns]
+        self.placed[source.alias] = Placed(alias, dict(zip(names, columns, strict=True)))
+
+    def _table(self, node: exp.Table, source: Source, alias: str) -> str:
+        if source.table is None:
+            placed = self._find_query(folded(node.this))
+            if placed is None:
+                raise SqlError(f"{shown(node)} cannot be referred to here")
+            self._place(source, alias, [f"o{at}" for at in range(1, len(source.columns) + 1)])
+            return f"{placed.alias} AS {alias}"
+        physical = self.physical(source.table)
+        self._place(source, alias, [physical.columns[name] for name in source.under])
+        if source.alias in self.candidates:
+            slot = self._rows_slot(source.alias)
+            inside = f"SELECT value FROM json_each({slot})"
+            return f"(SELECT * FROM {physical.name} WHERE {ROW} IN ({inside})) AS {alias}"
+        return f"{physical.name} AS {alias}"
+
+    def _rows_slot(self, alias: str) -> str:
+        slot = Slot(-1, alias)
+        self.slots.append(slot)
+        return f"?{len(self.slots)}"
+
+    def physical(self, table: Table) -> Physical:
+        found = self.tables.get(table.name)
+        if found is None or found.table != table:
+            raise StaleCatalogueError(table.name)
+        return found
+
+    def _lateral(self, node: exp.Expression, source: Source, alias: str) -> str:
+        """SQLite's subqueries in FROM do not see their neighbours, but arguments of json_each do: the rows of the
+        subquery go through JSON."""
+        kinds = [kind for _, kind in source.columns]
+        body = self.query(node, kinds)
+        packed = self.call(Items.rows_udf(len(kinds)), [f"o{at}" for at in range(1, len(kinds) + 1)])
+        self.place_expressions(source, [f"rmem_unpacked({alias}.value, {at})" for at in range(len(kinds))])
+        return f"json_each((SELECT {packed} FROM ({body}))) AS {alias}"
+
+
+def _is_single(node: exp.Expr) -> bool:
+    """Whether a query can give no more than one row."""
+    while isinstance(node, exp.Subquery) and node.args.get("limit") is None:
+        node = node.this
+    limit = node.args.get("limit")
+    if limit is not None and isinstance(limit.expression, exp.Literal) and limit.expression.this in ("0", "1"):
+        return True
+    if not isinstance(node, exp.Select):
+        return False
+    if node.args.get("from_") is None:
+        return True
+    return node.args.get("group") is None and any(has_aggregates(item.this) for item in node.expressions)
+
+
+def _is_constant(node: exp.Expression) -> bool:
+    return isinstance(node.unnest(), (exp.Literal, exp.Parameter, exp.Boolean, exp.Null))
+
+
+def parameter_values(compiled: Compiled, parameters: Sequence[Any], rows: Mapping[str, Any]) -> list[Any]:
+    """The values of a statement's places, as they lie in SQLite."""
+    values: list[Any] = []
+    for slot in compiled.slots:
+        if slot.parameter < 0:
+            values.append(json.dumps([int(row) for row in rows[slot.kind]]))
+        else:
+            values.append(stored_value(parameters[slot.parameter], slot.kind))
+    return values

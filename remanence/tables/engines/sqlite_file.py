@@ -1,0 +1,109 @@
+"""Connections to the file for statements of users: they know our functions and collations, and an authorizer lets a
+user's statement touch nothing but tables of the catalogue, whatever the SQL says."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ...errors import SqlError, StoreClosedError
+from ...stores.sql.file import SqliteFile, explained
+from .sqlite_aggregates import unpacked
+from .sqlite_calls import State
+from .sqlite_storage import COLLATIONS
+
+MAX_VALUE = 256_000_000
+"""The longest text or blob that a statement may make."""
+
+_READS = {
+    sqlite3.SQLITE_SELECT,
+    sqlite3.SQLITE_FUNCTION,
+    sqlite3.SQLITE_RECURSIVE,
+    sqlite3.SQLITE_TRANSACTION,
+}
+_TABLES = {sqlite3.SQLITE_READ, sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE}
+_FORBIDDEN = {"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "sqlite_compileoption_get"}
+
+
+class TableFile(SqliteFile):
+    def __init__(self, path: Path, durability: str, busy_timeout: float) -> None:
+        self._states: dict[int, State] = {}
+        super().__init__(path, durability, busy_timeout)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = super()._connect()
+        connection.execute("PRAGMA case_sensitive_like = ON")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
+        state = State()
+        self._states[id(connection)] = state
+        for name, compare in COLLATIONS.items():
+            connection.create_collation(name, compare)
+        connection.create_function("rmem_now", 0, lambda: state.now)
+        connection.create_function("rmem_score", 2, _guarded(state, lambda k, row: state.scores[k].of(row)))
+        connection.create_function("rmem_limit", 2, _guarded(state, _limit))
+        connection.create_function("rmem_nextval", 1, _guarded(state, lambda key: _next(state, key)))
+        connection.create_function("rmem_unpacked", 2, unpacked, deterministic=True)
+        connection.create_function(
+            "rmem_float", 1, lambda text: None if text is None else float(text), deterministic=True
+        )
+        connection.create_function(
+            "rmem_bytes", 1, lambda text: None if text is None else bytes.fromhex(text), deterministic=True
+        )
+        connection.set_authorizer(_authorizer(state))
+        return connection
+
+    def state(self, connection: sqlite3.Connection) -> State:
+        return self._states[id(connection)]
+
+    @contextmanager
+    def writing(self) -> Iterator[tuple[sqlite3.Connection, State]]:
+        if self.closed:
+            raise StoreClosedError("this workspace is closed; open it again to use it")
+        with explained(self.path):
+            yield self.writer, self.state(self.writer)
+
+
+def _authorizer(state: State) -> Callable[[int, str | None, str | None, str | None, str | None], int]:
+    def allow(action: int, first: str | None, second: str | None, database: str | None, trigger: str | None) -> int:
+        if state.inside:
+            return sqlite3.SQLITE_OK
+        if action in _TABLES:
+            name = first or ""
+            own = name.startswith("rt_") or name in ("json_each", "sqlite_sequence", "")
+            return sqlite3.SQLITE_OK if own or (trigger or "").startswith("rl_") else sqlite3.SQLITE_DENY
+        if action == sqlite3.SQLITE_FUNCTION:
+            return sqlite3.SQLITE_DENY if (second or "").lower() in _FORBIDDEN else sqlite3.SQLITE_OK
+        return sqlite3.SQLITE_OK if action in _READS else sqlite3.SQLITE_DENY
+
+    return allow
+
+
+def _guarded(state: State, run: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*arguments: Any) -> Any:
+        try:
+            return run(*arguments)
+        except Exception as error:
+            state.error = state.error or error
+            raise
+
+    return call
+
+
+def _limit(value: int | None, clause: str) -> int:
+    if value is not None and value < 0:
+        raise SqlError(f"{clause} must not be negative")
+    return -1 if value is None else value
+
+
+_LARGEST = {"int2": 2**15 - 1, "int4": 2**31 - 1, "int8": 2**63 - 1}
+
+
+def _next(state: State, key: str) -> int:
+    place, _, kind = key.rpartition("/")
+    state.sequences[place] += 1
+    if state.sequences[place] > _LARGEST[kind]:
+        raise SqlError("nextval: reached maximum value of sequence")
+    return state.sequences[place]

@@ -1,0 +1,331 @@
+"""The operators and functions of JSONB, on parsed values."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+from ...errors import SqlError
+from ..sql.jsons import json_text, order_key, sorted_keys
+from ..sql.types import element, is_array
+from ..sql.writing import text_of
+from .sqlite_calls import NOTHING, native
+
+_PLAIN = ("int2", "int4", "int8", "numeric", "bool", "text", "jsonb")
+
+
+def as_json(value: Any, kind: str) -> Any:
+    """A plain value of any type as JSON."""
+    if value is None or kind in _PLAIN:
+        return value
+    if kind in ("float4", "float8"):
+        text = text_of(value, kind)
+        return text if text.lstrip("-") == "Infinity" else Decimal(text)
+    if is_array(kind):
+        return [as_json(item, element(kind)) for item in value]
+    text = text_of(value, kind)
+    if kind == "timestamptz":
+        return text.replace(" ", "T") + ":00"
+    return text.replace(" ", "T") if kind == "timestamp" else text
+
+
+def json_key(value: Any, kind: str) -> str:
+    if value is None:
+        raise SqlError("field name must not be null")
+    if kind == "jsonb" or is_array(kind):
+        raise SqlError("key value must be scalar, not array, composite, or json")
+    return text_of(value, kind)
+
+
+def as_text(value: Any) -> str | None:
+    """What `->>` gives: a string as it is, anything else as JSON."""
+    return None if value is None else value if isinstance(value, str) else json_text(value)
+
+
+def _child(value: Any, key: str | int) -> Any:
+    if isinstance(value, dict):
+        return value.get(key, NOTHING) if isinstance(key, str) else NOTHING
+    if isinstance(value, list) and isinstance(key, int):
+        return value[key] if -len(value) <= key < len(value) else NOTHING
+    return NOTHING
+
+
+def _step(value: Any, key: str | None) -> Any:
+    """One step of a path, where numbers are written as text."""
+    if key is None:
+        return NOTHING
+    if isinstance(value, list):
+        try:
+            return _child(value, int(key))
+        except ValueError:
+            return NOTHING
+    return _child(value, key)
+
+
+def _at(value: Any, path: list[str | None]) -> Any:
+    for key in path:
+        value = _step(value, key)
+        if value is NOTHING:
+            return NOTHING
+    return value
+
+
+@native("->(jsonb, text)", "->(jsonb, int4)")
+def _get(value: Any, key: str | int) -> Any:
+    found = _child(value, key)
+    return found
+
+
+@native("->>(jsonb, text)", "->>(jsonb, int4)")
+def _get_text(value: Any, key: str | int) -> str | None:
+    found = _child(value, key)
+    return None if found is NOTHING else as_text(found)
+
+
+@native("#>(jsonb, text[])")
+def _path(value: Any, path: list[str | None]) -> Any:
+    found = _at(value, path)
+    return found
+
+
+@native("#>>(jsonb, text[])")
+def _path_text(value: Any, path: list[str | None]) -> str | None:
+    found = _at(value, path)
+    return None if found is NOTHING else as_text(found)
+
+
+@native("jsonb_extract_path(jsonb, text)", "json_extract_path(jsonb, text)")
+def _extract(value: Any, *path: str) -> Any:
+    return _path(value, list(path))
+
+
+@native("jsonb_extract_path_text(jsonb, text)", "json_extract_path_text(jsonb, text)")
+def _extract_text(value: Any, *path: str) -> str | None:
+    return _path_text(value, list(path))
+
+
+def contains(left: Any, right: Any, *, top: bool = True) -> bool:
+    """Whether one JSON value holds another, as `@>` means it."""
+    if isinstance(right, dict):
+        return isinstance(left, dict) and all(
+            key in left and contains(left[key], inner, top=False) for key, inner in right.items()
+        )
+    if isinstance(right, list):
+        return isinstance(left, list) and all(
+            any(contains(item, inner, top=False) for item in left if _is_inner(item, inner)) for inner in right
+        )
+    if isinstance(left, list) and top:
+        return any(not isinstance(item, (dict, list)) and order_key(item) == order_key(right) for item in left)
+    return not isinstance(left, (dict, list)) and order_key(left) == order_key(right)
+
+
+def _is_inner(item: Any, inner: Any) -> bool:
+    return isinstance(item, (dict, list)) == isinstance(inner, (dict, list))
+
+
+native("@>(jsonb, jsonb)")(contains)
+native("<@(jsonb, jsonb)")(lambda left, right: contains(right, left))
+
+
+@native("?(jsonb, text)", "jsonb_exists(jsonb, text)")
+def _has(value: Any, key: str) -> bool:
+    if isinstance(value, dict):
+        return key in value
+    return any(item == key for item in value if isinstance(item, str)) if isinstance(value, list) else value == key
+
+
+@native("?|(jsonb, text[])")
+def _has_any(value: Any, keys: list[str | None]) -> bool:
+    return any(_has(value, key) for key in keys if key is not None)
+
+
+@native("?&(jsonb, text[])")
+def _has_all(value: Any, keys: list[str | None]) -> bool:
+    return all(_has(value, key) for key in keys if key is not None)
+
+
+@native("||(jsonb, jsonb)")
+def _joined(left: Any, right: Any) -> Any:
+    if isinstance(left, dict) and isinstance(right, dict):
+        return {**left, **right}
+    first = left if isinstance(left, list) else [left]
+    return first + (right if isinstance(right, list) else [right])
+
+
+@native("-(jsonb, text)")
+def _without(value: Any, key: str) -> Any:
+    if isinstance(value, dict):
+        return {name: inner for name, inner in value.items() if name != key}
+    if isinstance(value, list):
+        return [item for item in value if item != key]
+    raise SqlError("cannot delete from scalar")
+
+
+@native("-(jsonb, text[])")
+def _without_all(value: Any, keys: list[str | None]) -> Any:
+    for key in keys:
+        if key is not None:
+            value = _without(value, key)
+    if not isinstance(value, (dict, list)):
+        raise SqlError("cannot delete from scalar")
+    return value
+
+
+@native("-(jsonb, int4)")
+def _without_at(value: Any, at: int) -> Any:
+    if isinstance(value, dict):
+        raise SqlError("cannot delete from object using integer index")
+    if not isinstance(value, list):
+        raise SqlError("cannot delete from scalar")
+    return [item for place, item in enumerate(value) if place != (at if at >= 0 else at + len(value))]
+
+
+@native("#-(jsonb, text[])")
+def _without_path(value: Any, path: list[str | None]) -> Any:
+    if not isinstance(value, (dict, list)):
+        raise SqlError("cannot delete path in scalar")
+    if not path:
+        return value
+    return _changed(value, path, lambda holder, key: _removed(holder, key))
+
+
+def _removed(holder: Any, key: str | int) -> Any:
+    if isinstance(holder, dict):
+        return {name: inner for name, inner in holder.items() if name != key}
+    return [item for place, item in enumerate(holder) if place != key]
+
+
+def _changed(value: Any, path: list[str | None], change: Any) -> Any:
+    """A copy of a value with what is at a path changed; the same where the path leads nowhere."""
+    key = path[0]
+    if key is None:
+        return value
+    place: str | int = key
+    if isinstance(value, list):
+        try:
+            place = int(key)
+        except ValueError:
+            raise SqlError(f'path element is not an integer: "{key}"') from None
+        place = place if place >= 0 else place + len(value)
+    if len(path) == 1:
+        return change(value, place)
+    inner = _child(value, place)
+    if inner is NOTHING or not isinstance(inner, (dict, list)):
+        return value
+    copy: Any = dict(value) if isinstance(value, dict) else list(value)
+    copy[place] = _changed(inner, path[1:], change)
+    return copy
+
+
+@native("jsonb_set(jsonb, text[], jsonb)", "jsonb_set(jsonb, text[], jsonb, bool)")
+def _set(value: Any, path: list[str | None], new: Any, create: bool = True) -> Any:
+    if not isinstance(value, (dict, list)):
+        raise SqlError("cannot set path in scalar")
+
+    def change(holder: Any, key: str | int) -> Any:
+        if isinstance(holder, dict):
+            return {**holder, key: new} if create or key in holder else holder
+        assert isinstance(key, int)
+        if 0 <= key < len(holder):
+            return [*holder[:key], new, *holder[key + 1 :]]
+        if not create:
+            return holder
+        return [new, *holder] if key < 0 else [*holder, new]
+
+    return _changed(value, path, change) if path else value
+
+
+@native("jsonb_insert(jsonb, text[], jsonb)", "jsonb_insert(jsonb, text[], jsonb, bool)")
+def _insert(value: Any, path: list[str | None], new: Any, after: bool = False) -> Any:
+    if not isinstance(value, (dict, list)):
+        raise SqlError("cannot set path in scalar")
+
+    def change(holder: Any, key: str | int) -> Any:
+        if isinstance(holder, dict):
+            if key in holder:
+                raise SqlError("cannot replace existing key")
+            return {**holder, key: new}
+        assert isinstance(key, int)
+        place = min(max(key + after, 0), len(holder)) if key < len(holder) else len(holder)
+        return [*holder[:place], new, *holder[place:]]
+
+    return _changed(value, path, change) if path else value
+
+
+@native("jsonb_typeof(jsonb)", "json_typeof(jsonb)")
+def _typeof(value: Any) -> str:
+    if value is None:
+        return "null"
+    for kind, name in ((bool, "boolean"), (str, "string"), (dict, "object"), (list, "array")):
+        if isinstance(value, kind):
+            return name
+    return "number"
+
+
+@native("jsonb_array_length(jsonb)", "json_array_length(jsonb)")
+def _length(value: Any) -> int:
+    if not isinstance(value, list):
+        raise SqlError(f"cannot get array length of a {'non-array' if isinstance(value, dict) else 'scalar'}")
+    return len(value)
+
+
+@native("jsonb_strip_nulls(jsonb)")
+def _strip_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _strip_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [_strip_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+@native("jsonb_pretty(jsonb)")
+def _pretty(value: Any, indent: int = 0) -> str:
+    pad, inner = " " * indent, " " * (indent + 4)
+    if isinstance(value, dict):
+        if not value:
+            return "{\n" + pad + "}"
+        rows = [
+            f"{inner}{json.dumps(key, ensure_ascii=False)}: {_pretty(value[key], indent + 4)}"
+            for key in sorted_keys(value)
+        ]
+        return "{\n" + ",\n".join(rows) + f"\n{pad}}}"
+    if isinstance(value, list):
+        if not value:
+            return "[\n" + pad + "]"
+        return "[\n" + ",\n".join(inner + _pretty(item, indent + 4) for item in value) + f"\n{pad}]"
+    return json_text(value)
+
+
+@native("jsonb_build_object(any)", "json_build_object(any)", strict=False, kinds=True)
+def _build_object(kinds: tuple[str, ...], *values: Any) -> dict[str, Any]:
+    if len(values) % 2:
+        raise SqlError("argument list must have even number of elements")
+    pairs = [
+        (json_key(values[at], kinds[at]), as_json(values[at + 1], kinds[at + 1])) for at in range(0, len(values), 2)
+    ]
+    return dict(pairs)
+
+
+@native("jsonb_build_array(any)", "json_build_array(any)", strict=False, kinds=True)
+def _build_array(kinds: tuple[str, ...], *values: Any) -> list[Any]:
+    return [as_json(value, kind) for value, kind in zip(values, kinds, strict=True)]
+
+
+@native("to_jsonb(any)", "to_json(any)", kinds=True)
+def _to_json(kinds: tuple[str, ...], value: Any) -> Any:
+    return as_json(value, kinds[0])
+
+
+@native("jsonb_object(text[])")
+def _object(items: list[str | None]) -> dict[str, Any]:
+    if len(items) % 2:
+        raise SqlError("array must have even number of elements")
+    return _object_of(items[::2], items[1::2])
+
+
+@native("jsonb_object(text[], text[])")
+def _object_of(keys: list[str | None], values: list[str | None]) -> dict[str, Any]:
+    if len(keys) != len(values):
+        raise SqlError("mismatched array dimensions")
+    if any(key is None for key in keys):
+        raise SqlError("null value not allowed for object key")
+    return {str(key): value for key, value in zip(keys, values, strict=True)}

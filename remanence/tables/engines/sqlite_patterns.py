@@ -1,0 +1,293 @@
+"""LIKE and regular expressions. PostgreSQL's expressions are rewritten for the `regex` package, which can be stopped
+when a pattern takes too long."""
+
+from __future__ import annotations
+
+import time
+from functools import lru_cache
+from typing import Any
+
+import regex
+
+from ...errors import SqlError, StatementTimeoutError
+from .sqlite_calls import current, native
+
+LONGEST = 10.0
+"""Seconds that one match may take where the statement has no time limit."""
+
+
+@lru_cache(maxsize=512)
+def like_pattern(pattern: str, escape: str, folds: bool) -> Any:
+    """A LIKE pattern as a regular expression."""
+    out = []
+    at = 0
+    while at < len(pattern):
+        sign = pattern[at]
+        if escape and sign == escape:
+            at += 1
+            if at >= len(pattern):
+                raise SqlError("LIKE pattern must not end with escape character")
+            out.append(regex.escape(pattern[at]))
+        elif sign == "%":
+            out.append(".*")
+        elif sign == "_":
+            out.append(".")
+        else:
+            out.append(regex.escape(sign))
+        at += 1
+    flags = regex.DOTALL | (regex.IGNORECASE if folds else 0)
+    return regex.compile("".join(out) + r"\Z", flags)
+
+
+native("like(text, text, text)")(
+    lambda text, pattern, escape: like_pattern(pattern, escape, False).match(text) is not None
+)
+native("ilike(text, text, text)")(
+    lambda text, pattern, escape: like_pattern(pattern, escape, True).match(text) is not None
+)
+
+
+@native("similar(text, text)")
+def _similar(text: str, pattern: str) -> bool:
+    return _matched("fullmatch", _similar_pattern(pattern), text) is not None
+
+
+@lru_cache(maxsize=256)
+def _similar_pattern(pattern: str) -> Any:
+    out = []
+    at = 0
+    inside = False
+    while at < len(pattern):
+        sign = pattern[at]
+        if sign == "\\" and at + 1 < len(pattern):
+            at += 1
+            out.append(regex.escape(pattern[at]))
+        elif inside:
+            inside = sign != "]"
+            out.append(sign)
+        elif sign == "[":
+            inside = True
+            out.append(sign)
+        else:
+            out.append({"%": ".*", "_": ".", ".": r"\.", "^": r"\^", "$": r"\$"}.get(sign, sign))
+        at += 1
+    return _compiled("".join(out), regex.DOTALL, pattern)
+
+
+_ESCAPES = {"y": r"\b", "Y": r"\B", "m": r"\b(?=\w)", "M": r"\b(?<=\w)", "Z": r"\Z", "A": r"\A"}
+
+
+@lru_cache(maxsize=512)
+def expression(pattern: str, flags: str = "") -> Any:
+    """A regular expression of PostgreSQL, with the letters of its flags."""
+    found = regex.DOTALL | regex.VERSION0
+    for flag in flags:
+        if flag == "i":
+            found |= regex.IGNORECASE
+        elif flag == "c":
+            found &= ~regex.IGNORECASE
+        elif flag in "nm":
+            found = (found | regex.MULTILINE) & ~regex.DOTALL
+        elif flag == "x":
+            found |= regex.VERBOSE
+        elif flag == "q":
+            return _compiled(regex.escape(pattern), found, pattern)
+        elif flag not in "gst":
+            raise SqlError(f'invalid regular expression option: "{flag}"')
+    if "|" in pattern and not regex.search(r"[*+?}]\?", pattern):
+        found |= regex.POSIX  # the longest match, not the first
+    return _compiled(_rewritten(pattern), found, pattern)
+
+
+def _rewritten(pattern: str) -> str:
+    """What PostgreSQL writes in another way than Python."""
+    if pattern.startswith("***:"):
+        pattern = pattern[4:]
+    elif pattern.startswith("***="):
+        return str(regex.escape(pattern[4:]))
+    out = []
+    at = 0
+    depth = False
+    while at < len(pattern):
+        sign = pattern[at]
+        if sign == "\\" and at + 1 < len(pattern):
+            at += 1
+            out.append(_ESCAPES.get(pattern[at], "\\" + pattern[at]) if not depth else "\\" + pattern[at])
+        elif depth:
+            if sign == "[" and pattern[at + 1 : at + 2] in (":", ".", "="):
+                end = pattern.find("]", at + 2)
+                end = len(pattern) - 1 if end < 0 else end
+                out.append(pattern[at : end + 1])
+                at = end
+            else:
+                out.append("\\[" if sign == "[" else sign)
+                depth = sign != "]"
+        elif sign == "[":
+            depth = True
+            out.append(sign)
+            if pattern[at + 1 : at + 2] == "^":
+                at += 1
+                out.append("^")
+            if pattern[at + 1 : at + 2] == "]":
+                at += 1
+                out.append("\\]")
+        elif sign == "$":
+            out.append("(?!.)" if False else "$")
+        else:
+            out.append(sign)
+        at += 1
+    return "".join(out)
+
+
+def _compiled(text: str, flags: int, pattern: str) -> Any:
+    if len(text) > 20_000:
+        raise SqlError("invalid regular expression: it is too long")
+    try:
+        return regex.compile(
+            text.replace("$", r"\Z") if not flags & regex.MULTILINE and "\\$" not in text and "[" not in text else text,
+            flags,
+        )
+    except (regex.error, RecursionError, OverflowError, MemoryError) as error:
+        raise SqlError(f"invalid regular expression: {error} in {pattern!r:.80}") from None
+
+
+def _seconds() -> float:
+    deadline = current.state.deadline if hasattr(current, "state") else None
+    return LONGEST if deadline is None else max(deadline - time.monotonic(), 0.001)
+
+
+def _matched(how: str, pattern: Any, text: str, **options: Any) -> Any:
+    try:
+        return getattr(pattern, how)(text, timeout=_seconds(), concurrent=True, **options)
+    except TimeoutError:
+        raise StatementTimeoutError("a regular expression took too long; the statement was stopped") from None
+
+
+def search(pattern: str, text: str, flags: str = "", start: int = 0) -> Any:
+    return _matched("search", expression(pattern, flags), text, pos=start)
+
+
+def every(pattern: str, text: str, flags: str = "", start: int = 0) -> list[Any]:
+    """All matches, one after the other."""
+    try:
+        return list(expression(pattern, flags).finditer(text, pos=start, timeout=_seconds(), concurrent=True))
+    except TimeoutError:
+        raise StatementTimeoutError("a regular expression took too long; the statement was stopped") from None
+
+
+native("~(text, text)")(lambda text, pattern: search(pattern, text) is not None)
+native("~*(text, text)")(lambda text, pattern: search(pattern, text, "i") is not None)
+native("!~(text, text)")(lambda text, pattern: search(pattern, text) is None)
+native("!~*(text, text)")(lambda text, pattern: search(pattern, text, "i") is None)
+native("regexp_like(text, text)", "regexp_like(text, text, text)")(
+    lambda text, pattern, flags="": search(pattern, text, flags) is not None
+)
+
+
+@native("substring(text, text)")
+def _substring(text: str, pattern: str) -> str | None:
+    found = search(pattern, text)
+    if found is None:
+        return None
+    return found[1] if found.re.groups else found[0]
+
+
+@native("regexp_substr(text, text)", "regexp_substr(text, text, int4)")
+def _substr(text: str, pattern: str, start: int = 1) -> str | None:
+    found = search(pattern, text, "", _start(start))
+    return None if found is None else str(found[0])
+
+
+@native("regexp_instr(text, text)")
+def _instr(text: str, pattern: str) -> int:
+    found = search(pattern, text)
+    return 0 if found is None else int(found.start()) + 1
+
+
+@native("regexp_count(text, text)", "regexp_count(text, text, int4)", "regexp_count(text, text, int4, text)")
+def _count(text: str, pattern: str, start: int = 1, flags: str = "") -> int:
+    return len(every(pattern, text, flags, _start(start)))
+
+
+def _start(start: int) -> int:
+    if start < 1:
+        raise SqlError(f'invalid value for parameter "start": {start}')
+    return start - 1
+
+
+@native("regexp_match(text, text)", "regexp_match(text, text, text)")
+def _match(text: str, pattern: str, flags: str = "") -> list[str | None] | None:
+    if "g" in flags:
+        raise SqlError('regexp_match() does not support the "global" option')
+    found = search(pattern, text, flags)
+    return None if found is None else groups(found)
+
+
+def groups(found: Any) -> list[str | None]:
+    return list(found.groups()) if found.re.groups else [found[0]]
+
+
+@native("regexp_replace(text, text, text)", "regexp_replace(text, text, text, text)")
+def _replace(text: str, pattern: str, new: str, flags: str = "") -> str:
+    if flags[:1].isdigit():
+        raise SqlError(f'invalid regular expression option: "{flags[0]}"')
+    return _replaced(text, pattern, new, 1, 0 if "g" in flags else 1, flags.replace("g", ""))
+
+
+@native("regexp_replace(text, text, text, int4)")
+def _replace_from(text: str, pattern: str, new: str, start: int) -> str:
+    return _replaced(text, pattern, new, start, 1, "")
+
+
+@native("regexp_replace(text, text, text, int4, int4)", "regexp_replace(text, text, text, int4, int4, text)")
+def _replace_nth(text: str, pattern: str, new: str, start: int, number: int, flags: str = "") -> str:
+    return _replaced(text, pattern, new, start, number, flags.replace("g", ""))
+
+
+def _replaced(text: str, pattern: str, new: str, start: int, number: int, flags: str) -> str:
+    out = []
+    at = 0
+    for place, found in enumerate(every(pattern, text, flags, _start(start)), 1):
+        if number and place < number:
+            continue
+        out += [text[at : found.start()], _filled(new, found)]
+        at = found.end()
+        if number:
+            break
+    return "".join([*out, text[at:]])
+
+
+def _filled(new: str, found: Any) -> str:
+    """`\\1` and `\\&` in a replacement."""
+    if "\\" not in new:
+        return new
+    out = []
+    at = 0
+    while at < len(new):
+        sign = new[at]
+        follows = new[at + 1 : at + 2]
+        if sign == "\\" and follows:
+            at += 1
+            if follows.isdigit() and follows != "0":
+                number = int(follows)
+                out.append((found[number] or "") if number <= found.re.groups else "")
+            else:
+                out.append(found[0] if follows == "&" else follows if follows == "\\" else "\\" + follows)
+        else:
+            out.append(sign)
+        at += 1
+    return "".join(out)
+
+
+@native("regexp_split_to_array(text, text)", "regexp_split_to_array(text, text, text)")
+def split(text: str, pattern: str, flags: str = "") -> list[str | None]:
+    out: list[str | None] = []
+    at = 0
+    for found in every(pattern, text, flags):
+        if found.end() == found.start() and (found.end() == at == 0 or found.start() >= len(text)):
+            continue
+        if found.end() == found.start() == at:
+            continue
+        out.append(text[at : found.start()])
+        at = found.end()
+    return [*out, text[at:]]

@@ -1,0 +1,142 @@
+"""Functions that give rows: they give SQLite a JSON list, and json_each makes rows of it."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from ...errors import SqlError
+from ..sql import functions
+from ..sql.moments import Interval
+from ..sql.scope import Source
+from .sqlite_arrays import string_to_array
+from .sqlite_calls import Native, scalar
+from .sqlite_json import as_text
+from .sqlite_patterns import every, groups, split
+from .sqlite_storage import writer
+from .sqlite_times import shifted
+
+if TYPE_CHECKING:
+    from .sqlite_compile import Compiler
+
+MAX_SERIES = 2_000_000
+
+
+def set_call(compiler: Compiler, node: exp.Table, source: Source, alias: str) -> str:
+    call: functions.Call = node.this.meta["call"]
+    items = [
+        compiler.expressions.typed(argument, want)
+        for argument, want in zip(node.this.expressions, call.takes, strict=True)
+    ]
+    name = call.signature.name
+    width = len(functions.SET_COLUMNS.get(name, (("", ""),)))
+    kinds = [kind for _, kind in source.columns[:width]]
+    run = _rows_of(name, kinds, call.takes)
+    udf = scalar(f"rows of {call.key}", call.takes, "text", Native(run, stable=True))
+    if width == 1:
+        columns = [_read(kinds[0], f"{alias}.value")]
+    else:
+        columns = [_read(kind, f"rmem_unpacked({alias}.value, {at})") for at, kind in enumerate(kinds)]
+    if node.args.get("ordinality"):
+        columns.append(f"({alias}.key + 1)")
+    compiler.place_expressions(source, columns)
+    return f"json_each({compiler.call(udf, items)}) AS {alias}"
+
+
+def _read(kind: str, text: str) -> str:
+    if kind in ("float4", "float8"):
+        return f"rmem_float({text})"
+    return f"rmem_bytes({text})" if kind in ("bytea", "float4[]", "float4[][]") else text
+
+
+def _rows_of(name: str, kinds: list[str], takes: tuple[str, ...]) -> Any:
+    """A function from the arguments of a set function to the JSON of its rows."""
+    rows = _SETS[name]
+    writers = [writer(kind) for kind in kinds]
+    one = len(kinds) == 1
+
+    def stored(value: Any, at: int) -> Any:
+        item = None if value is None and kinds[at] != "jsonb" else writers[at](value)
+        if isinstance(item, bytes):
+            return item.hex()
+        return repr(item) if isinstance(item, float) else item
+
+    def run(*arguments: Any) -> str:
+        found = rows(*arguments)
+        if one:
+            return json.dumps([stored(value, 0) for value in found])
+        return json.dumps([json.dumps([stored(value, at) for at, value in enumerate(row)]) for row in found])
+
+    return run
+
+
+def _series(start: Any, end: Any, step: Any = None) -> list[Any]:
+    if isinstance(step, Interval):
+        return _times(start, end, step)
+    step = (Decimal(1) if isinstance(start, Decimal) else 1) if step is None else step
+    if step == 0:
+        raise SqlError("step size cannot equal zero")
+    count = int((end - start) // step) + 1
+    _check(count)
+    if isinstance(start, Decimal):
+        return [start + step * at for at in range(max(count, 0))]
+    return list(range(start, end + (1 if step > 0 else -1), step))
+
+
+def _check(count: int) -> None:
+    if count > MAX_SERIES:
+        raise SqlError(f"generate_series of more than {MAX_SERIES:,} values is not supported")
+
+
+def _times(start: int, end: int, step: Interval) -> list[int]:
+    if step.total == 0:
+        raise SqlError("step size cannot equal zero")
+    found = []
+    at = start
+    forward = step.total > 0
+    while at <= end if forward else at >= end:
+        found.append(at)
+        _check(len(found))
+        at = shifted(at, step)
+    return found
+
+
+def _elements(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise SqlError(
+            "cannot extract elements from an object"
+            if isinstance(value, dict)
+            else "cannot extract elements from a scalar"
+        )
+    return value
+
+
+def _pairs(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise SqlError("cannot call jsonb_each on a non-object")
+    from ..sql.jsons import sorted_keys
+
+    return {key: value[key] for key in sorted_keys(value)}
+
+
+_SETS: dict[str, Any] = {
+    "generate_series": _series,
+    "unnest": lambda array: array,
+    "generate_subscripts": lambda array, at: range(1, len(array) + 1) if at == 1 else [],
+    "string_to_table": lambda *arguments: string_to_array(*arguments) or [],
+    "regexp_split_to_table": split,
+    "regexp_matches": lambda text, pattern, flags="": [
+        groups(found) for found in every(pattern, text, flags.replace("g", ""))[: None if "g" in flags else 1]
+    ],
+}
+for _prefix in ("jsonb", "json"):
+    _SETS |= {
+        f"{_prefix}_array_elements": _elements,
+        f"{_prefix}_array_elements_text": lambda value: [as_text(item) for item in _elements(value)],
+        f"{_prefix}_object_keys": lambda value: list(_pairs(value)),
+        f"{_prefix}_each": lambda value: list(_pairs(value).items()),
+        f"{_prefix}_each_text": lambda value: [(key, as_text(item)) for key, item in _pairs(value).items()],
+    }

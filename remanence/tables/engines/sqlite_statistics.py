@@ -1,0 +1,292 @@
+"""What aggregates compute from the rows that were gathered: `AGGREGATES[signature or name](call, rows)`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from ...errors import SqlError
+from ..sql.functions import Call
+from ..sql.moments import DAY, Interval
+from .sqlite_json import as_json, json_key
+from .sqlite_numbers import divide, numeric_sqrt, select_scale
+from .sqlite_order import sort_key
+
+Rows = list[list[Any]]
+AGGREGATES: dict[str, Callable[[Call, Rows], Any]] = {}
+NULLS_COUNT = frozenset({"array_agg", "jsonb_agg", "json_agg", "jsonb_object_agg", "json_object_agg"})
+
+
+def _aggregate(*keys: str) -> Callable[[Callable[[Call, Rows], Any]], Callable[[Call, Rows], Any]]:
+    def register(function: Callable[[Call, Rows], Any]) -> Callable[[Call, Rows], Any]:
+        AGGREGATES.update(dict.fromkeys(keys, function))
+        return function
+
+    return register
+
+
+@_aggregate("sum(int8)", "sum(numeric)")
+def _sum_numeric(call: Call, rows: Rows) -> Decimal | None:
+    return exact_sum([Decimal(row[0]) for row in rows]) if rows else None
+
+
+def exact_sum(values: list[Decimal]) -> Decimal:
+    from ..sql.reading import EXACT
+
+    total = Decimal(0)
+    for value in values:
+        total = EXACT.add(total, value)
+    return total
+
+
+@_aggregate("sum(int2)", "sum(int4)")
+def _sum_int(call: Call, rows: Rows) -> int | None:
+    return sum(row[0] for row in rows) if rows else None
+
+
+@_aggregate("sum(float4)", "sum(float8)")
+def _sum_float(call: Call, rows: Rows) -> float | None:
+    if not rows:
+        return None
+    total = 0.0
+    for row in rows:
+        total += row[0]
+    return total
+
+
+@_aggregate("sum(interval)")
+def _sum_interval(call: Call, rows: Rows) -> Interval | None:
+    return Interval(*(sum(column) for column in zip(*(row[0] for row in rows), strict=True))) if rows else None
+
+
+@_aggregate("avg(int2)", "avg(int4)", "avg(int8)", "avg(numeric)")
+def _avg_numeric(call: Call, rows: Rows) -> Decimal | None:
+    if not rows:
+        return None
+    return divide(exact_sum([Decimal(row[0]) for row in rows]), Decimal(len(rows)))
+
+
+@_aggregate("avg(float4)", "avg(float8)")
+def _avg_float(call: Call, rows: Rows) -> float | None:
+    return sum(row[0] for row in rows) / len(rows) if rows else None
+
+
+@_aggregate("avg(interval)")
+def _avg_interval(call: Call, rows: Rows) -> Interval | None:
+    from .sqlite_times import interval_times
+
+    total = _sum_interval(call, rows)
+    return None if total is None else interval_times(total, 1 / len(rows))
+
+
+@_aggregate("min")
+def _min(call: Call, rows: Rows) -> Any:
+    key = sort_key(call.takes[0])
+    return min((row[0] for row in rows), key=key) if rows else None
+
+
+@_aggregate("max")
+def _max(call: Call, rows: Rows) -> Any:
+    key = sort_key(call.takes[0])
+    return max((row[0] for row in rows), key=key) if rows else None
+
+
+@_aggregate("string_agg(text, text)")
+def _string_agg(call: Call, rows: Rows) -> str | None:
+    if not rows:
+        return None
+    parts = [rows[0][0]]
+    for value, separator in rows[1:]:
+        parts += [separator or "", value]
+    return "".join(parts)
+
+
+@_aggregate("string_agg(bytea, bytea)")
+def _bytes_agg(call: Call, rows: Rows) -> bytes | None:
+    if not rows:
+        return None
+    return bytes(rows[0][0]) + b"".join((separator or b"") + value for value, separator in rows[1:])
+
+
+@_aggregate("array_agg")
+def _array_agg(call: Call, rows: Rows) -> list[Any] | None:
+    return [row[0] for row in rows] if rows else None
+
+
+@_aggregate("any_value")
+def _any_value(call: Call, rows: Rows) -> Any:
+    return rows[0][0] if rows else None
+
+
+@_aggregate("jsonb_agg", "json_agg")
+def _json_agg(call: Call, rows: Rows) -> list[Any] | None:
+    return [as_json(row[0], call.takes[0]) for row in rows] if rows else None
+
+
+@_aggregate("jsonb_object_agg", "json_object_agg")
+def _json_object_agg(call: Call, rows: Rows) -> dict[str, Any] | None:
+    if not rows:
+        return None
+    return {json_key(key, call.takes[0]): as_json(value, call.takes[1]) for key, value in rows}
+
+
+@_aggregate("bit_and")
+def _bit_and(call: Call, rows: Rows) -> int | None:
+    found: int | None = None
+    for row in rows:
+        found = row[0] if found is None else found & row[0]
+    return found
+
+
+@_aggregate("bit_or")
+def _bit_or(call: Call, rows: Rows) -> int | None:
+    found: int | None = None
+    for row in rows:
+        found = row[0] if found is None else found | row[0]
+    return found
+
+
+@_aggregate("bit_xor")
+def _bit_xor(call: Call, rows: Rows) -> int | None:
+    found: int | None = None
+    for row in rows:
+        found = row[0] if found is None else found ^ row[0]
+    return found
+
+
+def _spread(call: Call, rows: Rows, *, sample: bool, root: bool) -> Any:
+    count = len(rows)
+    if count < (2 if sample else 1):
+        return None
+    if call.gives == "float8":
+        return _float_spread([row[0] for row in rows], sample=sample, root=root)
+    from ..sql.reading import EXACT
+
+    total = exact_sum([Decimal(row[0]) for row in rows])
+    squares = exact_sum([EXACT.multiply(Decimal(row[0]), Decimal(row[0])) for row in rows])
+    top = EXACT.subtract(EXACT.multiply(Decimal(count), squares), EXACT.multiply(total, total))
+    if top <= 0:
+        return Decimal(0)
+    bottom = Decimal(count * (count - 1) if sample else count * count)
+    scale = select_scale(top, bottom)
+    variance = divide(top, bottom, scale)
+    return numeric_sqrt(variance, scale) if root else variance
+
+
+def _float_spread(values: list[float], *, sample: bool, root: bool) -> float:
+    """By Youngs and Cramer, as PostgreSQL computes it."""
+    count = total = squares = 0.0
+    for value in values:
+        count += 1
+        total += value
+        if count > 1:
+            step = value * count - total
+            squares += step * step / (count * (count - 1))
+    variance = squares / (count - 1 if sample else count)
+    return math.sqrt(variance) if root else variance
+
+
+AGGREGATES.update(
+    {
+        **dict.fromkeys(("stddev", "stddev_samp"), lambda call, rows: _spread(call, rows, sample=True, root=True)),
+        "stddev_pop": lambda call, rows: _spread(call, rows, sample=False, root=True),
+        **dict.fromkeys(("variance", "var_samp"), lambda call, rows: _spread(call, rows, sample=True, root=False)),
+        "var_pop": lambda call, rows: _spread(call, rows, sample=False, root=False),
+    }
+)
+
+
+def _pairs(rows: Rows) -> tuple[int, float, float, float, float, float]:
+    """Counts and sums of squares of deviations for the regression functions; their order is (y, x)."""
+    n = sx = sy = sxx = syy = sxy = 0.0
+    for y, x in rows:
+        if x is None or y is None:
+            continue
+        n += 1
+        sx += x
+        sy += y
+        if n > 1:
+            tx, ty = x * n - sx, y * n - sy
+            scale = 1.0 / (n * (n - 1))
+            sxx += tx * tx * scale
+            syy += ty * ty * scale
+            sxy += tx * ty * scale
+    return int(n), sx, sy, sxx, syy, sxy
+
+
+def _regression(
+    compute: Callable[[int, float, float, float, float, float], float | None],
+) -> Callable[[Call, Rows], Any]:
+    def run(call: Call, rows: Rows) -> float | None:
+        found = _pairs(rows)
+        return compute(*found) if found[0] else None
+
+    return run
+
+
+def _corr(n: int, sx: float, sy: float, sxx: float, syy: float, sxy: float) -> float | None:
+    return None if sxx == 0 or syy == 0 else sxy / (math.sqrt(sxx) * math.sqrt(syy))
+
+
+def _r2(n: int, sx: float, sy: float, sxx: float, syy: float, sxy: float) -> float | None:
+    if sxx == 0:
+        return None
+    return 1.0 if syy == 0 else (sxy * sxy) / (sxx * syy)
+
+
+AGGREGATES.update(
+    {
+        "corr": _regression(_corr),
+        "covar_pop": _regression(lambda n, sx, sy, sxx, syy, sxy: sxy / n),
+        "covar_samp": _regression(lambda n, sx, sy, sxx, syy, sxy: sxy / (n - 1) if n > 1 else None),
+        "regr_slope": _regression(lambda n, sx, sy, sxx, syy, sxy: sxy / sxx if sxx else None),
+        "regr_intercept": _regression(lambda n, sx, sy, sxx, syy, sxy: (sy - sx * sxy / sxx) / n if sxx else None),
+        "regr_r2": _regression(_r2),
+        "regr_count": lambda call, rows: _pairs(rows)[0],
+    }
+)
+
+
+def _fraction(rows: Rows) -> float | None:
+    fraction = rows[0][0]
+    if fraction is not None and not 0 <= fraction <= 1:
+        raise SqlError(f"percentile value {fraction:g} is not between 0 and 1")
+    return None if fraction is None else float(fraction)
+
+
+@_aggregate("percentile_cont")
+def _percentile_cont(call: Call, rows: Rows) -> Any:
+    if not rows or (fraction := _fraction(rows)) is None:
+        return None
+    place = fraction * (len(rows) - 1)
+    low, high = math.floor(place), math.ceil(place)
+    first, second = rows[low][1], rows[high][1]
+    if low == high:
+        return first
+    part = place - low
+    if call.takes[1] == "interval":
+        micros = first.total + (second.total - first.total) * part
+        days, rest = divmod(int(micros), DAY)
+        return Interval(0, days, rest)
+    return first + (second - first) * part
+
+
+@_aggregate("percentile_disc")
+def _percentile_disc(call: Call, rows: Rows) -> Any:
+    if not rows or (fraction := _fraction(rows)) is None:
+        return None
+    return rows[max(math.ceil(fraction * len(rows)) - 1, 0)][1]
+
+
+@_aggregate("mode")
+def _mode(call: Call, rows: Rows) -> Any:
+    key = sort_key(call.takes[0])
+    counts: dict[Any, int] = {}
+    for row in rows:
+        counts[key(row[0])] = counts.get(key(row[0]), 0) + 1
+    if not counts:
+        return None
+    best = max(counts.values())
+    return next(row[0] for row in rows if counts[key(row[0])] == best)

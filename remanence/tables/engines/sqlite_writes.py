@@ -1,0 +1,155 @@
+"""INSERT, UPDATE and DELETE as SQLite's SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from ...errors import SqlUnsupportedError
+from ..catalog import ROW, Column, Table
+from ..sql.define import bind_value
+from ..sql.scope import Source
+from ..sql.types import NAMES
+from .sqlite_compile import Compiled, Compiler, Physical, Placed
+
+if TYPE_CHECKING:
+    from .sqlite_expressions import ExpressionSql
+
+
+def compiled_write(compiler: Compiler, tree: exp.Expression) -> Compiled:
+    table: Table = tree.meta["table"]
+    physical = compiler.physical(table)
+    if isinstance(tree, exp.Insert):
+        sql = _insert(compiler, tree, physical)
+    elif isinstance(tree, exp.Update):
+        sql = _update(compiler, tree, physical)
+    else:
+        sql = _delete(compiler, tree, physical)
+    return compiler.compiled(sql, tree.meta.get("columns", ()))
+
+
+def assigned(compiler: Compiler, node: exp.Expression, column: Column) -> str:
+    """A value as a column takes it."""
+    if "default" in node.meta:
+        return default_sql(compiler, column)
+    kind = NAMES[column.type.kind]
+    return kept(compiler.expressions, compiler.expressions.typed(node, kind), column)
+
+
+def kept(ex: ExpressionSql, sql: str, column: Column) -> str:
+    return ex.limited(sql, NAMES[column.type.kind], column.type, column.name)
+
+
+def default_sql(compiler: Compiler, column: Column) -> str:
+    """What a column holds when nothing is said about it."""
+    if column.serial:
+        return f"rmem_nextval({compiler.sequence(column)})"
+    if column.default is None:
+        return "NULL"
+    return assigned(compiler, bind_value(column.default, column), Column(column.name, column.type))
+
+
+def _place(compiler: Compiler, source: Source, alias: str, physical: Physical) -> None:
+    compiler.placed[source.alias] = Placed(alias, {name: physical.columns[name] for name, _ in source.columns})
+
+
+def _returning(compiler: Compiler, tree: exp.Expression, physical: Physical) -> str:
+    clause = tree.args.get("returning")
+    if clause is None:
+        return ""
+    source: Source = tree.meta["source"]
+    others = {column.table for column in clause.find_all(exp.Column) if column.table} - {source.alias}
+    inner = {node.meta["source"].alias for node in clause.find_all(exp.Table, exp.Subquery) if "source" in node.meta}
+    if others - inner:
+        raise SqlUnsupportedError("RETURNING is supported for the columns of the table that is written")
+    compiler.placed[source.alias] = Placed(
+        "", {name: f"{physical.name}.{physical.columns[name]}" for name, _ in source.columns}
+    )
+    items = [f"{compiler.expressions.sql(item.this)} AS o{at}" for at, item in enumerate(clause.expressions, 1)]
+    return " RETURNING " + ", ".join(items)
+
+
+def _insert(compiler: Compiler, tree: exp.Insert, physical: Physical) -> str:
+    table = physical.table
+    compiler.writes(physical)
+    head = compiler.with_queries(tree)
+    targets: list[str] = tree.meta["targets"]
+    columns = {column.name: column for column in table.columns}
+    filled = [
+        column
+        for column in table.columns
+        if column.name not in targets and (column.serial or column.default is not None)
+    ]
+    names = [physical.columns[name] for name in [*targets, *(column.name for column in filled)]]
+    defaults = [default_sql(compiler, column) for column in filled]
+    body = tree.expression
+    if not targets:
+        rows = f"VALUES ({', '.join(defaults)})" if defaults else "DEFAULT VALUES"
+    elif isinstance(body, exp.Values) and "columns" not in body.meta:
+        written = []
+        for row in body.expressions:
+            items = row.expressions if isinstance(row, exp.Tuple) else [row]
+            values = [assigned(compiler, item, columns[name]) for item, name in zip(items, targets, strict=True)]
+            written.append(f"({', '.join([*values, *defaults])})")
+        rows = "VALUES " + ", ".join(written)
+    else:
+        kinds = [NAMES[columns[name].type.kind] for name in targets]
+        query = compiler.query(body, kinds)
+        items = [kept(compiler.expressions, f"o{at}", columns[name]) for at, name in enumerate(targets, 1)]
+        rows = f"SELECT {', '.join([*items, *defaults])} FROM ({query}) WHERE true"
+    into = f" ({', '.join(names)})" if names else ""
+    conflict = _conflict(compiler, tree, physical)
+    return f"{head}INSERT INTO {physical.name}{into} {rows}{conflict}{_returning(compiler, tree, physical)}"
+
+
+def _conflict(compiler: Compiler, tree: exp.Insert, physical: Physical) -> str:
+    clause = tree.args.get("conflict")
+    if clause is None:
+        return ""
+    keys = ", ".join(physical.columns[name] for name in clause.meta["keys"])
+    target = f" ({keys})" if keys else ""
+    if clause.args["action"].name.upper() == "DO NOTHING":
+        return f" ON CONFLICT{target} DO NOTHING"
+    _place(compiler, tree.meta["source"], physical.name, physical)
+    _place(compiler, clause.meta["excluded"], "excluded", physical)
+    columns = {column.name: column for column in physical.table.columns}
+    sets = ", ".join(
+        f"{physical.columns[pair.meta['column']]} = {assigned(compiler, pair.expression, columns[pair.meta['column']])}"
+        for pair in clause.expressions
+    )
+    where = clause.args.get("where")
+    condition = f" WHERE {compiler.expressions.typed(where.this, 'bool')}" if where is not None else ""
+    return f" ON CONFLICT{target} DO UPDATE SET {sets}{condition}"
+
+
+def _update(compiler: Compiler, tree: exp.Update, physical: Physical) -> str:
+    compiler.writes(physical)
+    head = compiler.with_queries(tree)
+    _place(compiler, tree.meta["source"], physical.name, physical)
+    source = compiler.from_sql(tree)
+    columns = {column.name: column for column in physical.table.columns}
+    sets = ", ".join(
+        f"{physical.columns[pair.meta['column']]} = {assigned(compiler, pair.expression, columns[pair.meta['column']])}"
+        for pair in tree.expressions
+    )
+    where = _where(compiler, tree)
+    return f"{head}UPDATE {physical.name} SET {sets}{source}{where}{_returning(compiler, tree, physical)}"
+
+
+def _where(compiler: Compiler, tree: exp.Expression) -> str:
+    where = tree.args.get("where")
+    return f" WHERE {compiler.expressions.typed(where.this, 'bool')}" if where is not None else ""
+
+
+def _delete(compiler: Compiler, tree: exp.Delete, physical: Physical) -> str:
+    compiler.writes(physical)
+    head = compiler.with_queries(tree)
+    using = tree.args.get("using") or []
+    if not using:
+        _place(compiler, tree.meta["source"], physical.name, physical)
+        return f"{head}DELETE FROM {physical.name}{_where(compiler, tree)}{_returning(compiler, tree, physical)}"
+    _place(compiler, tree.meta["source"], "target", physical)
+    relations = ", ".join([f"{physical.name} AS target", *(compiler.relation(node) for node in using)])
+    inside = f"SELECT target.{ROW} FROM {relations}{_where(compiler, tree)}"
+    return f"{head}DELETE FROM {physical.name} WHERE {ROW} IN ({inside}){_returning(compiler, tree, physical)}"

@@ -1,0 +1,358 @@
+"""Binding a statement to the tables of a workspace: names to sources, stars to columns, a type to everything.
+
+A bound tree says the same as before, so any engine can run it; what binding found is in the nodes' `meta`: `type`
+of expressions, `call` of functions, `operand` of comparisons, `source` of relations, `output` of references to the
+list of a SELECT, `columns` of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from ...errors import SqlError, SqlUnsupportedError
+from ..catalog import Table
+from . import functions
+from .dialect import Dialect
+from .expressions import Expressions
+from .grouping import check_grouping
+from .names import output_name
+from .relations import Relations
+from .scope import Scope, folded, only, quoted, shown
+from .types import UNKNOWN, common, type_of
+
+Columns = tuple[tuple[str, str], ...]
+"""Names and types of what a query gives."""
+
+
+class Binder:
+    """One statement and what it may refer to."""
+
+    def __init__(self, catalogue: Mapping[str, Table], workspace: str, parameters: Sequence[Any] = ()) -> None:
+        self.catalogue = catalogue
+        self.workspace = workspace
+        self.parameters = parameters
+        self.expressions = Expressions(self)
+        self.relations = Relations(self)
+        self._aliases: set[str] = set()
+
+    def value(self, node: exp.Parameter) -> Any:
+        return self.parameters[int(node.name) - 1]
+
+    def alias(self, name: str) -> str:
+        """A name for a source that no other source of the statement has."""
+        chosen, count = name, 1
+        while chosen in self._aliases:
+            count += 1
+            chosen = f"{name}_{count}"
+        self._aliases.add(chosen)
+        return chosen
+
+    def query(self, node: exp.Expr | None, outer: Scope | None, wants: Sequence[str] | None = None) -> Columns:
+        """Bind a query; `wants` are the types that its columns are to become, for those without a type."""
+        if isinstance(node, exp.Subquery):
+            return self._subquery(node, outer, wants)
+        if isinstance(node, exp.Select):
+            found = self._select(node, outer, wants)
+        elif isinstance(node, exp.SetOperation):
+            found = self._set_operation(node, outer, wants)
+        elif isinstance(node, exp.Values):
+            found = self._values(node, outer, wants)
+        else:
+            raise SqlUnsupportedError(f"{type(node).__name__} is not supported: {shown(node)}" if node else "no query")
+        node.meta["columns"] = found
+        return found
+
+    def _subquery(self, node: exp.Subquery, outer: Scope | None, wants: Sequence[str] | None) -> Columns:
+        only(node, "this", "alias", "order", "limit", "offset", "with_")
+        scope = Scope(outer=outer)
+        self.with_queries(node, scope)
+        columns = self.query(node.this, scope, wants)
+        self._tail(node, scope, columns)
+        node.meta["columns"] = columns
+        return columns
+
+    def with_queries(self, node: exp.Expression, scope: Scope) -> None:
+        """Bind WITH, whose queries the rest of the statement sees."""
+        clause = node.args.get("with_")
+        if clause is None:
+            return
+        only(clause, "expressions", "recursive")
+        for query in clause.expressions:
+            only(query, "this", "alias", "materialized")
+            name = folded(query.args["alias"].this)
+            if name in scope.queries:
+                raise SqlError(f'WITH query name "{name}" specified more than once')
+            names = [folded(column) for column in query.args["alias"].args.get("columns") or []]
+            body = query.this
+            if not isinstance(body, exp.Query):
+                raise SqlUnsupportedError(f"WITH is supported for SELECT only: {shown(query)}")
+            unique = self.alias(name)
+            if clause.args.get("recursive") and isinstance(body, exp.SetOperation) and self._names(body, name):
+                columns = self._recursive(body, scope, name, names)
+            else:
+                columns = self._renamed(self.query(body, scope), names, name)
+            scope.queries[name] = columns
+            query.meta["columns"] = columns
+            query.meta["name"] = unique
+            query.set("alias", exp.TableAlias(this=quoted(name), columns=[quoted(column) for column, _ in columns]))
+
+    @staticmethod
+    def _names(body: exp.Expression, name: str) -> bool:
+        return any(folded(table.this) == name and not table.args.get("db") for table in body.find_all(exp.Table))
+
+    def _recursive(self, body: exp.SetOperation, scope: Scope, name: str, names: list[str]) -> Columns:
+        if not isinstance(body, exp.Union):
+            raise SqlError(f'recursive query "{name}" does not have the form non-recursive-term UNION recursive-term')
+        only(body, "this", "expression", "distinct")
+        first = self.query(body.this, scope)
+        columns = self._renamed(first, names, name)
+        inner = Scope(outer=scope)
+        inner.queries[name] = columns
+        second = self.query(body.expression, inner, [kind for _, kind in columns])
+        if len(second) != len(columns):
+            raise SqlError("each UNION query must have the same number of columns")
+        for (column, kind), (_, other) in zip(columns, second, strict=True):
+            if common([kind, other], "UNION") != kind:
+                raise SqlError(f'recursive query "{name}" column "{column}" has type {kind} at first but {other} later')
+        body.meta["columns"] = columns
+        return columns
+
+    @staticmethod
+    def _renamed(columns: Columns, names: list[str], relation: str) -> Columns:
+        if len(names) > len(columns):
+            raise SqlError(f'"{relation}" has {len(columns)} columns available but {len(names)} columns specified')
+        return tuple((names[at] if at < len(names) else name, kind) for at, (name, kind) in enumerate(columns))
+
+    # -- SELECT -------------------------------------------------------------------------------------------
+
+    def _select(self, node: exp.Select, outer: Scope | None, wants: Sequence[str] | None) -> Columns:
+        only(
+            node,
+            *("expressions", "from_", "joins", "where", "group", "having", "windows", "order", "limit", "offset"),
+            *("distinct", "with_"),
+        )
+        scope = Scope(outer=outer)
+        self.with_queries(node, scope)
+        self.relations.bind_from(node, scope)
+        self._lift_sets(node, scope)
+        expressions = self.expressions
+        if node.args.get("where") is not None:
+            expressions.boolean(node.args["where"].this, scope, "WHERE")
+        scope.aggregates = scope.windows = True
+        named = frozenset(folded(window.this) for window in node.args.get("windows") or [])
+        scope.named_windows = named
+        for window in node.args.get("windows") or []:
+            expressions.window_parts(window, scope)
+        self._list(node, scope, wants)
+        columns = tuple((item.alias, type_of(item.this)) for item in node.expressions)
+        self._group(node, scope)
+        if node.args.get("having") is not None:
+            scope.windows = False
+            expressions.boolean(node.args["having"].this, scope, "HAVING")
+            scope.windows = True
+        self._distinct(node, scope, columns)
+        self._order(node, scope, columns)
+        scope.aggregates = scope.windows = False
+        self._limits(node, scope)
+        check_grouping(node, scope)
+        return columns
+
+    def _list(self, node: exp.Select, scope: Scope, wants: Sequence[str] | None) -> None:
+        if not node.expressions:
+            raise SqlUnsupportedError("a SELECT without columns is not supported")
+        items: list[exp.Expression] = []
+        for item in node.expressions:
+            items.extend(self.relations.expanded(item, scope))
+        node.set("expressions", items)
+        for at, item in enumerate(node.expressions):
+            inner = item.this if isinstance(item, exp.Alias) else item
+            if isinstance(item, exp.Aliases):
+                raise SqlUnsupportedError(f"several aliases are not supported: {shown(item)}")
+            if "type" not in inner.meta:
+                self.expressions.bind(inner, scope)
+            inner = item.this if isinstance(item, exp.Alias) else node.expressions[at]
+            if type_of(inner) == UNKNOWN:
+                if wants is not None and at < len(wants):
+                    self.expressions.adapt(inner, wants[at])
+                else:
+                    self.expressions.settle(inner)
+            if type_of(inner) in ("record", "hybrid"):
+                raise SqlUnsupportedError(f"rows as values are not supported: {shown(inner)}")
+            name = folded(item.args["alias"]) if isinstance(item, exp.Alias) else output_name(inner)
+            alias = exp.Alias(this=inner.copy() if item is inner else inner, alias=quoted(name))
+            alias.this.meta.update(inner.meta)
+            node.expressions[at] = alias
+        node.set("expressions", list(node.expressions))
+
+    def _lift_sets(self, node: exp.Select, scope: Scope) -> None:
+        """`SELECT unnest(tags) FROM t` is a function in FROM, beside what else is selected."""
+        for item in node.expressions:
+            inner = item.this if isinstance(item, exp.Alias) else item
+            if isinstance(inner, exp.Anonymous) and folded(inner.this) in functions.sets:
+                self.relations.lift(node, inner, scope)
+
+    def _group(self, node: exp.Select, scope: Scope) -> None:
+        group = node.args.get("group")
+        if group is None:
+            return
+        only(group, "expressions", "rollup", "cube", "grouping_sets")
+        for key in [*group.expressions]:
+            self._group_key(key, node, scope)
+
+    def _group_key(self, key: exp.Expression, node: exp.Select, scope: Scope) -> None:
+        if isinstance(key, (exp.Rollup, exp.Cube, exp.GroupingSets)):
+            for inner in key.expressions:
+                self._group_key(inner, node, scope)
+            return
+        if isinstance(key, exp.Tuple):
+            for inner in key.expressions:
+                self._group_key(inner, node, scope)
+            key.meta["type"] = "record"
+            return
+        at = self._place(key, len(node.expressions), "GROUP BY")
+        if at is None and isinstance(key, exp.Column) and not key.args.get("table"):
+            name = folded(key.this)
+            if not any(source.type_of(name) for source in scope.sources.values()) and name not in scope.merged:
+                named = [i for i, item in enumerate(node.expressions) if item.alias == name]
+                at = named[0] if named else None
+        if at is not None:
+            key.meta["output"] = at
+            key.meta["type"] = type_of(node.expressions[at].this)
+            return
+        plain = Scope(scope.outer, scope.sources, scope.queries, scope.merged)
+        self.expressions.typed(key, plain)
+
+    @staticmethod
+    def _place(key: exp.Expression, count: int, clause: str) -> int | None:
+        """`ORDER BY 2` means the second column."""
+        if not (isinstance(key, exp.Literal) and not key.is_string):
+            if isinstance(key, exp.Literal):
+                raise SqlError(f"non-integer constant in {clause}")
+            return None
+        if not key.this.isdecimal():
+            raise SqlError(f"non-integer constant in {clause}")
+        if not 1 <= int(key.this) <= count:
+            raise SqlError(f"{clause} position {key.this} is not in select list")
+        return int(key.this) - 1
+
+    def _distinct(self, node: exp.Select, scope: Scope, columns: Columns) -> None:
+        distinct = node.args.get("distinct")
+        if distinct is None:
+            return
+        only(distinct, "on", "expressions")
+        on = distinct.args.get("on")
+        for key in on.expressions if isinstance(on, exp.Tuple) else [on] if on is not None else []:
+            self._order_key(key, scope, columns, "DISTINCT ON")
+
+    def _order(self, node: exp.Expression, scope: Scope, columns: Columns) -> None:
+        order = node.args.get("order")
+        if order is None:
+            return
+        only(order, "expressions")
+        for key in order.expressions:
+            only(key, "this", "desc", "nulls_first")
+            self._order_key(key.this, scope, columns, "ORDER BY")
+
+    def _order_key(self, key: exp.Expression, scope: Scope, columns: Columns, clause: str) -> None:
+        at = self._place(key, len(columns), clause)
+        if at is None and isinstance(key, exp.Column) and not key.args.get("table"):
+            named = [i for i, (name, _) in enumerate(columns) if name == folded(key.this)]
+            if len(named) > 1 and not self._same(key, named):
+                raise SqlError(f'{clause} "{folded(key.this)}" is ambiguous')
+            at = named[0] if named else None
+            if at is not None:
+                key.set("this", quoted(columns[at][0]))
+        if at is not None:
+            key.meta["output"] = at
+            key.meta["type"] = columns[at][1]
+            return
+        self.expressions.typed(key, scope)
+
+    @staticmethod
+    def _same(key: exp.Expression, places: list[int]) -> bool:
+        select = key.find_ancestor(exp.Select)
+        if select is None:
+            return False
+        return len({select.expressions[at].this.sql(dialect=Dialect) for at in places}) == 1
+
+    def _limits(self, node: exp.Expression, scope: Scope) -> None:
+        outside = Scope(outer=scope.outer)
+        limit = node.args.get("limit")
+        if isinstance(limit, exp.Fetch):
+            options = limit.args.get("limit_options")
+            if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
+                raise SqlUnsupportedError("FETCH … WITH TIES and PERCENT are not supported")
+            count = limit.args.get("count") or exp.Literal.number(1)
+            limit = exp.Limit(expression=count)
+            node.set("limit", limit)
+        if limit is not None:
+            only(limit, "expression")
+            if isinstance(limit.expression, exp.Column) and folded(limit.expression.this) == "all":
+                node.set("limit", None)
+            else:
+                self.expressions.number(limit.expression, outside, "LIMIT")
+        if node.args.get("offset") is not None:
+            only(node.args["offset"], "expression")
+            self.expressions.number(node.args["offset"].expression, outside, "OFFSET")
+
+    def _tail(self, node: exp.Expression, scope: Scope, columns: Columns) -> None:
+        """ORDER BY, LIMIT and OFFSET of what is not a plain SELECT: they see its columns and nothing else."""
+        order = node.args.get("order")
+        for key in order.expressions if order is not None else []:
+            only(key, "this", "desc", "nulls_first")
+            self._order_key(key.this, Scope(outer=None), columns, "ORDER BY")
+            if "output" not in key.this.meta:
+                raise SqlError(f"ORDER BY of a UNION takes its columns only, not {shown(key.this)}")
+        self._limits(node, scope)
+
+    # -- UNION, VALUES --------------------------------------------------------------------------------------
+
+    def _set_operation(self, node: exp.SetOperation, outer: Scope | None, wants: Sequence[str] | None) -> Columns:
+        only(node, "this", "expression", "distinct", "order", "limit", "offset", "with_")
+        scope = Scope(outer=outer)
+        self.with_queries(node, scope)
+        left = self._side(node.this, scope, wants)
+        right = self._side(node.expression, scope, wants or [kind for _, kind in left])
+        word = type(node).__name__.upper()
+        if len(left) != len(right):
+            raise SqlError(f"each {word} query must have the same number of columns")
+        columns = tuple(
+            (name, common([kind, other], word)) for (name, kind), (_, other) in zip(left, right, strict=True)
+        )
+        self._tail(node, scope, columns)
+        return columns
+
+    def _side(self, node: exp.Expression, scope: Scope, wants: Sequence[str] | None) -> Columns:
+        """One side of a UNION. A bare NULL or text takes the other side's type."""
+        return self.query(node, scope, wants)
+
+    def _values(self, node: exp.Values, outer: Scope | None, wants: Sequence[str] | None) -> Columns:
+        only(node, "expressions", "alias", "order", "limit", "offset", "with_")
+        scope = Scope(outer=outer)
+        self.with_queries(node, scope)
+        rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
+        if len({len(row) for row in rows}) != 1:
+            raise SqlError("VALUES lists must all be the same length")
+        kinds: list[list[str]] = [[] for _ in rows[0]]
+        for row in rows:
+            for at, item in enumerate(row):
+                kinds[at].append(self.expressions.bind(item, scope))
+        columns = []
+        for at, found in enumerate(kinds):
+            known = [kind for kind in found if kind != UNKNOWN]
+            want = wants[at] if wants is not None and at < len(wants) and not known else ""
+            kind = want or self._settled([row[at] for row in rows], found)
+            for row in rows:
+                self.expressions.adapt(row[at], kind)
+            columns.append((f"column{at + 1}", kind))
+        self._tail(node, scope, tuple(columns))
+        return tuple(columns)
+
+    def _settled(self, items: list[exp.Expression], kinds: list[str]) -> str:
+        if all(kind == UNKNOWN for kind in kinds):
+            for item in items:
+                self.expressions.settle(item)
+            kinds = [type_of(item) for item in items]
+        return common(kinds, "VALUES")

@@ -1,0 +1,494 @@
+"""CREATE TABLE, CREATE INDEX and ALTER TABLE as changes of the catalogue, checked before any engine sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlglot import exp
+
+from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError, TableExistsError
+from ..catalog import Check, Column, Index, Kind, Reference, Table
+from .bind import Binder
+from .dialect import Dialect
+from .parse import parse
+from .scope import Scope, Source, checked_name, folded, known_table, missing_column, only, shown, table_name
+from .types import NAMES, result_type, spelled, written
+
+MAX_COLUMNS = 1000
+_SERIAL = (exp.DType.SERIAL, exp.DType.BIGSERIAL, exp.DType.SMALLSERIAL)
+_ACTIONS = ("NO ACTION", "RESTRICT", "CASCADE", "SET NULL", "SET DEFAULT")
+SEARCH = "search"
+_METHODS = {"": "btree", "btree": "btree", "deeplake_index": SEARCH, "deeplake": SEARCH, "search": SEARCH}
+_INDEX_TYPES = ("bm25", "vector", "embedding", "exact_text", "inverted", "hybrid", "cosine", "maxsim")
+
+
+def text(node: exp.Expression) -> str:
+    """An expression in PostgreSQL's words, as the catalogue keeps it."""
+    return node.sql(dialect=Dialect)
+
+
+def table_of(tree: exp.Create, catalogue: Mapping[str, Table], workspace: str) -> Table:
+    """The table that a CREATE TABLE describes."""
+    schema = tree.this
+    if not isinstance(schema, exp.Schema):
+        raise SqlError("CREATE TABLE needs columns: CREATE TABLE t (id BIGINT, …)")
+    name = checked_name(table_name(schema.this, workspace), "table")
+    builder = _Builder(name, catalogue, workspace)
+    for item in schema.expressions:
+        builder.add(item)
+    return builder.table()
+
+
+def check_properties(tree: exp.Create) -> None:
+    """`USING deeplake` and nothing else."""
+    only(tree, "this", "kind", "exists", "properties", "expression", "unique")
+    for item in tree.args["properties"].expressions if tree.args.get("properties") else []:
+        method = folded(item.this) if isinstance(item, exp.FileFormatProperty) else ""
+        if method not in ("deeplake", "heap"):
+            raise SqlUnsupportedError(f"{shown(item)} is not supported in CREATE TABLE")
+
+
+class _Builder:
+    """A table while its definition is read."""
+
+    def __init__(self, name: str, catalogue: Mapping[str, Table], workspace: str) -> None:
+        self.name = name
+        self.catalogue = catalogue
+        self.workspace = workspace
+        self.columns: dict[str, Column] = {}
+        self.key: tuple[str, ...] = ()
+        self.uniques: list[tuple[str, tuple[str, ...]]] = []
+        self.checks: list[tuple[str, str, exp.Expression]] = []
+        self.references: list[tuple[str, tuple[str, ...], exp.Reference]] = []
+
+    def add(self, item: exp.Expression, constraint: str = "") -> None:
+        if isinstance(item, exp.ColumnDef):
+            self.column(item)
+        elif isinstance(item, exp.Constraint):
+            only(item, "this", "expressions")
+            for inner in item.expressions:
+                self.add(inner, checked_name(folded(item.this), "constraint"))
+        elif isinstance(item, exp.PrimaryKey):
+            self._key(tuple(_name_of(column) for column in item.expressions))
+        elif isinstance(item, exp.UniqueColumnConstraint):
+            names = item.this.expressions if isinstance(item.this, exp.Schema) else []
+            if item.args.get("nulls"):
+                raise SqlUnsupportedError("UNIQUE NULLS NOT DISTINCT is not supported")
+            self.uniques.append((constraint, tuple(_name_of(column) for column in names)))
+        elif isinstance(item, exp.CheckColumnConstraint):
+            self.checks.append((constraint, "", item.this))
+        elif isinstance(item, exp.ForeignKey):
+            only(item, "expressions", "reference")
+            columns = tuple(_name_of(column) for column in item.expressions)
+            self.references.append((constraint, columns, item.args["reference"]))
+        else:
+            raise SqlUnsupportedError(f"{shown(item)} is not supported in CREATE TABLE")
+
+    def _key(self, columns: tuple[str, ...]) -> None:
+        if self.key:
+            raise SqlError(f'multiple primary keys for table "{self.name}" are not allowed')
+        self.key = columns
+
+    def column(self, item: exp.ColumnDef) -> Column:
+        only(item, "this", "kind", "constraints", "exists")
+        name = checked_name(folded(item.this), "column")
+        if name in self.columns:
+            raise SqlError(f'column "{name}" specified more than once')
+        if not isinstance(item.args.get("kind"), exp.DataType):
+            raise SqlError(f'column "{name}" needs a type')
+        kind, limits = written(item.args["kind"])
+        if kind not in NAMES.values() and result_type(kind) is None:
+            raise SqlUnsupportedError(f'column "{name}": type {spelled(kind)} is not supported for columns')
+        serial = item.args["kind"].this in _SERIAL
+        column = Column(name, limits, nullable=not serial, serial=serial)
+        self.columns[name] = column
+        constraint = ""
+        for wrapped in item.args.get("constraints") or []:
+            constraint = folded(wrapped.this) if wrapped.args.get("this") is not None else ""
+            column = self._constrained(column, wrapped.args["kind"], constraint)
+        self.columns[name] = column
+        if len(self.columns) > MAX_COLUMNS:
+            raise SqlError(f"a table may have {MAX_COLUMNS} columns")
+        return column
+
+    def _constrained(self, column: Column, kind: exp.Expression, constraint: str) -> Column:
+        if isinstance(kind, exp.NotNullColumnConstraint):
+            return replace(column, nullable=bool(kind.args.get("allow_null")) and not column.serial)
+        if isinstance(kind, exp.DefaultColumnConstraint):
+            if column.serial:
+                raise SqlError(f'multiple default values specified for column "{column.name}"')
+            return replace(column, default=default_text(kind.this, column))
+        if isinstance(kind, exp.PrimaryKeyColumnConstraint):
+            self._key((column.name,))
+        elif isinstance(kind, exp.UniqueColumnConstraint):
+            if kind.args.get("nulls"):
+                raise SqlUnsupportedError("UNIQUE NULLS NOT DISTINCT is not supported")
+            self.uniques.append((constraint, (column.name,)))
+        elif isinstance(kind, exp.CheckColumnConstraint):
+            self.checks.append((constraint, column.name, kind.this))
+        elif isinstance(kind, exp.Reference):
+            self.references.append((constraint, (column.name,), kind))
+        elif isinstance(kind, exp.GeneratedAsIdentityColumnConstraint):
+            if column.type.kind not in (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT):
+                raise SqlError("identity column type must be smallint, integer, or bigint")
+            return replace(column, serial=True, nullable=False)
+        elif isinstance(kind, exp.CollateColumnConstraint):
+            if folded(kind.this) not in ("C", "POSIX"):
+                raise SqlUnsupportedError(f'only COLLATE "C" is supported, not {shown(kind.this)}')
+        else:
+            raise SqlUnsupportedError(f'column "{column.name}": {shown(kind)} is not supported')
+        return column
+
+    def table(self) -> Table:
+        if not self.columns:
+            raise SqlError(f'table "{self.name}" needs at least one column')
+        self._check_names(self.key)
+        columns = tuple(
+            replace(column, nullable=False) if column.name in self.key else column for column in self.columns.values()
+        )
+        table = Table(self.name, columns, self.key)
+        names: set[str] = set()
+        for name, unique in self.uniques:
+            self._check_names(unique)
+            chosen = _free(name or f"{self.name}_{'_'.join(unique)}_key", names, self.catalogue)
+            table = replace(table, indexes=(*table.indexes, Index(chosen, self.name, unique, unique=True)))
+        for name, column, condition in self.checks:
+            chosen = _free(name or f"{self.name}_{column + '_' if column else ''}check", names, {})
+            table = replace(table, checks=(*table.checks, check_of(chosen, condition, table)))
+        for name, own, reference in self.references:
+            self._check_names(own)
+            chosen = _free(name or f"{self.name}_{'_'.join(own)}_fkey", names, {})
+            made = reference_of(chosen, own, reference, table, self.catalogue, self.workspace)
+            table = replace(table, references=(*table.references, made))
+        return table
+
+    def _check_names(self, names: tuple[str, ...]) -> None:
+        for name in names:
+            if name not in self.columns:
+                raise SqlError(f'column "{name}" named in key does not exist')
+
+
+def _name_of(node: exp.Expression) -> str:
+    node = node.this if isinstance(node, exp.Ordered) else node
+    if isinstance(node, exp.Column) and node.args.get("table") is None:
+        return folded(node.this)
+    if isinstance(node, exp.Identifier):
+        return folded(node)
+    raise SqlUnsupportedError(f"only columns are supported here, not {shown(node)}")
+
+
+def _free(name: str, used: set[str], catalogue: Mapping[str, Table]) -> str:
+    """A name that is not in use: `t_a_key`, `t_a_key1` …"""
+    taken = used | {index.name for table in catalogue.values() for index in table.indexes}
+    base, count = name[:60], 0
+    while name in taken:
+        count += 1
+        name = f"{base}{count}"
+    used.add(name)
+    return name
+
+
+def default_text(node: exp.Expression, column: Column) -> str | None:
+    """The default of a column, checked: it fits the type and refers to no columns."""
+    if isinstance(node.unnest(), exp.Null):
+        return None
+    words = text(node)
+    bind_value(words, column)
+    return words
+
+
+def bind_value(words: str, column: Column) -> exp.Expression:
+    """A default as a bound expression."""
+    from .statements import check_assignable
+
+    tree = parse(f"SELECT {words}").tree
+    node = tree.expressions[0]
+    kind = NAMES[column.type.kind]
+    if node.find(exp.Column, exp.Query, exp.Parameter, exp.Placeholder) is not None:
+        raise SqlError(f'column "{column.name}": a default cannot refer to columns, queries or parameters')
+    try:
+        have = Binder({}, "").expressions.bind(node, Scope(), kind)
+    except SqlUnsupportedError:
+        raise
+    except SqlError as error:
+        raise SqlError(f'column "{column.name}": {error}') from None
+    check_assignable(have, kind, column.name)
+    return tree.expressions[0] if isinstance(tree.expressions[0], exp.Expression) else node
+
+
+def check_of(name: str, condition: exp.Expression, table: Table) -> Check:
+    words = text(condition)
+    bind_check(words, table)
+    return Check(name, words)
+
+
+def bind_check(words: str, table: Table) -> tuple[exp.Expression, Source]:
+    """A CHECK as a bound condition, and the row that it looks at."""
+    tree = parse(f"SELECT {words}").tree
+    node = tree.expressions[0]
+    if node.find(exp.Query, exp.Parameter, exp.Placeholder) is not None:
+        raise SqlError("a CHECK cannot hold queries or parameters")
+    binder = Binder({}, "")
+    columns = tuple((column.name, NAMES[column.type.kind]) for column in table.columns)
+    source = Source(binder.alias("new"), columns, table, tuple(name for name, _ in columns))
+    binder.expressions.boolean(node, Scope(sources={table.name: source}), "CHECK")
+    return tree.expressions[0], source
+
+
+def reference_of(
+    name: str,
+    own: tuple[str, ...],
+    node: exp.Reference,
+    table: Table,
+    catalogue: Mapping[str, Table],
+    workspace: str,
+) -> Reference:
+    schema = node.this
+    target = schema.this if isinstance(schema, exp.Schema) else schema
+    other_name = table_name(target, workspace)
+    other = table if other_name == table.name else known_table(other_name, catalogue, workspace)
+    targets = tuple(folded(column) for column in schema.expressions) if isinstance(schema, exp.Schema) else ()
+    targets = targets or other.primary_key
+    if not targets:
+        raise SqlError(f'there is no primary key for referenced table "{other.name}"')
+    if len(targets) != len(own):
+        raise SqlError("number of referencing and referenced columns for foreign key disagree")
+    unique = [other.primary_key, *(index.columns for index in other.indexes if index.unique)]
+    if not any(set(targets) == set(columns) for columns in unique):
+        raise SqlError(f'there is no unique constraint matching given keys for referenced table "{other.name}"')
+    for mine, theirs in zip(own, targets, strict=True):
+        a, b = table.column(mine), other.column(theirs)
+        if a is None or b is None:
+            raise missing_column(mine if a is None else theirs, table.name if a is None else other.name)
+        if a.type.kind != b.type.kind and not _both_whole(a, b):
+            raise SqlError(
+                f'foreign key constraint "{name}" cannot be implemented: key columns "{mine}" and "{theirs}" '
+                f"are of different types: {a.type.kind} and {b.type.kind}"
+            )
+    actions = {"DELETE": "NO ACTION", "UPDATE": "NO ACTION"}
+    for option in node.args.get("options") or []:
+        words = str(option).upper()
+        found = next((key for key in actions if words.startswith(f"ON {key} ")), None)
+        action = words.removeprefix(f"ON {found} ") if found else ""
+        if found is None or action not in _ACTIONS[:4]:
+            raise SqlUnsupportedError(f"REFERENCES … {words} is not supported")
+        actions[found] = action
+    return Reference(name, own, other.name, targets, actions["DELETE"], actions["UPDATE"])
+
+
+def _both_whole(a: Column, b: Column) -> bool:
+    whole = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
+    return a.type.kind in whole and b.type.kind in whole
+
+
+# -- indexes ---------------------------------------------------------------------------------------------------
+
+
+def index_of(tree: exp.Create, catalogue: Mapping[str, Table], workspace: str) -> Index:
+    """The index that a CREATE INDEX describes."""
+    only(tree, "this", "kind", "exists", "unique")
+    node = tree.this
+    only(node, "this", "table", "params")
+    table = known_table(table_name(node.args["table"], workspace), catalogue, workspace)
+    params = node.args["params"]
+    only(params, "using", "columns", "with_storage")
+    method = folded(params.args["using"]) if params.args.get("using") is not None else ""
+    if method not in _METHODS:
+        raise SqlUnsupportedError(f"USING {method} is not supported; there is btree, and deeplake_index for search")
+    columns = []
+    for key in params.args.get("columns") or []:
+        only(key, "this", "desc", "nulls_first")
+        columns.append(_name_of(key.this))
+    options = {}
+    for item in params.args.get("with_storage") or []:
+        options[folded(item.this)] = str(item.args["value"].name).lower()
+    name = folded(node.this) if node.this is not None else ""
+    return checked_index(
+        table, tuple(columns), _METHODS[method], bool(tree.args.get("unique")), options, name, catalogue
+    )
+
+
+def checked_index(
+    table: Table,
+    columns: tuple[str, ...],
+    method: str,
+    unique: bool,
+    options: dict[str, str],
+    name: str,
+    catalogue: Mapping[str, Table],
+) -> Index:
+    for column in columns:
+        found = table.column(column)
+        if found is None:
+            raise missing_column(column, table.name)
+        if method == SEARCH and found.type.kind not in (Kind.TEXT, Kind.VECTOR, Kind.VECTORS):
+            raise SqlError(f'column "{column}" of type {found.type.kind} cannot be searched; TEXT and FLOAT4[] can')
+        if method != SEARCH and found.type.kind in (Kind.VECTOR, Kind.VECTORS):
+            raise SqlError(f'column "{column}" of type {found.type.kind} takes an index USING deeplake_index')
+    if not columns or len(set(columns)) != len(columns):
+        raise SqlError("an index needs columns, each once")
+    if method == SEARCH and unique:
+        raise SqlError("an index USING deeplake_index cannot be UNIQUE")
+    for option, value in options.items():
+        if method != SEARCH or option != "index_type":
+            raise SqlUnsupportedError(f"index option {option} is not supported")
+        if value not in _INDEX_TYPES:
+            raise SqlError(f"index_type must be one of {', '.join(_INDEX_TYPES)}, got {value!r}")
+    chosen = checked_name(name, "index") if name else _free(f"{table.name}_{'_'.join(columns)}_idx", set(), catalogue)
+    return Index(chosen, table.name, columns, method, unique, options)
+
+
+# -- ALTER TABLE -----------------------------------------------------------------------------------------------
+
+
+def altered(table: Table, tree: exp.Alter, catalogue: Mapping[str, Table], workspace: str) -> Table:
+    """The table that an ALTER TABLE leaves."""
+    only(tree, "this", "kind", "exists", "actions")
+    for action in tree.args["actions"]:
+        table = _altered(table, action, catalogue, workspace)
+    return table
+
+
+def _altered(table: Table, action: exp.Expression, catalogue: Mapping[str, Table], workspace: str) -> Table:
+    if isinstance(action, exp.ColumnDef):
+        return _added(table, action, catalogue, workspace)
+    if isinstance(action, exp.Drop):
+        return _dropped(table, action, catalogue)
+    if isinstance(action, exp.RenameColumn):
+        return _renamed_column(table, folded(action.this.this), folded(action.args["to"].this))
+    if isinstance(action, exp.AlterRename):
+        new = checked_name(table_name(action.this, workspace), "table")
+        if new in catalogue:
+            raise TableExistsError(f'relation "{new}" already exists')
+        indexes = tuple(replace(index, table=new) for index in table.indexes)
+        own = tuple(replace(ref, table=new) if ref.table == table.name else ref for ref in table.references)
+        return replace(table, name=new, indexes=indexes, references=own)
+    if isinstance(action, exp.AlterColumn):
+        return _changed_column(table, action)
+    raise SqlUnsupportedError(f"ALTER TABLE … {shown(action)} is not supported")
+
+
+def _added(table: Table, action: exp.ColumnDef, catalogue: Mapping[str, Table], workspace: str) -> Table:
+    name = folded(action.this)
+    if table.column(name) is not None:
+        if action.args.get("exists"):
+            return table
+        raise TableExistsError(f'column "{name}" of relation "{table.name}" already exists')
+    builder = _Builder(table.name, catalogue, workspace)
+    column = builder.column(action)
+    if builder.key:
+        raise SqlUnsupportedError("ADD COLUMN … PRIMARY KEY is not supported")
+    if len(table.columns) >= MAX_COLUMNS:
+        raise SqlError(f"a table may have {MAX_COLUMNS} columns")
+    changed = replace(table, columns=(*table.columns, column))
+    names = {index.name for index in table.indexes} | {check.name for check in table.checks}
+    for given, unique in builder.uniques:
+        chosen = _free(given or f"{table.name}_{name}_key", names, catalogue)
+        changed = replace(changed, indexes=(*changed.indexes, Index(chosen, table.name, unique, unique=True)))
+    for given, _, condition in builder.checks:
+        chosen = _free(given or f"{table.name}_{name}_check", names, {})
+        changed = replace(changed, checks=(*changed.checks, check_of(chosen, condition, changed)))
+    for given, own, reference in builder.references:
+        chosen = _free(given or f"{table.name}_{name}_fkey", names, {})
+        made = reference_of(chosen, own, reference, changed, catalogue, workspace)
+        changed = replace(changed, references=(*changed.references, made))
+    return changed
+
+
+def _dropped(table: Table, action: exp.Drop, catalogue: Mapping[str, Table]) -> Table:
+    if action.args.get("kind") != "COLUMN":
+        raise SqlUnsupportedError(f"ALTER TABLE … {shown(action)} is not supported")
+    for node in action.args["tables"]:
+        name = folded(node.this)
+        if table.column(name) is None:
+            if action.args.get("exists"):
+                continue
+            raise missing_column(name, table.name)
+        if len(table.columns) == 1:
+            raise SqlUnsupportedError(f'table "{table.name}" must keep at least one column')
+        for other in catalogue.values():
+            for reference in other.references:
+                if reference.table == table.name and name in reference.targets:
+                    raise SqlError(f'cannot drop column "{name}": constraint "{reference.name}" depends on it')
+        checks = tuple(check for check in table.checks if name not in _columns_of(check, table))
+        table = replace(
+            table,
+            columns=tuple(column for column in table.columns if column.name != name),
+            primary_key=() if name in table.primary_key else table.primary_key,
+            indexes=tuple(index for index in table.indexes if name not in index.columns),
+            checks=checks,
+            references=tuple(reference for reference in table.references if name not in reference.columns),
+        )
+    return table
+
+
+def _columns_of(check: Check, table: Table) -> set[str]:
+    node, _ = bind_check(check.condition, table)
+    return {column.name for column in node.find_all(exp.Column)}
+
+
+def _renamed_column(table: Table, old: str, new: str) -> Table:
+    if table.column(old) is None:
+        raise missing_column(old, table.name)
+    checked_name(new, "column")
+    if table.column(new) is not None:
+        raise TableExistsError(f'column "{new}" of relation "{table.name}" already exists')
+
+    def names(columns: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(new if name == old else name for name in columns)
+
+    checks = []
+    for check in table.checks:
+        tree = parse(f"SELECT {check.condition}").tree
+        for column in tree.find_all(exp.Column):
+            if folded(column.this) == old:
+                column.set("this", exp.Identifier(this=new, quoted=True))
+        checks.append(replace(check, condition=text(tree.expressions[0])))
+    return replace(
+        table,
+        columns=tuple(replace(column, name=new) if column.name == old else column for column in table.columns),
+        primary_key=names(table.primary_key),
+        indexes=tuple(replace(index, columns=names(index.columns)) for index in table.indexes),
+        checks=tuple(checks),
+        references=tuple(
+            replace(
+                reference,
+                columns=names(reference.columns),
+                targets=names(reference.targets) if reference.table == table.name else reference.targets,
+            )
+            for reference in table.references
+        ),
+    )
+
+
+def _changed_column(table: Table, action: exp.AlterColumn) -> Table:
+    name = folded(action.this)
+    column = table.column(name)
+    if column is None:
+        raise missing_column(name, table.name)
+    only(action, "this", "allow_null", "drop", "default")
+    if action.args.get("default") is not None:
+        if column.serial:
+            raise SqlUnsupportedError(f'column "{name}" is serial; its default cannot be changed')
+        column = replace(column, default=default_text(action.args["default"], column))
+    elif action.args.get("allow_null") is not None:
+        allowed = bool(action.args["allow_null"])
+        if allowed and name in table.primary_key:
+            raise SqlError(f'column "{name}" is in a primary key')
+        column = replace(column, nullable=allowed)
+    elif action.args.get("drop"):
+        if column.serial:
+            raise SqlUnsupportedError(f'column "{name}" is serial; its default cannot be dropped')
+        column = replace(column, default=None)
+    else:
+        raise SqlUnsupportedError(f"ALTER TABLE … {shown(action)} is not supported")
+    return replace(table, columns=tuple(column if item.name == name else item for item in table.columns))
+
+
+def dropped_index(name: str, catalogue: Mapping[str, Table]) -> Index:
+    for table in catalogue.values():
+        for index in table.indexes:
+            if index.name == name:
+                return index
+    raise NoSuchTableError(f'index "{name}" does not exist')

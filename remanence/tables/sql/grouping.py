@@ -1,0 +1,104 @@
+"""The rule of GROUP BY: what is selected is grouped by, is inside an aggregate, or follows from a primary key."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ...errors import SqlError
+from . import functions
+from .dialect import Dialect
+from .scope import Scope, folded
+
+
+def has_aggregates(node: exp.Expression) -> bool:
+    """Whether an expression holds an aggregate of its own query, outside of subqueries and windows."""
+    return any(True for _ in _aggregates(node))
+
+
+def _aggregates(node: exp.Expression) -> list[exp.Expression]:
+    found: list[exp.Expression] = []
+    stack = [node]
+    while stack:
+        at = stack.pop()
+        if is_aggregate(at) and not _is_windowed(at):
+            found.append(at)
+            continue
+        if isinstance(at, exp.Query):
+            continue
+        stack.extend(child for child in at.iter_expressions() if isinstance(child, exp.Expression))
+    return found
+
+
+def is_aggregate(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Anonymous) and folded(node.this) in {**functions.aggregates, **functions.ordered}
+
+
+def _is_windowed(node: exp.Expression) -> bool:
+    parent = node.parent
+    if isinstance(parent, exp.Filter):
+        parent = parent.parent
+    return isinstance(parent, exp.Window)
+
+
+def check_grouping(node: exp.Select, scope: Scope) -> None:
+    group = node.args.get("group")
+    places = [*(item.this for item in node.expressions)]
+    order = node.args.get("order")
+    places += [key.this for key in order.expressions if "output" not in key.this.meta] if order is not None else []
+    having = node.args.get("having")
+    if having is not None:
+        places.append(having.this)
+    if group is None and having is None and not any(has_aggregates(place) for place in places):
+        return
+    keys = [_resolved(key, node) for key in _keys(group.expressions)] if group is not None else []
+    texts = {_text(key) for key in keys}
+    for source in scope.sources.values():
+        table = source.table
+        if table is not None and table.primary_key:
+            own = [_text(exp.column(_id(name), table=_id(source.alias))) for name in table.primary_key]
+            if all(text in texts for text in own):
+                texts |= {_text(exp.column(_id(name), table=_id(source.alias))) for name, _ in source.columns}
+    own_aliases = {source.alias for source in scope.sources.values()}
+    for place in places:
+        _check(place, texts, own_aliases)
+
+
+def _keys(keys: list[exp.Expression]) -> list[exp.Expression]:
+    found: list[exp.Expression] = []
+    for key in keys:
+        if isinstance(key, (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)):
+            found.extend(_keys(key.expressions))
+        else:
+            found.append(key)
+    return found
+
+
+def _resolved(key: exp.Expression, node: exp.Select) -> exp.Expression:
+    at = key.meta.get("output")
+    return node.expressions[at].this if at is not None else key
+
+
+def _id(name: str) -> exp.Identifier:
+    return exp.Identifier(this=name, quoted=True)
+
+
+def _text(node: exp.Expression) -> str:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node.sql(dialect=Dialect)
+
+
+def _check(node: exp.Expression, texts: set[str], own: set[str]) -> None:
+    if _text(node) in texts or (is_aggregate(node) and not _is_windowed(node)):
+        return
+    if isinstance(node, exp.WithinGroup) or (isinstance(node, exp.Filter) and not isinstance(node.parent, exp.Window)):
+        return
+    if isinstance(node, exp.Column):
+        if node.table in own:
+            raise SqlError(
+                f'column "{node.table}.{node.name}" must appear in the GROUP BY clause or be used in an aggregate function'
+            )
+        return
+    for child in node.iter_expressions():
+        if isinstance(child, exp.Expression):
+            _check(child, texts, own)

@@ -1,0 +1,121 @@
+"""JSONB: parsed, written as PostgreSQL writes it, and in PostgreSQL's order. Numbers that are not whole are Decimals,
+so that nothing is rounded."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+from ...errors import SqlError
+
+_decode = json.JSONDecoder(parse_float=Decimal, parse_constant=lambda name: _refuse(name)).decode
+_quote = json.JSONEncoder(ensure_ascii=False).encode
+MAX_DEPTH = 200
+
+
+def _refuse(name: str) -> Any:
+    raise SqlError(f'invalid input syntax for type json: token "{name}" is invalid')
+
+
+def parse_json(text: str) -> Any:
+    try:
+        value = _decode(text)
+    except ValueError as error:
+        raise SqlError(f"invalid input syntax for type json: {str(error)[:120]}") from None
+    except RecursionError:
+        raise SqlError("invalid input for type json: it is nested too deeply") from None
+    if "\\u0000" in text:
+        _check_nul(value)
+    return value
+
+
+def _check_nul(value: Any) -> None:
+    if isinstance(value, str) and "\x00" in value:
+        raise SqlError("unsupported Unicode escape sequence in json: \\u0000 cannot be converted to text")
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            _check_nul(key)
+            _check_nul(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            _check_nul(inner)
+
+
+def json_text(value: Any, depth: int = 0) -> str:
+    """The text of a JSONB value: keys in order of length and then of bytes, blanks after `,` and `:`."""
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, str):
+        return _quote(value)
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, Decimal):
+        return decimal_text(value)
+    if isinstance(value, float):
+        return decimal_text(Decimal(repr(value)))
+    if depth > MAX_DEPTH:
+        raise SqlError("a JSON value is nested too deeply")
+    if isinstance(value, dict):
+        inner = ", ".join(f"{_quote(key)}: {json_text(value[key], depth + 1)}" for key in sorted_keys(value))
+        return "{" + inner + "}"
+    return "[" + ", ".join(json_text(item, depth + 1) for item in value) + "]"
+
+
+def sorted_keys(value: dict[str, Any]) -> list[str]:
+    return sorted(value, key=lambda key: (len(key.encode()), key.encode()))
+
+
+def decimal_text(value: Decimal) -> str:
+    """A decimal without an exponent."""
+    if value.is_zero() and value.is_signed():
+        value = -value
+    text = format(value, "f")
+    if len(text) > 150_000:
+        raise SqlError("value overflows numeric format")
+    return text
+
+
+def order_key(value: Any) -> tuple[Any, ...]:
+    """By which JSONB values are ordered: object > array > boolean > number > string > null."""
+    if value is None:
+        return (0,)
+    if isinstance(value, str):
+        return (1, value.encode())
+    if isinstance(value, bool):
+        return (3, value)
+    if isinstance(value, (int, float, Decimal)):
+        return (2, value)
+    if isinstance(value, list):
+        if not value:
+            return (-1,)  # an empty array is less than anything, which PostgreSQL keeps as an oddity
+        return (4, len(value), tuple(order_key(item) for item in value))
+    keys = sorted_keys(value)
+    pairs = tuple(part for key in keys for part in ((len(key.encode()), key.encode()), order_key(value[key])))
+    return (5, len(value), pairs)
+
+
+def plain(value: Any) -> Any:
+    """A caller's value as JSON can hold it, with an error that says what it cannot."""
+    try:
+        return parse_json(json.dumps(value, ensure_ascii=False, allow_nan=False, default=_as_json))
+    except (TypeError, ValueError) as error:
+        if isinstance(error, SqlError):
+            raise
+        raise SqlError(f"a value cannot be written as JSON: {error}") from None
+    except RecursionError:
+        raise SqlError("a JSON value is nested too deeply") from None
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Decimal) and value.is_finite():
+        return int(value) if value == value.to_integral_value() else float(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is not a value of JSON")

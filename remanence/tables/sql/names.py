@@ -1,0 +1,54 @@
+"""What PostgreSQL calls a column of a result that was given no name."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from .types import written
+
+_UNNAMED = "?column?"
+_FUNCTIONS = {
+    exp.CurrentDate: "current_date",
+    exp.CurrentTimestamp: "current_timestamp",
+    exp.Localtime: "localtime",
+    exp.Localtimestamp: "localtimestamp",
+    exp.Extract: "extract",
+    exp.AtTimeZone: "timezone",
+    exp.Exists: "exists",
+    exp.Array: "array",
+    exp.Tuple: "row",
+}
+
+
+def output_name(node: exp.Expression) -> str:
+    return _named(node)[0]
+
+
+def _named(node: exp.Expression) -> tuple[str, int]:
+    """A name, and how good it is: 2 a real name, 1 a makeshift, 0 none."""
+    if isinstance(node, exp.Alias):
+        return str(node.alias), 2
+    if isinstance(node, exp.Column):
+        return str(node.name), 2
+    if isinstance(node, exp.Anonymous):
+        return str(node.meta.get("name") or node.name.lower()), 2
+    if isinstance(node, (exp.Paren, exp.Window, exp.Filter, exp.WithinGroup, exp.Collate, exp.Bracket)):
+        return _named(node.this)
+    if isinstance(node, exp.Cast):
+        name, strength = _named(node.this)
+        if strength > 1:
+            return name, strength
+        return written(node.args["to"])[0].rstrip("[]"), 1
+    if isinstance(node, exp.Case):
+        default = node.args.get("default")
+        name, strength = _named(default) if default is not None else ("", 0)
+        return (name, strength) if strength > 1 else ("case", 1)
+    if isinstance(node, exp.Subquery):
+        inner = node.this
+        while isinstance(inner, (exp.SetOperation, exp.Subquery)):
+            inner = inner.this
+        if isinstance(inner, exp.Select) and inner.expressions:
+            return _named(inner.expressions[0])
+        return "column1", 2
+    name = _FUNCTIONS.get(type(node), "")
+    return (name, 2) if name else (_UNNAMED, 0)

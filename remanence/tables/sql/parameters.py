@@ -1,0 +1,160 @@
+"""Parameters: `$1` with a sequence or `:name` with a mapping. After this they are all `$1`, `$2` … in the tree."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from sqlglot import exp
+
+from ...errors import SqlError
+from .types import UNKNOWN
+
+MAX_PARAMETERS = 60_000
+
+
+def numbered(tree: exp.Expression, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
+    """Give every parameter a number, and the values in that order."""
+    positional = list(tree.find_all(exp.Parameter))
+    named = list(tree.find_all(exp.Placeholder))
+    if any(not node.name or node.args.get("jdbc") for node in named):
+        raise SqlError("parameters are written $1 or :name; `?` is an operator of JSONB")
+    if positional and named:
+        raise SqlError("parameters are either all $1, $2 … or all :name, not both")
+    if named:
+        return _by_name([node for node in named if isinstance(node, exp.Placeholder)], params)
+    return _by_place(positional, params)
+
+
+def _by_name(nodes: list[exp.Placeholder], params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
+    if not isinstance(params, Mapping):
+        raise SqlError(f"parameter :{nodes[0].name} needs a mapping of names to values, got {_kind(params)}")
+    names = list(dict.fromkeys(node.name for node in nodes))
+    for name in names:
+        if name not in params:
+            raise SqlError(f"parameter :{name} is missing")
+    for name in params:
+        if name not in names:
+            raise SqlError(f"parameter {name!r} was given, but the statement has no :{name}")
+    for node in nodes:
+        node.replace(exp.Parameter(this=exp.Literal.number(names.index(node.name) + 1)))
+    return [checked(params[name], f":{name}") for name in names]
+
+
+def _by_place(nodes: list[exp.Parameter], params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
+    if isinstance(params, (str, bytes)) or (params is not None and not isinstance(params, (Sequence, Mapping))):
+        raise SqlError(f"params must be a list or a mapping, got {_kind(params)}")
+    numbers = []
+    for node in nodes:
+        if (
+            not isinstance(node.this, exp.Literal)
+            or not node.name.isdecimal()
+            or not 1 <= int(node.name) <= MAX_PARAMETERS
+        ):
+            raise SqlError(f"parameters are written $1, $2 …, got ${node.name}")
+        numbers.append(int(node.name))
+    count = max(numbers, default=0)
+    if isinstance(params, Mapping):
+        if params:
+            raise SqlError(f"parameter {next(iter(params))!r} was given, but the statement has no :name parameters")
+        params = []
+    values = list(params or [])
+    if len(values) != count:
+        raise SqlError(f"the statement has {count} parameters (up to ${count}), but {len(values)} were given")
+    for number in range(1, count + 1):
+        if number not in numbers:
+            raise SqlError(f"parameter ${number} was given, but the statement does not use it")
+    return [checked(value, f"${number}") for number, value in enumerate(values, 1)]
+
+
+def _kind(value: Any) -> str:
+    return "nothing" if value is None else type(value).__name__
+
+
+def checked(value: Any, name: str) -> Any:
+    """A value that a statement may be given, in plain Python types."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, str, bytes, UUID, dt.date, dt.time, dt.timedelta)):
+        if isinstance(value, str):
+            check_text(value, f"parameter {name}")
+        return value
+    if isinstance(value, float):
+        if math.isnan(value):
+            raise SqlError(f"parameter {name} is NaN; use NULL for a value that is not known")
+        return value
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise SqlError(f"parameter {name} must be a finite number, got {value}")
+        return value
+    if isinstance(value, (list, tuple, dict, np.ndarray)):
+        return value
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    raise SqlError(
+        f"parameter {name} must be a number, text, bool, bytes, date, time, UUID, list, dict or None, "
+        f"got {type(value).__name__}"
+    )
+
+
+def check_text(value: str, what: str) -> None:
+    if "\x00" in value:
+        raise SqlError(f"{what} holds the character NUL, which no text may")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise SqlError(f"{what} is not valid Unicode: it holds half of a surrogate pair") from None
+
+
+def parameter_type(value: Any) -> str:
+    """The type that a value has by itself; texts, lists and dicts are what their place makes of them."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return integer_type(value)
+    for kind, name in _BY_CLASS:
+        if isinstance(value, kind):
+            return name
+    if isinstance(value, dt.datetime):
+        return "timestamp" if value.tzinfo is None else "timestamptz"
+    return "date" if isinstance(value, dt.date) else UNKNOWN
+
+
+_BY_CLASS: tuple[tuple[type, str], ...] = (
+    (float, "float8"),
+    (Decimal, "numeric"),
+    (bytes, "bytea"),
+    (dt.time, "time"),
+    (dt.timedelta, "interval"),
+    (UUID, "uuid"),
+)
+
+
+def integer_type(value: int) -> str:
+    """The type of a whole number: the smallest from int4 upwards that holds it."""
+    if -(2**31) <= value < 2**31:
+        return "int4"
+    return "int8" if -(2**63) <= value < 2**63 else "numeric"
+
+
+def lone_type(value: Any) -> str:
+    """The type of a list or dict that stands where nothing says what it should be."""
+    if isinstance(value, dict):
+        return "jsonb"
+    if isinstance(value, np.ndarray):
+        return "float4[]" if value.ndim == 1 else "float4[][]"
+    if isinstance(value, (list, tuple)):
+        known = [item for item in value if item is not None]
+        if known and all(isinstance(item, int) and not isinstance(item, bool) for item in known):
+            return "int8[]"
+        if known and all(isinstance(item, (int, float)) and not isinstance(item, bool) for item in known):
+            return "float8[]"
+        if all(isinstance(item, str) for item in known):
+            return "text[]"
+        return "jsonb"
+    return "text"

@@ -1,0 +1,243 @@
+"""Texts as values of a type: what `'2024-01-05'::date` means, with PostgreSQL's errors for what it cannot.
+
+Inside statements a value has a plain form: whole numbers are int, numeric is Decimal, timestamps, dates and times are
+the numbers of `moments`, JSONB is parsed, arrays are lists, UUIDs are text."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from decimal import Context, Decimal, InvalidOperation
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from ...errors import SqlError
+from .jsons import parse_json
+from .moments import read_date, read_interval, read_time, read_timestamp
+from .types import element, is_array, spelled
+
+LIMITS = {"int2": 2**15, "int4": 2**31, "int8": 2**63}
+_INTEGER = re.compile(r"\s*[+-]?(?:0x[0-9a-f]+|0o[0-7]+|0b[01]+|\d+(?:_\d+)*)\s*$", re.I)
+_NUMERIC = re.compile(r"\s*[+-]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*$", re.I)
+EXACT = Context(prec=2000, Emax=999_999, Emin=-999_999)
+
+
+def read(text: str, kind: str) -> Any:
+    """A text as a value of a type, in the plain form."""
+    if kind == "text":
+        return text
+    if is_array(kind):
+        return read_array(text, kind)
+    reader = _READERS.get(kind)
+    if reader is None:
+        raise SqlError(f"a text cannot become {spelled(kind)}")
+    return reader(text)
+
+
+def in_limits(value: int, kind: str) -> int:
+    limit = LIMITS[kind]
+    if not -limit <= value < limit:
+        raise SqlError(f"{spelled(kind)} out of range")
+    return value
+
+
+def _integer(kind: str) -> Callable[[str], int]:
+    def reader(text: str) -> int:
+        if _INTEGER.match(text) is None:
+            raise SqlError(f'invalid input syntax for type {spelled(kind)}: "{text}"')
+        value = int(text.strip().replace("_", ""), 0 if re.match(r"\s*[+-]?0[xob]", text, re.I) else 10)
+        if not -LIMITS[kind] <= value < LIMITS[kind]:
+            raise SqlError(f'value "{text}" is out of range for type {spelled(kind)}')
+        return value
+
+    return reader
+
+
+def read_numeric(text: str) -> Decimal:
+    if len(text) > 200_000 or _NUMERIC.match(text) is None:
+        raise SqlError(f'invalid input syntax for type numeric: "{text[:100]}"')
+    try:
+        value = Decimal(text.strip().replace("_", ""))
+    except InvalidOperation:
+        raise SqlError(f'invalid input syntax for type numeric: "{text[:100]}"') from None
+    if value.adjusted() > 131_072 or int(value.as_tuple().exponent) < -16_383:
+        raise SqlError("value overflows numeric format")
+    exponent = int(value.as_tuple().exponent)
+    return value.quantize(Decimal(1), context=Context(prec=150_000)) if exponent > 0 else value
+
+
+def read_float(text: str) -> float:
+    word = text.strip().lower()
+    if word in ("nan", "+nan", "-nan"):
+        raise SqlError("NaN is not supported; use NULL for a value that is not known")
+    if word.lstrip("+-") in ("inf", "infinity"):
+        return -math.inf if word.startswith("-") else math.inf
+    if _NUMERIC.match(text) is None or "_" in text:
+        raise SqlError(f'invalid input syntax for type double precision: "{text}"')
+    value = float(text)
+    if math.isinf(value):
+        raise SqlError(f'"{text}" is out of range for type double precision')
+    return value
+
+
+def to_float4(value: float) -> float:
+    """A double rounded to single precision."""
+    with np.errstate(over="ignore"):
+        rounded = float(np.float32(value))
+    if math.isinf(rounded) and not math.isinf(value):
+        raise SqlError("value out of range: overflow for type real")
+    return rounded
+
+
+def _float4(text: str) -> float:
+    return to_float4(read_float(text))
+
+
+_TRUE = frozenset(word[:length] for word in ("true", "yes") for length in range(1, len(word) + 1)) | {"on", "1"}
+_FALSE = frozenset(word[:length] for word in ("false", "no") for length in range(1, len(word) + 1)) | {"off", "of", "0"}
+
+
+def _bool(text: str) -> bool:
+    word = text.strip().lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise SqlError(f'invalid input syntax for type boolean: "{text}"')
+
+
+def _uuid(text: str) -> str:
+    try:
+        if re.fullmatch(r"\s*\{?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}\}?\s*", text) is None:
+            raise ValueError
+        return str(UUID(text.strip()))
+    except ValueError:
+        raise SqlError(f'invalid input syntax for type uuid: "{text}"') from None
+
+
+def _bytea(text: str) -> bytes:
+    if text.startswith("\\x"):
+        try:
+            return bytes.fromhex(text[2:])
+        except ValueError:
+            raise SqlError("invalid hexadecimal data for type bytea") from None
+    out = bytearray()
+    at = 0
+    data = text.encode()
+    while at < len(data):
+        if data[at : at + 1] != b"\\":
+            out += data[at : at + 1]
+            at += 1
+        elif data[at + 1 : at + 2] == b"\\":
+            out += b"\\"
+            at += 2
+        elif re.match(rb"[0-3][0-7]{2}", data[at + 1 : at + 4]):
+            out.append(int(data[at + 1 : at + 4], 8))
+            at += 4
+        else:
+            raise SqlError("invalid input syntax for type bytea")
+    return bytes(out)
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "int2": _integer("int2"),
+    "int4": _integer("int4"),
+    "int8": _integer("int8"),
+    "numeric": read_numeric,
+    "float4": _float4,
+    "float8": read_float,
+    "bool": _bool,
+    "jsonb": parse_json,
+    "timestamptz": lambda text: read_timestamp(text, zoned=True),
+    "timestamp": lambda text: read_timestamp(text, zoned=False),
+    "date": read_date,
+    "time": read_time,
+    "interval": read_interval,
+    "uuid": _uuid,
+    "bytea": _bytea,
+}
+
+
+def read_array(text: str, kind: str) -> list[Any]:
+    """`{1,2,NULL}`; vectors also as `[0.1, 0.2]`."""
+    body = text.strip()
+    if kind in ("float4[]", "float4[][]") and body.startswith("["):
+        return _read_bracketed(body, kind)
+    items, rest = _items(body, kind, text)
+    if rest.strip():
+        raise SqlError(f'malformed array literal: "{text[:100]}"')
+    return items
+
+
+def _read_bracketed(body: str, kind: str) -> list[Any]:
+    try:
+        value = parse_json(body)
+    except SqlError:
+        raise SqlError(f'malformed vector: "{body[:100]}"') from None
+    return vector(value) if kind == "float4[]" else [vector(row) for row in value]
+
+
+def vector(value: Any) -> list[Any]:
+    """A list of finite numbers, rounded to single precision; None may stand among them only in an array of a query."""
+    if not isinstance(value, list) or any(
+        isinstance(item, bool) or not isinstance(item, (int, float, Decimal)) for item in value
+    ):
+        raise SqlError("a vector must be a list of numbers")
+    return [to_float4(float(item)) for item in value]
+
+
+def _items(body: str, kind: str, whole: str) -> tuple[list[Any], str]:
+    wrong = SqlError(f'malformed array literal: "{whole[:100]}"')
+    if not body.startswith("{"):
+        raise wrong
+    inner = element(kind)
+    found: list[Any] = []
+    rest = body[1:].lstrip()
+    if rest.startswith("}"):
+        return found, rest[1:]
+    while True:
+        if rest.startswith("{"):
+            if not is_array(inner):
+                raise wrong if inner != "text" else SqlError(f'arrays of arrays are not supported: "{whole[:100]}"')
+            item, rest = _items(rest, inner, whole)
+            found.append(item)
+        else:
+            text, quoted, rest = _item(rest, wrong)
+            if is_array(inner):
+                raise wrong
+            found.append(None if not quoted and text.upper() == "NULL" else read(text, inner))
+        rest = rest.lstrip()
+        if rest.startswith(","):
+            rest = rest[1:].lstrip()
+        elif rest.startswith("}"):
+            return found, rest[1:]
+        else:
+            raise wrong
+
+
+_BARE = re.compile(r'[^{},"\\]+')
+
+
+def _item(rest: str, wrong: SqlError) -> tuple[str, bool, str]:
+    if not rest.startswith('"'):
+        found = _BARE.match(rest)
+        if found is None or not found[0].strip():
+            raise wrong
+        return found[0].strip(), False, rest[found.end() :]
+    out = []
+    at = 1
+    while at < len(rest):
+        sign = rest[at]
+        if sign == '"':
+            return "".join(out), True, rest[at + 1 :]
+        if sign == "\\":
+            at += 1
+            if at >= len(rest):
+                break
+            sign = rest[at]
+        out.append(sign)
+        at += 1
+    raise wrong

@@ -1,0 +1,295 @@
+"""FROM: tables, WITH queries, subqueries, functions and joins; and the stars that stand for their columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from ...errors import SqlError, SqlUnsupportedError
+from . import functions
+from .scope import Scope, Source, folded, known_table, only, quoted, shown, table_name
+from .system import SYSTEM, system_relation
+from .types import NAMES, common, type_of
+
+if TYPE_CHECKING:
+    from .bind import Binder
+
+
+class Relations:
+    """The part of a Binder that looks at FROM."""
+
+    def __init__(self, binder: Binder) -> None:
+        self.binder = binder
+
+    def bind_from(self, node: exp.Expression, scope: Scope) -> None:
+        clause = node.args.get("from_")
+        if clause is not None:
+            only(clause, "this")
+            self.relation(clause.this, scope)
+        for join in node.args.get("joins") or []:
+            self.join(join, scope)
+
+    def relation(self, node: exp.Expression, scope: Scope) -> Source:
+        """Bind one relation and add it to the scope."""
+        if isinstance(node, exp.Lateral):
+            node = self._unwrapped(node)
+        if isinstance(node, exp.Unnest):
+            node = self._plain_unnest(node)
+        if isinstance(node, exp.Table):
+            source = self._table(node, scope)
+        elif isinstance(node, exp.Values):
+            source = self._derived(node, scope, lateral=False)
+        elif isinstance(node, exp.Subquery):
+            if isinstance(node.this, exp.Table):
+                return self._joined(node, scope)
+            source = self._derived(node, scope, lateral=bool(node.meta.get("lateral")))
+        else:
+            raise SqlUnsupportedError(f"{type(node).__name__} in FROM is not supported: {shown(node)}")
+        for join in node.args.get("joins") or []:
+            self.join(join, scope)
+        return source
+
+    def _joined(self, node: exp.Subquery, scope: Scope) -> Source:
+        """`FROM (a JOIN b ON …)`: only brackets."""
+        if node.args.get("alias") is not None:
+            raise SqlUnsupportedError(f"an alias of a join is not supported: {shown(node)}")
+        return self.relation(node.this, scope)
+
+    @staticmethod
+    def _unwrapped(node: exp.Lateral) -> exp.Expression:
+        """LATERAL is a property of what follows it."""
+        only(node, "this", "alias", "ordinality")
+        inner = node.this
+        alias = node.args.get("alias")
+        if isinstance(inner, exp.Anonymous):
+            inner = exp.Table(this=inner.copy(), ordinality=node.args.get("ordinality"))
+        elif isinstance(inner, exp.Subquery):
+            inner = inner.copy()
+        else:
+            raise SqlUnsupportedError(f"LATERAL is supported for subqueries and functions: {shown(node)}")
+        if alias is not None:
+            inner.set("alias", alias.copy())
+        inner.meta["lateral"] = True
+        node.replace(inner)
+        return inner
+
+    @staticmethod
+    def _plain_unnest(node: exp.Unnest) -> exp.Table:
+        only(node, "expressions", "alias", "offset", "joins")
+        alias = node.args.get("alias")
+        offset = node.args.get("offset")
+        if isinstance(offset, exp.Identifier) and alias is not None:
+            alias.append("columns", offset)
+        call = exp.Anonymous(this="unnest", expressions=[item.copy() for item in node.expressions])
+        table = exp.Table(this=call, alias=alias, ordinality=bool(offset), joins=node.args.get("joins"))
+        node.replace(table)
+        return table
+
+    def _table(self, node: exp.Table, scope: Scope) -> Source:
+        if isinstance(node.this, exp.Anonymous):
+            return self._function(node, scope)
+        only(node, "this", "db", "catalog", "alias", "joins", "only")
+        name = folded(node.this)
+        if not node.args.get("db") and (columns := scope.query(name)) is not None:
+            return self._added(node, scope, name, columns)
+        schema = folded(node.args["db"]) if node.args.get("db") else ""
+        if (schema, name) in SYSTEM or (not schema and ("pg_catalog", name) in SYSTEM):
+            replaced = system_relation(name, node, self.binder.catalogue, self.binder.workspace)
+            return self._derived(replaced, scope, lateral=False)
+        table = known_table(table_name(node, self.binder.workspace), self.binder.catalogue, self.binder.workspace)
+        node.set("this", quoted(table.name))
+        node.set("db", None)
+        node.set("only", None)
+        node.meta["table"] = table
+        columns = tuple((column.name, NAMES[column.type.kind]) for column in table.columns)
+        return self._added(node, scope, table.name, columns)
+
+    def _function(self, node: exp.Table, scope: Scope) -> Source:
+        only(node, "this", "alias", "joins", "ordinality")
+        call = node.this
+        name = folded(call.this)
+        if name not in functions.sets:
+            if name in functions.scalars:
+                raise SqlUnsupportedError(f"{name}() in FROM is not supported")
+            raise SqlUnsupportedError(f"function {name}() is not supported")
+        inside = Scope(outer=scope)
+        gives = self.binder.expressions._call(call, functions.sets, name, call.expressions, inside)
+        call.meta["type"] = gives
+        named = functions.SET_COLUMNS.get(name)
+        alias = node.args.get("alias")
+        single = folded(alias.this) if alias is not None and alias.this is not None else name
+        columns = named or ((single, gives),)
+        if node.args.get("ordinality"):
+            columns = (*columns, ("ordinality", "int8"))
+        return self._added(node, scope, name, columns)
+
+    def _derived(self, node: exp.Expression, scope: Scope, *, lateral: bool) -> Source:
+        """A subquery sees the sources before it only when it is LATERAL."""
+        around = scope if lateral else Scope(outer=scope.outer, queries=scope.queries)
+        if isinstance(node, exp.Values):
+            columns = self.binder.query(node, around)
+        else:
+            only(node, "this", "alias", "joins", "with_", "order", "limit", "offset")
+            if node.args.get("joins"):
+                inner = exp.Subquery(this=node.this, alias=node.args.get("alias"))
+                columns = self.binder.query(inner, around)
+                node.meta["columns"] = columns
+            else:
+                columns = self.binder.query(node, around)
+        return self._added(node, scope, "subquery", columns)
+
+    def _added(self, node: exp.Expression, scope: Scope, name: str, columns: tuple[tuple[str, str], ...]) -> Source:
+        alias = node.args.get("alias")
+        if alias is not None:
+            only(alias, "this", "columns")
+        seen = folded(alias.this) if alias is not None and alias.this is not None else name
+        names = [folded(column) for column in (alias.args.get("columns") or [] if alias is not None else [])]
+        under = tuple(column for column, _ in columns)
+        columns = self.binder._renamed(columns, names, seen)
+        if seen in scope.sources:
+            raise SqlError(f'table name "{seen}" specified more than once')
+        unique = self.binder.alias(seen)
+        source = Source(unique, columns, node.meta.get("table"), under)
+        scope.sources[seen] = source
+        keep = names or not isinstance(node, exp.Table) or isinstance(node.this, exp.Anonymous)
+        named = [quoted(column) for column, _ in columns] if keep else None
+        node.set("alias", exp.TableAlias(this=quoted(unique), columns=named))
+        node.meta["source"] = source
+        return source
+
+    # -- joins --------------------------------------------------------------------------------------------
+
+    def join(self, join: exp.Join, scope: Scope) -> None:
+        only(join, "this", "side", "kind", "method", "on", "using")
+        method = (join.args.get("method") or "").upper()
+        side = (join.args.get("side") or "").upper()
+        kind = (join.args.get("kind") or "").upper()
+        if (
+            method not in ("", "NATURAL")
+            or side not in ("", "LEFT", "RIGHT", "FULL")
+            or kind not in ("", "INNER", "OUTER", "CROSS")
+        ):
+            raise SqlUnsupportedError(f"{method} {side} {kind} JOIN is not supported".replace("  ", " "))
+        before = dict(scope.sources)
+        self.relation(join.this, scope)
+        added = {seen: source for seen, source in scope.sources.items() if seen not in before}
+        shared = [folded(column) for column in join.args.get("using") or []]
+        if method == "NATURAL":
+            left_names = {name for source in before.values() for name, _ in source.columns} | set(scope.merged)
+            shared = [name for source in added.values() for name, _ in source.columns if name in left_names]
+            join.set("method", None)
+        if shared:
+            self._merge(join, scope, before, added, shared, side)
+        elif method == "NATURAL":
+            join.set("on", exp.true())
+        if join.args.get("on") is not None:
+            self.binder.expressions.boolean(join.args["on"], scope, "JOIN/ON")
+        elif side:
+            raise SqlError(f"{side} JOIN needs ON or USING")
+
+    def _merge(
+        self,
+        join: exp.Join,
+        scope: Scope,
+        before: dict[str, Source],
+        added: dict[str, Source],
+        shared: list[str],
+        side: str,
+    ) -> None:
+        """USING (a): the columns of both sides become one; the join's condition is written out."""
+        conditions = []
+        for name in shared:
+            left = self._one(name, before, scope.merged)
+            right = self._one(name, added, {})
+            kind = common([type_of(left), type_of(right)], "JOIN/USING")
+            conditions.append(exp.EQ(this=left.copy(), expression=right.copy()))
+            if side == "FULL":
+                merged: exp.Expression = exp.Anonymous(this="coalesce", expressions=[left.copy(), right.copy()])
+                call = functions.resolve(functions.scalars, "coalesce", [type_of(left), type_of(right)])
+                merged.meta.update(type=kind, call=call, name=name)
+            else:
+                merged = (right if side == "RIGHT" else left).copy()
+                if type_of(merged) != kind and side != "RIGHT":
+                    merged.meta["type"] = type_of(left)
+            scope.merged[name] = merged
+        join.set("using", None)
+        join.set("on", exp.and_(*conditions, copy=False))
+
+    @staticmethod
+    def _one(name: str, sources: dict[str, Source], merged: dict[str, exp.Expression]) -> exp.Expression:
+        if name in merged:
+            return merged[name]
+        found = [(source, kind) for source in sources.values() if (kind := source.type_of(name)) is not None]
+        if not found:
+            raise SqlError(f'column "{name}" specified in USING clause does not exist on both sides')
+        if len(found) > 1:
+            raise SqlError(f'common column name "{name}" appears more than once on one side of a join')
+        source, kind = found[0]
+        column = exp.Column(this=quoted(name), table=quoted(source.alias))
+        column.meta["type"] = kind
+        column.meta["bound"] = True
+        return column
+
+    # -- stars --------------------------------------------------------------------------------------------
+
+    def expanded(self, item: exp.Expression, scope: Scope) -> list[exp.Expression]:
+        """The columns that `*` and `t.*` stand for."""
+        if isinstance(item, exp.Star):
+            only(item)
+            return self._all(scope)
+        if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+            only(item.this)
+            seen = folded(item.args["table"])
+            source = scope.sources.get(seen)
+            if source is None:
+                raise SqlError(f'missing FROM-clause entry for table "{seen}"')
+            return [self._aliased(column, name) for name, column in self._columns(source)]
+        return [item]
+
+    def _all(self, scope: Scope) -> list[exp.Expression]:
+        if not scope.sources:
+            raise SqlError("SELECT * with no tables specified is not valid")
+        found = [self._aliased(node.copy(), name) for name, node in scope.merged.items()]
+        for source in scope.sources.values():
+            found += [self._aliased(column, name) for name, column in self._columns(source) if name not in scope.merged]
+        return found
+
+    @staticmethod
+    def _aliased(node: exp.Expression, name: str) -> exp.Expression:
+        alias = exp.Alias(this=node, alias=quoted(name))
+        return alias
+
+    @staticmethod
+    def _columns(source: Source) -> list[tuple[str, exp.Expression]]:
+        found: list[tuple[str, exp.Expression]] = []
+        for name, kind in source.columns:
+            column = exp.Column(this=quoted(name), table=quoted(source.alias))
+            column.meta["type"] = kind
+            column.meta["bound"] = True
+            found.append((name, column))
+        return found
+
+    def lift(self, node: exp.Select, call: exp.Anonymous, scope: Scope) -> None:
+        """Move a function that gives rows from the list of a SELECT into FROM."""
+        name = folded(call.this)
+        if (
+            any(item.meta.get("lifted") for item in node.find_all(exp.Column))
+            or (name in functions.SET_COLUMNS
+            and len(functions.SET_COLUMNS[name]) > 1)
+        ):
+            raise SqlUnsupportedError(f"{name}() is supported once in the list of a SELECT: {shown(call)}")
+        table = exp.Table(this=call.copy(), alias=exp.TableAlias(this=quoted(f"{name}_rows"), columns=[quoted(name)]))
+        table.meta["lateral"] = True
+        item = call.parent
+        column = exp.Column(this=quoted(name), table=quoted(f"{name}_rows"))
+        column.meta["lifted"] = True
+        if isinstance(item, exp.Alias):
+            call.replace(column)
+        else:
+            call.replace(exp.Alias(this=column, alias=quoted(name)))
+        if node.args.get("from_") is None:
+            node.set("from_", exp.From(this=table))
+        else:
+            node.append("joins", exp.Join(this=table, kind="CROSS"))
+        self.relation(table, scope)

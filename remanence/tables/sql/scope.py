@@ -1,0 +1,138 @@
+"""What names mean at a place in a statement: the sources of FROM with their columns, and the queries around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
+from ..catalog import ROW, Table
+from .dialect import Dialect
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One relation of FROM. `under` are the columns' names in the relation itself, `columns` as they are seen."""
+
+    alias: str
+    columns: tuple[tuple[str, str], ...]
+    table: Table | None = None
+    under: tuple[str, ...] = ()
+
+    def type_of(self, name: str) -> str | None:
+        return next((kind for column, kind in self.columns if column == name), None)
+
+
+@dataclass(slots=True)
+class Scope:
+    """The sources that a query sees, and those of the queries around it."""
+
+    outer: Scope | None = None
+    sources: dict[str, Source] = field(default_factory=dict)
+    """By the name that the statement uses for them."""
+    queries: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    """WITH queries: the columns of each."""
+    merged: dict[str, exp.Expression] = field(default_factory=dict)
+    """Columns that JOIN … USING made one."""
+    aggregates: bool = False
+    """Whether aggregates may stand here."""
+    windows: bool = False
+    named_windows: frozenset[str] = frozenset()
+
+    def query(self, name: str) -> tuple[tuple[str, str], ...] | None:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.queries:
+                return scope.queries[name]
+            scope = scope.outer
+        return None
+
+    def find(self, name: str, table: str | None) -> tuple[Source, str] | exp.Expression:
+        """The source of a column with its type, or the expression that a merged column stands for."""
+        scope: Scope | None = self
+        while scope is not None:
+            if table is None and name in scope.merged:
+                return scope.merged[name]
+            found = [
+                (source, kind)
+                for seen, source in scope.sources.items()
+                if table in (None, seen) and (kind := source.type_of(name)) is not None
+            ]
+            if len(found) > 1:
+                raise SqlError(f'column reference "{name}" is ambiguous')
+            if found:
+                return found[0]
+            if table is not None and table in scope.sources:
+                raise missing_column(name, table)
+            scope = scope.outer
+        if table is not None:
+            raise SqlError(f'missing FROM-clause entry for table "{table}"')
+        raise missing_column(name, ", ".join(self.sources))
+
+
+def missing_column(name: str, table: str) -> SqlError:
+    where = f' in "{table}"' if table else ""
+    return SqlError(f'column "{name}" does not exist{where}')
+
+
+def folded(identifier: exp.Expression | str | None) -> str:
+    """A name as PostgreSQL understands it: what is not quoted is in lower case."""
+    if isinstance(identifier, exp.Identifier):
+        name = str(identifier.this)
+        return name if identifier.args.get("quoted") else name.lower()
+    if isinstance(identifier, exp.Expression):
+        return folded(identifier.this)
+    return str(identifier or "").lower()
+
+
+def checked_name(name: str, what: str) -> str:
+    """A name that may be given to a table, column or index."""
+    if not name:
+        raise SqlError(f"the name of a {what} may not be empty")
+    if len(name.encode()) > 63:
+        raise SqlError(f"the name of a {what} may have 63 bytes, {name[:70]!r} has more")
+    if name == ROW or name.startswith("rmem_"):
+        raise SqlError(f'the {what} name "{name}" is kept for the engine; choose another')
+    return name
+
+
+def quoted(name: str) -> exp.Identifier:
+    return exp.Identifier(this=name, quoted=True)
+
+
+def only(node: exp.Expression, *allowed: str) -> None:
+    """Refuse whatever a statement says beyond what is known here."""
+    for key, value in node.args.items():
+        if key not in allowed and value not in (None, False, []):
+            word = key.strip("_").replace("_", " ").upper()
+            raise SqlUnsupportedError(f"{word} of {type(node).__name__.upper()} is not supported: {shown(node)}")
+
+
+def shown(node: exp.Expression) -> str:
+    """A piece of a statement for a message."""
+    try:
+        text = node.sql(dialect=Dialect)
+    except (ValueError, RecursionError, AttributeError, TypeError):
+        text = type(node).__name__
+    return text if len(text) <= 80 else f"{text[:77]}…"
+
+
+def table_name(node: exp.Table, workspace: str) -> str:
+    """The name of a table in this workspace; a table of another one does not exist."""
+    name = folded(node.this)
+    if node.args.get("catalog"):
+        raise NoSuchTableError(f'table "{shown(node)}" does not exist')
+    if node.args.get("db"):
+        schema = folded(node.args["db"])
+        if schema not in (workspace, "public"):
+            raise NoSuchTableError(f'table "{schema}.{name}" does not exist in workspace "{workspace}"')
+    return name
+
+
+def known_table(name: str, catalogue: Mapping[str, Table], workspace: str) -> Table:
+    table = catalogue.get(name)
+    if table is None:
+        raise NoSuchTableError(f'table "{name}" does not exist in workspace "{workspace}"')
+    return table

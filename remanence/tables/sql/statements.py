@@ -1,0 +1,298 @@
+"""Binding INSERT, UPDATE and DELETE. Found things are in the statement's `meta`: `table`, `targets` (the columns that
+are written), `source` (the target as RETURNING and WHERE see it) and `columns` (what RETURNING gives)."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ...errors import SqlError, SqlUnsupportedError
+from ..catalog import Table
+from .bind import Binder, Columns
+from .names import output_name
+from .scope import Scope, Source, folded, known_table, missing_column, only, quoted, shown, table_name
+from .types import NAMES, UNKNOWN, assignable, spelled, type_of
+
+
+def bind_statement(binder: Binder, tree: exp.Expression) -> Columns:
+    """Bind any statement that reads or writes rows; what it answers."""
+    if isinstance(tree, exp.Query):
+        return binder.query(tree, None)
+    if isinstance(tree, exp.Insert):
+        return _insert(binder, tree)
+    if isinstance(tree, exp.Update):
+        return _update(binder, tree)
+    if isinstance(tree, exp.Delete):
+        return _delete(binder, tree)
+    raise SqlUnsupportedError(f"{type(tree).__name__.upper()} statements are not supported")
+
+
+def _target(binder: Binder, node: exp.Expression, scope: Scope) -> tuple[Table, Source]:
+    if not isinstance(node, exp.Table) or isinstance(node.this, exp.Anonymous):
+        raise SqlUnsupportedError(f"{shown(node)} cannot be written to")
+    only(node, "this", "db", "catalog", "alias", "only")
+    table = known_table(table_name(node, binder.workspace), binder.catalogue, binder.workspace)
+    alias = node.args.get("alias")
+    seen = folded(alias.this) if alias is not None else table.name
+    columns = tuple((column.name, NAMES[column.type.kind]) for column in table.columns)
+    source = Source(binder.alias(seen), columns, table, tuple(name for name, _ in columns))
+    scope.sources[seen] = source
+    node.set("this", quoted(table.name))
+    node.set("db", None)
+    node.set("only", None)
+    node.set("alias", exp.TableAlias(this=quoted(source.alias)))
+    node.meta.update(table=table, source=source)
+    return table, source
+
+
+def _assigned(binder: Binder, node: exp.Expression, scope: Scope, table: Table, column: str) -> None:
+    """Bind a value that is written into a column."""
+    found = table.column(column)
+    if found is None:
+        raise missing_column(column, table.name)
+    kind = NAMES[found.type.kind]
+    if _is_default(node):
+        node.meta.update(default=column, type=kind)
+        return
+    try:
+        have = binder.expressions.bind(node, scope, kind)
+    except SqlError as error:
+        if "column" in str(error) or isinstance(error, SqlUnsupportedError):
+            raise
+        raise SqlError(f'column "{column}": {error}') from None
+    check_assignable(have, kind, column)
+
+
+def check_assignable(have: str, kind: str, column: str) -> None:
+    if have != UNKNOWN and not assignable(have, kind):
+        raise SqlError(f'column "{column}" is of type {spelled(kind)} but expression is of type {spelled(have)}')
+
+
+def _is_default(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Var) and node.name.upper() == "DEFAULT"
+
+
+def _returning(binder: Binder, tree: exp.Expression, scope: Scope) -> Columns:
+    clause = tree.args.get("returning")
+    if clause is None:
+        return ()
+    only(clause, "expressions")
+    items: list[exp.Expression] = []
+    for item in clause.expressions:
+        items.extend(binder.relations.expanded(item, scope))
+    clause.set("expressions", items)
+    done = []
+    for at, item in enumerate(items):
+        inner = item.this if isinstance(item, exp.Alias) else item
+        if "type" not in inner.meta:
+            binder.expressions.bind(inner, scope)
+        inner = item.this if isinstance(item, exp.Alias) else clause.expressions[at]
+        binder.expressions.settle(inner)
+        name = folded(item.args["alias"]) if isinstance(item, exp.Alias) else output_name(inner)
+        alias = exp.Alias(this=inner.copy(), alias=quoted(name))
+        alias.this.meta.update(inner.meta)
+        done.append(alias)
+    clause.set("expressions", done)
+    columns = tuple((item.alias, type_of(item.this)) for item in done)
+    tree.meta["columns"] = columns
+    return columns
+
+
+# -- INSERT ----------------------------------------------------------------------------------------------------
+
+
+def _insert(binder: Binder, tree: exp.Insert) -> Columns:
+    only(tree, "this", "expression", "conflict", "returning", "default", "with_")
+    outer = Scope()
+    binder.with_queries(tree, outer)
+    schema = tree.this
+    node = schema.this if isinstance(schema, exp.Schema) else schema
+    scope = Scope(outer=outer)
+    table, source = _target(binder, node, scope)
+    named = [folded(column) for column in schema.expressions] if isinstance(schema, exp.Schema) else []
+    for name in named:
+        if table.column(name) is None:
+            raise missing_column(name, table.name)
+        if named.count(name) > 1:
+            raise SqlError(f'column "{name}" specified more than once')
+    if isinstance(schema, exp.Schema):
+        schema.set("expressions", [quoted(name) for name in named])
+    targets = named or [column.name for column in table.columns]
+    body = tree.expression
+    if tree.args.get("default"):
+        if named:
+            raise SqlError("DEFAULT VALUES takes no list of columns")
+        targets = []
+    elif isinstance(body, exp.Values) and not any(body.args.get(key) for key in ("order", "limit", "offset", "with_")):
+        targets = _insert_rows(binder, body, outer, table, targets, bool(named))
+    else:
+        targets = _insert_query(binder, body, outer, table, targets, bool(named))
+    tree.meta.update(table=table, targets=targets, source=source)
+    _conflict(binder, tree, table, scope)
+    return _returning(binder, tree, scope)
+
+
+def _insert_rows(
+    binder: Binder, body: exp.Values, outer: Scope, table: Table, targets: list[str], named: bool
+) -> list[str]:
+    rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in body.expressions]
+    width = len(rows[0])
+    if any(len(row) != width for row in rows):
+        raise SqlError("VALUES lists must all be the same length")
+    targets = _fitting(targets, width, named)
+    scope = Scope(outer=outer)
+    for row in rows:
+        for item, column in zip(row, targets, strict=True):
+            _assigned(binder, item, scope, table, column)
+    return targets
+
+
+def _fitting(targets: list[str], width: int, named: bool) -> list[str]:
+    if width > len(targets):
+        raise SqlError(f"INSERT has more expressions than target columns: {width} for {len(targets)}")
+    if named and width < len(targets):
+        raise SqlError(f"INSERT has more target columns than expressions: {len(targets)} for {width}")
+    return targets[:width]
+
+
+def _insert_query(
+    binder: Binder, body: exp.Expr, outer: Scope, table: Table, targets: list[str], named: bool
+) -> list[str]:
+    kinds = []
+    for name in targets:
+        column = table.column(name)
+        assert column is not None
+        kinds.append(NAMES[column.type.kind])
+    columns = binder.query(body, outer, kinds)
+    targets = _fitting(targets, len(columns), named)
+    for (_, have), kind, name in zip(columns, kinds, targets, strict=False):
+        check_assignable(have, kind, name)
+    return targets
+
+
+def _conflict(binder: Binder, tree: exp.Insert, table: Table, scope: Scope) -> None:
+    clause = tree.args.get("conflict")
+    if clause is None:
+        return
+    only(clause, "action", "conflict_keys", "expressions", "where", "constraint")
+    action = clause.args["action"].name.upper()
+    if action not in ("DO NOTHING", "DO UPDATE"):
+        raise SqlUnsupportedError(f"ON CONFLICT {action} is not supported")
+    keys = _conflict_keys(clause, table)
+    if action == "DO UPDATE" and not keys:
+        raise SqlError("ON CONFLICT DO UPDATE requires inference specification or constraint name")
+    clause.meta["keys"] = keys
+    if action == "DO NOTHING":
+        return
+    columns = tuple((column.name, NAMES[column.type.kind]) for column in table.columns)
+    excluded = Source(binder.alias("excluded"), columns, table, tuple(name for name, _ in columns))
+    inside = Scope(outer=scope.outer, sources={**scope.sources, "excluded": excluded})
+    clause.meta["excluded"] = excluded
+    # A bare column of the right side means the row that is there, so "excluded" is only found by its name.
+    plain = Scope(outer=inside, sources=dict(scope.sources))
+    clause.set("expressions", _assignments(binder, clause.expressions, plain, table))
+    if clause.args.get("where") is not None:
+        binder.expressions.boolean(clause.args["where"].this, plain, "WHERE")
+
+
+def _conflict_keys(clause: exp.OnConflict, table: Table) -> list[str]:
+    constraint = clause.args.get("constraint")
+    if constraint is not None:
+        name = folded(constraint)
+        if name == f"{table.name}_pkey":
+            return list(table.primary_key)
+        index = next((index for index in table.indexes if index.name == name and index.unique), None)
+        if index is None:
+            raise SqlError(f'constraint "{name}" for table "{table.name}" does not exist')
+        clause.set("constraint", None)
+        clause.set("conflict_keys", [quoted(column) for column in index.columns])
+        return list(index.columns)
+    keys = []
+    for key in clause.args.get("conflict_keys") or []:
+        column = key.this if isinstance(key, exp.Ordered) else key
+        if not isinstance(column, exp.Column) or column.args.get("table"):
+            raise SqlUnsupportedError(f"ON CONFLICT takes columns only, not {shown(key)}")
+        name = folded(column.this)
+        if table.column(name) is None:
+            raise missing_column(name, table.name)
+        keys.append(name)
+    if keys:
+        known = [table.primary_key, *(index.columns for index in table.indexes if index.unique)]
+        if not any(set(keys) == set(columns) for columns in known):
+            raise SqlError("there is no unique or exclusion constraint matching the ON CONFLICT specification")
+        clause.set("conflict_keys", [quoted(name) for name in keys])
+    return keys
+
+
+def _assignments(binder: Binder, items: list[exp.Expression], scope: Scope, table: Table) -> list[exp.Expression]:
+    """SET a = 1, (b, c) = (2, 3): one equation for each column."""
+    pairs: list[tuple[exp.Expression, exp.Expression]] = []
+    for item in items:
+        if not isinstance(item, exp.EQ):
+            raise SqlUnsupportedError(f"SET takes column = value, not {shown(item)}")
+        left, right = item.this, item.expression
+        if isinstance(left, (exp.Tuple, exp.Paren)):
+            names = left.expressions if isinstance(left, exp.Tuple) else [left.this]
+            row = right.unnest()
+            values = row.expressions if isinstance(row, exp.Tuple) else [row]
+            if isinstance(row, exp.Query):
+                raise SqlUnsupportedError(f"SET (…) = (SELECT …) is not supported: {shown(item)}")
+            if len(names) != len(values):
+                raise SqlError("number of columns does not match number of values")
+            pairs += zip(names, values, strict=True)
+        else:
+            pairs.append((left, right))
+    done: list[exp.Expression] = []
+    seen: set[str] = set()
+    for left, right in pairs:
+        if not isinstance(left, exp.Column) or left.args.get("table"):
+            raise SqlUnsupportedError(f"SET takes columns only, not {shown(left)}")
+        name = folded(left.this)
+        if table.column(name) is None:
+            raise missing_column(name, table.name)
+        if name in seen:
+            raise SqlError(f'multiple assignments to same column "{name}"')
+        seen.add(name)
+        if (
+            isinstance(right, exp.Column)
+            and not right.args.get("table")
+            and right.name.lower() == "default"
+            and not right.this.args.get("quoted")
+        ):
+            right = exp.Var(this="DEFAULT")
+        pair = exp.EQ(this=exp.Column(this=quoted(name)), expression=right.copy())
+        _assigned(binder, pair.expression, scope, table, name)
+        pair.meta["column"] = name
+        done.append(pair)
+    return done
+
+
+# -- UPDATE and DELETE -----------------------------------------------------------------------------------------
+
+
+def _update(binder: Binder, tree: exp.Update) -> Columns:
+    only(tree, "this", "expressions", "from_", "where", "returning", "with_")
+    outer = Scope()
+    binder.with_queries(tree, outer)
+    scope = Scope(outer=outer)
+    table, source = _target(binder, tree.this, scope)
+    if tree.args.get("from_") is not None:
+        binder.relations.bind_from(tree, scope)
+    tree.meta.update(table=table, source=source)
+    tree.set("expressions", _assignments(binder, tree.expressions, scope, table))
+    if tree.args.get("where") is not None:
+        binder.expressions.boolean(tree.args["where"].this, scope, "WHERE")
+    return _returning(binder, tree, scope)
+
+
+def _delete(binder: Binder, tree: exp.Delete) -> Columns:
+    only(tree, "this", "using", "where", "returning", "with_")
+    outer = Scope()
+    binder.with_queries(tree, outer)
+    scope = Scope(outer=outer)
+    table, source = _target(binder, tree.this, scope)
+    for relation in tree.args.get("using") or []:
+        binder.relations.relation(relation, scope)
+    tree.meta.update(table=table, source=source)
+    if tree.args.get("where") is not None:
+        binder.expressions.boolean(tree.args["where"].this, scope, "WHERE")
+    return _returning(binder, tree, scope)

@@ -1,0 +1,213 @@
+"""Values as PostgreSQL's text of them, and what becomes of a value that is cast to another type."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+
+from ...errors import SqlError
+from ..catalog import Type
+from .jsons import decimal_text, json_text
+from .moments import DAY, Interval, clock_text, date_of, interval_text, timestamp_text
+from .reading import EXACT, in_limits, read, to_float4
+from .types import INTEGERS, element, is_array, spelled
+
+
+def float_text(value: float, *, single: bool = False) -> str:
+    """The shortest digits that give the number back, written as PostgreSQL does."""
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    digits = str(np.float32(value)) if single else repr(value)
+    number = Decimal(digits)
+    if number.is_zero():
+        return "-0" if math.copysign(1, value) < 0 else "0"
+    exponent = number.adjusted()
+    if -4 <= exponent < (6 if single else 15):
+        return format(number.normalize(), "f")
+    sign, figures, _ = number.normalize().as_tuple()
+    head, tail = str(figures[0]), "".join(map(str, figures[1:]))
+    mantissa = f"{head}.{tail}" if tail else head
+    return f"{'-' if sign else ''}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
+def text_of(value: Any, kind: str) -> str:
+    """A plain value as text."""
+    if kind == "bool":
+        return "true" if value else "false"
+    if is_array(kind):
+        return array_text(value, element(kind))
+    written = _TEXTS.get(kind)
+    return written(value) if written is not None else str(value)
+
+
+_TEXTS: dict[str, Callable[[Any], str]] = {
+    "text": str,
+    "uuid": str,
+    "numeric": decimal_text,
+    "float8": float_text,
+    "float4": lambda value: float_text(value, single=True),
+    "jsonb": json_text,
+    "timestamptz": lambda value: timestamp_text(value, zoned=True),
+    "timestamp": lambda value: timestamp_text(value, zoned=False),
+    "date": lambda value: date_of(value).isoformat(),
+    "time": clock_text,
+    "interval": interval_text,
+    "bytea": lambda value: f"\\x{value.hex()}",
+}
+
+
+def array_text(value: list[Any], kind: str) -> str:
+    return "{" + ",".join(_array_item(item, kind) for item in value) + "}"
+
+
+def _array_item(item: Any, kind: str) -> str:
+    if item is None:
+        return "NULL"
+    if is_array(kind):
+        return array_text(item, element(kind))
+    text = ("t" if item else "f") if kind == "bool" else text_of(item, kind)
+    if text == "" or text.upper() == "NULL" or any(sign in '{},"\\ \t\n\r\v\f' for sign in text):
+        inner = text.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{inner}"'
+    return text
+
+
+# -- casts -----------------------------------------------------------------------------------------------------
+
+
+def round_half_up(value: Decimal, scale: int) -> Decimal:
+    """Half away from zero, as numeric rounds."""
+    if scale >= 0:
+        return value.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP, context=EXACT)
+    return (
+        value.scaleb(scale, context=EXACT)
+        .quantize(Decimal(1), rounding=ROUND_HALF_UP, context=EXACT)
+        .scaleb(-scale, context=EXACT)
+        .quantize(Decimal(1), context=EXACT)
+    )
+
+
+def fitted(value: Decimal, limits: Type) -> Decimal:
+    """A number as numeric(p, s) holds it."""
+    if limits.precision is None:
+        return value
+    scale = limits.scale or 0
+    try:
+        rounded = round_half_up(value, scale)
+    except InvalidOperation:
+        rounded = value
+    if not rounded.is_zero() and rounded.adjusted() >= limits.precision - scale:
+        raise SqlError(f"numeric field overflow: numeric({limits.precision},{scale}) cannot hold {decimal_text(value)}")
+    return rounded
+
+
+def float_to_integer(value: float, kind: str) -> int:
+    if math.isinf(value):
+        raise SqlError(f"{spelled(kind)} out of range")
+    return in_limits(int(Decimal(value).quantize(Decimal(1), rounding=ROUND_HALF_EVEN, context=EXACT)), kind)
+
+
+def float_to_numeric(value: float, digits: int) -> Decimal:
+    if math.isinf(value):
+        raise SqlError("cannot convert infinity to numeric")
+    number = Decimal(f"{value:.{digits}g}")
+    return number.quantize(Decimal(1), context=EXACT) if number.as_tuple().exponent > 0 else number  # type: ignore[operator]
+
+
+def converter(source: str, target: str) -> Callable[[Any], Any]:
+    """A function from plain values of one type to those of another."""
+    if source == target:
+        return lambda value: value
+    if is_array(source) and is_array(target):
+        inner = converter(element(source), element(target))
+        return lambda value: [None if item is None else inner(item) for item in value]
+    if target == "text":
+        return lambda value: text_of(value, source)
+    if source == "text":
+        return lambda value: read(value, target)
+    found = _CASTS.get((source, target))
+    if found is None:
+        raise SqlError(f"cannot cast type {spelled(source)} to {spelled(target)}")
+    return found
+
+
+def _json_number(value: Any, target: str) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
+        raise SqlError(f"cannot cast jsonb {_json_kind(value)} to type {spelled(target)}")
+    return converter("numeric", target)(Decimal(value))
+
+
+def _json_bool(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise SqlError(f"cannot cast jsonb {_json_kind(value)} to type boolean")
+    return value
+
+
+def _json_kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    for kind, name in ((bool, "boolean"), (str, "string"), (dict, "object"), (list, "array")):
+        if isinstance(value, kind):
+            return name
+    return "numeric"
+
+
+def _numeric_to_integer(kind: str) -> Callable[[Decimal], int]:
+    return lambda value: in_limits(int(round_half_up(value, 0)), kind)
+
+
+def _to_float(value: Any) -> float:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number):
+        raise SqlError("value out of range for type double precision")
+    return number
+
+
+_CASTS: dict[tuple[str, str], Callable[[Any], Any]] = {
+    ("bool", "int4"): int,
+    ("int4", "bool"): bool,
+    ("numeric", "float8"): _to_float,
+    ("numeric", "float4"): lambda value: to_float4(_to_float(value)),
+    ("float8", "float4"): to_float4,
+    ("float4", "float8"): float,
+    ("float8", "numeric"): lambda value: float_to_numeric(value, 15),
+    ("float4", "numeric"): lambda value: float_to_numeric(value, 6),
+    ("date", "timestamp"): lambda value: value * DAY,
+    ("date", "timestamptz"): lambda value: value * DAY,
+    ("timestamp", "timestamptz"): lambda value: value,
+    ("timestamptz", "timestamp"): lambda value: value,
+    ("timestamp", "date"): lambda value: value // DAY,
+    ("timestamptz", "date"): lambda value: value // DAY,
+    ("timestamp", "time"): lambda value: value % DAY,
+    ("timestamptz", "time"): lambda value: value % DAY,
+    ("time", "interval"): lambda value: Interval(0, 0, value),
+    ("interval", "time"): lambda value: value.micros % DAY,
+    ("jsonb", "bool"): _json_bool,
+    **{
+        ("jsonb", kind): (lambda value, kind=kind: _json_number(value, kind))
+        for kind in (*INTEGERS, "float4", "float8")
+    },
+    ("jsonb", "numeric"): lambda value: _json_number(value, "numeric"),
+    **{(kind, "numeric"): Decimal for kind in INTEGERS},
+    **{(kind, "float8"): float for kind in INTEGERS},
+    **{(kind, "float4"): (lambda value: to_float4(float(value))) for kind in INTEGERS},
+    **{("numeric", kind): _numeric_to_integer(kind) for kind in INTEGERS},
+    **{
+        (source, kind): (lambda value, kind=kind: float_to_integer(value, kind))
+        for source in ("float4", "float8")
+        for kind in INTEGERS
+    },
+    **{
+        (source, kind): (lambda value, kind=kind: in_limits(value, kind))
+        for source in INTEGERS
+        for kind in INTEGERS
+        if source != kind
+    },
+}

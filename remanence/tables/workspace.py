@@ -1,0 +1,362 @@
+"""A workspace: its tables, and the one way in for every statement.
+
+with Workspace("team.db") as tables:
+    tables.query("CREATE TABLE notes (id BIGSERIAL PRIMARY KEY, text TEXT, embedding FLOAT4[])")
+    tables.query("INSERT INTO notes (text, embedding) VALUES ($1, $2)", ["hello", [0.1, 0.2]])
+    tables.query("SELECT text, text <#> 'hello' AS score FROM notes ORDER BY score DESC LIMIT 3").dicts()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from sqlglot import exp
+
+from ..config import default_store
+from ..errors import ConfigError, NoSuchTableError, SqlError, SqlUnsupportedError, TableExistsError
+from .catalog import Column, Index, Table
+from .engines.base import Engine, Plan, StaleCatalogueError
+from .results import Result
+from .search import running
+from .search.indexes import SearchIndexes
+from .search.plan import has_search
+from .sql import define
+from .sql.bind import Binder
+from .sql.kinds import READS, kind_of
+from .sql.parameters import numbered
+from .sql.parse import Statement, parse
+from .sql.scope import checked_name, folded, only, table_name
+from .sql.statements import bind_statement
+from .sql.types import result_type
+from .sql.values import checked_columns
+
+Params = Sequence[Any] | Mapping[str, Any] | None
+T = TypeVar("T")
+_TRIES = 5
+
+
+class Workspace:
+    """The tables of one workspace."""
+
+    def __init__(
+        self,
+        address: str | Path | None = None,
+        *,
+        name: str = "default",
+        tenant: str | None = None,
+        durability: str = "full",
+    ) -> None:
+        """`address` is a file (the default one where there is none), `sqlite:///path` or `postgresql://…`. `name` is
+        what stands before the dot in `"workspace"."table"`."""
+        self.name = name
+        self._engine = _engine(address, tenant or name, durability)
+        self._indexes = SearchIndexes(self._engine)
+
+    def __repr__(self) -> str:
+        return f"Workspace(name={self.name!r})"
+
+    # -- statements -----------------------------------------------------------------------------------------
+
+    def query(
+        self,
+        sql: str,
+        params: Params = None,
+        *,
+        timeout: float | None = None,
+        max_rows: int | None = None,
+        read_only: bool = False,
+    ) -> Result:
+        """Run one statement with values for `$1` or `:name`. Nothing is written unless all of it is.
+
+        `timeout` is in seconds; `max_rows` is how long the answer may be; `read_only` refuses all but SELECT and
+        EXPLAIN."""
+        statement = parse(sql)
+        if read_only and kind_of(statement.tree) not in READS:
+            raise SqlError("this statement writes, and only reading is allowed here")
+        return self._fresh(lambda: self._run(parse(sql), params, timeout, max_rows))
+
+    def _run(self, statement: Statement, params: Params, timeout: float | None, max_rows: int | None) -> Result:
+        tree = statement.tree
+        if statement.explain:
+            return self._explain(tree, params, timeout)
+        values = numbered(tree, params)
+        if isinstance(tree, (exp.Query, exp.Insert, exp.Update, exp.Delete)):
+            catalogue = self._bound(tree, values)
+            if has_search(tree):
+                ready = running.Statement(tree, catalogue, values, timeout, max_rows)
+                return running.run(self._engine, self._indexes, ready)
+            return self._engine.run(Plan(tree, values, timeout=timeout, max_rows=max_rows))
+        if values:
+            raise SqlError(f"a {kind_of(tree)} statement takes no parameters")
+        return self._define(tree, timeout)
+
+    def _bound(self, tree: exp.Expression, values: Sequence[Any]) -> dict[str, Table]:
+        catalogue = self._engine.tables()
+        try:
+            bind_statement(Binder(catalogue, self.name, values), tree)
+        except RecursionError:
+            raise SqlError("the statement is nested too deeply") from None
+        return catalogue
+
+    def _explain(self, tree: exp.Expression, params: Params, timeout: float | None) -> Result:
+        if not isinstance(tree, exp.Query):
+            raise SqlUnsupportedError("EXPLAIN is supported for SELECT")
+        values = numbered(tree, params)
+        catalogue = self._bound(tree, values)
+        if has_search(tree):
+            ready = running.Statement(tree, catalogue, values, timeout)
+            lines = running.explain(self._engine, self._indexes, ready)
+        else:
+            lines = self._engine.explain(Plan(tree, values, timeout=timeout))
+        return Result(("QUERY PLAN",), (result_type("text"),), [(line,) for line in lines], len(lines))
+
+    def stream(
+        self, sql: str, params: Params = None, *, batch_size: int = 1000, timeout: float | None = None
+    ) -> Iterator[Result]:
+        """The answer of a SELECT in batches, in bounded memory, from one state of the data."""
+        if not isinstance(batch_size, int) or batch_size < 1:
+            raise SqlError(f"batch_size must be a whole number ≥ 1, got {batch_size!r}")
+        statement = parse(sql)
+        if statement.explain or not isinstance(statement.tree, exp.Query):
+            yield self.query(sql, params, timeout=timeout)
+            return
+        values = numbered(statement.tree, params)
+        catalogue = self._bound(statement.tree, values)
+        if has_search(statement.tree):
+            ready = running.Statement(statement.tree, catalogue, values, timeout)
+            yield from running.stream(self._engine, self._indexes, ready, batch_size)
+        else:
+            yield from self._engine.stream(Plan(statement.tree, values, timeout=timeout), batch_size)
+
+    def _fresh(self, run: Callable[[], T]) -> T:
+        """Read a statement again when a table changed under it."""
+        for _ in range(_TRIES - 1):
+            try:
+                return run()
+            except StaleCatalogueError:
+                continue
+        return run()
+
+    # -- definitions ----------------------------------------------------------------------------------------
+
+    def _define(self, tree: exp.Expression, timeout: float | None) -> Result:
+        if isinstance(tree, exp.Create):
+            return self._create(tree, timeout)
+        if isinstance(tree, exp.Drop):
+            return self._drop(tree)
+        if isinstance(tree, exp.Alter) and tree.args.get("kind") == "TABLE":
+            return self._alter(tree)
+        if isinstance(tree, exp.TruncateTable):
+            return self._truncate(tree)
+        raise SqlUnsupportedError(f"{kind_of(tree)} statements are not supported")
+
+    def _create(self, tree: exp.Create, timeout: float | None) -> Result:
+        kind = tree.args.get("kind")
+        exists_ok = bool(tree.args.get("exists"))
+        catalogue = self._engine.tables()
+        if kind == "INDEX":
+            index = define.index_of(tree, catalogue, self.name)
+            self._engine.create_index(index, exists_ok=exists_ok)
+            return Result()
+        if kind != "TABLE":
+            raise SqlUnsupportedError(f"CREATE {kind} is not supported")
+        define.check_properties(tree)
+        if tree.expression is not None:
+            return self._create_as(tree, exists_ok, timeout)
+        name = table_name(tree.this.this if isinstance(tree.this, exp.Schema) else tree.this, self.name)
+        if name in catalogue and exists_ok:
+            return Result()
+        if name in catalogue:
+            raise TableExistsError(f'relation "{name}" already exists')
+        self._engine.create_table(define.table_of(tree, catalogue, self.name), exists_ok=exists_ok)
+        return Result()
+
+    def _create_as(self, tree: exp.Create, exists_ok: bool, timeout: float | None) -> Result:
+        """CREATE TABLE … AS SELECT: the table first, then its rows; without rows there is no table either."""
+        if isinstance(tree.this, exp.Schema):
+            raise SqlUnsupportedError("CREATE TABLE … (columns) AS is not supported; name the columns in the SELECT")
+        name = checked_name(table_name(tree.this, self.name), "table")
+        catalogue = self._engine.tables()
+        if name in catalogue:
+            if exists_ok:
+                return Result()
+            raise TableExistsError(f'relation "{name}" already exists')
+        source = tree.expression.copy()
+        columns = Binder(catalogue, self.name).query(source, None)
+        found = []
+        for column, kind in columns:
+            limits = result_type(kind)
+            if limits is None:
+                raise SqlUnsupportedError(f'column "{column}": type {kind} is not supported for columns')
+            if any(column == other.name for other in found):
+                raise SqlError(f'column "{column}" specified more than once')
+            found.append(Column(checked_name(column, "column"), limits))
+        self._engine.create_table(Table(name, tuple(found)))
+        try:
+            insert = exp.Insert(this=exp.Table(this=exp.Identifier(this=name, quoted=True)), expression=tree.expression)
+            self._bound(insert, [])
+            return Result(row_count=self._engine.run(Plan(insert, timeout=timeout)).row_count)
+        except BaseException:
+            self._engine.drop_table(name, missing_ok=True)
+            raise
+
+    def _drop(self, tree: exp.Drop) -> Result:
+        only(tree, "this", "tables", "kind", "exists", "cascade", "restrict", "expressions")
+        names = [folded(node.this) for node in tree.args.get("tables") or [tree.this]]
+        if tree.args.get("kind") == "INDEX":
+            for name in names:
+                self._engine.drop_index(name, missing_ok=bool(tree.args.get("exists")))
+            return Result()
+        if tree.args.get("kind") != "TABLE":
+            raise SqlUnsupportedError(f"DROP {tree.args.get('kind')} is not supported")
+        nodes = [node for node in tree.args.get("tables") or [tree.this] if isinstance(node, exp.Table)]
+        names = [table_name(node, self.name) for node in nodes]
+        catalogue = self._engine.tables()
+        missing = [name for name in names if name not in catalogue]
+        if missing and not tree.args.get("exists"):
+            raise NoSuchTableError(f'table "{missing[0]}" does not exist in workspace "{self.name}"')
+        for name in _children_first([name for name in names if name in catalogue], catalogue):
+            self._engine.drop_table(name, missing_ok=True)
+        return Result()
+
+    def _alter(self, tree: exp.Alter) -> Result:
+        name = table_name(tree.this, self.name)
+        catalogue = self._engine.tables()
+        if name not in catalogue:
+            if tree.args.get("exists"):
+                return Result()
+            raise NoSuchTableError(f'table "{name}" does not exist in workspace "{self.name}"')
+        changed = define.altered(catalogue[name], tree, catalogue, self.name)
+        if changed != catalogue[name]:
+            self._engine.alter_table(name, changed, tree)
+        return Result()
+
+    def _truncate(self, tree: exp.TruncateTable) -> Result:
+        only(tree, "expressions", "identity", "option")
+        if tree.args.get("identity") == "RESTART":
+            raise SqlUnsupportedError("TRUNCATE … RESTART IDENTITY is not supported")
+        for node in tree.expressions:
+            delete = exp.Delete(this=node.copy())
+            self._bound(delete, [])
+            self._engine.run(Plan(delete))
+        return Result()
+
+    # -- without SQL ----------------------------------------------------------------------------------------
+
+    def tables(self) -> list[Table]:
+        """All tables, by name."""
+        return sorted(self._engine.tables().values(), key=lambda table: table.name)
+
+    def table(self, name: str) -> Table:
+        found = self._engine.tables().get(name)
+        if found is None:
+            raise NoSuchTableError(f'table "{name}" does not exist in workspace "{self.name}"')
+        return found
+
+    def create_table(self, name: str, columns: Mapping[str, str], *, exists_ok: bool = False) -> Table:
+        """`create_table("notes", {"id": "BIGSERIAL PRIMARY KEY", "embedding": "EMBEDDING(1536)"})`."""
+        if not isinstance(columns, Mapping) or not columns:
+            raise SqlError("columns must be a mapping of names to types, with at least one column")
+        for column, words in columns.items():
+            if not isinstance(column, str) or not isinstance(words, str):
+                raise SqlError("columns must be a mapping of names to types")
+        body = ", ".join(f"{_quoted(column)} {words}" for column, words in columns.items())
+        tree = parse(f"CREATE TABLE {_quoted(name)} ({body})").tree
+        if not isinstance(tree, exp.Create) or not isinstance(tree.this, exp.Schema):
+            raise SqlError(f"a type of table {name!r} cannot be read")
+        if [folded(item.this) for item in tree.this.expressions if isinstance(item, exp.ColumnDef)] != list(columns):
+            raise SqlError("each column takes one type and no more")
+        catalogue = self._engine.tables()
+        if name in catalogue and exists_ok:
+            return catalogue[name]
+        if name in catalogue:
+            raise TableExistsError(f'table "{name}" already exists')
+        define.check_properties(tree)
+        self._engine.create_table(define.table_of(tree, catalogue, self.name), exists_ok=exists_ok)
+        return self.table(name)
+
+    def drop_table(self, name: str, *, missing_ok: bool = False) -> bool:
+        """Whether there was such a table."""
+        return self._engine.drop_table(name, missing_ok=missing_ok)
+
+    def create_index(
+        self,
+        table: str,
+        columns: str | Sequence[str],
+        *,
+        kind: str = "search",
+        name: str | None = None,
+        exists_ok: bool = False,
+    ) -> Index:
+        """`kind` is search, bm25 or vector for the search operators, btree or unique for the engine's own."""
+        if kind not in ("search", "bm25", "vector", "btree", "unique"):
+            raise SqlError(f"kind must be search, bm25, vector, btree or unique, got {kind!r}")
+        found = self.table(table)
+        wanted = (columns,) if isinstance(columns, str) else tuple(columns)
+        method = "btree" if kind in ("btree", "unique") else define.SEARCH
+        options = {"index_type": kind} if kind in ("bm25", "vector") else {}
+        catalogue = self._engine.tables()
+        index = define.checked_index(found, wanted, method, kind == "unique", options, name or "", catalogue)
+        self._engine.create_index(index, exists_ok=exists_ok)
+        return define.dropped_index(index.name, self._engine.tables())
+
+    def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
+        """Whether there was such an index."""
+        return self._engine.drop_index(name, missing_ok=missing_ok)
+
+    def insert(self, table: str, columns: Mapping[str, Sequence[Any]]) -> int:
+        """Append rows given as columns of values; all of them or none. The number of rows."""
+        found = self.table(table)
+        names, rows = checked_columns(found, columns)
+        return self._engine.insert(found, names, rows) if rows else 0
+
+    def close(self) -> None:
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _engine(address: str | Path | None, tenant: str, durability: str) -> Engine:
+    text = str(address) if address is not None else ""
+    if text.startswith(("postgresql://", "postgres://")):
+        from .engines.postgres import PostgresEngine
+
+        return PostgresEngine(text, tenant=tenant)
+    from .engines.sqlite import SqliteEngine
+
+    if durability not in ("full", "normal"):
+        raise ConfigError(f"durability must be full or normal, got {durability!r}")
+    if text.startswith("sqlite:///"):
+        return SqliteEngine(Path(text.removeprefix("sqlite:///")), durability=durability)
+    if "://" in text:
+        raise ConfigError(f"a workspace lies in a file, sqlite:///path or postgresql://…, not {text!r}")
+    return SqliteEngine(Path(address) if address is not None else default_store(), durability=durability)
+
+
+def _children_first(names: list[str], catalogue: Mapping[str, Table]) -> list[str]:
+    """Tables that refer to others before those they refer to."""
+    left, done = list(dict.fromkeys(names)), []
+    while left:
+        free = [
+            name
+            for name in left
+            if not any(
+                reference.table == name and other != name for other in left for reference in catalogue[other].references
+            )
+        ] or left[:1]
+        done += free
+        left = [name for name in left if name not in free]
+    return done
+
+
+def _quoted(name: str) -> str:
+    return '"' + str(name).replace('"', '""') + '"'
