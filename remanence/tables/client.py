@@ -8,12 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from .. import checks
+from .. import checks, config
 from ..errors import ConfigError
 from .builder import Select
 from .catalog import Index, Table
 from .chunks import CHUNK_OVERLAP, CHUNK_SIZE
-from .ingest import Indexes, Progress, Schema, arranged, wanted_indexes, written
+from .ingest import Indexes, Progress, Schema, arranged, index_name, wanted_indexes, written
 from .remote import RemoteWorkspace
 from .streams import BATCH, Rows, arrow_reader, write_parquet
 from .types import sql_of
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 DEFAULT_WORKSPACE = "default"
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 _KEYS = ("REMANENCE_API_KEY", "DEEPLAKE_API_KEY")
 _URLS = ("REMANENCE_API_URL", "DEEPLAKE_API_URL")
 _WORKSPACES = ("REMANENCE_WORKSPACE", "DEEPLAKE_WORKSPACE")
@@ -33,7 +34,7 @@ _ORGANISATIONS = ("REMANENCE_ORG_ID", "DEEPLAKE_ORG_ID")
 class Client:
     """Tables of one workspace.
 
-        client = Client()                                        # the local file; REMANENCE_HOME moves it
+        client = Client()                                        # in REMANENCE_HOME, beside the memories
         client = Client(path="team.db")                          # another file, or postgresql://…
         client = Client(token="…", api_url="http://host:8080")   # a server
 
@@ -56,7 +57,8 @@ class Client:
         """`timeout` is how many seconds a server may take to answer."""
         if path is not None and (api_url is not None or token is not None):
             raise ConfigError("give a path, or a token and api_url, not both")
-        self.workspace = checks.name("workspace_id", workspace_id or _set(_WORKSPACES) or DEFAULT_WORKSPACE)
+        named = workspace_id or _set(_WORKSPACES) or DEFAULT_WORKSPACE
+        self.workspace = checks.name("workspace_id", named, maximum=40)
         url = None if path is not None else api_url or _set(_URLS)
         key = None if path is not None else token or _set(_KEYS)
         if key and not url:
@@ -74,7 +76,7 @@ class Client:
         else:
             from .workspace import Workspace
 
-            self._tables = Workspace(path, name=self.workspace)
+            self._tables = Workspace(local_file(self.workspace) if path is None else path, name=self.workspace)
 
     def __repr__(self) -> str:
         return f"Client({self._tables!r})"
@@ -162,10 +164,9 @@ class Client:
 
         `index_type` is "bm25" for texts, "vector" for embeddings, "btree" or "unique" for values; without it the
         column's type decides."""
-        index = self._tables.create_index(
-            checks.name("table", table), columns, kind=index_type or "search", name=name, exists_ok=True
-        )
-        return index.name
+        kind = index_type or "search"
+        chosen = name or index_name(checks.name("table", table), columns, kind)
+        return self._tables.create_index(table, columns, kind=kind, name=chosen, exists_ok=True).name
 
     def drop_index(self, name: str, *, if_exists: bool = False) -> bool:
         return self._tables.drop_index(checks.name("index", name), missing_ok=if_exists)
@@ -183,6 +184,15 @@ class Client:
     ) -> Literal[False]:
         self.close()
         return False
+
+
+def local_file(workspace: str) -> Path:
+    """Where a workspace lies on this machine: the default one beside the memories, each other in a file of its own."""
+    if workspace == DEFAULT_WORKSPACE:
+        return config.default_store()
+    # Only what all file systems tell apart; capitals too are written as numbers.
+    named = "".join(char if char in _PLAIN else f"%{ord(char):x}" for char in workspace)
+    return config.home() / "workspaces" / f"{named}.db"
 
 
 def described(table: Table) -> dict[str, dict[str, Any]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,7 @@ Indexes = Sequence[str] | Mapping[str, str | None]
 
 KEY = {"id": "BIGSERIAL PRIMARY KEY"}
 _STEP = 1000
+_LONGEST_NAME = 63
 _WHOLE = 2**63
 _LISTS = {Kind.JSONB, Kind.VECTOR, Kind.VECTORS, Kind.TEXTS, Kind.INTEGERS}
 _WIDER = (
@@ -209,19 +211,39 @@ def written(
             created = True
         except TableExistsError:  # another writer was faster
             known = workspace.table(table)
+    made: list[str] = []
     try:
         if not created:
             _fits(known, ready)
-        count = workspace.insert(table, ready.columns) if ready.rows else 0
+        there = {one.name for one in known.indexes}
         for column, kind in indexes.items():
-            workspace.create_index(table, column, kind=kind, exists_ok=True)
+            name = index_name(table, column, kind)
+            if name not in there:
+                made.append(workspace.create_index(table, column, kind=kind, name=name, exists_ok=True).name)
+        count = workspace.insert(table, ready.columns) if ready.rows else 0
     except BaseException:
         if created:
             workspace.drop_table(table, missing_ok=True)
+        for name in [] if created else made:
+            workspace.drop_index(name, missing_ok=True)
         raise
     if on_progress is not None:
         on_progress(count, count)
     return {"table_name": table, "row_count": count, "created": created}
+
+
+def index_name(table: str, columns: str | Sequence[str], kind: str) -> str:
+    """The name of an index that was given none: the same for the same columns, and never too long."""
+    parts = (
+        table,
+        *((columns,) if isinstance(columns, str) else columns),
+        *(() if kind == "search" else (kind,)),
+        "idx",
+    )
+    name = "_".join(parts)
+    if len(name.encode()) <= _LONGEST_NAME:
+        return name
+    return f"{name.encode()[:40].decode(errors='ignore')}_{sha256(name.encode()).hexdigest()[:12]}_idx"
 
 
 def wanted_indexes(index: Indexes | None, ready: Arranged) -> dict[str, str]:

@@ -16,7 +16,7 @@ from .. import __version__
 from ..errors import ConfigError, NoSuchTableError, RemoteError, TableExistsError
 from .builder import quoted
 from .catalog import Column, Index, Kind, Table, Type
-from .ingest import Arranged, to_body
+from .ingest import Arranged, index_name, to_body
 from .link import Answer, Link
 from .results import Result
 from .values import from_json, kind_of_type, parameters_to_json
@@ -122,7 +122,7 @@ class RemoteWorkspace:
         exists_ok: bool = False,
     ) -> Index:
         several = [columns] if isinstance(columns, str) else list(columns)
-        chosen = name or "_".join(("idx", table, *several))
+        chosen = name or index_name(table, several, kind)
         unique = "UNIQUE " if kind == "unique" else ""
         method = "" if kind in ("btree", "unique") else " USING deeplake_index"
         option = (

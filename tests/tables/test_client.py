@@ -307,18 +307,27 @@ def test_without_anything_the_local_file_is_used(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".db"] == ["memories.db"]
 
 
-def test_workspaces_of_one_file_are_apart(tmp_path):
-    with (
-        Client(path=tmp_path / "a.db", workspace_id="one") as one,
-        Client(path=tmp_path / "a.db", workspace_id="two") as two,
-    ):
+def test_workspaces_are_apart(tmp_path, monkeypatch):
+    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path))
+    with Client(workspace_id="one") as one, Client(workspace_id="One") as two, Client() as default:
         one.ingest("t", {"a": [1]})
-        assert two.list_tables() == []
+        assert two.list_tables() == default.list_tables() == []
         two.ingest("t", {"b": ["x"]})
         assert one.query('SELECT a FROM "one"."t"') == [{"a": 1}]
-        assert two.query('SELECT b FROM "two".t') == [{"b": "x"}]
+        assert two.query('SELECT b FROM "One".t') == [{"b": "x"}]
         with pytest.raises((NoSuchTableError, SqlError)):
             two.query('SELECT a FROM "one"."t"')
+    monkeypatch.setenv("REMANENCE_WORKSPACE", "one")
+    with Client() as client:
+        assert client.query("SELECT a FROM t") == [{"a": 1}]
+
+
+@pytest.mark.parametrize("name", ["../up", "a/b", "con", "ä", "a b", "%2e"])
+def test_the_name_of_a_workspace_leads_nowhere_else(tmp_path, monkeypatch, name):
+    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path))
+    with Client(workspace_id=name) as client:
+        client.ingest("t", {"a": [1]})
+    assert [path.parent for path in tmp_path.rglob("*.db")] == [tmp_path / "workspaces"]
 
 
 @pytest.mark.parametrize("prefix", ["REMANENCE", "DEEPLAKE"])
