@@ -278,7 +278,7 @@ def test_of_many_who_change_the_same_memory_one_wins(server, admin):
 
     def change(number: int) -> None:
         client = server.client(server.first_token)
-        answer = client.patch(f"{W}/memories/{key}", json={"importance": number / 10}, headers={"If-Match": tag})
+        answer = client.patch(f"{W}/memories/{key}", json={"importance": number / 100}, headers={"If-Match": tag})
         statuses.append(answer.status_code)
 
     threads = [threading.Thread(target=change, args=(number,)) for number in range(8)]
