@@ -16,19 +16,20 @@ import psycopg
 from psycopg import RawCursor, RawServerCursor
 from sqlglot import exp
 
-from ...errors import ConfigError, NoSuchTableError, StoreBusyError, TableExistsError, TooManyRowsError
+from ...errors import ConfigError, NoSuchTableError, SqlError, StoreBusyError, TableExistsError, TooManyRowsError
 from ..catalog import Index, Table, Type
 from ..results import Result
 from ..sql.scope import folded
+from ..sql.types import is_array, result_type
 from . import postgres_catalog as catalog
 from . import postgres_changes
-from .base import Changes, Engine, Plan
+from .base import Changes, Engine, Plan, StaleCatalogueError
 from .postgres_catalog import OWN
 from .postgres_ddl import Words, quoted
 from .postgres_errors import in_our_words
 from .postgres_link import PATIENCE, SNAPSHOT, Connection, Frame, Link
 from .postgres_render import Statement, rendered
-from .postgres_values import COPIED, Array, VectorDumper, copied, type_of
+from .postgres_values import ARRAYS, COPIED, Array, VectorDumper, copied, type_of
 
 T = TypeVar("T")
 _STREAMS = 16  # each keeps a connection of its own
@@ -157,12 +158,23 @@ class PostgresEngine(Engine):
             _execute(cursor, statement)
             return _result(cursor, plan)
 
-        frame = self._frame(plan)
         run = self._link.write if statement.writes else self._link.read
-        result = run(frame, work)
+        try:
+            result = run(self._frame(plan), work)
+        except (NoSuchTableError, SqlError):
+            self._check_fresh(plan)
+            raise
         if isinstance(plan.tree, exp.Delete) and random.random() < result.row_count / postgres_changes.KEPT:
             postgres_changes.forget(self._link, self._tenant, plan.tree.this.name)
         return result
+
+    def _check_fresh(self, plan: Plan) -> None:
+        """Whether a statement failed because a table is no longer what it was when the statement was bound to it."""
+        tables = self.tables()
+        for node in plan.tree.find_all(exp.Table):
+            bound = node.meta.get("table")
+            if isinstance(bound, Table) and tables.get(bound.name) != bound:
+                raise StaleCatalogueError(bound.name)
 
     def stream(self, plan: Plan, batch_size: int) -> Iterator[Result]:
         statement = self._rendered(plan)
@@ -174,7 +186,7 @@ class PostgresEngine(Engine):
                     connection.execute(self._frame(plan).begin(SNAPSHOT))
                     with RawServerCursor(connection, "stream") as cursor:
                         _execute(cursor, statement)
-                        yield from _batches(cursor, batch_size)
+                        yield from _batches(cursor, plan, batch_size)
                 except psycopg.Error as error:
                     raise in_our_words(error, self._tenant.schema) from None
         finally:
@@ -258,8 +270,16 @@ def _repointed(table: Table, name: str, changed: Table, tree: exp.Expression) ->
     return replace(table, references=references)
 
 
-def _types(cursor: Any) -> tuple[Type | None, ...]:
-    return tuple(type_of(column.type_code) for column in cursor.description)
+def _types(cursor: Any, plan: Plan) -> tuple[Type | None, ...]:
+    """As PostgreSQL says; of arrays it does not say how deep they are, and binding does."""
+    found = [type_of(column.type_code) for column in cursor.description]
+    bound = [result_type(kind) if is_array(kind) else None for _, kind in plan.tree.meta.get("columns", ())]
+    if len(bound) != len(found):
+        return tuple(found)
+    return tuple(
+        of_binding if of_server and of_server.kind in ARRAYS else of_server
+        for of_server, of_binding in zip(found, bound, strict=True)
+    )
 
 
 def _result(cursor: Any, plan: Plan) -> Result:
@@ -268,13 +288,13 @@ def _result(cursor: Any, plan: Plan) -> Result:
     rows = cursor.fetchall()
     if plan.max_rows is not None and len(rows) > plan.max_rows:
         raise TooManyRowsError(f"the answer has more than {plan.max_rows} rows; use LIMIT, or stream it")
-    return Result(tuple(column.name for column in cursor.description), _types(cursor), rows, len(rows))
+    return Result(tuple(column.name for column in cursor.description), _types(cursor, plan), rows, len(rows))
 
 
-def _batches(cursor: Any, batch_size: int) -> Iterator[Result]:
+def _batches(cursor: Any, plan: Plan, batch_size: int) -> Iterator[Result]:
     """At least one, so that the columns of an empty answer are known."""
     rows = cursor.fetchmany(batch_size)
-    names, types = tuple(column.name for column in cursor.description), _types(cursor)
+    names, types = tuple(column.name for column in cursor.description), _types(cursor, plan)
     while True:
         yield Result(names, types, rows, len(rows))
         rows = cursor.fetchmany(batch_size)

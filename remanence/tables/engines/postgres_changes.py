@@ -5,8 +5,7 @@ what its snapshot sees and remembers the oldest transaction that was still runni
 that number or a higher one, so asking from there misses nothing. Rows may be told twice; a reader replaces what it
 had. Only transactions that write count, so a long read holds nothing up.
 
-Deletions are forgotten once there are many. A reader from before that time gets every row there is, and as gone every
-number that no row has.
+Deletions are forgotten once there are many. A reader from before that time gets the whole table.
 """
 
 from __future__ import annotations
@@ -64,13 +63,11 @@ def changes(link: Link, tenant: Tenant, name: str, columns: Sequence[str], since
         found = cursor.fetchall()
         rows = np.fromiter((row[0] for row in found), np.int64, len(found))
         values = [row[1:] for row in found]
-        if not whole:
-            cursor.execute(f"SELECT DISTINCT row_number FROM {_DELETED}".encode(), [tenant.name, state.id, str(since)])
-            deleted = np.fromiter((row[0] for row in cursor), np.int64)
-            gone = np.union1d(deleted, rows)
-        else:
-            gone = _never_seen(connection, tenant, state.id, rows) if since else _NONE
-        return Changes(state.running, gone, rows, values)
+        if whole:
+            return Changes(state.running, _NONE, rows, values, whole=True)
+        cursor.execute(f"SELECT DISTINCT row_number FROM {_DELETED}".encode(), [tenant.name, state.id, str(since)])
+        deleted = np.fromiter((row[0] for row in cursor), np.int64)
+        return Changes(state.running, np.union1d(deleted, rows), rows, values)
 
     if since and (quiet := link.look(lambda connection: _quiet(connection, tenant, name, place, since))):
         return Changes(quiet, _NONE, _NONE, [])
@@ -98,19 +95,6 @@ def _quiet(connection: Connection, tenant: Tenant, name: str, place: str, since:
     state = _State(*row[:4])
     fresh = state.complete_from <= since <= state.next
     return state.running if fresh and max(row[4] or 0, row[5] or 0) < since else None
-
-
-def _never_seen(connection: Connection, tenant: Tenant, identifier: int, rows: Rows) -> Rows:
-    """Every number that was given, also to a table of the same name before this one, and that no row has."""
-    row = connection.execute(
-        "SELECT greatest(next_row - 1, pg_sequence_last_value(%s::regclass)) FROM remanence.table_catalog "
-        "WHERE tenant = %s AND id = %s",
-        [f"{quoted(tenant.schema)}.{quoted(f'rmem_rows_{identifier}')}", tenant.name, identifier],
-    ).fetchone()
-    given = np.ones(int(row[0]) + 1 if row else 1, np.bool_)
-    given[0] = False
-    given[rows] = False
-    return np.flatnonzero(given)
 
 
 def forget(link: Link, tenant: Tenant, name: str, *, kept: int = KEPT) -> None:

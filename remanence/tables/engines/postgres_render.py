@@ -17,6 +17,8 @@ from .base import Plan, Rows, Scores, Values
 from .postgres_values import Array, sent
 
 SCORE = "rmem_score"
+SYNC = "deeplake_sync_table"
+"""Does nothing here: what was written is searchable at once. It answers with the name of the table."""
 
 
 class Statement(NamedTuple):
@@ -75,6 +77,11 @@ class _Rendering:
         self._name_columns()
         nodes = list(self.tree.walk())
         self._parameters([node for node in nodes if isinstance(node, exp.Parameter | exp.Placeholder)])
+        for node in nodes:
+            if isinstance(node, exp.Subquery) and node.meta.get("lateral"):
+                _say_lateral(node)
+            elif isinstance(node, exp.Anonymous) and node.name.lower() == SYNC:
+                node.replace(exp.Cast(this=node.expressions[0], to=exp.DataType.build("text")))
         for table in tables:
             table.set("db", exp.to_identifier(self.schema, quoted=True))
             table.set("catalog", None)
@@ -201,6 +208,15 @@ class _Rendering:
         if rows is not None:
             number = self._value(Array(np.asarray(rows, np.int64)))
             self.tree.where(exp.Var(this=f"{_row_of(alias)} = ANY(${number})"), copy=False)
+
+
+def _say_lateral(node: exp.Subquery) -> None:
+    """Binding leaves a mark in place of the word."""
+    alias = node.args.get("alias")
+    node.set("alias", None)
+    word = exp.Lateral(alias=alias)
+    node.replace(word)
+    word.set("this", node)
 
 
 def _row_of(alias: str) -> str:
