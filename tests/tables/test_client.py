@@ -112,6 +112,12 @@ def test_parameters_keep_their_types(client):
         assert found == [{column: value}], column
 
 
+def test_parameters_need_no_blanks_between_them(client):
+    assert client.query("SELECT $1::int AS a,$2::text AS b,$3::float4[] AS c", [1, "x", [0.5]]) == [
+        {"a": 1, "b": "x", "c": [0.5]}
+    ]
+
+
 def test_numpy_arrays_and_scalars_are_taken(client):
     client.ingest("n", {"e": np.eye(3, dtype=np.float32), "i": np.arange(3), "f": [np.float32(0.5)] * 3})
     assert client.query("SELECT e, i, f FROM n ORDER BY i LIMIT 1") == [{"e": [1.0, 0.0, 0.0], "i": 0, "f": 0.5}]

@@ -158,6 +158,7 @@ class Dialect(Postgres):
     NUMBERS_CAN_BE_UNDERSCORE_SEPARATED = True
 
     class Tokenizer(Postgres.Tokenizer):
+        HEREDOC_STRINGS: ClassVar = []  # sqlglot would read `$1,$2` as the beginning of a text in dollar signs
         KEYWORDS: ClassVar = {
             **{
                 word: kind
