@@ -8,6 +8,7 @@ import click
 
 from .evaluating_files import file
 from .evaluating_online import online
+from .evaluating_team import team
 from .face import Face
 from .options import answering
 from .printing import aligned, table
@@ -44,6 +45,7 @@ def evaluate(context: click.Context) -> None:
       rmem eval questions.jsonl --settings dense=0.7 --against default --k 5,10
       rmem eval locomo locomo10.json
       rmem eval online --by week
+      rmem eval team
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
@@ -51,6 +53,7 @@ def evaluate(context: click.Context) -> None:
 
 evaluate.add_command(file)
 evaluate.add_command(online)
+evaluate.add_command(team)
 
 
 @evaluate.command()

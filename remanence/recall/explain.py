@@ -24,6 +24,9 @@ class Explanation:
     bm25: float = 0.0
     cosine: float | None = None
     words: list[WordMatch] = field(default_factory=list)
+    asked: dict[str, float] = field(default_factory=dict)
+    """Every word of the question and how telling it is among the `rows` memories that were asked."""
+    rows: int = 0
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -38,6 +41,8 @@ class Explanation:
             "bm25": self.bm25,
             "cosine": self.cosine,
             "words": [{"word": m.word, "matched": m.matched, "score": m.score} for m in self.words],
+            "asked": dict(self.asked),
+            "rows": self.rows,
             "notes": list(self.notes),
         }
 

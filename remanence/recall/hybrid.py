@@ -179,5 +179,7 @@ class Hybrid:
             bm25=float(self.lexical[at]),
             cosine=None if self.cosines is None else float(self.cosines.at(place)[0]),
             words=self.words.matches(at),
+            asked=dict(self.words.weights),
+            rows=self.survey.size,
             notes=notes,
         )

@@ -18,10 +18,11 @@ from .notes import Experience
 from .sessions import Sessions, SessionState
 
 Place = Repository | str | None
-BAR = 0.5
+BAR = 0.3
 """The relevance from which on an experience is told unasked; `rmem eval team` measures it."""
 BUDGET, PROMPT_BUDGET = 1000, 700  # tokens
 _TOLD_AT_ONCE = 3
+_BESIDE = 0.75  # share of the best relevance that others beside it need
 _MONTH = 30 * 86_400.0
 _CHATTER = re.compile(
     r"^\W*(?:y(?:es|ep|eah)?|no(?:pe)?|ok(?:ay)?|sure|thanks?(?: you)?|thx|go(?: on| ahead)?|continue|proceed|do it|"
@@ -68,12 +69,14 @@ class Briefing:
         state.injected += [one.id for one in found[: len(lines)]]
         return "The team memory knows something that may help (check it before you rely on it):\n" + "\n".join(lines)
 
-    def relevant(self, prompt: str, team: TeamMemory, where: Repository | None) -> list[Experience]:
+    def relevant(self, prompt: str, team: TeamMemory, where: Place) -> list[Experience]:
         """The experience that is told unasked for a prompt."""
         if not reads_like_work(prompt):
             return []
         kinds = ("error_fix", "decision", "codebase", "preference", "task")
-        return team.recall(prompt[:4000], repository=where, k=2 * _TOLD_AT_ONCE, kinds=kinds, bar=self._bar)
+        found = team.recall(prompt[:4000], repository=where, k=2 * _TOLD_AT_ONCE, kinds=kinds, bar=self._bar)
+        best = max((one.relevance for one in found), default=0.0)
+        return [one for one in found if one.relevance >= _BESIDE * best]
 
     # The start of a session
 

@@ -11,8 +11,7 @@ from .. import checks
 from ..brain import Brain
 from ..errors import NotFoundError
 from ..filters import Filter
-from ..index.analyser import question_words
-from ..models import Memory
+from ..models import Hit, Memory
 from .identity import Repository
 from .likeness import Saying, says_the_same
 from .notes import CURRENT, KINDS, SUPERSEDED, Experience, Note, audience
@@ -117,10 +116,9 @@ class TeamMemory:
             place=None if everywhere else tuple(self.visible(repository)),
             tags={"state": CURRENT} if as_of is None else {},
         )
-        asked = sum(not word.stop for word in question_words(question))
         hits = self.brain.recall(question, k if as_of is None else 4 * k, where, explain=True, touch=False)
         found = [
-            Experience(hit.memory, hit.score, relevance(hit, asked), recall_id=hits.recall_id)
+            Experience(hit.memory, hit.score, _relevance(hit), recall_id=hits.recall_id)
             for hit in hits
             if as_of is None or _held(hit.memory, as_of)
         ]
@@ -188,6 +186,11 @@ class TeamMemory:
         place = audience(scope, one.repository, one.author or self.author)
         body = {key: value for key, value in known.contents.items() if key != "text"} | {"scope": scope}
         return self.brain.update(memory_id, place=place, metadata=body, tags={**known.tags, "scope": scope})
+
+
+def _relevance(hit: Hit) -> float:
+    assert hit.explanation is not None  # it was asked for
+    return relevance(hit.explanation)
 
 
 def _held(memory: Memory, when: float) -> bool:
