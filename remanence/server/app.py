@@ -19,6 +19,7 @@ from .routes import export as of_export
 from .routes import feedback as of_feedback
 from .routes import memories as of_memories
 from .routes import service as of_service
+from .routes import tables as of_tables
 from .routes import tokens as of_tokens
 from .routes import upkeep as of_upkeep
 from .routes import workspaces as of_workspaces
@@ -38,6 +39,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     of_service.router,
     of_workspaces.router,
     of_tokens.router,
+    of_tables.router,
     of_upkeep.router,
     of_feedback.router,
     of_audit.router,

@@ -1,0 +1,331 @@
+"""Tables of a workspace: make, list and drop them, ask them in SQL, and fill them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
+
+from ... import checks
+from ...errors import InputError, RemanenceError, TableExistsError
+from ...tables.catalog import Column, Index, Table
+from ...tables.ingest import from_body, written
+from ...tables.results import Result
+from ...tables.sql.kinds import writes
+from ...tables.streams import arrow_reader, pyarrow
+from ...tables.values import answer_types, parameters_from_json, to_json, type_name
+from ..access import Access, Role, allowed
+from ..arrow_bodies import columns_of
+from ..bodies import cursor_of, json_of
+from ..exchange import answer, tagged
+from .answers import IN_WORKSPACE, RUNNING, Cursor, Limit, after
+
+router = APIRouter(prefix="/workspaces/{workspace}", tags=["tables"])
+
+NDJSON, ARROW = "application/x-ndjson", "application/vnd.apache.arrow.stream"
+_BATCH = 1000
+Reader = Annotated[Access, Depends(allowed(Role.READ))]
+Writer = Annotated[Access, Depends(allowed(Role.WRITE))]
+TableName = Annotated[str, Path(max_length=255, description="The name of a table.")]
+
+
+class NewTable(BaseModel):
+    """A table by its columns: `{"id": "BIGSERIAL", "embedding": "EMBEDDING(1536)"}`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    table_name: str = Field(max_length=255)
+    table_schema: dict[str, str] = Field(min_length=1)
+
+
+class Statement(BaseModel):
+    """One SQL statement. `params` are a list for $1, $2 … or an object for :names."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: str = Field(min_length=1, examples=["SELECT task FROM debug_memory WHERE id = $1"])
+    params: list[Any] | dict[str, Any] | None = None
+    param_types: list[str | None] | dict[str, str] | None = Field(
+        None, description="Types of parameters that JSON does not tell, such as timestamptz."
+    )
+    timeout_ms: StrictInt | None = Field(None, ge=1, description="No longer than the server allows.")
+
+
+class Columns(BaseModel):
+    """Rows to append, as columns of equal length. The table is made if there is none."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    columns: dict[str, list[Any]] = Field(min_length=1)
+    types: dict[str, str] | None = None
+    table_schema: dict[str, str] | None = Field(None, alias="schema")
+    index: list[str] | dict[str, str | None] | None = None
+
+
+class TableAnswer(BaseModel):
+    table_name: str
+    columns: list[dict[str, Any]]
+    primary_key: list[str]
+    indexes: list[dict[str, Any]]
+
+
+class TablesAnswer(BaseModel):
+    tables: list[TableAnswer]
+    next_cursor: str | None
+
+
+class RowsAnswer(BaseModel):
+    columns: list[str]
+    types: list[str | None]
+    rows: list[list[Any]]
+    row_count: int
+
+
+class DroppedAnswer(BaseModel):
+    dropped: str
+
+
+class IngestedAnswer(BaseModel):
+    table_name: str
+    row_count: int
+    created: bool
+
+
+def _body(**schemas: Any) -> dict[str, Any]:
+    content = {kind.replace("__", "/"): {"schema": schema} for kind, schema in schemas.items()}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+_UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "The caller has it already (If-None-Match)."}}
+
+
+@router.get("/tables", responses={**IN_WORKSPACE, **_UNCHANGED, 200: {"model": TablesAnswer}})
+def list_tables(request: Request, access: Reader, limit: Limit = 1000, cursor: Cursor = None) -> Response:
+    """The tables of the workspace, by name."""
+    last = after(cursor)
+    found = sorted((one for one in access.tables.tables() if one.name > last), key=lambda one: one.name)
+    several = found[:limit]
+    following = cursor_of(several[-1].name) if len(found) > limit else None
+    return tagged(request, {"tables": [_shown(one) for one in several], "next_cursor": following})
+
+
+@router.post("/tables", status_code=201, responses={**RUNNING, 201: {"model": TableAnswer}})
+def create_table(body: NewTable, access: Writer) -> Response:
+    """Make an empty table."""
+    try:
+        made = access.tables.create_table(body.table_name, body.table_schema)
+    except TableExistsError:
+        raise TableExistsError(f"table {body.table_name!r} already exists") from None
+    return answer(_shown(made), 201)
+
+
+@router.post(
+    "/tables/query",
+    responses={**RUNNING, 200: {"model": RowsAnswer, "content": {NDJSON: {}, ARROW: {}}}},
+)
+def query(request: Request, body: Statement, access: Reader) -> Response:
+    """Run one statement: SELECT needs READ, all others WRITE. With `Accept: application/x-ndjson` or
+    `application/vnd.apache.arrow.stream` the answer of a SELECT is streamed and may have any length."""
+    if access.role < Role.WRITE and writes(body.query):
+        access.need(Role.WRITE)
+    limits = access.service.settings.limits
+    form = _form(request.headers.get("accept", ""))
+    timeout = limits.statement_seconds if form is None else limits.stream_seconds
+    if body.timeout_ms is not None:
+        timeout = min(timeout, body.timeout_ms / 1000)
+    params = parameters_from_json(body.params, body.param_types)
+    if form is not None:
+        return _streamed(access.tables.stream(body.query, params, batch_size=_BATCH, timeout=timeout), form)
+    result = access.tables.query(body.query, params, timeout=timeout, max_rows=limits.rows)
+    return answer(
+        {
+            "columns": result.columns,
+            "types": answer_types(result),
+            "rows": [[to_json(value) for value in row] for row in result.rows],
+            "row_count": result.row_count,
+        }
+    )
+
+
+@router.get("/tables/{table}", responses={**IN_WORKSPACE, **_UNCHANGED, 200: {"model": TableAnswer}})
+def show_table(request: Request, table: TableName, access: Reader) -> Response:
+    """One table: its columns, key and indexes."""
+    return tagged(request, _shown(access.tables.table(table)))
+
+
+@router.delete("/tables/{table}", responses={**RUNNING, 200: {"model": DroppedAnswer}})
+def drop_table(table: TableName, access: Writer) -> Response:
+    """Drop a table with all its rows."""
+    access.tables.drop_table(table)
+    return answer({"dropped": table})
+
+
+@router.post(
+    "/tables/{table}/ingest",
+    responses={**RUNNING, 200: {"model": IngestedAnswer}},
+    openapi_extra=_body(
+        application__json=Columns.model_json_schema(),
+        **{NDJSON.replace("/", "__"): {"type": "string"}, ARROW.replace("/", "__"): {"type": "string"}},
+    ),
+)
+async def ingest(
+    request: Request,
+    table: TableName,
+    access: Writer,
+    index: Annotated[list[str] | None, Query(description="Columns to index, where the body does not tell.")] = None,
+) -> Response:
+    """Append rows, all or none: columns as JSON, one JSON object to a line, or an Arrow stream."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind in ("", "application/json"):
+        given = json_of(await request.body())
+        make: Callable[[], dict[str, Any]] = lambda: _checked(given)  # noqa: E731
+    elif kind == NDJSON:
+        raw = await request.body()
+        make = lambda: {"columns": _columns_of_lines(raw)}  # noqa: E731
+    elif kind == ARROW:
+        raw = await request.body()
+        make = lambda: {"columns": columns_of(raw)}  # noqa: E731
+    else:
+        raise InputError(f"Content-Type must be application/json, {NDJSON} or {ARROW}", field="content-type")
+
+    def run() -> dict[str, Any]:
+        body = make()
+        return written(access.tables, table, from_body(body), index=body.get("index") or index)
+
+    return answer(await run_in_threadpool(run))
+
+
+def _checked(given: Any) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise checks.refuse("the body", "a JSON object", given)
+    checks.known_fields("the body", given, ["columns", "types", "schema", "index"])
+    if "columns" not in given:
+        raise InputError("columns must be given", field="columns")
+    return given
+
+
+def _columns_of_lines(raw: bytes) -> dict[str, list[Any]]:
+    """Columns from one JSON object to a line; what a line does not name is NULL in it."""
+    columns: dict[str, list[Any]] = {}
+    count = 0
+    for number, line in enumerate(raw.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            raise InputError(f"line {number} of the body must be a JSON object", field="body") from None
+        if not isinstance(row, dict):
+            raise checks.refuse(f"line {number} of the body", "a JSON object", row)
+        for name in row.keys() - columns.keys():
+            columns[name] = [None] * count
+        for name, values in columns.items():
+            values.append(row.get(name))
+        count += 1
+    if not columns:
+        raise InputError("the body must have at least one line with a JSON object", field="body")
+    return columns
+
+
+def _form(accept: str) -> str | None:
+    """Which stream a caller asked for, if any."""
+    wanted = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
+    return next((one for one in wanted if one in (NDJSON, ARROW)), None)
+
+
+def _streamed(batches: Iterator[Result], form: str) -> Response:
+    """The first batch is made here, so that an error in the statement still has its status."""
+    first = next(batches, Result())
+    all_of_them = chain([first], batches)
+    if form == ARROW:
+        pyarrow()
+        return StreamingResponse(_arrow(all_of_them), media_type=ARROW)
+    return StreamingResponse(_lines(first, all_of_them), media_type=NDJSON)
+
+
+def _lines(first: Result, batches: Iterable[Result]) -> Iterator[bytes]:
+    """A line with the columns, one with an array for each row, and a last one that tells that the answer is whole."""
+    yield _line({"columns": first.columns, "types": answer_types(first)})
+    count = 0
+    try:
+        for batch in batches:
+            if batch.rows:
+                count += len(batch.rows)
+                yield b"".join(_line([to_json(value) for value in row]) for row in batch.rows)
+    except RemanenceError as error:
+        yield _line({"error": str(error)})
+        return
+    yield _line({"row_count": count or first.row_count})
+
+
+def _line(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def _arrow(batches: Iterable[Result]) -> Iterator[bytes]:
+    pa = pyarrow()
+    sink = _Pieces()
+    reader = arrow_reader(batches)
+    with pa.ipc.new_stream(sink, reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+            yield sink.taken()
+    yield sink.taken()
+
+
+class _Pieces:
+    """What an Arrow writer has written since it was last asked."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self._written: list[bytes] = []
+
+    def write(self, data: Any) -> int:
+        self._written.append(bytes(data))
+        return len(self._written[-1])
+
+    def taken(self) -> bytes:
+        written, self._written = b"".join(self._written), []
+        return written
+
+    def flush(self) -> None:
+        """Nothing waits elsewhere."""
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _shown(table: Table) -> dict[str, Any]:
+    return {
+        "table_name": table.name,
+        "columns": [_column(one) for one in table.columns],
+        "primary_key": list(table.primary_key),
+        "indexes": [_index(one) for one in table.indexes],
+    }
+
+
+def _column(one: Column) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "type": type_name(one.type),
+        "nullable": one.nullable,
+        "default": one.default,
+        "serial": one.serial,
+    }
+
+
+def _index(one: Index) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "columns": list(one.columns),
+        "method": one.method,
+        "unique": one.unique,
+        "options": dict(one.options),
+    }
