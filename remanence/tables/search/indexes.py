@@ -80,6 +80,12 @@ class SearchIndexes:
         """Take what happened since the version that these have in common."""
         names = [one.column.name for one in followers]
         found = self._engine.changes(table.name, names, followers[0].version)
+        if found.whole:
+            for one in followers:
+                one.start_again()
+        if found.whole:
+            for one in followers:
+                one.start_again()
         if found.gone.size or found.rows.size:
             _, last = np.unique(found.rows[::-1], return_index=True)  # a row told twice counts as told last
             told = np.sort(found.rows.size - 1 - last)
