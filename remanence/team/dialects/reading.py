@@ -60,6 +60,16 @@ def files_in(given: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def decoded(value: Any) -> Any:
+    """A JSON object that came as text, as an object; anything else as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith("{"):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
 def text_of(value: Any) -> str:
     """What came out of a tool, as text: its streams, its content, or itself as JSON."""
     if value is None:
@@ -97,7 +107,7 @@ def outcome_of(value: Any) -> bool | None:
 
 def made(agent: str, kind: Kind, payload: Mapping[str, Any], session: object, cwd: object, **more: Any) -> Event:
     """An event. The same moment, told twice, has the same id; where the tool numbers its calls, by that number."""
-    known = payload.get("tool_use_id") or payload.get("tool_call_id") or payload.get("call_id")
+    known = payload.get("tool_use_id") or payload.get("tool_call_id") or payload.get("call_id") or payload.get("callID")
     now = time.time()
     unique = str(known) if known else f"{json.dumps(payload, sort_keys=True, default=str)}{int(now)}"
     told = f"{agent}\0{session}\0{kind}\0{unique}"

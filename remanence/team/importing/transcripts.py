@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..dialects.reading import action_of, command_in, files_in, outcome_of, text_of
+from ..dialects.reading import action_of, command_in, decoded, files_in, outcome_of, text_of
 from ..events import Event, Kind
 
 _LONGEST_LINE = 8 << 20
@@ -110,25 +110,15 @@ def _codex(path: Path) -> Iterator[Event]:
             yield Event(f"{session}-{at}", "codex", Kind.PROMPT, session, cwd, when, prompt=said)
         elif kind == "response_item" and body.get("type") in ("function_call", "custom_tool_call", "local_shell_call"):
             given = body.get("arguments", body.get("input", body.get("action")))
-            calls[str(body.get("call_id"))] = str(body.get("name") or "shell"), _decoded(given)
+            calls[str(body.get("call_id"))] = str(body.get("name") or "shell"), decoded(given)
         elif kind == "response_item" and body.get("type") in ("function_call_output", "custom_tool_call_output"):
             known = calls.pop(str(body.get("call_id")), None)
             if known is not None:
-                out = _decoded(body.get("output"))
+                out = decoded(body.get("output"))
                 told = out.get("metadata", out) if isinstance(out, Mapping) else out
                 yield _used(
                     "codex", str(body.get("call_id")), session, cwd, when, *known, out, failed=outcome_of(told)
                 )  # fmt: skip
-
-
-def _decoded(given: Any) -> Any:
-    if isinstance(given, str):
-        try:
-            data = json.loads(given)
-        except ValueError:
-            return given
-        return data if isinstance(data, dict) else given
-    return given
 
 
 def _used(

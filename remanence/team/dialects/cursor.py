@@ -1,0 +1,52 @@
+"""Cursor: hooks of ~/.cursor/hooks.json. The payload has conversation_id and workspace_roots; shell commands, edits and
+MCP calls each have an event of their own. Context goes back as additional_context, beside `continue` for a prompt."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..events import Event, Kind
+from .reading import decoded, made, tool_event
+
+AGENT = "cursor"
+_PLAIN = {"preCompact": Kind.COMPACT, "stop": Kind.STOP, "subagentStop": Kind.SUBAGENT_STOP}
+
+
+def read(name: str, payload: dict[str, Any]) -> Event | None:
+    session = payload.get("conversation_id") or payload.get("session_id")
+    roots = payload.get("workspace_roots")
+    cwd = payload.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
+    about = {"transcript": str(payload.get("transcript_path") or ""), "model": str(payload.get("model") or "")}
+    if name == "sessionStart":
+        return made(AGENT, Kind.SESSION_START, payload, session, cwd, source="startup", **about)
+    if name == "beforeSubmitPrompt":
+        return made(AGENT, Kind.PROMPT, payload, session, cwd, prompt=str(payload.get("prompt") or ""), **about)
+    if name == "afterShellExecution":
+        given = {"command": payload.get("command")}
+        return tool_event(AGENT, payload, session, cwd, "shell", given, payload.get("output"))
+    if name == "afterFileEdit":
+        return tool_event(AGENT, payload, session, cwd, "edit", _edited(payload), None)
+    if name == "afterMCPExecution":
+        tool = f"mcp_{payload.get('tool_name') or ''}"
+        given, out = decoded(payload.get("tool_input")), decoded(payload.get("result_json"))
+        return tool_event(AGENT, payload, session, cwd, tool, given, out)
+    if name == "sessionEnd":
+        return made(AGENT, Kind.SESSION_END, payload, session, cwd, source=str(payload.get("reason") or ""), **about)
+    if name in _PLAIN:
+        return made(AGENT, _PLAIN[name], payload, session, cwd, source=str(payload.get("trigger") or ""), **about)
+    return None
+
+
+def _edited(payload: dict[str, Any]) -> dict[str, Any]:
+    edits = [edit for edit in payload.get("edits") or () if isinstance(edit, dict)]
+    return {
+        "file_path": payload.get("file_path"),
+        "old_string": "\n".join(str(edit.get("old_string") or "") for edit in edits),
+        "new_string": "\n".join(str(edit.get("new_string") or "") for edit in edits),
+    }
+
+
+def answer(name: str, context: str) -> str:
+    told: dict[str, Any] = {"additional_context": context}
+    return json.dumps({"continue": True, **told} if name == "beforeSubmitPrompt" else told)
