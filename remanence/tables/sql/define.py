@@ -20,7 +20,11 @@ _SERIAL = (exp.DType.SERIAL, exp.DType.BIGSERIAL, exp.DType.SMALLSERIAL)
 _ACTIONS = ("NO ACTION", "RESTRICT", "CASCADE", "SET NULL", "SET DEFAULT")
 SEARCH = "search"
 _METHODS = {"": "btree", "btree": "btree", "deeplake_index": SEARCH, "deeplake": SEARCH, "search": SEARCH}
-_INDEX_TYPES = ("bm25", "vector", "embedding", "exact_text", "inverted", "hybrid", "cosine", "maxsim")
+_INDEX_TYPES = (
+    "bm25", "vector", "embedding", "exact_text", "exact", "inverted", "inverted_index", "hybrid", "cosine", "maxsim",
+    "clustered", "clustered_quantized", "pooled_quantized",
+)  # fmt: skip
+_SEARCHED = (Kind.TEXT, Kind.VECTOR, Kind.VECTORS)
 
 
 def text(node: exp.Expression) -> str:
@@ -318,11 +322,13 @@ def checked_index(
     name: str,
     catalogue: Mapping[str, Table],
 ) -> Index:
+    if method == SEARCH:
+        method, unique, options = _meant(table, columns, unique, options)
     for column in columns:
         found = table.column(column)
         if found is None:
             raise missing_column(column, table.name)
-        if method == SEARCH and found.type.kind not in (Kind.TEXT, Kind.VECTOR, Kind.VECTORS):
+        if method == SEARCH and found.type.kind not in _SEARCHED:
             raise SqlError(f'column "{column}" of type {found.type.kind} cannot be searched; TEXT and FLOAT4[] can')
         if method != SEARCH and found.type.kind in (Kind.VECTOR, Kind.VECTORS):
             raise SqlError(f'column "{column}" of type {found.type.kind} takes an index USING deeplake_index')
@@ -337,6 +343,23 @@ def checked_index(
             raise SqlError(f"index_type must be one of {', '.join(_INDEX_TYPES)}, got {value!r}")
     chosen = checked_name(name, "index") if name else _free(f"{table.name}_{'_'.join(columns)}_idx", set(), catalogue)
     return Index(chosen, table.name, columns, method, unique, options)
+
+
+def _meant(
+    table: Table, columns: tuple[str, ...], unique: bool, options: dict[str, str]
+) -> tuple[str, bool, dict[str, str]]:
+    """What an index USING deeplake_index is here: one of values is a btree, and the dimension is the column's own."""
+    left = {name: value for name, value in options.items() if name != "dimension"}
+    asked = left.get("index_type")
+    kinds = [found.type.kind for column in columns if (found := table.column(column)) is not None]
+    of_values = bool(kinds) and not any(kind in _SEARCHED for kind in kinds)
+    if asked == "unique" or (of_values and asked in (None, "inverted", "inverted_index")):
+        return "btree", unique or asked == "unique", {}
+    dimensions = {found.type.dimension for column in columns if (found := table.column(column)) is not None}
+    given = options.get("dimension")
+    if given is not None and not (given.isdecimal() and dimensions & {None, int(given)}):
+        raise SqlError(f"dimension must be that of the column, got {given!r}")
+    return SEARCH, unique, left
 
 
 # -- ALTER TABLE -----------------------------------------------------------------------------------------------
