@@ -168,7 +168,8 @@ class Dialect(Postgres):
             **dict.fromkeys(_OPERATORS, _OPERATOR),
         }
         SINGLE_TOKENS: ClassVar = {
-            text: kind for text, kind in Postgres.Tokenizer.SINGLE_TOKENS.items() if text not in "!@\\`"
+            **{text: kind for text, kind in Postgres.Tokenizer.SINGLE_TOKENS.items() if text not in "!@\\`"},
+            "$": TokenType.PARAMETER,
         }
 
     Parser = Parser
