@@ -74,19 +74,20 @@ class Prospect(ABC):
 class Gathered(Survey):
     """Candidates, with statistics of all rows that they were chosen from."""
 
-    def __init__(
-        self, index: RecallIndex, source: RowSource, size: int, average_length: float, held: Mapping[int, int]
-    ) -> None:
+    def __init__(self, index: RecallIndex, source: RowSource, prospect: Prospect, held: Mapping[int, int]) -> None:
         super().__init__(index, Filter(), source)
-        self.average_length = average_length
-        self._all, self._held = size, held
+        self.average_length = prospect.average_length
+        self._prospect, self._held = prospect, held
 
     @property
     def population(self) -> int:
-        return self._all
+        return self._prospect.size
+
+    def relatives(self, words: Sequence[str], floor: float, most: int) -> list[list[tuple[int, str, float]]]:
+        return self._prospect.relatives(words, floor, most)
 
     def matches(self, terms: Sequence[int]) -> Matches:
         found = super().matches(terms)
         own = np.diff([0, *found.ends]).tolist()
         held = [max(self._held.get(term, here), here) for term, here in zip(terms, own, strict=True)]
-        return found._replace(held=held, rows=self._all)
+        return found._replace(held=held, rows=self._prospect.size)

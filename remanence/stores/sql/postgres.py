@@ -150,7 +150,7 @@ class PostgresRecordStore(SqlRecords):
     def scrub(self) -> None:
         """Clear the pages that removed rows were on. What the server keeps beside its tables, such as its log of
         writes and its backups, is for whoever runs it."""
-        self._link.clean(self._frame, "memories, postings, words, trash, access, judgements, changes")
+        self._link.tend(self._frame, "VACUUM memories, postings, words, trash, access, judgements, changes")
         self._unscrubbed = False
 
     def broken_audit(self) -> list[int]:
@@ -207,8 +207,10 @@ class PostgresRecordStore(SqlRecords):
 
     def condition(self, connection: Connection, where: Filter) -> Condition:
         """A filter in SQL, as far as encrypted rows can be read."""
-        self.vault.follow(data_keys.read(connection))
-        return condition(where, hides_sealed=not self.vault.opens, disguises=self.vault.disguises())
+        wrapped = data_keys.read(connection)
+        self.vault.follow(wrapped)
+        hidden = bool(wrapped) and not self.vault.opens
+        return condition(where, hides_sealed=hidden, disguises=self.vault.disguises())
 
     def select(
         self, where: Filter | None = None, *, order: Order = "oldest", limit: int | None = None, offset: int = 0

@@ -32,8 +32,9 @@ SELECT m.seq, ARRAY(SELECT p.seq FROM memories p WHERE p.run = m.run AND p.born 
 FROM memories m WHERE m.seq = ANY(?) AND m.run IS NOT NULL
 """
 _POSTINGS = """
-SELECT p.term, p.seq, p.count FROM unnest(?::bigint[]) a(term) JOIN postings p ON p.term = a.term
-WHERE p.seq = ANY(?) ORDER BY p.seq
+SELECT p.term, p.seq, p.count FROM unnest(?::bigint[]) a(term),
+    LATERAL (SELECT o.term, o.seq, o.count FROM postings o WHERE o.term = a.term AND o.seq = ANY(?) OFFSET 0) p
+ORDER BY p.seq
 """
 
 

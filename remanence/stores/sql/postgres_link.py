@@ -42,6 +42,7 @@ Result = TypeVar("Result")
 
 _ATTEMPTS = 10  # how often a transaction is repeated when others are in its way
 _CONNECTIONS = 12
+_TENDING = 0x524D454D_0001  # an advisory lock
 _CLOSED = "this store is closed; open it again to use it"
 
 
@@ -190,12 +191,13 @@ class Link:
         counts."""
         return self._repeated(frame, "READ WRITE", work)
 
-    def clean(self, frame: Frame, tables: str) -> None:
-        """Clear the pages of tables from what was removed."""
+    def tend(self, frame: Frame, statement: str) -> None:
+        """Run a statement that looks after tables, outside any transaction."""
         with connect(self.address) as raw:
             try:
                 frame.stay(raw)
-                raw.execute(f"VACUUM {tables}".encode())
+                take_turn(raw)
+                raw.execute(statement.encode())
             except psycopg.Error as error:
                 raise explain(error, self.address) from error
 
@@ -290,6 +292,13 @@ def connect(address: Address) -> Raw:
         raise StoreUnreachableError(f"{address.shown} does not answer: {told}") from None
     except psycopg.Error as error:
         raise explain(error, address) from error
+
+
+def take_turn(raw: Raw) -> None:
+    """Look after tables one at a time, in all processes, until the connection ends. To wait inside the server would be
+    to wait for each other: building an index waits for every transaction."""
+    while raw.execute("SELECT pg_try_advisory_lock(%s)", [_TENDING]).fetchone() != (True,):
+        time.sleep(0.1)
 
 
 def is_lost(error: psycopg.Error) -> bool:

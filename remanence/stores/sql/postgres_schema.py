@@ -89,9 +89,9 @@ _TRIGGERS = (
             SELECT u.term, n.seq, u.count, n.length FROM added n, unnest(n.lexemes, n.counts) u(term, count)
             ON CONFLICT DO NOTHING;
         INSERT INTO words (term, word, seq)
-            SELECT u.term, min(u.word), min(n.seq)
+            SELECT DISTINCT ON (u.term) u.term, u.word, n.seq
             FROM added n, unnest(n.lexemes[1:n.variety], string_to_array(n.words, E'\\n')) u(term, word)
-            WHERE length(u.word) > 2 AND u.word !~ '[0-9_./:-]' GROUP BY u.term ORDER BY min(n.seq)
+            WHERE length(u.word) > 2 AND u.word !~ '[0-9_./:-]' ORDER BY u.term, n.seq
             ON CONFLICT DO NOTHING;
         UPDATE heads h SET rows = h.rows + a.rows, length = h.length + a.length, seq = greatest(h.seq, a.seq)
             FROM (SELECT count(*) AS rows, coalesce(sum(n.length), 0) AS length, max(n.seq) AS seq FROM added n) a;

@@ -31,6 +31,8 @@ _WORDS = 32_768  # of a tenant that have relatives; more are found by themselves
 _RERANKED = 64  # further rows whose cosines are computed from the originals
 _AROUND = 2  # steps before and after a candidate
 _SAID = 4096  # rows that may hold a phrase
+# Behind OFFSET no planner without statistics has the idea of looking at every row for the words that it holds.
+_HOLDING = "(SELECT o.seq, o.count, o.length FROM postings o WHERE o.term = a.term OFFSET 0)"
 
 
 class Words:
@@ -63,6 +65,7 @@ class PostgresProspect(Prospect):
 
     def __init__(self, store: PostgresRecordStore, where: Filter) -> None:
         self._store, self._where = store, where
+        self._relatives: dict[tuple[tuple[str, ...], float, int], list[list[tuple[int, str, float]]]] = {}
         self._now, self._inside, self.size, self.average_length, self.dimension = store.read(self._looked)
 
     def _looked(self, connection: Connection) -> tuple[State, Condition, int, float, int | None]:
@@ -80,16 +83,19 @@ class PostgresProspect(Prospect):
         runs = {" ".join(words[at : at + size]) for size in range(1, 5) for at in range(len(words))}
         marks = signed(np.array([actor_mark(run) for run in runs], np.uint64))
         sql = (
-            "SELECT DISTINCT n.actor FROM unnest(?::bigint[]) a(term), LATERAL (SELECT m.actor FROM postings p "
-            f"JOIN memories m ON m.seq = p.seq WHERE p.term = a.term{self._inside.further} LIMIT 64) n"
+            f"SELECT DISTINCT n.actor FROM unnest(?::bigint[]) a(term), LATERAL (SELECT m.actor FROM {_HOLDING} p "
+            f"JOIN memories m ON m.seq = p.seq{self._inside.where} LIMIT 64) n"
         )
         found = self._store.read(lambda connection: connection.execute(sql, (marks, *self._inside.values)).fetchall())
         return sorted(actor for (actor,) in found)
 
     def relatives(self, words: Sequence[str], floor: float, most: int) -> list[list[tuple[int, str, float]]]:
-        return self._store.read(
-            lambda connection: self._store.vocabulary.relatives(connection, self._now, words, floor, most)
-        )
+        asked = (tuple(words), floor, most)
+        if asked not in self._relatives:
+            self._relatives[asked] = self._store.read(
+                lambda connection: self._store.vocabulary.relatives(connection, self._now, words, floor, most)
+            )
+        return self._relatives[asked]
 
     def holding(self, terms: Sequence[int]) -> dict[int, int]:
         return self._store.read(lambda connection: self._holding(connection, terms))
@@ -99,11 +105,11 @@ class PostgresProspect(Prospect):
         real = {known: term for term in terms for known in known_as([term], disguises)}
         asked = signed(np.array(list(real), np.uint64))
         sql = (
-            f"SELECT p.term, count(*) FROM postings p{self._joined} WHERE p.term = ANY(?)"
-            f"{self._inside.further} GROUP BY p.term"
+            "SELECT a.term, h.rows FROM unnest(?::bigint[]) a(term), "
+            f"LATERAL (SELECT count(*) AS rows FROM {_HOLDING} p{self._joined}{self._inside.where}) h"
         )
         held = dict.fromkeys(terms, 0)
-        found = connection.execute(sql, (asked, *self._inside.values)).fetchall()
+        found = connection.execute(sql, (asked, *self._inside.values)).fetchall() if asked else []
         for term, (_, count) in zip(unsigned([term for term, _ in found]).tolist(), found, strict=True):
             held[real[term]] += count
         return held
@@ -146,7 +152,7 @@ class PostgresProspect(Prospect):
         for actor in asked.actors:
             seqs |= self._of_actor(connection, actor, asked.newest)
         index = laid_out(self._store, connection, sorted(seqs), asked.terms, self.dimension, self._inside, _AROUND)
-        return Gathered(index, self._store, self.size, self.average_length, held)
+        return Gathered(index, self._store, self, held)
 
     def _by_words(self, connection: Connection, asked: Asked, count: int) -> dict[int, float]:
         disguises = self._store.vault.disguises()
@@ -163,7 +169,7 @@ class PostgresProspect(Prospect):
         sql = (
             "WITH best AS (SELECT p.seq, a.word, max(a.weight * p.count / (p.count + ? + ? * p.length)) AS score "
             "FROM unnest(?::int[], ?::bigint[], ?::double precision[]) a(word, term, weight) "
-            f"JOIN postings p ON p.term = a.term{self._joined}{self._inside.where} GROUP BY p.seq, a.word) "
+            f"CROSS JOIN LATERAL {_HOLDING} p{self._joined}{self._inside.where} GROUP BY p.seq, a.word) "
             "SELECT seq, sum(score) FROM best GROUP BY seq ORDER BY 2 DESC, 1 LIMIT ?"
         )
         words, terms, weights = zip(*told, strict=True)

@@ -11,7 +11,7 @@ import psycopg
 
 from ...errors import RemanenceError
 from .postgres_index import dimension_of
-from .postgres_link import Address, Connection, Frame, Raw, connect
+from .postgres_link import Address, Connection, Frame, Raw, connect, take_turn
 
 log = logging.getLogger(__name__)
 
@@ -19,11 +19,13 @@ _MOST = 4000  # dimensions that such an index can have
 
 
 class Neighbours:
+    """The index of one tenant, whose number is `number`."""
+
     def __init__(self, address: Address, frame: Frame) -> None:
         self._address, self._frame = address, frame
         self.number = frame.number
-        self._lock = Lock()
-        self._built = False
+        self._turn, self._lock = Lock(), Lock()
+        self._built = self._closed = False
         self._thread: Thread | None = None
         self._raw: Raw | None = None
 
@@ -31,23 +33,21 @@ class Neighbours:
         """Begin to build the index, if there is none."""
         with self._lock:
             if not self._built and self._thread is None:
-                self._thread = Thread(target=self._try, name="remanence-hnsw", daemon=True)
+                self._thread = Thread(target=self.build, name="remanence-hnsw", daemon=True)
                 self._thread.start()
 
-    def _try(self) -> None:
-        try:
-            self.build()
-        except (RemanenceError, psycopg.Error) as error:
-            log.warning("no index of vectors was built: %s", error)
-
     def build(self) -> None:
-        """Build the index, if there is none, or if it is of another dimension or was left half done."""
-        if self._built:
-            return
-        with connect(self._address) as raw:
-            self._raw = raw
+        """Build the index, if there is none, or if it is of another dimension or was left half done. Where that fails
+        rows are found all the same."""
+        with self._turn:
+            if self._built or self._closed:
+                return
             try:
-                self._build(raw)
+                with connect(self._address) as raw:
+                    self._raw = raw
+                    self._build(raw)
+            except (RemanenceError, psycopg.Error) as error:
+                log.warning("no index of vectors was built: %s", str(error).strip())
             finally:
                 self._raw = None
 
@@ -58,7 +58,7 @@ class Neighbours:
         if dimension is None or dimension > _MOST:
             return
         self._frame.stay(raw)
-        raw.execute("SELECT pg_advisory_lock(%s, %s)", [_CLASS, self.number & 0x7FFFFFFF])
+        take_turn(raw)
         name = f"memories_near_{self.number & 0xFFFFFFFFFFFFFFFF:016x}"
         wanted = f"{name}_{dimension}"
         held = raw.execute(
@@ -75,6 +75,7 @@ class Neighbours:
                 f'CREATE INDEX CONCURRENTLY "{wanted}" ON memories USING hnsw ((embedding::halfvec({dimension})) '
                 f"halfvec_cosine_ops) WHERE tenant = {self.number} AND embedding IS NOT NULL".encode()
             )
+        raw.execute("ANALYZE memories, postings, words")
         self._built = True
 
     def renew(self) -> None:
@@ -82,11 +83,9 @@ class Neighbours:
         self._built = False
 
     def close(self) -> None:
+        self._closed = True
         raw, thread = self._raw, self._thread
         if raw is not None:
             raw.cancel_safe()
         if thread is not None:
             thread.join(5)
-
-
-_CLASS = 0x524D454D  # of our advisory locks
