@@ -20,6 +20,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])")
 _WORD = re.compile(r"(?:true|false|null)(?!\w)")
 _LINE = re.compile(r"\r\n|\r|\n")
 _DEEPEST = 200
+_NEAR = 200  # characters behind a value, to see whether its line ends there
 _GONE = object()
 
 
@@ -287,7 +288,7 @@ class Document:
         before, member = parent.members[at - 1] if at else None, parent.members[at]
         begin = parent.start + 1 if before is None else (before.comma or 0) + 1
         commented = self._skip(begin)[1]
-        rest = self.text[(member.comma or member.node.end - 1) + 1 :].lstrip(" \t")[:1]
+        rest = self.text[member.node.end : member.node.end + _NEAR].lstrip(" \t").removeprefix(",").lstrip(" \t")[:1]
         comments = _COMMENT.findall(self.text[begin:commented])
         if comments and comments[-1].startswith("//") and not rest.isspace():
             return member.start  # what follows must not slip onto the comment's line

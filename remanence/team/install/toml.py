@@ -42,12 +42,11 @@ class TomlServer:
             if _means(after, expected):
                 return after, []
         document = tomlkit.parse(before)
-        if self.under not in document:
-            document[self.under] = tomlkit.table(is_super_table=True)
+        listed: Any = document[self.under]
         if there is None:
-            document[self.under][SERVER] = tomlkit.table()
+            listed[SERVER] = tomlkit.inline_table()
         for key, value in self.value.items():
-            document[self.under][SERVER][key] = value
+            listed[SERVER][key] = value
         return _checked(before, tomlkit.dumps(document), expected), []
 
     def removed(self, text: str, made: Made | None) -> str | None:
