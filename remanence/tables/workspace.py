@@ -186,7 +186,7 @@ class Workspace:
             raise TableExistsError(f'relation "{name}" already exists')
         source = tree.expression.copy()
         columns = Binder(catalogue, self.name).query(source, None)
-        found = []
+        found: list[Column] = []
         for column, kind in columns:
             limits = result_type(kind)
             if limits is None:

@@ -33,8 +33,8 @@ from .base import Changes, Engine, Plan
 from .sqlite_calls import State, Udf, current, install
 from .sqlite_compile import Compiled, Compiler, Physical, parameter_values
 from .sqlite_file import TableFile
-from .sqlite_storage import answer, stored_value
-from .sqlite_writes import compiled_write, default_sql, kept
+from .sqlite_storage import answer, has_limits, kept, stored_value
+from .sqlite_writes import compiled_write, default_sql
 
 MAX_LOG = 200_000
 """Changes that are kept for search indexes to follow; one that is further behind reads its table again."""
@@ -188,6 +188,7 @@ class SqliteEngine(Engine):
             target = compiled.target
             assert target is not None
             install(connection, state, catalog.conditions(target)[1])
+            state.highest, state.touched = _sequence(connection, target.name), set()
             with (
                 self._sequences(connection, state, target),
                 self._running(connection, state, compiled, plan) as values,
@@ -416,13 +417,12 @@ def _sequence(connection: sqlite3.Connection, name: str) -> int:
 def _bulk_sql(physical: Physical, columns: Sequence[str]) -> tuple[str, list[Udf]]:
     compiler = Compiler({})
     compiler.writes(physical)
-    by_name = {column.name: column for column in physical.table.columns}
     filled = [
         column
         for column in physical.table.columns
         if column.name not in columns and (column.serial or column.default is not None)
     ]
-    values = [kept(compiler.expressions, f"?{at}", by_name[name]) for at, name in enumerate(columns, 1)]
+    values = [f"?{at}" for at in range(1, len(columns) + 1)]
     values += [default_sql(compiler, column) for column in filled]
     names = [physical.columns[name] for name in [*columns, *(column.name for column in filled)]]
     sql = f"INSERT INTO {physical.name} ({', '.join(names)}) VALUES ({', '.join(values)})"
@@ -430,13 +430,16 @@ def _bulk_sql(physical: Physical, columns: Sequence[str]) -> tuple[str, list[Udf
 
 
 def _stored(table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[list[Any]]:
-    kinds = []
+    targets = []
     for name in columns:
         column = table.column(name)
         assert column is not None
-        kinds.append(NAMES[column.type.kind])
+        targets.append((NAMES[column.type.kind], column.type if has_limits(column.type) else None, name))
     for row in rows:
-        yield [stored_value(value, kind) for value, kind in zip(row, kinds, strict=True)]
+        yield [
+            stored_value(value, kind) if limits is None else kept(stored_value(value, kind), limits, name)
+            for value, (kind, limits, name) in zip(row, targets, strict=True)
+        ]
 
 
 def _fetched(cursor: sqlite3.Cursor, limit: int | None) -> list[tuple[Any, ...]]:

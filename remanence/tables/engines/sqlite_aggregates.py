@@ -93,6 +93,7 @@ def collector(name: str, call: Call, distinct: bool, order: Order, *, last: bool
     finish = AGGREGATES.get(call.key) or AGGREGATES.get(name)
     if finish is None:
         raise SqlError(f"aggregate {call.key} is not offered by this engine")
+    compute = finish
     digest = zlib.crc32(f"{call.key}|{call.takes}|{call.gives}|{distinct}|{order}".encode())
     count = len(call.takes)
     readers = [reader(kind) for kind in call.takes]
@@ -137,7 +138,7 @@ def collector(name: str, call: Call, distinct: bool, order: Order, *, last: bool
                         rows = _sorted(rows, sorts, own=not order)
                     if distinct:
                         rows = _distinct(rows, call.takes)
-                    result = finish(call, [values for values, _ in rows])
+                    result = compute(call, [values for values, _ in rows])
                     return None if result is None else write(result)
                 except RemanenceError as error:
                     state.error = state.error or error

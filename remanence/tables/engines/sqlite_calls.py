@@ -9,12 +9,13 @@ import threading
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ...errors import RemanenceError, SqlError
 from .sqlite_storage import reader, writer
 
 Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,10 @@ NOTHING: Any = object()
 """NULL as the result of a function that gives JSONB, where None is JSON's null."""
 
 
-def native(*keys: str, strict: bool = True, kinds: bool = False, stable: bool = True) -> Callable[[Function], Function]:
+def native(*keys: str, strict: bool = True, kinds: bool = False, stable: bool = True) -> Callable[[F], F]:
     """Register a function for signatures, written as in `sql.functions`: `@native("round(numeric, int4)")`."""
 
-    def register(function: Function) -> Function:
+    def register(function: F) -> F:
         for key in keys:
             natives[key] = Native(function, strict, kinds, stable)
         return function
@@ -64,7 +65,10 @@ class State:
         self.now = 0
         self.scores: Sequence[Any] = ()
         self.deadline: float | None = None
-        self.sequences: dict[int, int] = {}
+        self.sequences: dict[str, int] = {}
+        self.highest = 0
+        """The highest row of the table that is written to, before the statement."""
+        self.touched: set[int] = set()
         self.inside = True
         """Whether our own code runs; statements of users may touch less."""
         self.known: set[str] = set()

@@ -10,7 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
-from ..catalog import ROW, Column, Table
+from ..catalog import ROW, Column, Table, Type
 from ..sql import functions
 from ..sql.grouping import has_aggregates
 from ..sql.scope import Source, folded, shown
@@ -21,7 +21,7 @@ from .sqlite_calls import Udf
 from .sqlite_expressions import ExpressionSql, literal_sql
 from .sqlite_grouping import grouping_sets
 from .sqlite_sets import set_call
-from .sqlite_storage import collation, stored_value, writer
+from .sqlite_storage import collation, has_limits, kept, named_column, stored_value, writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,9 @@ class Slot:
 
     parameter: int
     kind: str
+    limits: Type | None = None
+    column: str = ""
+    """The column that it is written into, whose limits it has to keep."""
 
 
 @dataclass(slots=True)
@@ -89,8 +92,8 @@ class Compiler:
 
     # -- what expressions need ------------------------------------------------------------------------------
 
-    def slot(self, parameter: int, kind: str) -> str:
-        slot = Slot(parameter, kind)
+    def slot(self, parameter: int, kind: str, limits: Type | None = None, column: str = "") -> str:
+        slot = Slot(parameter, kind, limits if limits is not None and has_limits(limits) else None, column)
         if slot not in self.slots:
             self.slots.append(slot)
         return f"?{self.slots.index(slot) + 1}"
@@ -194,7 +197,8 @@ class Compiler:
         nulls = " NULLS FIRST" if key.args.get("nulls_first") else " NULLS LAST"
         node = key.this
         if "output" in node.meta:
-            text = self.expressions.collated(f"o{node.meta['output'] + 1}", type_of(node))
+            # The name stands for its expression, and so would the collations in that.
+            text = self.expressions.collated(f"o{node.meta['output'] + 1}", type_of(node), " COLLATE ")
         else:
             text = self.expressions.key(node)
         return f"{text}{direction}{nulls}"
@@ -487,5 +491,7 @@ def parameter_values(compiled: Compiled, parameters: Sequence[Any], rows: Mappin
         if slot.parameter < 0:
             values.append(json.dumps([int(row) for row in rows[slot.kind]]))
         else:
-            values.append(stored_value(parameters[slot.parameter], slot.kind))
+            with named_column(slot.column):
+                value = stored_value(parameters[slot.parameter], slot.kind)
+            values.append(value if slot.limits is None else kept(value, slot.limits, slot.column))
     return values

@@ -15,11 +15,12 @@ from ..sql.functions import Call
 from ..sql.reading import read
 from ..sql.scope import folded, shown
 from ..sql.types import INTEGERS, UNKNOWN, element, spelled, type_of
-from ..sql.writing import converter, fitted
+from ..sql.writing import converter
+from . import sqlite_arrays, sqlite_formats, sqlite_json, sqlite_numbers, sqlite_text, sqlite_times  # noqa: F401 - they register their functions
 from .sqlite_aggregates import aggregate_sql
 from .sqlite_calls import Native, natives, scalar
 from .sqlite_quantified import quantified
-from .sqlite_storage import collation, writer
+from .sqlite_storage import collation, has_limits, kept, named_column, writer
 
 if TYPE_CHECKING:
     from .sqlite_compile import Compiler
@@ -100,8 +101,11 @@ class ExpressionSql:
         return self.collated(self.typed(node, want), want)
 
     @staticmethod
-    def collated(sql: str, kind: str) -> str:
+    def collated(sql: str, kind: str, other: str = "") -> str:
+        """SQL with the collation of its type. A collation inside of it would count too, unless another is said."""
         order = collation(kind)
+        if not order and kind in ("text", "uuid") and (" COLLATE " in sql or " COLLATE " in other):
+            order = "BINARY"
         return f"{sql} COLLATE {order}" if order else sql
 
     def key(self, node: exp.Expression) -> str:
@@ -131,42 +135,29 @@ class ExpressionSql:
 
     def limited(self, sql: str, kind: str, limits: Type, column: str = "") -> str:
         """A value that keeps the limits of its type. A cast cuts a text; a column refuses a long one."""
-        if limits.length is not None and kind == "text":
-            return self._cut(sql, limits.length, column)
-        if limits.precision is not None and kind == "numeric":
-            key = f"fitted({limits.precision},{limits.scale},{column})"
+        if limits.length is not None and kind == "text" and not column:
+            return f"substr({sql}, 1, {limits.length})"
+        if not has_limits(limits):
+            return sql
 
-            def fit(value: Any) -> Any:
-                with named_column(column):
-                    return fitted(value, limits)
+        def fit(stored: Any) -> Any:
+            return kept(stored, limits, column)
 
-            return self.compiler.call(scalar(key, ("numeric",), "numeric", Native(fit)), [sql])
-        if limits.dimension is not None and kind == "float4[]":
-            wanted = limits.dimension
+        form = "bytea" if kind == "float4[]" else "text"  # as it is stored
+        key = f"kept({limits.length},{limits.precision},{limits.scale},{limits.dimension},{column})"
+        return self.compiler.call(scalar(key, (form,), form, Native(fit)), [sql])
 
-            def check(value: bytes) -> bytes:
-                if len(value) != wanted * 4:
-                    where = f'column "{column}"' if column else "a vector"
-                    raise SqlError(f"{where} takes vectors of dimension {wanted}, got {len(value) // 4}")
-                return value
-
-            return self.compiler.call(
-                scalar(f"dimension({wanted},{column})", ("bytea",), "bytea", Native(check)), [sql]
-            )
-        return sql
-
-    def _cut(self, sql: str, length: int, column: str) -> str:
-        if not column:
-            return f"substr({sql}, 1, {length})"
-
-        def check(value: str) -> str:
-            if len(value) > length:
-                if value[length:].strip(" "):
-                    raise SqlError(f'column "{column}": value too long for type character varying({length})')
-                return value[:length]
-            return value
-
-        return self.compiler.call(scalar(f"length({length},{column})", ("text",), "text", Native(check)), [sql])
+    def assigned(self, node: exp.Expression, kind: str, limits: Type, column: str) -> str:
+        """A value that is written into a column. What is known now is checked now."""
+        inner = node.unnest()
+        if isinstance(inner, exp.Parameter) and type_of(inner) == kind:
+            return self.compiler.slot(int(inner.name) - 1, kind, limits, column)
+        if isinstance(inner, exp.Literal) and not isinstance(node, exp.Neg):
+            with named_column(column):
+                have = type_of(inner)
+                value = converter(have, kind)(read(inner.this, have))
+            return literal_sql(kept(writer(kind)(value), limits, column))
+        return self.limited(self.typed(node, kind), kind, limits, column)
 
     # -- values ---------------------------------------------------------------------------------------------
 
@@ -252,7 +243,8 @@ class ExpressionSql:
         if "operands" in node.meta:
             return self._rows(node, op)
         kind = node.meta["operand"]
-        return f"({self.compared(node.this, kind)} {op} {self.typed(node.expression, kind)})"
+        other = self.typed(node.expression, kind)
+        return f"({self.collated(self.typed(node.this, kind), kind, other)} {op} {other})"
 
     def _rows(self, node: exp.Expression, op: str) -> str:
         kinds = node.meta["operands"]
@@ -447,20 +439,6 @@ class ExpressionSql:
     }
 
 
-class named_column:
-    """Errors inside say which column they are about."""
-
-    def __init__(self, column: str) -> None:
-        self.column = column
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, SqlError) and self.column and not str(error).startswith("column "):
-            raise type(error)(f'column "{self.column}": {error}') from None
-
-
 def _coalesce(self: ExpressionSql, node: exp.Anonymous, call: Call) -> str:
     items = [self.typed(argument, call.gives) for argument in node.expressions]
     return items[0] if len(items) == 1 else f"coalesce({', '.join(items)})"
@@ -496,14 +474,14 @@ _ALIKE = {
     ("timestamp", "timestamptz"),
     ("timestamptz", "timestamp"),
     ("uuid", "text"),
-    ("jsonb", "text"),
 }
 _CAST_SQL = {
     **{(kind, "numeric"): "CAST({0} AS TEXT)" for kind in INTEGERS},
     **{(kind, "text"): "CAST({0} AS TEXT)" for kind in INTEGERS},
     **{(kind, "float8"): "CAST({0} AS REAL)" for kind in INTEGERS},
     ("bool", "text"): "(CASE {0} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END)",
-    ("numeric", "text"): "({0})",
+    ("numeric", "text"): "({0} || '')",  # so that the collation of a column is left behind
+    ("jsonb", "text"): "({0} || '')",
     ("int4", "bool"): "({0} <> 0)",
     ("date", "timestamp"): "({0} * 86400000000)",
     ("date", "timestamptz"): "({0} * 86400000000)",

@@ -52,7 +52,10 @@ class TableFile(SqliteFile):
         connection.create_function(
             "rmem_bytes", 1, lambda text: None if text is None else bytes.fromhex(text), deterministic=True
         )
+        connection.execute("SELECT 1 FROM json_each('[]')")  # connected now, because that takes more rights
+        connection.create_function("rmem_once", 1, _guarded(state, lambda row: _once(state, row)))
         connection.set_authorizer(_authorizer(state))
+        connection.execute("SELECT 1 FROM json_each('[]')")  # made on first use, which a user's statement may not do
         return connection
 
     def state(self, connection: sqlite3.Connection) -> State:
@@ -96,6 +99,14 @@ def _limit(value: int | None, clause: str) -> int:
     if value is not None and value < 0:
         raise SqlError(f"{clause} must not be negative")
     return -1 if value is None else value
+
+
+def _once(state: State, row: int) -> bool:
+    """ON CONFLICT DO UPDATE may change a row once, and none that the same statement wrote."""
+    if row > state.highest or row in state.touched:
+        raise SqlError("ON CONFLICT DO UPDATE command cannot affect row a second time")
+    state.touched.add(row)
+    return True
 
 
 _LARGEST = {"int2": 2**15 - 1, "int4": 2**31 - 1, "int8": 2**63 - 1}

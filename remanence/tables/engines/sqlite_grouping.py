@@ -130,4 +130,6 @@ def _unit(key: exp.Expression, node: exp.Select) -> list[exp.Expression]:
         return [one for inner in key.expressions for one in _unit(inner, node)]
     if "output" in key.meta:
         return [node.expressions[key.meta["output"]].this]
-    return [key.unnest() if isinstance(key, exp.Paren) else key]
+    while isinstance(key, exp.Paren):
+        key = key.this
+    return [key]

@@ -46,6 +46,8 @@ def as_text(value: Any) -> str | None:
 def _child(value: Any, key: str | int) -> Any:
     if isinstance(value, dict):
         return value.get(key, NOTHING) if isinstance(key, str) else NOTHING
+    if isinstance(key, int) and not isinstance(value, list):
+        value = [value]  # PostgreSQL keeps a lone value as an array of one
     if isinstance(value, list) and isinstance(key, int):
         return value[key] if -len(value) <= key < len(value) else NOTHING
     return NOTHING
@@ -73,8 +75,7 @@ def _at(value: Any, path: list[str | None]) -> Any:
 
 @native("->(jsonb, text)", "->(jsonb, int4)")
 def _get(value: Any, key: str | int) -> Any:
-    found = _child(value, key)
-    return found
+    return _child(value, key)
 
 
 @native("->>(jsonb, text)", "->>(jsonb, int4)")
@@ -85,8 +86,7 @@ def _get_text(value: Any, key: str | int) -> str | None:
 
 @native("#>(jsonb, text[])")
 def _path(value: Any, path: list[str | None]) -> Any:
-    found = _at(value, path)
-    return found
+    return _at(value, path)
 
 
 @native("#>>(jsonb, text[])")

@@ -8,6 +8,7 @@ import random as rnd
 import uuid
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
+from functools import partial
 
 from ...errors import SqlError
 from ..sql.reading import EXACT, LIMITS, to_float4
@@ -75,8 +76,8 @@ for _kind in INTEGERS:
     native(f"#({_kind}, {_kind})")(lambda a, b: a ^ b)
     native(f"<<({_kind}, int4)")(_shift(_kind, left=True))
     native(f">>({_kind}, int4)")(_shift(_kind, left=False))
-    native(f"negative({_kind})")(lambda value, run=_bounded(_kind, lambda a, b: b - a): run(value, 0))
-    native(f"abs({_kind})")(lambda value, run=_bounded(_kind, lambda a, b: abs(a)): run(value, 0))
+    native(f"negative({_kind})")(partial(_bounded(_kind, lambda a, b: a - b), 0))
+    native(f"abs({_kind})")(partial(_bounded(_kind, lambda a, b: abs(b)), 0))
 for _kind in ("int4", "int8"):
     native(f"gcd({_kind}, {_kind})")(_bounded(_kind, math.gcd))
     native(f"lcm({_kind}, {_kind})")(_bounded(_kind, _lcm))
@@ -125,7 +126,9 @@ _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
     "/": _float_quotient,
 }
 for _op, _compute in _ARITHMETIC.items():
-    native(f"{_op}(float8, float8)")(lambda a, b, run=_compute: checked_float(run(a, b), a, b))
+    native(f"{_op}(float8, float8)", f"{_op}(float4, float8)", f"{_op}(float8, float4)")(
+        lambda a, b, run=_compute: checked_float(run(a, b), a, b)
+    )
     native(f"{_op}(float4, float4)")(lambda a, b, run=_compute: to_float4(checked_float(run(a, b), a, b)))
 for _kind in ("float4", "float8"):
     native(f"negative({_kind})")(lambda value: -value)
@@ -397,7 +400,7 @@ def _exp(value: Decimal) -> Decimal:
 def _ln_weight(value: Decimal) -> int:
     """How many digits a logarithm has before its point, roughly."""
     estimate = abs(float(Context(prec=20).ln(value)))
-    return int(math.log10(estimate)) if estimate >= 1 else (int(math.floor(math.log10(estimate))) if estimate else 0)
+    return int(math.log10(estimate)) if estimate >= 1 else (math.floor(math.log10(estimate)) if estimate else 0)
 
 
 @native("ln(numeric)")
@@ -421,7 +424,7 @@ def _log_base(base: Decimal, value: Decimal) -> Decimal:
     if below.is_zero():
         raise SqlError(_ZERO)
     result = context.divide(context.ln(value), below)
-    weight = int(math.floor(math.log10(abs(float(result))))) if not result.is_zero() else 0
+    weight = math.floor(math.log10(abs(float(result)))) if not result.is_zero() else 0
     return _significant(result, weight, max(scale_of(base), scale_of(value)))
 
 

@@ -7,7 +7,7 @@ import time
 from functools import lru_cache
 from typing import Any
 
-import regex
+import regex  # type: ignore[import-untyped]
 
 from ...errors import SqlError, StatementTimeoutError
 from .sqlite_calls import current, native
@@ -96,15 +96,16 @@ def expression(pattern: str, flags: str = "") -> Any:
             raise SqlError(f'invalid regular expression option: "{flag}"')
     if "|" in pattern and not regex.search(r"[*+?}]\?", pattern):
         found |= regex.POSIX  # the longest match, not the first
-    return _compiled(_rewritten(pattern), found, pattern)
+    return _compiled(_rewritten(pattern, lines=bool(found & regex.MULTILINE)), found, pattern)
 
 
-def _rewritten(pattern: str) -> str:
+def _rewritten(pattern: str, *, lines: bool) -> str:
     """What PostgreSQL writes in another way than Python."""
     if pattern.startswith("***:"):
         pattern = pattern[4:]
     elif pattern.startswith("***="):
         return str(regex.escape(pattern[4:]))
+    last = "$" if lines else r"\Z"
     out = []
     at = 0
     depth = False
@@ -132,7 +133,7 @@ def _rewritten(pattern: str) -> str:
                 at += 1
                 out.append("\\]")
         elif sign == "$":
-            out.append("(?!.)" if False else "$")
+            out.append(last)
         else:
             out.append(sign)
         at += 1
@@ -143,10 +144,7 @@ def _compiled(text: str, flags: int, pattern: str) -> Any:
     if len(text) > 20_000:
         raise SqlError("invalid regular expression: it is too long")
     try:
-        return regex.compile(
-            text.replace("$", r"\Z") if not flags & regex.MULTILINE and "\\$" not in text and "[" not in text else text,
-            flags,
-        )
+        return regex.compile(text, flags)
     except (regex.error, RecursionError, OverflowError, MemoryError) as error:
         raise SqlError(f"invalid regular expression: {error} in {pattern!r:.80}") from None
 
@@ -189,7 +187,8 @@ def _substring(text: str, pattern: str) -> str | None:
     found = search(pattern, text)
     if found is None:
         return None
-    return found[1] if found.re.groups else found[0]
+    text = found[1] if found.re.groups else found[0]
+    return None if text is None else str(text)
 
 
 @native("regexp_substr(text, text)", "regexp_substr(text, text, int4)")

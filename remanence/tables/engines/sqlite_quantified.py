@@ -33,6 +33,7 @@ def quantified(ex: ExpressionSql, node: exp.Expression, op: str) -> str:
     inner = other.this.unnest() if not isinstance(other.this, exp.Subquery) else other.this
     left = ex.compared(node.this, kind)
     if isinstance(inner, exp.Query):
+        assert isinstance(inner, exp.Expression)
         if (op, every) in (("=", False), ("<>", True)):
             word = "NOT IN" if every else "IN"
             return f"({left} {word} ({ex.compiler.query(inner, [kind])}))"

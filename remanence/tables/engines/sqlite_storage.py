@@ -20,6 +20,7 @@ from uuid import UUID
 import numpy as np
 
 from ...errors import SqlError
+from ..catalog import Type
 from ..sql.jsons import decimal_text, json_text, order_key, parse_json, plain
 from ..sql.moments import (
     Interval,
@@ -33,6 +34,7 @@ from ..sql.moments import (
 )
 from ..sql.reading import read, to_float4
 from ..sql.types import element, is_array, spelled
+from ..sql.writing import fitted
 
 Stored = int | float | str | bytes | None
 _COUNTS = struct.Struct("<ii")
@@ -72,7 +74,7 @@ def _write_vectors(value: Any) -> bytes:
 
 def _read_vectors(stored: bytes) -> list[list[float]]:
     rows, dimension = _COUNTS.unpack_from(stored)
-    return np.frombuffer(stored, dtype="<f4", offset=_COUNTS.size).reshape(rows, dimension).tolist()  # type: ignore[no-any-return]
+    return np.frombuffer(stored, dtype="<f4", offset=_COUNTS.size).reshape(rows, dimension).tolist()
 
 
 def _same(value: Any) -> Any:
@@ -127,11 +129,6 @@ def reader(kind: str) -> Callable[[Any], Any]:
 # -- stored values to those of a Result ----------------------------------------------------------------------
 
 
-def _short(value: float) -> float:
-    """A 32-bit float by its shortest decimal writing, as PostgreSQL prints it."""
-    return float(str(np.float32(value)))
-
-
 def _delta(stored: str) -> dt.timedelta:
     months, days, micros = map(int, stored.split())
     years, rest = divmod(abs(months), 12)
@@ -146,7 +143,8 @@ _RESULTS: dict[str, Callable[[Any], Any]] = {
     "bool": bool,
     "numeric": Decimal,
     "jsonb": json.loads,
-    "float4": _short,
+    "float4": float,
+    "float8": float,
     "timestamptz": lambda stored: moment(stored).replace(tzinfo=dt.UTC),
     "timestamp": moment,
     "date": date_of,
@@ -250,6 +248,41 @@ _INCOMING: dict[str, Callable[[Any], Stored]] = {
     "float8": float,
     "float4": lambda value: to_float4(float(value)),
 }
+
+
+class named_column:
+    """Errors inside say which column they are about."""
+
+    def __init__(self, column: str) -> None:
+        self.column = column
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, SqlError) and self.column and not str(error).startswith("column "):
+            raise type(error)(f'column "{self.column}": {error}') from None
+
+
+def has_limits(limits: Type) -> bool:
+    return limits.length is not None or limits.precision is not None or limits.dimension is not None
+
+
+def kept(stored: Any, limits: Type, column: str) -> Any:
+    """A stored value that fits into a column with limits: a varchar, a numeric(p, s), a vector of a dimension."""
+    if stored is None:
+        return None
+    if limits.length is not None and len(stored) > limits.length:
+        if stored[limits.length :].strip(" "):
+            raise SqlError(f'column "{column}": value too long for type character varying({limits.length})')
+        return stored[: limits.length]
+    if limits.precision is not None:
+        with named_column(column):
+            return decimal_text(fitted(Decimal(stored), limits))
+    if limits.dimension is not None and len(stored) != limits.dimension * 4:
+        where = f'column "{column}"' if column else "a cast"
+        raise SqlError(f"{where} takes vectors of dimension {limits.dimension}, got {len(stored) // 4}")
+    return stored
 
 
 # -- collations ------------------------------------------------------------------------------------------------

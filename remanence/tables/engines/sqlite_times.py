@@ -225,8 +225,7 @@ def _interval_field(name: str, value: Interval) -> Decimal:
     if name == "microseconds":
         return Decimal(rest)
     if name == "epoch":
-        days = (years * 1461 * 6 // 24) if False else 0
-        seconds = years * 31_557_600 + months * 30 * 86_400 + value.days * 86_400 + days
+        seconds = years * 31_557_600 + months * 30 * 86_400 + value.days * 86_400
         return _micros(seconds * SECOND + value.micros)
     raise SqlError(f'unit "{name}" not supported for type interval')
 
@@ -361,7 +360,7 @@ def _make_timestamp(year: int, month: int, day: int, hour: int, minute: int, sec
 
 
 def _make_interval(*parts: float) -> Interval:
-    years, months, weeks, days, hours, minutes, seconds = [*parts, *(0,) * (7 - len(parts))]
+    years, months, weeks, days, hours, minutes, seconds = (parts + (0.0,) * 7)[:7]
     return Interval(
         int(years) * 12 + int(months),
         int(weeks) * 7 + int(days),

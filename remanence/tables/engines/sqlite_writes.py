@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from ...errors import SqlUnsupportedError
@@ -13,9 +11,6 @@ from ..sql.scope import Source
 from ..sql.types import NAMES
 from .sqlite_compile import Compiled, Compiler, Physical, Placed
 
-if TYPE_CHECKING:
-    from .sqlite_expressions import ExpressionSql
-
 
 def compiled_write(compiler: Compiler, tree: exp.Expression) -> Compiled:
     table: Table = tree.meta["table"]
@@ -24,8 +19,10 @@ def compiled_write(compiler: Compiler, tree: exp.Expression) -> Compiled:
         sql = _insert(compiler, tree, physical)
     elif isinstance(tree, exp.Update):
         sql = _update(compiler, tree, physical)
-    else:
+    elif isinstance(tree, exp.Delete):
         sql = _delete(compiler, tree, physical)
+    else:
+        raise SqlUnsupportedError(f"{type(tree).__name__} is not supported")
     return compiler.compiled(sql, tree.meta.get("columns", ()))
 
 
@@ -33,12 +30,7 @@ def assigned(compiler: Compiler, node: exp.Expression, column: Column) -> str:
     """A value as a column takes it."""
     if "default" in node.meta:
         return default_sql(compiler, column)
-    kind = NAMES[column.type.kind]
-    return kept(compiler.expressions, compiler.expressions.typed(node, kind), column)
-
-
-def kept(ex: ExpressionSql, sql: str, column: Column) -> str:
-    return ex.limited(sql, NAMES[column.type.kind], column.type, column.name)
+    return compiler.expressions.assigned(node, NAMES[column.type.kind], column.type, column.name)
 
 
 def default_sql(compiler: Compiler, column: Column) -> str:
@@ -96,7 +88,10 @@ def _insert(compiler: Compiler, tree: exp.Insert, physical: Physical) -> str:
     else:
         kinds = [NAMES[columns[name].type.kind] for name in targets]
         query = compiler.query(body, kinds)
-        items = [kept(compiler.expressions, f"o{at}", columns[name]) for at, name in enumerate(targets, 1)]
+        items = [
+            compiler.expressions.limited(f"o{at}", kind, columns[name].type, name)
+            for at, (name, kind) in enumerate(zip(targets, kinds, strict=True), 1)
+        ]
         rows = f"SELECT {', '.join([*items, *defaults])} FROM ({query}) WHERE true"
     into = f" ({', '.join(names)})" if names else ""
     conflict = _conflict(compiler, tree, physical)
@@ -119,8 +114,8 @@ def _conflict(compiler: Compiler, tree: exp.Insert, physical: Physical) -> str:
         for pair in clause.expressions
     )
     where = clause.args.get("where")
-    condition = f" WHERE {compiler.expressions.typed(where.this, 'bool')}" if where is not None else ""
-    return f" ON CONFLICT{target} DO UPDATE SET {sets}{condition}"
+    condition = f" AND {compiler.expressions.typed(where.this, 'bool')}" if where is not None else ""
+    return f" ON CONFLICT{target} DO UPDATE SET {sets} WHERE rmem_once({physical.name}.{ROW}){condition}"
 
 
 def _update(compiler: Compiler, tree: exp.Update, physical: Physical) -> str:

@@ -17,6 +17,7 @@ from .reading import read
 from .scope import Scope, folded, only, quoted, shown
 from .types import (
     INTEGERS,
+    NUMBERS,
     UNKNOWN,
     castable,
     common,
@@ -307,6 +308,8 @@ class Expressions:
         message = f"operator does not exist: {spelled(kinds[0])} {op} {spelled(kinds[1])}"
         if any(kind in NOT_COMPARABLE for kind in kinds):
             raise SqlError(message)
+        if "float4" in kinds and kinds[0] != kinds[1] and kinds[0] in NUMBERS and kinds[1] in NUMBERS:
+            kinds = ["float8", "float8"]
         try:
             kind = common(kinds, "")
         except SqlError:
@@ -326,7 +329,7 @@ class Expressions:
             columns = self.binder.query(inner, scope)
             if len(columns) != 1:
                 raise SqlError("subquery has too many columns")
-            kind = self._agreed(node.this, inner, [left, columns[0][1]], op)
+            kind = self._agreed(node.this, exp.Null(), [left, columns[0][1]], op)
             inner.meta["single"] = columns[0][1]
             return kind
         array = self.bind(other.this, scope, f"{'text' if left == UNKNOWN else left}[]")
@@ -477,12 +480,13 @@ class Expressions:
 
     def _current(self, node: exp.Expression, scope: Scope) -> str:
         only(node)
-        return {
+        kinds: dict[type[exp.Expr], str] = {
             exp.CurrentTimestamp: "timestamptz",
             exp.CurrentDate: "date",
             exp.Localtimestamp: "timestamp",
             exp.Localtime: "time",
-        }[type(node)]
+        }
+        return kinds[type(node)]
 
     def _collate(self, node: exp.Collate, scope: Scope) -> str:
         if folded(node.expression) not in ("C", "POSIX"):

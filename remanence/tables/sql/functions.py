@@ -162,19 +162,23 @@ SET_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
 
 OPERATORS = """
 +(int2, int2) int2; +(int4, int4) int4; +(int8, int8) int8; +(numeric, numeric) numeric; +(float4, float4) float4
-+(float8, float8) float8; +(date, int4) date; +(int4, date) date; +(date, interval) timestamp
++(float8, float8) float8
++(float4, float8) float8; +(float8, float4) float8; +(date, int4) date; +(int4, date) date; +(date, interval) timestamp
 +(interval, date) timestamp; +(date, time) timestamp; +(time, date) timestamp; +(timestamp, interval) timestamp
 +(interval, timestamp) timestamp; +(timestamptz, interval) timestamptz; +(interval, timestamptz) timestamptz
 +(time, interval) time; +(interval, time) time; +(interval, interval) interval
 -(int2, int2) int2; -(int4, int4) int4; -(int8, int8) int8; -(numeric, numeric) numeric; -(float4, float4) float4
--(float8, float8) float8; -(date, int4) date; -(date, date) int4; -(date, interval) timestamp
+-(float8, float8) float8
+-(float4, float8) float8; -(float8, float4) float8; -(date, int4) date; -(date, date) int4; -(date, interval) timestamp
 -(timestamp, interval) timestamp; -(timestamptz, interval) timestamptz; -(timestamp, timestamp) interval
 -(timestamptz, timestamptz) interval; -(time, interval) time; -(time, time) interval
 -(interval, interval) interval; -(jsonb, text) jsonb; -(jsonb, int4) jsonb; -(jsonb, text[]) jsonb
 *(int2, int2) int2; *(int4, int4) int4; *(int8, int8) int8; *(numeric, numeric) numeric; *(float4, float4) float4
-*(float8, float8) float8; *(interval, float8) interval; *(float8, interval) interval
+*(float8, float8) float8
+*(float4, float8) float8; *(float8, float4) float8; *(interval, float8) interval; *(float8, interval) interval
 /(int2, int2) int2; /(int4, int4) int4; /(int8, int8) int8; /(numeric, numeric) numeric; /(float4, float4) float4
-/(float8, float8) float8; /(interval, float8) interval
+/(float8, float8) float8
+/(float4, float8) float8; /(float8, float4) float8; /(interval, float8) interval
 %(int2, int2) int2; %(int4, int4) int4; %(int8, int8) int8; %(numeric, numeric) numeric
 ^(float8, float8) float8; ^(numeric, numeric) numeric
 &(int2, int2) int2; &(int4, int4) int4; &(int8, int8) int8; |(int2, int2) int2; |(int4, int4) int4

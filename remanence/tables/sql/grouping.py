@@ -95,9 +95,8 @@ def _check(node: exp.Expression, texts: set[str], own: set[str]) -> None:
         return
     if isinstance(node, exp.Column):
         if node.table in own:
-            raise SqlError(
-                f'column "{node.table}.{node.name}" must appear in the GROUP BY clause or be used in an aggregate function'
-            )
+            where = "must appear in the GROUP BY clause or be used in an aggregate function"
+            raise SqlError(f'column "{node.table}.{node.name}" {where}')
         return
     for child in node.iter_expressions():
         if isinstance(child, exp.Expression):

@@ -227,7 +227,7 @@ def _item(rest: str, wrong: SqlError) -> tuple[str, bool, str]:
         if found is None or not found[0].strip():
             raise wrong
         return found[0].strip(), False, rest[found.end() :]
-    out = []
+    out: list[str] = []
     at = 1
     while at < len(rest):
         sign = rest[at]

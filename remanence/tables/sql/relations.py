@@ -64,15 +64,14 @@ class Relations:
         alias = node.args.get("alias")
         if isinstance(inner, exp.Anonymous):
             inner = exp.Table(this=inner.copy(), ordinality=node.args.get("ordinality"))
-        elif isinstance(inner, exp.Subquery):
-            inner = inner.copy()
-        else:
+        elif not isinstance(inner, exp.Subquery):
             raise SqlUnsupportedError(f"LATERAL is supported for subqueries and functions: {shown(node)}")
+        relation: exp.Expression = inner.copy()
         if alias is not None:
-            inner.set("alias", alias.copy())
-        inner.meta["lateral"] = True
-        node.replace(inner)
-        return inner
+            relation.set("alias", alias.copy())
+        relation.meta["lateral"] = True
+        node.replace(relation)
+        return relation
 
     @staticmethod
     def _plain_unnest(node: exp.Unnest) -> exp.Table:
@@ -257,8 +256,7 @@ class Relations:
 
     @staticmethod
     def _aliased(node: exp.Expression, name: str) -> exp.Expression:
-        alias = exp.Alias(this=node, alias=quoted(name))
-        return alias
+        return exp.Alias(this=node, alias=quoted(name))
 
     @staticmethod
     def _columns(source: Source) -> list[tuple[str, exp.Expression]]:
@@ -273,10 +271,8 @@ class Relations:
     def lift(self, node: exp.Select, call: exp.Anonymous, scope: Scope) -> None:
         """Move a function that gives rows from the list of a SELECT into FROM."""
         name = folded(call.this)
-        if (
-            any(item.meta.get("lifted") for item in node.find_all(exp.Column))
-            or (name in functions.SET_COLUMNS
-            and len(functions.SET_COLUMNS[name]) > 1)
+        if any(item.meta.get("lifted") for item in node.find_all(exp.Column)) or (
+            name in functions.SET_COLUMNS and len(functions.SET_COLUMNS[name]) > 1
         ):
             raise SqlUnsupportedError(f"{name}() is supported once in the list of a SELECT: {shown(call)}")
         table = exp.Table(this=call.copy(), alias=exp.TableAlias(this=quoted(f"{name}_rows"), columns=[quoted(name)]))

@@ -110,7 +110,7 @@ def only(node: exp.Expression, *allowed: str) -> None:
             raise SqlUnsupportedError(f"{word} of {type(node).__name__.upper()} is not supported: {shown(node)}")
 
 
-def shown(node: exp.Expression) -> str:
+def shown(node: exp.Expr) -> str:
     """A piece of a statement for a message."""
     try:
         text = node.sql(dialect=Dialect)

@@ -38,11 +38,11 @@ def system_relation(name: str, node: exp.Table, catalogue: Mapping[str, Table], 
     """A subquery with the rows of a system view, in the place of its name."""
     rows = _rows(name, catalogue, workspace)
     columns = _COLUMNS[name]
-    query = _select(columns, rows[0] if rows else [None] * len(columns))
+    query: exp.Expression = _select(columns, rows[0] if rows else [None] * len(columns))
     for row in rows[1:]:
         query = exp.Union(this=query, expression=_select(columns, row), distinct=False)
     if not rows:
-        query = query.where(exp.false(), copy=False)
+        query.set("where", exp.Where(this=exp.false()))
     alias = node.args.get("alias") or exp.TableAlias(this=quoted(name))
     subquery = exp.Subquery(this=query, alias=alias.copy(), joins=node.args.get("joins"))
     node.replace(subquery)
@@ -82,11 +82,12 @@ def _indexes(table: Table) -> list[Index]:
 def definition(index: Index, workspace: str) -> str:
     """The statement that would make an index."""
     unique = "UNIQUE " if index.unique else ""
+    method = "deeplake_index" if index.method == "search" else index.method
     columns = ", ".join(_quoted(column) for column in index.columns)
     options = ", ".join(f"{key}='{value}'" for key, value in index.options.items())
     return (
         f"CREATE {unique}INDEX {_quoted(index.name)} ON {_quoted(workspace)}.{_quoted(index.table)} "
-        f"USING {index.method} ({columns})" + (f" WITH ({options})" if options else "")
+        f"USING {method} ({columns})" + (f" WITH ({options})" if options else "")
     )
 
 

@@ -110,14 +110,15 @@ def _scalar(value: Any, kind: Kind) -> Any:
     classes, words = _SCALARS[kind]
     if not isinstance(value, classes) or (isinstance(value, bool) and kind != Kind.BOOLEAN):
         raise SqlError(f"expected {words}, got {type(value).__name__}")
-    if isinstance(value, float) and not math.isfinite(value):
-        if math.isnan(value) or kind == Kind.NUMERIC:
-            raise SqlError(f"expected a finite number, got {value}")
+    if isinstance(value, float) and (math.isnan(value) or (math.isinf(value) and kind == Kind.NUMERIC)):
+        raise SqlError(f"expected a finite number, got {value}")
     if isinstance(value, Decimal) and not value.is_finite():
         raise SqlError(f"expected a finite number, got {value}")
     if kind == Kind.NUMERIC and isinstance(value, float):
         return Decimal(repr(value))
-    return bytes(value) if kind == Kind.BYTEA else value
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    return value
 
 
 def _vector(value: Any, column: Column) -> Any:

@@ -170,6 +170,18 @@ def _to_float(value: Any) -> float:
     return number
 
 
+def _limited_to(kind: str) -> Callable[[int], int]:
+    return lambda value: in_limits(value, kind)
+
+
+def _rounded_to(kind: str) -> Callable[[float], int]:
+    return lambda value: float_to_integer(value, kind)
+
+
+def _json_to(kind: str) -> Callable[[Any], Any]:
+    return lambda value: _json_number(value, kind)
+
+
 _CASTS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("bool", "int4"): int,
     ("int4", "bool"): bool,
@@ -190,24 +202,15 @@ _CASTS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("time", "interval"): lambda value: Interval(0, 0, value),
     ("interval", "time"): lambda value: value.micros % DAY,
     ("jsonb", "bool"): _json_bool,
-    **{
-        ("jsonb", kind): (lambda value, kind=kind: _json_number(value, kind))
-        for kind in (*INTEGERS, "float4", "float8")
-    },
-    ("jsonb", "numeric"): lambda value: _json_number(value, "numeric"),
-    **{(kind, "numeric"): Decimal for kind in INTEGERS},
-    **{(kind, "float8"): float for kind in INTEGERS},
-    **{(kind, "float4"): (lambda value: to_float4(float(value))) for kind in INTEGERS},
-    **{("numeric", kind): _numeric_to_integer(kind) for kind in INTEGERS},
-    **{
-        (source, kind): (lambda value, kind=kind: float_to_integer(value, kind))
-        for source in ("float4", "float8")
-        for kind in INTEGERS
-    },
-    **{
-        (source, kind): (lambda value, kind=kind: in_limits(value, kind))
-        for source in INTEGERS
-        for kind in INTEGERS
-        if source != kind
-    },
+    ("jsonb", "numeric"): _json_to("numeric"),
 }
+for _kind in INTEGERS:
+    _CASTS[_kind, "numeric"] = Decimal
+    _CASTS[_kind, "float8"] = float
+    _CASTS[_kind, "float4"] = lambda value: to_float4(float(value))
+    _CASTS["numeric", _kind] = _numeric_to_integer(_kind)
+    _CASTS["float4", _kind] = _CASTS["float8", _kind] = _rounded_to(_kind)
+    for _other in INTEGERS:
+        _CASTS[_other, _kind] = _limited_to(_kind)
+for _kind in (*INTEGERS, "float4", "float8"):
+    _CASTS["jsonb", _kind] = _json_to(_kind)
