@@ -204,6 +204,24 @@ class Watched:
     cpu: float = 0.0
     away: float | None = None
 
+    def run(self, server: ServerProcess, load: ServerLoad, advance: Advance) -> None:
+        """Look at it until the time is up; if it is to be killed, the time that it is away does not count."""
+        started, looked, before = time.monotonic(), -_SAMPLE, tree_usage(server.pid).cpu
+        while (passed := time.monotonic() - started) < load.seconds + (self.away or 0.0):
+            if load.kill and self.away is None and passed >= load.seconds / 2:
+                self.cpu += tree_usage(server.pid).cpu - before
+                server.kill()
+                server.start()
+                self.away, before = time.monotonic() - started - passed, 0.0
+            if passed - looked >= _SAMPLE:
+                looked = passed
+                self.memory.append((round(passed, 1), tree_usage(server.pid).resident))
+            advance("load", int(min(passed, load.seconds) * 10), int(load.seconds * 10))
+            time.sleep(_TICK)
+        last = tree_usage(server.pid)
+        self.cpu += last.cpu - before
+        self.memory.append((round(passed, 1), last.resident))
+
 
 def orders(server: ServerProcess, token: str, load: ServerLoad) -> list[Order]:
     """Clients dealt out to the processes in turn."""
@@ -214,7 +232,6 @@ def orders(server: ServerProcess, token: str, load: ServerLoad) -> list[Order]:
             token=token,
             workspace=WORKSPACE,
             clients=names[at :: load.processes],
-            seconds=load.seconds,
             seed=load.seed + at,
             size=load.memories,
             writes_in=load.writes_in,
@@ -235,27 +252,12 @@ def _simulate(
             time.sleep(_TICK)
         for worker in workers:
             worker.say("go")
-        started, looked, killed = time.monotonic(), -_SAMPLE, False
-        before = tree_usage(server.pid).cpu
-        while not all(worker.ended for worker in workers):
-            passed = time.monotonic() - started
-            if passed > load.seconds + _PATIENCE:
-                break
-            if load.kill and not killed and passed >= load.seconds / 2:
-                killed = True
-                watched.cpu += tree_usage(server.pid).cpu - before
-                server.kill()
-                server.start()
-                watched.away = time.monotonic() - started - passed
-                before = 0.0
-            if passed - looked >= _SAMPLE:
-                looked = passed
-                watched.memory.append((round(passed, 1), tree_usage(server.pid).resident))
-            advance("load", int(min(passed, load.seconds) * 10), int(load.seconds * 10))
+        watched.run(server, load, advance)
+        for worker in workers:
+            worker.say("stop")
+        until = time.monotonic() + _PATIENCE
+        while not all(worker.ended for worker in workers) and time.monotonic() < until:
             time.sleep(_TICK)
-        last = tree_usage(server.pid)
-        watched.cpu += last.cpu - before
-        watched.memory.append((round(time.monotonic() - started, 1), last.resident))
         for worker in workers:
             worker.end()
         told = [worker.result() for worker in workers]

@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
@@ -29,7 +29,6 @@ class Order:
     token: str
     workspace: str
     clients: list[str]
-    seconds: float
     seed: int
     size: int
     writes_in: int = 5
@@ -49,6 +48,9 @@ class Client:
     kept: list[tuple[int, str]] = field(default_factory=list)
     errors: Counter[str] = field(default_factory=Counter)
     cut_off: Counter[str] = field(default_factory=Counter)
+
+    def told(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}  # asdict would count a Counter's pairs
 
 
 class Link(asyncio.Protocol):
@@ -121,6 +123,7 @@ class _Work:
         from remanence.testing.synthetic import synthetic_memories, synthetic_questions
 
         self.order = order
+        self.stopped = False
         self.path = f"/workspaces/{quote(order.workspace, safe='')}"
         self.texts = [memory["text"] for memory in synthetic_memories(TEXTS, order.seed + 1)]
         self.questions = [
@@ -128,12 +131,12 @@ class _Work:
             for question in synthetic_questions(QUESTIONS, order.seed, max(100, order.size))
         ]
 
-    async def run(self, client: Client, number: int, until: float) -> None:
+    async def run(self, client: Client, number: int) -> None:
         link: Link | None = None
         call = number
-        while time.monotonic() < until:
+        while not self.stopped:
             if link is None or not link.open:
-                link = await self._connect(client, until)
+                link = await self._connect(client)
                 continue
             call += 1
             kind = "remember" if call % self.order.writes_in == 0 else "recall"
@@ -141,12 +144,12 @@ class _Work:
         if link is not None:
             link.close()
 
-    async def _connect(self, client: Client, until: float) -> Link | None:
+    async def _connect(self, client: Client) -> Link | None:
         try:
             return await connected(self.order.port)
         except OSError as error:
             (client.cut_off if self.order.patient else client.errors)[f"{type(error).__name__} at connecting"] += 1
-            await asyncio.sleep(max(0.0, min(_BETWEEN, until - time.monotonic())))
+            await asyncio.sleep(_BETWEEN)
             return None
 
     async def _call(self, client: Client, link: Link, kind: str, call: int, number: int) -> None:
@@ -174,15 +177,18 @@ class _Work:
             client.kept.append((call, json.loads(body)["ids"][0]))
 
 
-async def run(order: Order, ready: Callable[[], None]) -> dict[str, Any]:
+async def run(order: Order, ready: Callable[[], None], wait: Callable[[], object]) -> dict[str, Any]:
+    """Let the clients call from when they are `ready` until `wait` returns."""
     work = _Work(order)
     clients = [Client(name) for name in order.clients]
     ready()
     started, cpu = time.monotonic(), time.process_time()
-    until = started + order.seconds
-    await asyncio.gather(*(work.run(client, number, until) for number, client in enumerate(clients)))
+    calling = [asyncio.create_task(work.run(client, number)) for number, client in enumerate(clients)]
+    await asyncio.to_thread(wait)
+    work.stopped = True
+    await asyncio.gather(*calling)
     wall, cpu = time.monotonic() - started, time.process_time() - cpu
-    return {"clients": [asdict(client) for client in clients], "wall_s": wall, "cpu_s": cpu}
+    return {"clients": [client.told() for client in clients], "wall_s": wall, "cpu_s": cpu}
 
 
 async def absent(port: int, token: str, workspace: str, kept: list[tuple[str, int, str]], links: int = 8) -> list[str]:
@@ -220,7 +226,7 @@ def main() -> None:
         print("ready", flush=True)
         sys.stdin.readline()  # all start together
 
-    print(json.dumps(asyncio.run(run(order, ready))), flush=True)
+    print(json.dumps(asyncio.run(run(order, ready, sys.stdin.readline))), flush=True)
 
 
 if __name__ == "__main__":

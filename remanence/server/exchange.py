@@ -20,18 +20,13 @@ def asking(form: type[BaseModel], *, several: bool = False) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
-async def json_body(request: Request) -> Any:
-    """A dependency that reads the body of a request, whatever it holds."""
-    return json_of(await request.body())
-
-
 def given(form: type[BaseModel], kind: str) -> Callable[[Request], Coroutine[Any, Any, Document]]:
     """A dependency that reads the body of a request: an object with the fields of the form."""
     names = list(form.model_fields)
     needed = [name for name, field in form.model_fields.items() if field.is_required()]
 
     async def read(request: Request) -> Document:
-        return fields_of(await json_body(request), kind, names, needed)
+        return fields_of(json_of(await request.body()), kind, names, needed)
 
     return read
 

@@ -131,6 +131,7 @@ def test_an_agent_whose_calls_fail_goes_on():
 
     agent.work(act, time.monotonic() + 0.05, 0.0)
     assert agent.errors["OSError: disk on fire"] > 0
+    assert json.loads(json.dumps(agent.told()))["errors"] == agent.errors
     assert len(agent.wall) > 0
 
 
