@@ -62,7 +62,7 @@ def settings_of(path: str | Path) -> Settings | None:
 
 
 def read_settings(path: Path) -> Settings:
-    """Read and check such a file. ConfigError names the key that is wrong; no value is told, as it may be a secret."""
+    """Read and check such a file. ConfigError names the key that is wrong, and never repeats a secret."""
     told = _parsed(path)
     for name, value in _walk(told):
         if _SECRET.search(name.lower().replace("-", "_")) or (isinstance(value, str) and _TOKEN.match(value)):

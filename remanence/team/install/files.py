@@ -121,26 +121,27 @@ def _reason(error: BaseException) -> str:
 @dataclass(slots=True)
 class Entry:
     """What was done to a file: `before` and `after` are hashes (None: no file), `backup` the first copy of what was
-    there, `made` the paths inside it that were made for our entries, `folders` those that were made for it."""
+    there, `made` the paths inside it that were made for our entries."""
 
     agent: str
     before: str | None
     after: str | None
     backup: str | None = None
     made: list[list[str]] = field(default_factory=list)
-    folders: list[str] = field(default_factory=list)
 
 
 class Ledger:
-    """What `rmem install` did to which file, in `installed.json` of the team's folder."""
+    """What `rmem install` did to which file, and which folders it made, in `installed.json` of the team's folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = config.home() / "team" if folder is None else folder
         self.path = self.folder / "installed.json"
         self.entries: dict[str, Entry] = {}
+        self.folders: list[str] = []
         try:
             told = json.loads(self.path.read_text(encoding="utf-8"))
             self.entries = {key: Entry(**entry) for key, entry in told["files"].items()}
+            self.folders = [str(made) for made in told["folders"]]
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             pass  # without a ledger our entries are still known by their form; only exact restoring is lost
 
@@ -171,16 +172,17 @@ class Ledger:
             entry = Entry(agent, digest(seen.data), None, backup, [] if entry is None else entry.made)
         entry.after = digest(data) if clean or following else None
         entry.made += [list(path) for path in made if list(path) not in entry.made]
-        entry.folders += [str(folder) for folder in folders if str(folder) not in entry.folders]
+        self.folders += [str(folder) for folder in folders if str(folder) not in self.folders]
         self.entries[str(seen.path)] = entry
         self._save()
 
     def removed(self, seen: Seen) -> None:
-        """Forget a file, and take away the folders that were made for it and are empty."""
-        entry = self.entries.pop(str(seen.path), None)
-        for folder in sorted(entry.folders if entry else [], key=len, reverse=True):
-            with contextlib.suppress(OSError):  # somebody keeps something there
+        """Forget a file, and take away the folders that were made by us and are empty now."""
+        self.entries.pop(str(seen.path), None)
+        for folder in sorted(self.folders, key=len, reverse=True):
+            with contextlib.suppress(OSError):  # something is still there, or somebody else took it away
                 Path(folder).rmdir()
+        self.folders = [folder for folder in self.folders if Path(folder).is_dir()]
         self._save()
 
     def keep(self, agent: str, seen: Seen) -> str | None:
@@ -203,7 +205,11 @@ class Ledger:
 
     def _save(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        told: dict[str, Any] = {"version": 1, "files": {key: asdict(entry) for key, entry in self.entries.items()}}
+        told: dict[str, Any] = {
+            "version": 1,
+            "files": {key: asdict(entry) for key, entry in self.entries.items()},
+            "folders": self.folders,
+        }
         _replace(self.path, (json.dumps(told, indent=2, ensure_ascii=False) + "\n").encode(), None)
 
 

@@ -1,0 +1,176 @@
+"""`rmem install`, `uninstall` and `status` as they are typed."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from conftest import everything
+
+from remanence.cli import endings
+
+
+@pytest.fixture
+def claude(home):
+    (home / ".claude").mkdir()
+    path = home / ".claude/settings.json"
+    path.write_text('{\n  "model": "opus" // mine\n}\n')
+    return path
+
+
+def test_a_bare_install_changes_nothing_and_says_what_each_would_do(rmem, claude, home):
+    before = everything(home)
+    answer = rmem("install")
+    assert answer.code == 0
+    assert f"Claude Code (claude-code): found in {claude.parent}" in answer.lines
+    assert f"  would change {claude}: add 8 hooks" in answer.lines
+    assert "Codex (codex): not found" in answer.lines
+    assert "Nothing was changed" in answer.err
+    assert everything(home) == before
+    assert not rmem.home.exists()
+    told = rmem("install", "--json").json
+    assert told["changed"] is False
+    assert [one["agent"] for one in told["agents"] if one["found"]] == ["claude-code"]
+
+
+def test_installing_shows_the_change_and_a_second_run_does_nothing(rmem, claude, home):
+    answer = rmem("install", "claude-code", "--yes")
+    assert answer.code == 0
+    assert '    +            "command": "rmem hook claude-code Stop",' in answer.lines
+    assert answer.lines[-1] == "Claude Code: installed"
+    assert str(rmem.home / "team/backups") in answer.err
+    after = everything(home)
+    answer = rmem("install", "claude-code", "--yes")
+    assert answer.lines == ["Claude Code: already installed"]
+    assert everything(home) == after
+    assert rmem("uninstall", "claude-code", "--yes").lines[-1] == "Claude Code: uninstalled"
+    assert everything(home) == {".claude": None, ".claude/settings.json": b'{\n  "model": "opus" // mine\n}\n'}
+    assert rmem("uninstall", "all").lines[0] == "Claude Code: nothing of ours is there"
+
+
+@pytest.mark.parametrize("command", ["install", "uninstall"])
+def test_a_dry_run_changes_nothing(command, rmem, claude, home):
+    if command == "uninstall":
+        rmem("install", "claude-code")
+    before = everything(home)
+    answer = rmem(command, "claude-code", "--dry-run")
+    assert answer.lines[-1] == "Claude Code: planned"
+    assert everything(home) == before
+
+
+def test_all_means_those_that_are_there(rmem, claude, home):
+    (home / ".gemini").mkdir()
+    told = rmem("install", "all", "--json").json
+    assert [(one["agent"], one["outcome"]) for one in told["agents"]] == [
+        ("claude-code", "installed"),
+        ("gemini", "installed"),
+    ]
+    assert not (home / ".cursor").exists()
+
+
+def test_all_where_nothing_is_there_says_so(rmem, home):
+    answer = rmem("install", "all")
+    assert answer.code == 0
+    assert "no coding agent was found" in answer.err
+    assert everything(home) == {}
+
+
+def test_an_agent_that_is_not_there_yet_can_be_prepared(rmem, home):
+    assert rmem("install", "cursor", "--yes").lines[-1] == "Cursor: installed"
+    assert json.loads((home / ".cursor/hooks.json").read_text())["version"] == 1
+
+
+def test_a_broken_file_is_told_and_the_others_are_installed(rmem, claude, home):
+    claude.write_text('{"model": }')
+    (home / ".cursor").mkdir()
+    answer = rmem("install", "all", "--yes")
+    assert answer.code == endings.USAGE
+    assert answer.lines[-2:] == ["Claude Code: refused", "Cursor: installed"]
+    assert f"Error: Claude Code: {claude}: line 1, column 11: a value was expected; nothing was changed" in answer.err
+    assert claude.read_text() == '{"model": }'
+    assert not (home / ".claude.json").exists()
+    assert rmem("install", "claude-code", "--json").error["type"] == "ConfigError"
+
+
+def test_on_a_terminal_it_asks_and_no_means_no(rmem, claude, home):
+    before = everything(home)
+    answer = rmem.terminal("install", "claude-code", typed="n\n")
+    assert answer.code == endings.STOPPED
+    assert "Install for Claude Code? [y/N]" in answer.out
+    assert everything(home) == before
+    assert rmem.terminal("install", "claude-code", typed="y\n").code == 0
+    assert everything(home) != before
+
+
+def test_uninstall_wants_a_name(rmem):
+    answer = rmem("uninstall")
+    assert answer.code == endings.USAGE
+    assert "Name an agent" in answer.err
+
+
+def test_an_unknown_agent_is_refused(rmem):
+    assert rmem("install", "emacs").code == endings.USAGE
+
+
+def test_status_of_a_new_machine(rmem, home):
+    answer = rmem("status")
+    assert answer.code == 0
+    assert "Claude Code (claude-code): not found" in answer.lines
+    assert "last capture  never" in answer.lines
+    assert any(line.startswith("server        none") for line in answer.lines)
+    assert not rmem.home.exists()
+
+
+def test_status_tells_what_is_wired_and_what_is_not(rmem, claude, home):
+    rmem("install", "claude-code")
+    value = json.loads(claude.read_text().replace("// mine", ""))
+    del value["hooks"]["Stop"]
+    value["hooks"]["SessionEnd"][0]["hooks"][0]["command"] = "/gone/rmem hook claude-code SessionEnd"
+    value["disableAllHooks"] = True
+    claude.write_text(json.dumps(value))
+    (home / ".cursor").mkdir()
+    (home / ".cursor/mcp.json").write_text("{")
+    answer = rmem("status")
+    text = answer.out
+    assert "Claude Code (claude-code): incomplete" in text
+    assert "outdated SessionEnd; missing Stop" in text
+    assert f"all hooks are switched off by disableAllHooks = true in {claude}" in text
+    assert "Cursor (cursor): broken" in text
+    told = {one["agent"]: one for one in rmem("status", "--json").json["agents"]}
+    assert told["claude-code"]["hooks"]["missing"] == ["Stop"]
+    assert told["claude-code"]["mcp"]["wired"] == ["remanence"]
+    assert "mcp.json: line 1, column 2" in told["cursor"]["problems"][0]
+
+
+def test_status_tells_where_memory_goes_and_what_waits(rmem, home):
+    team = rmem.home / "team"
+    (team / "spool").mkdir(parents=True)
+    for number in range(3):
+        (team / "spool" / f"{number}.json").write_text("{}")
+    (team / "spool" / ".3.json").write_text("")
+    (team / "login.json").write_text(
+        json.dumps({"url": "https://memory.example.com", "org": "acme", "workspace": "web"})
+    )
+    (team / "last-capture.json").write_text(json.dumps({"time": time.time(), "agent": "codex"}))
+    (home / ".git").mkdir()
+    (home / ".git/config").write_text('[remote "origin"]\n\turl = git@github.com:Acme/web.git\n')
+    (home / ".remanence.toml").write_text('workspace = "etl"\nrecall = false\ncolour = "red"\n')
+    told = rmem("status", "--json").json
+    assert told["memory"] == {
+        "store": str(rmem.home / "memories.db"),
+        "server": "https://memory.example.com",
+        "workspace": "web",
+        "organisation": "acme",
+    }
+    assert told["waiting"] == 3
+    assert told["last_capture"]["agent"] == "codex"
+    assert told["repository"]["id"] == "github.com/acme/web"
+    assert told["repository"]["ignored"] == ["colour"]
+    text = rmem("status").out
+    assert "server        https://memory.example.com, workspace acme/web" in text
+    assert "workspace etl, no recall, ignored: colour" in text
+    assert "waiting       3 events" in text
+    (home / ".remanence.toml").write_text('api_key = "x"\n')
+    assert "refused: " in rmem("status").out
+    assert "'api_key' looks like a secret" in rmem("status", "--json").json["repository"]["problem"]
