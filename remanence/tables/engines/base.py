@@ -58,7 +58,8 @@ class Changes(NamedTuple):
     gone: Rows
     rows: Rows
     values: list[tuple[Any, ...]]
-    """The values of the columns asked for, one tuple for each of `rows`, as a Result would hold them."""
+    """The values of the columns asked for, one tuple for each of `rows`, as a Result would hold them; vectors as
+    arrays."""
     whole: bool = False
     """True when `rows` are all rows of the table: whatever was known before is to be forgotten."""
 

@@ -13,6 +13,7 @@ from threading import RLock
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sqlglot import exp
 
 from ...errors import (
@@ -24,7 +25,7 @@ from ...errors import (
     TableExistsError,
     TooManyRowsError,
 )
-from ..catalog import ROW, Index, Table
+from ..catalog import ROW, Index, Kind, Table
 from ..results import Result
 from ..sql.scope import folded
 from ..sql.types import NAMES, result_type
@@ -337,7 +338,7 @@ class SqliteEngine(Engine):
         for name in columns:
             column = physical.table.column(name)
             assert column is not None
-            readers.append(answer(NAMES[column.type.kind]))
+            readers.append(_array if column.type.kind is Kind.VECTOR else answer(NAMES[column.type.kind]))
         values = [
             tuple(
                 item if item is None or read is None else read(item)
@@ -407,6 +408,10 @@ def _with_indexes(physical: Physical, indexes: tuple[Index, ...]) -> Physical:
     from dataclasses import replace
 
     return replace(physical, table=replace(physical.table, indexes=indexes))
+
+
+def _array(stored: bytes) -> npt.NDArray[np.float32]:
+    return np.frombuffer(stored, dtype="<f4")
 
 
 def _sequence(connection: sqlite3.Connection, name: str) -> int:

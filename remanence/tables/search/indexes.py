@@ -83,9 +83,6 @@ class SearchIndexes:
         if found.whole:
             for one in followers:
                 one.start_again()
-        if found.whole:
-            for one in followers:
-                one.start_again()
         if found.gone.size or found.rows.size:
             _, last = np.unique(found.rows[::-1], return_index=True)  # a row told twice counts as told last
             told = np.sort(found.rows.size - 1 - last)

@@ -20,8 +20,9 @@ from .vectors import Stacked, Vectors
 Values = npt.NDArray[np.float64]
 
 _NO_ROWS: Rows = np.empty(0, np.int64)
-_FIRST = 1024  # rows whose estimates are checked at least
-_ERRORS = 5.0  # standard errors by which an estimate may be wrong
+_FIRST = 2048  # rows whose estimates are checked at least
+_ERRORS = 4.0  # standard errors by which an estimate may be wrong
+_MOST, _WIDE = 40, 64  # at most one in so many rows is compared exactly, or so many for each that is wanted
 
 
 class SearchScores(ABC):
@@ -90,12 +91,16 @@ class SearchScores(ABC):
         return rows[chosen], values[chosen]
 
     def _promising(self, estimates: Values, error: float, count: int) -> Positions:
-        """Positions among which the best `count` are: all whose estimate is near enough to the last of those that the
-        best estimates lead to."""
+        """Positions among which the best `count` are as good as certainly: those whose estimate is near enough to the
+        last of those that the best estimates lead to."""
         first = least(-estimates, max(_FIRST, 4 * count))
         exact = self._some(first)
         bar = np.partition(exact, exact.size - count)[exact.size - count]
-        return np.flatnonzero(estimates >= min(bar - _ERRORS * error, estimates[first].min()))
+        near = np.flatnonzero(estimates >= bar - _ERRORS * error)
+        most = max(_WIDE * count, estimates.size // _MOST)
+        if near.size > most:
+            near = near[least(-estimates[near], most)]
+        return near if near.size >= first.size else first
 
 
 def _first(rows: Rows, values: Values, count: int, *, ties: bool) -> Positions:

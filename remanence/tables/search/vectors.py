@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ...index.bits import FEW_DIMENSIONS, Matrix, Vector, VectorColumns, unit
 from .slots import Growing, Positions, Rows, Slots
 
-_ALL_EXACT = 1 << 25  # numbers up to which every vector is compared; about ten milliseconds
+_ALL_EXACT = 1 << 26  # numbers up to which every vector is compared; about twenty milliseconds
 _AT_ONCE = 1 << 22  # numbers that are compared at a time
 
 
