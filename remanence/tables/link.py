@@ -172,7 +172,7 @@ class Answer:
 
 def error_of(status: int, message: str) -> RemanenceError:
     """The error that an embedded workspace would have raised, as far as the status tells."""
-    if status == 404 and "workspace" not in message and "route" not in message:
+    if status == 404 and not re.search(r"there is no (?:such )?(?:workspace|route)", message):
         return NoSuchTableError(message)
     if status == 409:
         return TableExistsError(message) if "already exists" in message else ConstraintError(message)

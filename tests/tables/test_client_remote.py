@@ -173,7 +173,7 @@ def test_a_server_that_does_not_answer_in_time():
         (400, "the statement cannot be read", SqlError),
         (401, "the token has expired", RemoteError),
         (403, "this needs the role WRITE", RemoteError),
-        (404, "there is no table 't'", NoSuchTableError),
+        (404, "table 't' does not exist in workspace 'w'", NoSuchTableError),
         (404, "there is no such workspace", RemoteError),
         (408, "the statement took too long", StatementTimeoutError),
         (409, "table 't' already exists", TableExistsError),
