@@ -83,7 +83,7 @@ _INDEXES = (
     "CREATE INDEX judgements_time ON judgements (tenant, time)",
 )
 _TRIGGERS = (
-    """CREATE FUNCTION rows_added() RETURNS trigger LANGUAGE plpgsql AS $$
+    """CREATE FUNCTION rows_added() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
     BEGIN
         INSERT INTO postings (term, seq, count, length)
             SELECT u.term, n.seq, u.count, n.length FROM added n, unnest(n.lexemes, n.counts) u(term, count)
@@ -97,7 +97,7 @@ _TRIGGERS = (
             FROM (SELECT count(*) AS rows, coalesce(sum(n.length), 0) AS length, max(n.seq) AS seq FROM added n) a;
         RETURN NULL;
     END $$""",
-    """CREATE FUNCTION rows_removed() RETURNS trigger LANGUAGE plpgsql AS $$
+    """CREATE FUNCTION rows_removed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
     BEGIN
         DELETE FROM postings p USING (SELECT o.seq, unnest(o.lexemes) AS term FROM removed o) r
             WHERE p.term = r.term AND p.seq = r.seq;
@@ -107,12 +107,12 @@ _TRIGGERS = (
             FROM (SELECT count(*) AS rows, coalesce(sum(o.length), 0) AS length FROM removed o) a;
         RETURN NULL;
     END $$""",
-    """CREATE FUNCTION changes_added() RETURNS trigger LANGUAGE plpgsql AS $$
+    """CREATE FUNCTION changes_added() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
     BEGIN
         UPDATE heads h SET change = greatest(h.change, a.n) FROM (SELECT max(n) AS n FROM added) a;
         RETURN NULL;
     END $$""",
-    """CREATE FUNCTION audit_added() RETURNS trigger LANGUAGE plpgsql AS $$
+    """CREATE FUNCTION audit_added() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
     BEGIN
         UPDATE heads h SET audit = greatest(h.audit, a.n) FROM (SELECT max(n) AS n FROM added) a;
         RETURN NULL;
