@@ -18,7 +18,7 @@ from .notes import Experience
 from .sessions import Sessions, SessionState
 
 Place = Repository | str | None
-BAR = 0.3
+BAR = 0.4
 """The relevance from which on an experience is told unasked; `rmem eval team` measures it."""
 BUDGET, PROMPT_BUDGET = 1000, 700  # tokens
 _TOLD_AT_ONCE = 3

@@ -34,6 +34,7 @@ _WORTH_KEEPING = re.compile(
     r"npm (?:run|test|ci|install)|pnpm|yarn|tsc|eslint|ruff|mypy|flake8|pylint|black|prettier|docker|kubectl|terraform|"
     r"pip install|uv |poetry|alembic|rake|rspec|bundle|dotnet|bazel|cmake|ninja|gcc|clang|swift|xcodebuild)\b"
 )
+_EDITED = (("old_string", "oldString", "old_str"), ("new_string", "newString", "new_str", "content", "file_text"))
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
@@ -253,12 +254,16 @@ def _related(state: SessionState, key: str) -> dict[str, Any] | None:
 
 def _change(event: Event) -> str:
     """An edit in a few words."""
-    old, new = (str(event.input.get(name, "")) for name in ("old_string", "new_string"))
+    old, new = (_first(event.input, names) for names in _EDITED)
     if old or new:
         return f"`{_one_line(old)}` → `{_one_line(new)}`"
-    patch = str(event.input.get("patch") or event.input.get("diff") or event.input.get("content") or "")
+    patch = _first(event.input, ("patch", "diff", "input"))
     lines = [line for line in patch.splitlines() if line.startswith(("+", "-")) and not line.startswith(("+++", "---"))]
     return _one_line(" ".join(lines) if lines else "")
+
+
+def _first(given: dict[str, Any], names: tuple[str, ...]) -> str:
+    return next((str(given[name]) for name in names if given.get(name)), "")
 
 
 def _one_line(text: str) -> str:

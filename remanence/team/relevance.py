@@ -1,10 +1,10 @@
 """How relevant a hit is to a prompt, between 0 and 1, so that a bar can keep the rest out. Scores of recall order the
-hits of one question; this compares across questions.
+hits of one question; this compares across questions and across stores.
 
-It is a logistic curve over three things: how many telling words are matched (BM25 in units of a word that nobody else
-says), the cosine, and the share of the prompt's words, weighed by how telling they are, that the memory answers. The
-four numbers come from a regression on the prompts of `rmem eval team`; in five-fold cross-validation the bar of 0.3
-gave a precision of 0.94 and a recall of 0.84 (docs/decisions/0017-telling-unasked.md)."""
+It is a logistic curve over three things: how many telling words of the prompt the memory holds, the cosine, and the
+share of the prompt's telling words that these are. How telling a word is follows from how many memories hold it, as if
+there were a hundred more without it: among a handful of memories about one bug every word would otherwise seem common.
+The numbers come from a regression on the prompts of `rmem eval team` (docs/decisions/0017-telling-unasked.md)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,26 @@ import math
 from ..index.bm25 import idf
 from ..recall.explain import Explanation
 
-_BASE, _TELLING, _COSINE, _COVERED = -5.8, 4.4, 1.8, 2.3
+_BASE, _TELLING, _COSINE, _COVERED = -6.06, 3.85, 2.4, 4.31
+_OTHERS = 100  # memories that we imagine beside those there are
+_RELATED = 0.5  # what a related word counts
 
 
 def relevance(explained: Explanation) -> float:
     """From the explanation of a hit."""
-    rarest = idf(explained.rows, 0)
-    whole = sum(explained.asked.values())
-    answered = {match.word for match in explained.words if match.word == match.matched}
-    covered = sum(weight for word, weight in explained.asked.items() if word in answered) / whole if whole else 0.0
-    telling = math.log1p(explained.bm25 / rarest) if rarest else 0.0
-    return 1 / (1 + math.exp(-(_BASE + _TELLING * telling + _COSINE * (explained.cosine or 0.0) + _COVERED * covered)))
+    rows = explained.rows
+    rarest = idf(rows + _OTHERS, 0)
+    weights = {word: idf(rows + _OTHERS, _holding(rows, told)) / rarest for word, told in explained.asked.items()}
+    exact = {match.word for match in explained.words if match.word == match.matched}
+    related = {match.word for match in explained.words} - exact
+    said = sum(weights.get(word, 0.0) for word in exact)
+    telling = math.log1p(said + _RELATED * sum(weights.get(word, 0.0) for word in related))
+    covered = said / (sum(weights.values()) or 1.0)
+    cosine = explained.cosine or 0.0
+    return 1 / (1 + math.exp(-(_BASE + _TELLING * telling + _COSINE * cosine + _COVERED * covered)))
+
+
+def _holding(rows: int, told: float) -> int:
+    """How many of the rows hold a word, from its idf among them."""
+    odds = math.exp(told) - 1
+    return max(0, round((rows + 0.5 - 0.5 * odds) / (1 + odds)))

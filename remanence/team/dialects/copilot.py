@@ -1,5 +1,5 @@
-"""Copilot CLI: hooks of ~/.copilot/hooks/remanence.json. Names are in camel case; a tool's arguments may come as JSON in
-a text, its result as {resultType, textResultForLlm}. Context goes back as additionalContext."""
+"""Copilot CLI: hooks of ~/.copilot/hooks/remanence.json. Names are in camel case; a tool's arguments may come as JSON
+in a text, its result as {resultType, textResultForLlm}. Context goes back as additionalContext."""
 
 from __future__ import annotations
 

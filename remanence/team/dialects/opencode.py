@@ -1,4 +1,4 @@
-"""OpenCode: the plugin that `rmem install opencode` writes passes its events on, with sessionID, directory and worktree.
+"""OpenCode: the plugin that `rmem install opencode` writes passes its events on, with sessionID and directory.
 Its answers are JSON with the context in it."""
 
 from __future__ import annotations

@@ -1,0 +1,137 @@
+"""Two coding agents, end to end: one fails, edits, succeeds; another, on another clone, meets a variant of it and
+is handed the fix before its first action. Everything runs as it does for a user: real hook commands with the events of
+each tool, the real keeper, the real MCP server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from mcp import StdioServerParameters
+from mcp.client.client import Client
+from mcp.client.stdio import stdio_client
+from recorded_events import PROMPT, TOLD, Story
+
+ERROR = (
+    "Exit code 1\nE   MemoryError: Unable to allocate 47.3 GiB for transform_parquet\n"
+    "FAILED tests/test_etl.py::test_large - MemoryError\n1 failed in 2.31s"
+)
+VARIANT = "Nightly ETL dies: MemoryError: Unable to allocate 12.0 GiB in transform_parquet. Find out why and fix it"
+PAIRS = [
+    ("claude-code", "codex"), ("codex", "cursor"), ("cursor", "gemini"), ("gemini", "opencode"),
+    ("opencode", "copilot"), ("copilot", "claude-code"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def team_home(tmp_path, monkeypatch):
+    """A home whose keeper ends soon after the test."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("REMANENCE_HOME", str(home / "memory"))
+    monkeypatch.setenv("REMANENCE_KEEPER_IDLE", "3")
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
+def clone(folder, name):
+    path = folder / name
+    path.mkdir()
+    for words in (
+        "init -q -b main",
+        "remote add origin git@github.com:acme/etl.git",
+        f"config user.email {name}@acme.io",
+    ):
+        subprocess.run(["git", *words.split()], cwd=path, check=True)
+    return path
+
+
+def hook(agent, event, payload):
+    """Run the real command; what it printed."""
+    command = [sys.executable, "-m", "remanence.cli", "hook", agent, event]
+    done = subprocess.run(command, input=json.dumps(payload), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def settled(home, patience=30.0):
+    """Wait until the spool is drained."""
+    spool = home / "memory" / "team" / "spool"
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        if not list(spool.glob("*.json")):
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"the spool was not drained: {(home / 'memory' / 'team' / 'hooks.log').read_text()}")
+
+
+def story(session, cwd, task):
+    return Story(
+        session=session,
+        cwd=str(cwd),
+        task=task,
+        command="pytest tests/test_etl.py",
+        error=ERROR,
+        file=str(cwd / "etl" / "transform.py"),
+        old="pd.read_parquet(path)",
+        new="ds.dataset(path).to_batches(batch_size=10000)",
+        passed="1 passed in 2.02s",
+    )
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_the_second_agent_is_handed_the_fix_before_its_first_action(team_home, tmp_path, first, second):
+    one, two = clone(tmp_path, "ann"), clone(tmp_path, "bob")
+    for event, payload in TOLD[first](story("s-1", one, "Make the import work for files of 50 GB")):
+        hook(first, event, payload)
+    settled(team_home)
+    told = ""
+    for event, payload in TOLD[second](story("s-2", two, VARIANT)):
+        printed = hook(second, event, payload)
+        if event == PROMPT[second]:
+            told = printed
+            break  # before its first action
+    assert "pd.read_parquet(path)" in told, (team_home / "memory" / "team" / "hooks.log").exists()
+    assert "to_batches(batch_size=10000)" in told
+    assert "ann@acme.io" in told
+    json.loads(told)
+
+
+def test_the_same_is_not_told_twice_in_a_session(team_home, tmp_path):
+    one, two = clone(tmp_path, "ann"), clone(tmp_path, "bob")
+    for event, payload in TOLD["claude-code"](story("s-1", one, "Make the import work for files of 50 GB")):
+        hook("claude-code", event, payload)
+    settled(team_home)
+    asked = {"session_id": "s-2", "cwd": str(two), "prompt": VARIANT}
+    assert "to_batches" in hook("claude-code", "UserPromptSubmit", asked)
+    assert "to_batches" not in hook("claude-code", "UserPromptSubmit", {**asked, "prompt": VARIANT + ", please"})
+
+
+def test_an_agent_can_search_for_more_by_mcp(team_home, tmp_path):
+    one, two = clone(tmp_path, "ann"), clone(tmp_path, "bob")
+    for event, payload in TOLD["codex"](story("s-1", one, "Make the import work for files of 50 GB")):
+        hook("codex", event, payload)
+    settled(team_home)
+
+    async def ask():
+        arguments = ["-m", "remanence.cli", "mcp", "--project", str(two)]
+        server = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
+        async with Client(stdio_client(server)) as client:
+            found = await client.call_tool(
+                "recall", {"query": "out of memory while reading parquet", "kinds": ["error_fix"]}
+            )
+            history = await client.call_tool("file_history", {"path": "etl/transform.py"})
+            experts = await client.call_tool("who_knows", {"topic": "MemoryError parquet"})
+            return found.structured_content, history.structured_content, experts.structured_content
+
+    found, history, experts = asyncio.run(ask())
+    best = found["memories"][0]
+    assert best["kind"] == "error_fix"
+    assert best["author"] == "ann@acme.io"
+    assert best["files"] == ["etl/transform.py"]
+    assert {one["kind"] for one in history["memories"]} >= {"error_fix"}
+    assert experts["experts"][0]["author"] == "ann@acme.io"
