@@ -59,13 +59,15 @@ def table_server(tmp_path_factory):
     server.close()
 
 
-@pytest.fixture(params=["embedded", "server"])
+@pytest.fixture(params=["embedded", "postgres", "server"])
 def connect(request, tmp_path):
-    """A function that opens a client on one workspace, empty at first: in a file, or on a server."""
+    """A function that opens a client on one workspace, empty at first: in a file, in a database, or on a server."""
     from remanence import Client
 
     if request.param == "embedded":
         settings = {"path": tmp_path / "client.db"}
+    elif request.param == "postgres":
+        settings = {"path": request.getfixturevalue("tables_url"), "workspace_id": f"w{uuid.uuid4().hex[:20]}"}
     else:
         server = request.getfixturevalue("table_server")
         settings = {"api_url": server.url, "token": server.token, "workspace_id": server.new_workspace()}

@@ -6,11 +6,11 @@ import uuid
 
 import psycopg
 import pytest
-from remanence.tables.workspace import Workspace
 
 from remanence.errors import RemanenceError, TableError
 from remanence.tables.engines.postgres import PostgresEngine
 from remanence.tables.engines.postgres_catalog import schema_name
+from remanence.tables.workspace import Workspace
 
 SECRET = "the launch code is 0000"
 
@@ -124,7 +124,6 @@ TRICKS = [
     "SELECT tableoid, xmin, ctid FROM own",
     "SELECT tableoid::regclass FROM own",
     "SELECT * FROM own ORDER BY (SELECT secret FROM {schema}.vault)",
-    "SELECT deeplake_sync_table('{schema}.vault')",
     "SELECT note <#> 'launch' FROM {schema}.vault AS own",
     "INSERT INTO own (note) VALUES ((SELECT secret FROM {schema}.vault)) RETURNING note",
     "SELECT jsonb_populate_record(NULL::{schema}.vault, '{{}}')",
