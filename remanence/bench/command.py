@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .hooks import hooks
 from .load_command import load
 from .server_command import server
 
@@ -139,6 +140,7 @@ def agents(as_json: bool, sizes: Sequence[int], **options: Any) -> None:
 
 bench.add_command(load)
 bench.add_command(server)
+bench.add_command(hooks)
 
 
 def shown_progress() -> _Progress:

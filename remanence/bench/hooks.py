@@ -1,0 +1,108 @@
+"""`rmem bench hooks`: how long a coding agent waits for our hooks, beside the start of Python alone. Real commands, a
+real keeper, a home of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..brain import Brain
+from ..team.notes import CURRENT
+from ..testing.synthetic import synthetic_memories
+
+_CAPTURED = {
+    "tool_name": "Bash",
+    "tool_input": {"command": "pytest tests/test_etl.py"},
+    "tool_response": {"stdout": "E   KeyError: 'carrier'\n1 failed in 2.3s\n" * 20, "stderr": ""},
+}
+_ASKED = "The nightly import dies with MemoryError: Unable to allocate 12 GiB in transform_parquet"
+
+
+def measure(memories: int, calls: int) -> dict[str, Any]:
+    """Wall milliseconds of each kind of call."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "REMANENCE_HOME": folder, "REMANENCE_KEEPER_IDLE": "5"}
+        _fill(Path(folder) / "memories.db", memories)
+        base = {"session_id": "bench", "cwd": folder}
+
+        def hook(event: str, payload: dict[str, Any]) -> float:
+            command = [sys.executable, "-m", "remanence.cli", "hook", "claude-code", event]
+            return _timed(command, json.dumps({**base, **payload}), environment)
+
+        first = hook("SessionStart", {"source": "startup"})
+        _settled(Path(folder))
+        start = [_timed([sys.executable, "-c", "pass"], "", environment) for _ in range(calls)]
+        capture = [hook("PostToolUse", {**_CAPTURED, "tool_use_id": str(n)}) for n in range(calls)]
+        _settled(Path(folder))
+        recall = [hook("UserPromptSubmit", {"prompt": f"{_ASKED} ({n})"}) for n in range(calls)]
+        _settled(Path(folder))
+        return {
+            "memories": memories,
+            "calls": calls,
+            "python": _summary(start),
+            "capture": _summary(capture),
+            "recall": _summary(recall),
+            "first_session_start_ms": first * 1e3,
+        }
+
+
+def _fill(path: Path, count: int) -> None:
+    with Brain(path) as brain:
+        drafts = (
+            {**one, "type": "error_fix", "place": "organisation", "tags": {"state": CURRENT}}
+            for one in synthetic_memories(count)
+        )
+        brain.remember_many(drafts)
+
+
+def _timed(command: list[str], given: str, environment: dict[str, str]) -> float:
+    started = time.perf_counter()
+    subprocess.run(command, input=given, env=environment, text=True, capture_output=True, check=True)
+    return time.perf_counter() - started
+
+
+def _settled(home: Path) -> None:
+    """Wait until the keeper has taken everything in, so that it does not disturb the next figure."""
+    spool = home / "team" / "spool"
+    end = time.monotonic() + 60
+    while time.monotonic() < end and list(spool.glob("*.json")):
+        time.sleep(0.05)
+
+
+def _summary(seconds: list[float]) -> dict[str, float]:
+    ordered = sorted(seconds)
+    return {
+        "p50_ms": statistics.median(ordered) * 1e3,
+        "p95_ms": ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))] * 1e3,
+    }
+
+
+@click.command()
+@click.option("--memories", type=click.IntRange(1), default=2000, show_default=True, help="Memories to begin with.")
+@click.option("--calls", type=click.IntRange(1), default=30, show_default=True, help="Calls of each kind.")
+@click.option("--json", "as_json", is_flag=True, help="Print every figure as JSON.")
+def hooks(memories: int, calls: int, as_json: bool) -> None:
+    """How long a coding agent waits for `rmem hook`: for capture, for recall, and for the first session of the day.
+
+    \b
+    Examples:
+      rmem bench hooks
+      rmem bench hooks --memories 100000 --json
+    """
+    report = measure(memories, calls)
+    if as_json:
+        click.echo(json.dumps(report))
+        return
+    for name in ("python", "capture", "recall"):
+        figures = report[name]
+        click.echo(f"{name:8} p50 {figures['p50_ms']:6.0f} ms   p95 {figures['p95_ms']:6.0f} ms")
+    click.echo(f"first session start, with the keeper's own: {report['first_session_start_ms']:.0f} ms")
