@@ -141,8 +141,13 @@ def query(request: Request, body: Statement, access: Reader) -> Response:
         timeout = min(timeout, body.timeout_ms / 1000)
     params = parameters_from_json(body.params, body.param_types)
     if form is not None:
-        return _streamed(access.tables.stream(body.query, params, batch_size=_BATCH, timeout=timeout), form)
+        batches = access.tables.stream(body.query, params, batch_size=_BATCH, timeout=timeout)
+        first = next(batches, None)  # made here, so that an error in the statement still has its status
+        if first is not None:
+            return _streamed(first, batches, form)
     result = access.tables.query(body.query, params, timeout=timeout, max_rows=limits.rows)
+    if form is not None:  # no rows came: only a whole answer tells the columns
+        return _streamed(result, iter(()), form)
     return answer(
         {
             "columns": result.columns,
@@ -239,9 +244,7 @@ def _form(accept: str) -> str | None:
     return next((one for one in wanted if one in (NDJSON, ARROW)), None)
 
 
-def _streamed(batches: Iterator[Result], form: str) -> Response:
-    """The first batch is made here, so that an error in the statement still has its status."""
-    first = next(batches, Result())
+def _streamed(first: Result, batches: Iterator[Result], form: str) -> Response:
     all_of_them = chain([first], batches)
     if form == ARROW:
         pyarrow()
