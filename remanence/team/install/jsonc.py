@@ -13,9 +13,9 @@ from typing import Any
 from ...errors import ConfigError
 
 Step = str | int
-_SPACE = re.compile(r"[ \t\r\n]+")
 _COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
-_STRING = re.compile(r'"(?:[^"\\\r\n]|\\.)*"')
+_SPACE = re.compile(rf"[ \t\r\n]*(?:(?:{_COMMENT.pattern})[ \t\r\n]*)*", re.DOTALL)
+_STRING = re.compile(r'"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"')
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])")
 _WORD = re.compile(r"(?:true|false|null)(?!\w)")
 _LINE = re.compile(r"\r\n|\r|\n")
@@ -133,11 +133,21 @@ class Document:
             if depth > _DEEPEST:
                 raise self._wrong(position, "it is nested too deeply")
             return self._inside(position, depth, opening == "{")
-        found = _STRING.match(text, position) or _NUMBER.match(text, position) or _WORD.match(text, position)
+        if opening == '"':
+            value, end = self._string(position)
+            return _Node(position, end, value)
+        found = _NUMBER.match(text, position) or _WORD.match(text, position)
         if found is None:
             raise self._wrong(position, "a value was expected")
+        return _Node(position, found.end(), json.loads(found[0]))
+
+    def _string(self, position: int) -> tuple[str, int]:
+        found = _STRING.match(self.text, position)
+        if found is None:
+            raise self._wrong(position, "this text is not valid")
+        written = found[0]
         try:
-            return _Node(position, found.end(), json.loads(found[0]))
+            return (written[1:-1] if "\\" not in written else json.loads(written)), found.end()
         except ValueError:
             raise self._wrong(position, "this text is not valid") from None
 
@@ -166,14 +176,10 @@ class Document:
     def _member(self, position: int, depth: int, keyed: bool) -> tuple[_Member, int]:
         start, key = position, None
         if keyed:
-            found = _STRING.match(self.text, position)
-            if found is None:
+            if self.text[position : position + 1] != '"':
                 raise self._wrong(position, "a key in quotes was expected")
-            try:
-                key = json.loads(found[0])
-            except ValueError:
-                raise self._wrong(position, "this text is not valid") from None
-            position, _ = self._skip(found.end())
+            key, position = self._string(position)
+            position, _ = self._skip(position)
             if self.text[position : position + 1] != ":":
                 raise self._wrong(position, "a colon was expected")
             position, _ = self._skip(position + 1)
@@ -182,14 +188,10 @@ class Document:
 
     def _skip(self, position: int) -> tuple[int, int]:
         """Past space and comments: where the next thing starts, and where the last comment ended (0 for none)."""
-        commented = 0
-        while True:
-            if (found := _SPACE.match(self.text, position)) is not None:
-                position = found.end()
-            elif (found := _COMMENT.match(self.text, position)) is not None:
-                position = commented = found.end()
-            else:
-                return position, commented
+        found = _SPACE.match(self.text, position)
+        passed = "" if found is None else found[0]
+        end = position + len(passed)
+        return end, end - len(passed) + len(passed.rstrip(" \t\r\n")) if "/" in passed else 0
 
     def _wrong(self, position: int, what: str) -> ConfigError:
         line = bisect_right(self._lines, position)
