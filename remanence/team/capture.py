@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from ..brain import Brain
@@ -72,13 +73,16 @@ class Capture:
         policy = self._brain.privacy
         if policy is None:
             return event
-        for name in ("prompt", "command", "output"):
-            setattr(event, name, policy.question(getattr(event, name)) or "")
-        event.input = {
+        inputs = {
             key: (policy.question(value) or "") if isinstance(value, str) else value
             for key, value in event.input.items()
         }
-        return event
+        return event._replace(
+            prompt=policy.question(event.prompt) or "",
+            command=policy.question(event.command) or "",
+            output=policy.question(event.output) or "",
+            input=inputs,
+        )
 
     # Prompts
 
@@ -262,7 +266,7 @@ def _change(event: Event) -> str:
     return _one_line(" ".join(lines) if lines else "")
 
 
-def _first(given: dict[str, Any], names: tuple[str, ...]) -> str:
+def _first(given: Mapping[str, Any], names: tuple[str, ...]) -> str:
     return next((str(given[name]) for name in names if given.get(name)), "")
 
 
@@ -270,7 +274,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())[:_LONG_EDIT]
 
 
-def _plan(given: dict[str, Any]) -> list[str]:
+def _plan(given: Mapping[str, Any]) -> list[str]:
     steps = given.get("todos") or given.get("plan") or []
     if not isinstance(steps, list):
         return []

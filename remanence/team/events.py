@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import InputError, UnknownFieldError
 
@@ -24,8 +24,7 @@ class Kind(StrEnum):
     SESSION_END = "session end"
 
 
-@dataclass(slots=True)
-class Event:
+class Event(NamedTuple):
     """One moment. `id` is the same when the same moment is told twice, so that nothing is kept twice.
 
     A tool's use has its name in the tool's own words (`tool`), one of our names for what it did (`action`: "shell",
@@ -43,8 +42,8 @@ class Event:
     tool: str = ""
     action: str = ""
     command: str = ""
-    files: list[str] = field(default_factory=list)
-    input: dict[str, Any] = field(default_factory=dict)
+    files: Sequence[str] = ()
+    input: Mapping[str, Any] = {}
     output: str = ""
     failed: bool | None = None
     source: str = ""
@@ -53,7 +52,7 @@ class Event:
     model: str = ""
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(self._asdict(), ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Event:
@@ -61,7 +60,7 @@ class Event:
         data = json.loads(text)
         if not isinstance(data, dict):
             raise InputError(f"an event must be a JSON object, got {type(data).__name__}", field="event")
-        unknown = data.keys() - {one.name for one in fields(cls)}
+        unknown = data.keys() - set(cls._fields)
         if unknown:
             raise UnknownFieldError(f"an event has no field {min(unknown)!r}", field=min(unknown))
         return cls(**{**data, "kind": Kind(data["kind"])})

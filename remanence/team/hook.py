@@ -11,7 +11,6 @@ import json
 import os
 import sys
 import time
-import traceback
 from collections.abc import Sequence
 
 from . import places
@@ -31,6 +30,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         _run(*arguments)
     except BaseException:
+        import traceback
+
         note(f"{arguments[0]} {arguments[1]}: {traceback.format_exc(limit=-3)}")
     return 0
 
@@ -61,7 +62,7 @@ def _run(agent: str, name: str) -> None:
 
 def ask(event: Event, patience: float) -> str:
     """What the team knows that helps at this moment: from the keeper, which has the memory open."""
-    from .keeper import call
+    from .door import call
 
     end = time.monotonic() + patience
     while True:
@@ -76,7 +77,7 @@ def ask(event: Event, patience: float) -> str:
 
 def woken() -> bool:
     """See to it that a keeper runs; whether there was one."""
-    from .keeper import is_running, start
+    from .door import is_running, start
 
     if is_running():
         return True

@@ -6,98 +6,16 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
 import threading
 import time
-from types import TracebackType
-from typing import IO, Self
 
 from . import places
+from .door import AlreadyRunningError, Lock, received
 from .events import Event
 
 _IDLE = 900.0  # seconds without an event after which a keeper ends
 _PAUSE = 0.25  # seconds between two looks into the spool
 _BATCH = 200
-_LARGEST = 16 << 20  # bytes of a question
-
-
-class AlreadyRunningError(Exception):
-    """Another keeper has this home."""
-
-
-class Lock:
-    """Held by the one keeper of a home, and by the system given up for it if it is killed."""
-
-    def __init__(self) -> None:
-        self._file: IO[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        file = places.lock().open("ab")
-        try:
-            _lock(file)
-        except OSError:
-            file.close()
-            raise AlreadyRunningError from None
-        self._file = file
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._file is not None:
-            self._file.close()
-
-
-def _lock(file: IO[bytes]) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-    else:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def is_running() -> bool:
-    try:
-        with Lock():
-            return False
-    except AlreadyRunningError:
-        return True
-
-
-def start() -> None:
-    """Start one, with a life of its own."""
-    subprocess.Popen(
-        [sys.executable, "-m", "remanence.team.keeper"],
-        cwd=places.folder(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-
-
-def call(event: Event, patience: float) -> str:
-    """What the keeper answers to an event; a TimeoutError if it takes too long."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-        line.settimeout(patience)
-        line.connect(os.fspath(places.socket()))
-        line.sendall(event.to_json().encode("utf-8", "surrogatepass"))
-        line.shutdown(socket.SHUT_WR)
-        return _received(line).decode("utf-8", "replace")
-
-
-def _received(line: socket.socket) -> bytes:
-    parts, size = [], 0
-    while chunk := line.recv(1 << 16):
-        parts.append(chunk)
-        size += len(chunk)
-        if size > _LARGEST:
-            raise ValueError("the question is too long")
-    return b"".join(parts)
 
 
 class Keeper:
@@ -146,7 +64,7 @@ class Keeper:
         with line:
             try:
                 line.settimeout(5)
-                event = Event.from_json(_received(line).decode("utf-8", "surrogatepass"))
+                event = Event.from_json(received(line).decode("utf-8", "surrogatepass"))
                 line.sendall(self._work.context(event).encode("utf-8", "replace"))
             except Exception as error:  # one question must not end the keeper; the hook gets an empty answer
                 note(f"keeper: {type(error).__name__}: {error}")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from hashlib import sha256
 from pathlib import Path
 
 from .. import config
@@ -37,6 +35,9 @@ def socket() -> Path:
     place = folder() / "keeper.sock"
     if len(os.fsencode(place)) <= _LONGEST_SOCKET:
         return place
+    import tempfile
+    from hashlib import sha256
+
     own = sha256(os.fsencode(place)).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"remanence-{config.user()[:16]}-{own}.sock"
 

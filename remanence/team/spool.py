@@ -21,7 +21,7 @@ def put(event: Event, folder: Path | None = None) -> Path:
     """Hand an event over. It is durable when this returns."""
     place = folder or places.spool()
     place.mkdir(parents=True, exist_ok=True, mode=0o700)
-    event.output = _shortened(event.output)
+    event = event._replace(output=_shortened(event.output))
     name = f"{time.time_ns():020d}-{os.getpid()}{_SUFFIX}"
     waiting = place / f".{name}"
     descriptor = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
