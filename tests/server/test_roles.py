@@ -223,9 +223,10 @@ def test_no_statement_leads_out_of_the_workspace(tricked, sql):
     assert set(answer.json()) == {"error"}
 
 
-@pytest.fixture(scope="module")
-def tricked(tmp_path_factory):
-    server = Running(ServerSettings(data=tmp_path_factory.mktemp("tricks"))).start()
+@pytest.fixture(scope="module", params=["SQLite", "PostgreSQL"])
+def tricked(request, tmp_path_factory):
+    store = request.getfixturevalue("postgres").new_database() if request.param == "PostgreSQL" else None
+    server = Running(ServerSettings(data=tmp_path_factory.mktemp("tricks"), store=store)).start()
     client = server.client_for("acme", "lab", "WRITE")
     client.post("/workspaces/lab/tables", json={"table_name": "t", "table_schema": {"x": "TEXT"}})
     yield client
