@@ -62,8 +62,9 @@ class SearchIndexes:
             followers = [self._follower(table, name) for name in sorted(set(names))]
             for version in sorted({one.version for one in followers}):
                 self._catch_up(table, [one for one in followers if one.version == version])
+            found = {one.column.name: one.index for one in followers}
         self._drop_unused(followers)
-        return {one.column.name: one.index for one in followers}
+        return found
 
     def _follower(self, table: Table, name: str) -> _Follower:
         column = table.column(name)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...index.arrays import distinct
+
 Rows = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.int64]
 
@@ -88,7 +90,7 @@ class Slots:
 
     def drop(self, rows: Rows) -> Positions:
         """The slots of those rows that had one; they are dead now."""
-        slots = self._find(rows)
+        slots = distinct(self._find(rows))
         slots = slots[slots >= 0]
         self._alive.array[slots] = False
         self.dead += slots.size
@@ -98,7 +100,7 @@ class Slots:
         return slots
 
     def _find(self, rows: Rows) -> Positions:
-        """The living slots of some distinct rows; -1 where there is none."""
+        """The living slots of some rows; -1 where there is none."""
         found = np.full(rows.size, -1, np.int64)
         if self._sorted.size:
             at = np.minimum(np.searchsorted(self._sorted, rows), self._sorted.size - 1)

@@ -40,7 +40,6 @@ def followed(steps):
     """Indexes that went through some changes, and what the table holds in the end."""
     words, points, table = TextColumn(), VectorColumn(), {}
     for gone, changed in steps:
-        gone = [row for row in gone if row not in changed]
         table = {row: value for row, value in table.items() if row not in gone} | changed
         words.change(rows_of(gone), rows_of(changed), [text for text, _ in changed.values()])
         points.change(rows_of(gone), rows_of(changed), [vector for _, vector in changed.values()])
