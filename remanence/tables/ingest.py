@@ -65,7 +65,7 @@ def arranged(
     chunk_overlap: int = CHUNK_OVERLAP,
     on_progress: Progress | None = None,
 ) -> Arranged:
-    """Columns as plain lists of Python values; files are read and become rows of chunks."""
+    """Columns as lists of Python values; files are read and become rows of chunks."""
     size, overlap = checked_sizes(chunk_size, chunk_overlap)
     if not isinstance(data, Mapping) or not data:
         raise checks.refuse("data", "a mapping of column names to lists of values", data)
@@ -111,7 +111,9 @@ def _same_length(columns: Mapping[str, list[Any]]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A value without numpy."""
+    """A value without numpy, except for vectors, which are smaller and faster as they are."""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim <= 2:
+        return value
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, tuple):
@@ -146,7 +148,7 @@ def inferred(name: str, values: Sequence[Any]) -> str:
     """The type of a column that holds these values."""
     kinds: dict[Kind, int] = {}
     for row, value in enumerate(values):
-        if value is None or (isinstance(value, list) and not value):
+        if value is None or (isinstance(value, list | np.ndarray) and len(value) == 0):
             continue
         kind = kind_of_value(value)
         if kind is None:
@@ -220,7 +222,7 @@ def written(
             name = index_name(table, column, kind)
             if name not in there:
                 made.append(workspace.create_index(table, column, kind=kind, name=name, exists_ok=True).name)
-        count = workspace.insert(table, ready.columns) if ready.rows else 0
+        count = workspace.insert(table, _for(known, ready.columns)) if ready.rows else 0
     except BaseException:
         if created:
             workspace.drop_table(table, missing_ok=True)
@@ -230,6 +232,17 @@ def written(
     if on_progress is not None:
         on_progress(count, count)
     return {"table_name": table, "row_count": count, "created": created}
+
+
+def _for(known: Table, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """The columns, with lists for the arrays where a table keeps JSON."""
+    documents = {column.name for column in known.columns if column.type.kind is Kind.JSONB}
+    return {
+        name: [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
+        if name in documents
+        else values
+        for name, values in columns.items()
+    }
 
 
 def index_name(table: str, columns: str | Sequence[str], kind: str) -> str:

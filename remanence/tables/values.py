@@ -22,6 +22,8 @@ from .catalog import Kind, Type
 from .results import Result
 
 _KINDS = {kind.value: kind for kind in Kind}
+_WHOLE = {int, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
+_NUMBERS = _WHOLE | {float, np.float16, np.float32, np.float64}
 _INTERVAL = re.compile(r"(?:(?P<days>-?\d+) days? ?)?(?:(?P<sign>-?)(?P<h>\d+):(?P<m>\d\d):(?P<s>\d\d(?:\.\d{1,6})?))?")
 
 
@@ -93,6 +95,8 @@ def kind_of_value(value: Any) -> Kind | None:
     for types, kind in _KINDS_OF_VALUES:
         if isinstance(value, types):
             return kind
+    if isinstance(value, np.ndarray) and value.ndim <= 2 and value.dtype.kind == "f" and value.size:
+        return Kind.VECTOR if value.ndim == 1 else Kind.VECTORS
     if isinstance(value, np.ndarray):
         value = value.tolist() if value.ndim <= 2 else None
     if isinstance(value, list | tuple):
@@ -156,19 +160,18 @@ def _not_in_json(value: Any) -> Kind | None:
 
 
 def _kind_of_list(values: Sequence[Any]) -> Kind | None:
-    present = [value for value in values if value is not None]
-    if not present:
+    if len(values) == 0:
         return None
-    if len(present) == len(values) and all(_is_number(value) for value in present):
-        return Kind.INTEGERS if all(isinstance(value, int | np.integer) for value in present) else Kind.VECTOR
-    if all(isinstance(value, list | tuple | np.ndarray) for value in values):
+    kinds = set(map(type, values))
+    if kinds <= _WHOLE:
+        return Kind.INTEGERS
+    if kinds <= _NUMBERS:
+        return Kind.VECTOR
+    if kinds <= {list, tuple, np.ndarray}:
         inner = {kind_of_value(value) for value in values}
         return Kind.VECTORS if inner <= {Kind.VECTOR, Kind.INTEGERS} else Kind.JSONB
-    return Kind.TEXTS if all(isinstance(value, str) for value in present) else Kind.JSONB
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    present = kinds - {type(None)}
+    return None if not present else Kind.TEXTS if present == {str} else Kind.JSONB
 
 
 def _all_finite(numbers: Sequence[Any]) -> bool:

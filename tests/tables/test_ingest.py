@@ -233,11 +233,21 @@ def test_columns_survive_as_json():
         "naive": [datetime(2026, 1, 1), None],
         "d": [1, Decimal("2.5")],
         "f": [1.5, float("inf")],
-        "e": [np.array([0.5]), None],
+        "e": [[0.5], None],
         "j": [{"a": 1}, [1]],
     }
     ready = arranged(data, {"t": "TEXT"})
     assert from_body(to_body(ready)) == ready
+
+
+def test_arrays_are_lists_in_json():
+    body = to_body(arranged({"e": np.eye(2, dtype=np.float32), "j": [{"a": 1}, np.array([[1.5]])]}))
+    assert body["columns"] == {"e": [[1.0, 0.0], [0.0, 1.0]], "j": [{"a": 1}, [[1.5]]]}
+
+
+def test_arrays_fit_columns_of_json(client):
+    client.ingest("t", {"j": [np.array([1.5, 2.0])]}, schema={"j": "JSONB"})
+    assert client.query("SELECT j FROM t") == [{"j": [1.5, 2.0]}]
 
 
 def test_a_request_cannot_name_files():
