@@ -24,17 +24,16 @@ BUDGET, PROMPT_BUDGET = 1000, 700  # tokens
 _TOLD_AT_ONCE = 3
 _BESIDE = 0.75  # share of the best relevance that others beside it need
 _MONTH = 30 * 86_400.0
-_CHATTER = re.compile(
-    r"^\W*(?:y(?:es|ep|eah)?|no(?:pe)?|ok(?:ay)?|sure|thanks?(?: you)?|thx|go(?: on| ahead)?|continue|proceed|do it|"
-    r"looks good|lgtm|nice|great|perfect|stop|wait|never ?mind|undo that|try again|commit(?: it| this)?|"
-    r"push(?: it)?)\W*$",
-    re.IGNORECASE,
+_ASIDE = (
+    r"(?:y(?:es|ep|eah)?|no(?:pe)?|ok(?:ay)?|sure|please|thanks?(?: you)?|thx|go(?: on| ahead)?|continue|proceed|do it|"
+    r"looks good|lgtm|nice|great|perfect|stop|wait|never ?mind|undo that|try again|commit(?: it| this)?|push(?: it)?)"
 )
+_CHATTER = re.compile(rf"\W*(?:{_ASIDE}\W+)*{_ASIDE}\W*", re.IGNORECASE)
 
 
 def reads_like_work(prompt: str) -> bool:
     """Whether a prompt is a task or an error, and no "yes, go on"."""
-    return len(prompt.split()) >= 3 and not _CHATTER.match(prompt)
+    return len(prompt.split()) >= 3 and not _CHATTER.fullmatch(prompt)
 
 
 class Briefing:

@@ -249,9 +249,8 @@ def _related(state: SessionState, key: str) -> dict[str, Any] | None:
     words = key.split()
     for other in sorted(state.failures, key=lambda other: -state.failures[other]["time"]):
         before = other.split()
-        same_program = words[:1] == before[:1] and (len(words) < 2 or len(before) < 2 or words[1:2] == before[1:2])
         wider = key.startswith(other) or other.startswith(key) or set(words) <= set(before)
-        if words and before and (same_program and wider):
+        if words and words[:1] == before[:1] and wider:
             return state.failures.pop(other)
     return None
 

@@ -1,0 +1,124 @@
+"""A hook never breaks an agent: whatever happens it ends with 0, and what it was told is not lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from remanence import Brain
+
+PROMPT = {"session_id": "s1", "prompt": "Always run the linter before a commit"}
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path / "memory"))
+    monkeypatch.setenv("REMANENCE_KEEPER_IDLE", "2")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path / "memory"
+
+
+def hook(given, agent="claude-code", event="UserPromptSubmit"):
+    command = [sys.executable, "-m", "remanence.cli", "hook", agent, event]
+    return subprocess.run(command, input=given, capture_output=True, text=True, timeout=60)
+
+
+def wait_for(what, patience=30.0):
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        if found := what():
+            return found
+        time.sleep(0.05)
+    raise AssertionError("it did not happen in time")
+
+
+def preferences(home):
+    with Brain(home / "memories.db") as brain:
+        return [memory.text for memory in brain.memories({"type": "preference"})]
+
+
+def keepers():
+    found = []
+    for process in psutil.process_iter(["cmdline", "environ"]):
+        words = process.info["cmdline"] or []
+        home = (process.info["environ"] or {}).get("REMANENCE_HOME")
+        if "remanence.team.keeper" in words and home == os.environ["REMANENCE_HOME"]:
+            found.append(process)
+    return found
+
+
+@pytest.mark.parametrize("given", ["", "{", "[1, 2]", "null", '"text"', "\x00\x01", '{"prompt": {"a": 1}}'])
+def test_broken_input_ends_well_and_prints_nothing(home, given):
+    done = hook(given)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_what_went_wrong_is_a_line_in_the_log(home):
+    hook("{")
+    assert "UserPromptSubmit" in (home / "team" / "hooks.log").read_text()
+
+
+def test_an_event_that_nobody_knows_is_passed_over(home):
+    done = hook(json.dumps(PROMPT), event="SomethingNew")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert not (home / "team" / "spool").exists()
+
+
+def test_a_home_that_cannot_be_written_breaks_nothing(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path / "file" / "inside"))
+    done = hook(json.dumps(PROMPT))
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_what_a_hook_was_told_is_kept_in_the_background(home, tmp_path):
+    hook(json.dumps({**PROMPT, "cwd": str(tmp_path)}))
+    wait_for(lambda: not list((home / "team" / "spool").glob("*.json")))
+    assert preferences(home) == ["Always run the linter before a commit"]
+
+
+def test_a_repository_can_opt_out(home, tmp_path):
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / ".remanence.toml").write_text("capture = false\nrecall = false\n")
+    hook(json.dumps({**PROMPT, "cwd": str(tmp_path)}))
+    assert not list((home / "team" / "spool").glob("*.json"))
+    assert not (home / "memories.db").exists()
+
+
+def test_a_killed_keeper_loses_and_doubles_nothing(home, tmp_path):
+    for number in range(12):
+        said = f"Always use the port {5000 + number} for service {number}"
+        told = {"session_id": "s1", "cwd": str(tmp_path), "prompt": said}
+        hook(json.dumps(told), agent="claude-code")
+        if number in (3, 7):
+            for process in keepers():
+                os.kill(process.pid, signal.SIGKILL)
+    wait_for(lambda: not list((home / "team" / "spool").glob("*.json")))
+    wait_for(lambda: not keepers())
+    with Brain(home / "memories.db") as brain:
+        found = brain.memories({"type": "preference"}, limit=None)
+    assert len(found) == 12
+    assert all(memory.contents["count"] == 1 for memory in found)
+
+
+def test_there_is_one_keeper_however_many_hooks_there_are(home, tmp_path):
+    told = json.dumps({"session_id": "s1", "cwd": str(tmp_path), "stop_hook_active": False})
+    command = [sys.executable, "-m", "remanence.cli", "hook", "claude-code", "Stop"]
+    running = [subprocess.Popen(command, stdin=subprocess.PIPE, text=True) for _ in range(6)]
+    for process in running:
+        process.communicate(told, timeout=60)
+    wait_for(lambda: len(keepers()) == 1)
+    assert [process.returncode for process in running] == [0] * 6
+
+
+def test_help_teaches(home):
+    done = subprocess.run([sys.executable, "-m", "remanence.cli", "hook", "--help"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "rmem install" in done.stdout
