@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from .. import checks
 from ..errors import InputError, TableExistsError, VectorError
+from .builder import quoted
 from .catalog import Column, Kind, Table
 from .chunks import CHUNK_OVERLAP, CHUNK_SIZE, checked_sizes
 from .files import chunks_of
@@ -201,13 +202,15 @@ def written(
     index: Indexes | None = None,
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Write what was arranged; a table that this call made is removed again when the rows do not fit."""
+    """Write what was arranged. Rows for a new table are checked before it is made; if they cannot be written after
+    all, it is removed again."""
     checks.name("table", table)
     indexes = wanted_indexes(index, ready)
     known = next((one for one in workspace.tables() if one.name == table), None)
     created = False
     if known is None:
         columns = ({} if "id" in ready.columns else KEY) | _types(ready)
+        _check_for(_planned(table, columns), ready)
         try:
             known = workspace.create_table(table, columns)
             created = True
@@ -224,14 +227,31 @@ def written(
                 made.append(workspace.create_index(table, column, kind=kind, name=name, exists_ok=True).name)
         count = workspace.insert(table, _for(known, ready.columns)) if ready.rows else 0
     except BaseException:
-        if created:
-            workspace.drop_table(table, missing_ok=True)
-        for name in [] if created else made:
-            workspace.drop_index(name, missing_ok=True)
+        if not created:
+            for name in made:
+                workspace.drop_index(name, missing_ok=True)
+        elif not workspace.query(f"SELECT 1 FROM {quoted(table)} LIMIT 1").rows:
+            workspace.drop_table(table, missing_ok=True)  # it holds what others appended otherwise
         raise
     if on_progress is not None:
         on_progress(count, count)
     return {"table_name": table, "row_count": count, "created": created}
+
+
+def _planned(name: str, columns: Mapping[str, str]) -> Table:
+    """The table that these columns will make."""
+    from .sql.define import table_of
+    from .sql.parse import parse
+
+    body = ", ".join(f"{quoted(column)} {words}" for column, words in columns.items())
+    tree = parse(f"CREATE TABLE {quoted(name)} ({body})").tree
+    return table_of(cast("Any", tree), {}, "")
+
+
+def _check_for(planned: Table, ready: Arranged) -> None:
+    from .sql.values import checked_columns
+
+    checked_columns(planned, _for(planned, ready.columns))
 
 
 def _for(known: Table, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:

@@ -130,6 +130,21 @@ def test_rows_that_do_not_fit_a_table_change_nothing(client, data, told):
     assert client.query("SELECT text FROM t") == [{"text": "first"}]
 
 
+def test_a_new_table_goes_again_when_its_rows_break_a_key(client):
+    with pytest.raises(RemanenceError):
+        client.ingest("t", {"id": [1, 1]}, schema={"id": "BIGINT PRIMARY KEY"})
+    with pytest.raises(RemanenceError):
+        client.ingest("t", {"n": [1]}, index={"n": "nonsense"})
+    assert client.list_tables() == []
+
+
+def test_a_bad_append_takes_its_index_with_it(client):
+    client.ingest("t", {"text": ["x"]})
+    with pytest.raises(RemanenceError):
+        client.ingest("t", {"text": [5]}, index=["text"])
+    assert client.describe_table("t")["text"]["index"] is None
+
+
 def test_a_schema_must_agree_with_the_table(client):
     client.ingest("t", {"a": ["x"], "e": [[1.0, 2.0]]})
     with pytest.raises(InputError, match=r"a holds text in table 't', not BIGINT"):
