@@ -5,21 +5,23 @@ An index declared with `USING deeplake_index` is one of these; a column without 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from threading import RLock
+import weakref
+from collections.abc import Collection, Iterable, Sequence
+from threading import Lock
 from typing import Protocol
 
 import numpy as np
 
 from ..catalog import Column, Kind, Table
 from ..engines.base import Changes, Rows
+from .allowance import SHARED, Allowance
 from .texts import TextColumn
 from .vectors import VectorColumn, VectorsColumn
 
-BUDGET = 4 << 30
-"""Bytes that the indexes of a workspace may take before those that were not used for longest are dropped."""
-
 ColumnIndex = TextColumn | VectorColumn | VectorsColumn
+Key = tuple[str, str]
+"""The names of a table and a column."""
+
 _KINDS: dict[Kind, type[ColumnIndex]] = {
     Kind.TEXT: TextColumn,
     Kind.VECTOR: VectorColumn,
@@ -44,37 +46,40 @@ class _Follower:
         self.index = _KINDS[self.column.type.kind]()
         self.version = 0
 
+    @property
+    def nbytes(self) -> int:
+        return self.index.nbytes
+
 
 class SearchIndexes:
     """Safe to use from many threads. What it hands out is as it was when it was asked for."""
 
-    def __init__(self, engine: Followed, *, budget: int = BUDGET) -> None:
-        self._engine, self._budget = engine, budget
-        self._lock = RLock()
-        self._locks: dict[str, RLock] = {}
-        self._followers: dict[tuple[str, str], _Follower] = {}  # the last is the one used last
+    def __init__(self, engine: Followed, *, allowance: Allowance = SHARED) -> None:
+        self._engine, self._allowance = engine, allowance
+        self._lock = Lock()
+        self._following: dict[str, Lock] = {}
+        self._followers: dict[Key, _Follower] = {}
+        weakref.finalize(self, _release, allowance, self._followers)
 
     def follow(self, table: Table, names: Iterable[str]) -> dict[str, ColumnIndex]:
         """The indexes of some columns of a table, brought up to its present state."""
         with self._lock:
-            lock = self._locks.setdefault(table.name, RLock())
-        with lock:
-            followers = [self._follower(table, name) for name in sorted(set(names))]
-            for version in sorted({one.version for one in followers}):
-                self._catch_up(table, [one for one in followers if one.version == version])
-            found = {one.column.name: one.index for one in followers}
-        self._drop_unused(followers)
+            following = self._following.setdefault(table.name, Lock())
+        with following:
+            followers = {(table.name, name): self._follower(table, name) for name in sorted(set(names))}
+            for version in sorted({one.version for one in followers.values()}):
+                self._catch_up(table, [one for one in followers.values() if one.version == version])
+            found = {name: one.index for (_, name), one in followers.items()}
+        self._allowance.use({one: _Dropping(self, key, one) for key, one in followers.items()})
         return found
 
     def _follower(self, table: Table, name: str) -> _Follower:
         column = table.column(name)
         assert column is not None
-        key = table.name, name
         with self._lock:
-            known = self._followers.pop(key, None)
+            known = self._followers.get((table.name, name))
             if known is None or known.column != column:
-                known = _Follower(column)
-            self._followers[key] = known
+                known = self._followers[table.name, name] = _Follower(column)
             return known
 
     def _catch_up(self, table: Table, followers: Sequence[_Follower]) -> None:
@@ -97,18 +102,32 @@ class SearchIndexes:
         for one in followers:
             one.version = found.version
 
-    def _drop_unused(self, needed: Sequence[_Follower]) -> None:
+    def keep_only(self, tables: Collection[str]) -> None:
+        """Drop the indexes of tables that are no more."""
         with self._lock:
-            sizes = {key: one.index.nbytes for key, one in self._followers.items()}
-            total = sum(sizes.values())
-            for key, size in sizes.items():
-                if total <= self._budget:
-                    break
-                if self._followers[key] not in needed:
-                    del self._followers[key]
-                    total -= size
+            gone = [key for key in self._followers if key[0] not in tables]
+            dropped = [self._followers.pop(key) for key in gone]
+        if dropped:
+            self._allowance.release(dropped)
 
-    def forget(self, table: str) -> None:
-        """Drop the indexes of a table."""
+    def drop(self, key: Key, follower: _Follower) -> None:
+        """Let an index go, unless there is another in its place."""
         with self._lock:
-            self._followers = {key: one for key, one in self._followers.items() if key[0] != table}
+            if self._followers.get(key) is follower:
+                del self._followers[key]
+
+
+class _Dropping:
+    """Lets an index go; does not keep its workspace."""
+
+    def __init__(self, indexes: SearchIndexes, key: Key, follower: _Follower) -> None:
+        self._indexes, self._key, self._follower = weakref.ref(indexes), key, follower
+
+    def __call__(self) -> None:
+        indexes = self._indexes()
+        if indexes is not None:
+            indexes.drop(self._key, self._follower)
+
+
+def _release(allowance: Allowance, followers: dict[Key, _Follower]) -> None:
+    allowance.release(followers.values())

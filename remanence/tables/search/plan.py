@@ -70,15 +70,20 @@ def planned(
         if (search.alias, search.key) not in numbers:
             numbers[search.alias, search.key] = len(searches)
             searches.append(search)
+    indexes.keep_only(catalogue)
     scores = _scores(searches, indexes)
     for node, search in found:
         score = score_node(numbers[search.alias, search.key], search.alias)
         if node is tree:
             tree = score
         node.replace(score)
-    _tell_equals_apart(tree)
-    ranking = _ranking(tree, parameters)
-    return Planned(tree, scores, searches, ranking, _narrowed(tree, scores, parameters))
+    selects = [tree, *(select for select in tree.find_all(exp.Select) if select is not tree)]
+    for select in selects:
+        _tell_equals_apart(select)
+    narrowed = _narrowed(tree, scores, parameters)
+    for select in selects[1:]:
+        narrowed |= _best_of(select, scores, parameters)
+    return Planned(tree, scores, searches, _ranking(tree, parameters), narrowed)
 
 
 def _scores(searches: Sequence[Search], indexes: SearchIndexes) -> list[SearchScores]:
@@ -183,7 +188,7 @@ def _gathers(select: exp.Select) -> bool:
     return False
 
 
-def _tell_equals_apart(tree: exp.Expression) -> None:
+def _tell_equals_apart(tree: exp.Expr) -> None:
     """Rows of equal score stand in the order of their numbers, so that the same question has the same answer."""
     found = _leading_score(tree)
     if found is None:
@@ -197,7 +202,7 @@ def _is_real(source: exp.Expr) -> bool:
     return isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier) and with_of(source) is None
 
 
-def _ranking(tree: exp.Expression, parameters: Sequence[Any]) -> Ranking | None:
+def _ranking(tree: exp.Expr, parameters: Sequence[Any]) -> Ranking | None:
     found = _leading_score(tree)
     limit = tree.args.get("limit")
     if found is None or not isinstance(limit, exp.Limit) or not _can_be_narrowed(tree, found[1]):
@@ -214,7 +219,16 @@ def _ranking(tree: exp.Expression, parameters: Sequence[Any]) -> Ranking | None:
     return Ranking(found[0], found[1], count, skipped, ties=len(own) > 1)
 
 
-def _can_be_narrowed(tree: exp.Expression, alias: str) -> bool:
+def _best_of(select: exp.Expr, scores: Sequence[SearchScores], parameters: Sequence[Any]) -> dict[str, Rows]:
+    """The rows that a SELECT inside another statement answers, where it wants the best of one table and no more."""
+    ranking = _ranking(select, parameters)
+    if ranking is None or select.args.get("where") or select.args.get("joins"):
+        return {}
+    rows, _ = scores[ranking.score].best(ranking.limit + ranking.skipped, ties=ranking.ties)
+    return {ranking.alias: rows} if rows.size >= ranking.limit + ranking.skipped else {}
+
+
+def _can_be_narrowed(tree: exp.Expr, alias: str) -> bool:
     """Whether leaving out rows of a source leaves out rows of the answer and does nothing else."""
     named = [table for table in tree.find_all(exp.Table) if table.alias_or_name == alias]
     if len(named) != 1:

@@ -145,6 +145,21 @@ def test_the_engine_is_asked_for_few_rows(stocked, counted):
     assert counted == [{"items": 0}]
 
 
+def test_the_best_rows_of_a_query_inside_another(stocked, counted):
+    inner = "SELECT id, body <#> 'disk memory' AS score, rank FROM items ORDER BY score{} LIMIT 7 OFFSET 2"
+    for order in ("", ", rank DESC", ", id DESC"):
+        expected = stocked.query(inner.format(order)).rows
+        for statement in (
+            "SELECT * FROM ({}) AS best",
+            "WITH best AS ({}) SELECT * FROM best",
+            "SELECT best.* FROM ({}) AS best JOIN items ON items.id = best.id",
+        ):
+            assert sorted(stocked.query(statement.format(inner.format(order))).rows) == sorted(expected)
+            assert 9 <= counted[0].get("items", counted[0].get("items_2", 0)) < ROWS
+    few = "SELECT count(*) FROM (SELECT id FROM items ORDER BY e <#> '{1,1,0}' LIMIT 239) AS most"
+    assert stocked.query(few).rows == [(239,)]
+
+
 @pytest.mark.parametrize(
     "statement",
     [

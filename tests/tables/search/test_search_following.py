@@ -10,6 +10,7 @@ import pytest
 
 from remanence.tables.catalog import Column, Kind, Table, Type
 from remanence.tables.engines.base import Changes
+from remanence.tables.search.allowance import Allowance
 from remanence.tables.search.indexes import SearchIndexes
 from remanence.tables.search.scores import TextScores
 
@@ -91,9 +92,10 @@ def test_columns_of_a_table_are_followed_together():
 
 def test_indexes_that_were_not_used_for_longest_are_dropped():
     words = {row: f"some words of row {row}" for row in range(2000)}
-    tables = Tables(first=words, second=words)
-    indexes = SearchIndexes(tables, budget=100_000)
-    first, second = table("first", "a"), table("second", "a")
+    tables, others = Tables(first=words, second=words), Tables(third=words)
+    allowance = Allowance(100_000)
+    indexes, neighbours = SearchIndexes(tables, allowance=allowance), SearchIndexes(others, allowance=allowance)
+    first, second, third = (table(name, "a") for name in ("first", "second", "third"))
     indexes.follow(first, ["a"])
     indexes.follow(first, ["a"])
     assert [since for _, _, since in tables.asked] == [0, 1], "one that is needed stays, however large"
@@ -102,6 +104,21 @@ def test_indexes_that_were_not_used_for_longest_are_dropped():
     held = indexes.follow(first, ["a"])
     assert tables.asked == [("first", ("a",), 0)]
     assert TextScores(held["a"].texts(), "words").all()[0].size == 2000
+    neighbours.follow(third, ["a"])
+    indexes.follow(first, ["a"])
+    assert tables.asked[1:] == [("first", ("a",), 0)], "the memory is that of the process"
+
+
+def test_indexes_of_tables_and_workspaces_that_are_no_more_take_no_memory():
+    allowance = Allowance(1 << 30)
+    indexes = SearchIndexes(Tables(notes={1: "a text"}, letters={1: "a text"}), allowance=allowance)
+    indexes.follow(table("notes", "a"), ["a"])
+    indexes.follow(table("letters", "a"), ["a"])
+    before = allowance._total
+    indexes.keep_only(["letters"])
+    assert 0 < allowance._total < before
+    del indexes
+    assert allowance._total == 0
 
 
 def test_a_change_that_fails_is_taken_again():
@@ -113,6 +130,6 @@ def test_a_change_that_fails_is_taken_again():
     tables.texts["notes"][2] = "mended"
     held = indexes.follow(notes, ["a"])["a"]
     assert TextScores(held.texts(), "mended").best(1)[0].tolist() == [2]
-    indexes.forget("notes")
+    indexes.keep_only([])
     indexes.follow(notes, ["a"])
     assert [since for _, _, since in tables.asked] == [0, 0, 0]

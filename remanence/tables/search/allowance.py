@@ -1,0 +1,63 @@
+"""How much memory the search indexes of a process may take together. Those that were not used for longest go first;
+they are built again when they are asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import Protocol
+
+
+class Held(Protocol):
+    """Something that takes memory."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+class Allowance:
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = Lock()
+        self._total = 0
+        self._held: dict[Held, tuple[int, Callable[[], None]]] = {}  # the last is the one used last
+
+    def use(self, needed: dict[Held, Callable[[], None]]) -> None:
+        """Things that are in use now, each with what lets it go."""
+        with self._lock:
+            for one, let_go in needed.items():
+                self._forget(one)
+                self._held[one] = one.nbytes, let_go
+                self._total += self._held[one][0]
+            gone = []
+            for one in list(self._held):
+                if self._total <= self._most:
+                    break
+                if one not in needed:
+                    gone.append(self._held[one][1])
+                    self._forget(one)
+        for let_go in gone:
+            let_go()
+
+    def release(self, those: Iterable[Held]) -> None:
+        """Things that are gone."""
+        with self._lock:
+            for one in those:
+                self._forget(one)
+
+    def _forget(self, one: Held) -> None:
+        size, _ = self._held.pop(one, (0, None))
+        self._total -= size
+
+
+def quarter_of_memory() -> int:
+    """A quarter of what this machine has; 2 GiB where it does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    except (AttributeError, OSError, ValueError):
+        return 2 << 30
+
+
+SHARED = Allowance(quarter_of_memory())
+"""That of this process."""
