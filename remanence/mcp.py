@@ -144,13 +144,17 @@ def _reading(server: MCPServer[Any], whose: Whose) -> None:
                 kinds=tuple(kinds or KINDS),
                 as_of=_moment(as_of),
             )
+            caller.team.audit("recall", [one.id for one in found[offset : offset + limit]], agent=caller.agent)
             return _page(found[offset:], limit, offset)
 
     @server.tool(annotations=_READS, title="Get one memory")
     def get_memory(id: Annotated[str, Field(description="The id of a memory.")]) -> Known:
         """One memory in full, by its id."""
         with _told():
-            return _known(_visible(whose(), id))
+            caller = whose()
+            one = _visible(caller, id)
+            caller.team.audit("read", [id], agent=caller.agent)
+            return _known(one)
 
     @server.tool(annotations=_READS, title="List recent memories")
     def list_recent(
@@ -164,6 +168,7 @@ def _reading(server: MCPServer[Any], whose: Whose) -> None:
             found = caller.team.recent(
                 repository=caller.repository, kinds=tuple(kinds or KINDS), limit=limit + 1, offset=offset
             )
+            caller.team.audit("read", [one.id for one in found[:limit]], agent=caller.agent)
             return _page(found, limit, offset)
 
     @server.tool(annotations=_READS, title="History of a file")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,8 +19,10 @@ from .printing import moment, one_line
 
 if TYPE_CHECKING:
     from ..brain import Brain
+    from ..stores.sql.audit import AuditEntry
     from ..stores.sql.records import SqlRecords
 
+_PAGE = 1000
 _CURVE_DAYS = (0, 1, 3, 7, 14, 30, 60, 90, 180, 365)
 _BAR = 40
 
@@ -205,39 +209,81 @@ def pin(face: Face, memory_id: str, off: bool) -> None:
 
 
 @click.command()
+@click.argument("what", required=False, type=click.Choice(["verify", "export"]))
 @click.option("--memory", metavar="ID", help="Only entries about this memory.")
+@click.option("--who", metavar="NAME", help="Only what this person did.")
+@click.option("--agent", metavar="NAME", help="Only what was done through this agent.")
+@click.option("--action", metavar="NAME", help="Only this: remember, recall, inject, share, forget, login, …")
 @click.option("--since", metavar="WHEN", help="Not before: 2026-05-01, 'two weeks ago'.")
 @click.option("--limit", "-n", type=int, default=100, show_default=True, help="Entries at most.")
 @click.option("--verify", is_flag=True, help="Check that no entry was changed, added or taken away.")
 @answering
-def audit(face: Face, memory: str | None, since: str | None, limit: int, verify: bool) -> None:
-    """Who removed and restored what, newest first. Every entry is sealed with the one before it.
+def audit(
+    face: Face,
+    what: str | None,
+    memory: str | None,
+    who: str | None,
+    agent: str | None,
+    action: str | None,
+    since: str | None,
+    limit: int,
+    verify: bool,
+) -> None:
+    """Who did what with which memory, newest first. Every entry is sealed with the one before it.
+
+    What the team's agents remember, recall and are told is here, as is what was shared, forgotten and restored, by whom
+    and from where; never what a memory says. `export` prints all entries as JSON lines.
 
     \b
     Examples:
-      rmem audit
-      rmem audit --since "two weeks ago" --json
-      rmem audit --verify
+      rmem audit --agent claude-code --since "two weeks ago"
+      rmem audit --memory team-3f2a…
+      rmem audit verify
+      rmem audit export > audit.jsonl
     """
     checks.whole("limit", limit, low=1)
     start = None if since is None else checks.moment("since", since)
     with face.looking() as brain:
         store = _audited(brain)
-        broken = store.broken_audit() if store is not None and verify else []
-        entries = [] if store is None or verify else store.audit(memory=memory, since=start, limit=limit)
-    if verify:
-        if face.json:
-            face.document({"sound": not broken, "broken": broken})
-        else:
-            click.echo("The audit log is whole." if not broken else f"Entries {broken} are not as they were written.")
-        if broken:
-            raise click.exceptions.Exit(endings.PROBLEMS)
-        return
+        if verify or what == "verify":
+            _verified(face, [] if store is None else store.broken_audit())
+            return
+        wanted = {"who": who, "action": action}
+        entries = iter(()) if store is None else _entries(store, memory, start)
+        found = (
+            entry
+            for entry in entries
+            if all(value in (None, getattr(entry, key)) for key, value in wanted.items())
+            and agent in (None, entry.detail.get("agent"))
+        )
+        if what == "export":
+            for entry in found:
+                click.echo(json.dumps(entry._asdict(), ensure_ascii=False))
+            return
+        shown = list(islice(found, limit))
     if face.json:
-        face.document([entry._asdict() for entry in entries])
+        face.document([entry._asdict() for entry in shown])
         return
-    for entry in entries:
-        click.echo(f"{moment(entry.time)}\t{entry.who}\t{entry.action}\t{entry.memory}\t{entry.detail['reason']}")
+    for entry in shown:
+        about = " ".join(f"{key}={value}" for key, value in entry.detail.items() if value is not None)
+        click.echo(f"{moment(entry.time)}\t{entry.who}\t{entry.action}\t{entry.memory}\t{about}")
+
+
+def _verified(face: Face, broken: Sequence[int]) -> None:
+    if face.json:
+        face.document({"sound": not broken, "broken": list(broken)})
+    else:
+        click.echo("The audit log is whole." if not broken else f"Entries {list(broken)} are not as they were written.")
+    if broken:
+        raise click.exceptions.Exit(endings.PROBLEMS)
+
+
+def _entries(store: SqlRecords, memory: str | None, since: float | None) -> Iterator[AuditEntry]:
+    """All entries, newest first, a page at a time."""
+    before = None
+    while page := store.audit(memory=memory, since=since, limit=_PAGE, before=before):
+        yield from page
+        before = page[-1].n
 
 
 def _audited(brain: Brain) -> SqlRecords | None:

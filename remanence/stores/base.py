@@ -226,6 +226,9 @@ class RecordStore(MemoryStore[Memory]):
         """Delete for good what was set aside until a time that is over; the ids."""
         return []
 
+    def record(self, who: str, action: str, memories: Sequence[str | None] = (None,), **detail: Any) -> None:
+        """Note in the audit log what somebody did with some memories. Stores without such a log keep nothing."""
+
     def traces(self) -> Iterator[Trace]:
         """What the forgetting curve needs to know of every memory."""
         for memory in self.select():

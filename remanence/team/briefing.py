@@ -66,6 +66,7 @@ class Briefing:
             return ""
         lines = _fitting((told(one) for one in found), PROMPT_BUDGET)
         state.injected += [one.id for one in found[: len(lines)]]
+        team.audit("inject", [one.id for one in found[: len(lines)]], agent=event.agent, session=event.session)
         return "The team memory knows something that may help (check it before you rely on it):\n" + "\n".join(lines)
 
     def relevant(self, prompt: str, team: TeamMemory, where: Place) -> list[Experience]:
@@ -86,6 +87,7 @@ class Briefing:
         else:
             parts += self._sections(event, state, team, where)
         lines = _fitting((part for part in parts if part), BUDGET)
+        team.audit("inject", state.injected, agent=event.agent, session=event.session)
         return "" if not lines else "From the team memory:\n\n" + "\n\n".join(lines)
 
     def _sections(self, event: Event, state: SessionState, team: TeamMemory, where: Place) -> list[str]:

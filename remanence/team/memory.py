@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from .. import checks
+from .. import checks, config
 from ..brain import Brain
 from ..errors import NotFoundError
 from ..filters import Filter
@@ -31,9 +31,10 @@ class TeamMemory:
     team.recall("reading a large parquet file", repository=repository)
     """
 
-    def __init__(self, brain: Brain, *, author: str) -> None:
+    def __init__(self, brain: Brain, *, author: str, origin: str = "local") -> None:
         self.brain = brain
         self.author = checks.name("author", author)
+        self.origin = origin
         policy = brain.privacy
         if policy is not None and author not in policy.allow:
             brain.privacy = replace(policy, allow=(*policy.allow, author))  # a memory says whose it is
@@ -46,6 +47,8 @@ class TeamMemory:
             return self._again(known, note, when)
         if note.supersedes is not None:
             self._end(note.supersedes, note.id, when)
+        # The log comes first: it may tell of a write that a crash prevented, but no write goes untold.
+        self.audit("remember", [note.id], agent=note.agent, session=note.session, kind=note.kind, scope=note.reach)
         return self.brain.remember(
             note.text,
             id=note.id,
@@ -80,6 +83,7 @@ class TeamMemory:
         body["sources"] = [*sources, source][-_SOURCES:]
         body["count"] = int(body.get("count", 1)) + 1
         body["files"] = sorted({*body.get("files", ()), *note.files})
+        self.audit("learn again", [known.memory_id], agent=note.agent, session=note.session)
         return self.brain.update(known.memory_id, metadata=body, tags={**known.tags, "state": CURRENT})
 
     def _end(self, memory_id: str, successor: str, when: float) -> None:
@@ -88,7 +92,14 @@ class TeamMemory:
             raise NotFoundError(memory_id)
         body = {key: value for key, value in old.contents.items() if key != "text"}
         body |= {"valid_until": when, "superseded_by": successor}
+        self.audit("supersede", [memory_id], by=successor)
         self.brain.update(memory_id, metadata=body, tags={**old.tags, "state": SUPERSEDED})
+
+    def audit(self, action: str, memories: Sequence[str], **detail: Any) -> None:
+        """Note who did what with which memories, and from where; never what they say."""
+        if memories:
+            known = {key: value for key, value in detail.items() if value is not None}
+            self.brain.store.record(self.author, action, list(memories), origin=self.origin, **known)
 
     def visible(self, repository: Repository | str | None) -> list[str]:
         """The audiences that this author belongs to, in a repository."""
@@ -141,7 +152,9 @@ class TeamMemory:
         return None if memory is None else Experience(memory)
 
     def forget(self, memory_id: str) -> bool:
-        return bool(self.brain.forget(memory_id))
+        """Remove a memory for good; the log says so."""
+        with config.acting(self.author):
+            return bool(self.brain.forget(memory_id))
 
     def recent(
         self,
@@ -184,6 +197,7 @@ class TeamMemory:
         one = Experience(known)
         checks.one_of("scope", scope, ("personal", "repository", "organisation"))
         place = audience(scope, one.repository, one.author or self.author)
+        self.audit("share", [memory_id], scope=scope)
         body = {key: value for key, value in known.contents.items() if key != "text"} | {"scope": scope}
         return self.brain.update(memory_id, place=place, metadata=body, tags={**known.tags, "scope": scope})
 

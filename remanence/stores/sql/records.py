@@ -226,6 +226,9 @@ class SqlRecords(IndexedStore):
         self.flush()
         yield from self.read(lambda connection: list(removal.traces(connection, self.codec)))
 
+    def record(self, who: str, action: str, memories: Sequence[str | None] = (None,), **detail: Any) -> None:
+        self.write(lambda connection: audit.append(connection, who, action, list(memories), **detail))
+
     def audit(
         self,
         *,

@@ -1,0 +1,104 @@
+"""The audit trail: every write, read by an agent, injection, share and deletion, with who, when, from where and what;
+sealed, searchable, and free of what memories say."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from remanence import Brain
+from remanence.cli.app import rmem
+from remanence.team.briefing import Briefing
+from remanence.team.events import Event, Kind
+from remanence.team.identity import repository
+from remanence.team.memory import TeamMemory
+from remanence.team.notes import Note
+
+TEXT = "The staging database listens on port 6543 behind pgbouncer"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    for words in ("init -q", "remote add origin git@github.com:acme/etl.git", "config user.email ann@acme.io"):
+        subprocess.run(["git", *words.split()], cwd=folder, check=True)
+    return repository(folder)
+
+
+@pytest.fixture
+def trail(tmp_path, here):
+    """A store in which everything happened once, and the id of the memory."""
+    path = tmp_path / "team.db"
+    with Brain(path) as brain:
+        team = TeamMemory(brain, author="ann@acme.io", origin="hook")
+        told = {"author": "ann@acme.io", "agent": "claude-code", "session": "s1"}
+        memory = team.remember(Note(TEXT, "codebase", **told).at(here))
+        team.remember(Note(TEXT, "codebase", **{**told, "session": "s2"}).at(here))
+        prompt = "Which port does the staging database listen on behind pgbouncer?"
+        Briefing(brain).context(Event("e", "codex", Kind.PROMPT, "s3", str(here.root), time.time(), prompt=prompt))
+        team.share(memory.memory_id, "organisation")
+        team.forget(memory.memory_id)
+    return path, memory.memory_id
+
+
+def run(*arguments):
+    done = CliRunner().invoke(rmem, list(arguments))
+    return done.exit_code, done.output
+
+
+def entries(path, *options):
+    code, output = run("--store", str(path), "audit", *options, "--json")
+    assert code == 0, output
+    return json.loads(output)
+
+
+def test_everything_that_happened_is_told_in_order(trail):
+    path, memory_id = trail
+    told = entries(path)[::-1]
+    assert [entry["action"] for entry in told] == ["remember", "learn again", "inject", "share", "forget"]
+    assert {entry["memory"] for entry in told} == {memory_id}
+    assert {entry["who"] for entry in told} == {"ann@acme.io"}
+    assert told[0]["detail"]["origin"] == "hook"
+    assert told[0]["detail"]["scope"] == "repository"
+
+
+def test_it_can_be_searched(trail):
+    path, memory_id = trail
+    assert [entry["action"] for entry in entries(path, "--agent", "codex")] == ["inject"]
+    assert [entry["action"] for entry in entries(path, "--action", "share")] == ["share"]
+    assert len(entries(path, "--memory", memory_id)) == 5
+    assert entries(path, "--memory", "other") == []
+    assert entries(path, "--who", "bob@acme.io") == []
+    assert len(entries(path, "--since", "one hour ago")) == 5
+
+
+def test_it_can_be_exported(trail):
+    path, _ = trail
+    code, output = run("--store", str(path), "audit", "export")
+    assert code == 0
+    assert [json.loads(line)["action"] for line in output.splitlines()][-1] == "remember"
+
+
+def test_it_never_says_what_a_memory_says(trail):
+    path, _ = trail
+    code, output = run("--store", str(path), "audit", "export")
+    assert code == 0
+    assert "6543" not in output
+    assert "pgbouncer" not in output
+
+
+def test_tampering_shows(trail):
+    path, _ = trail
+    assert run("--store", str(path), "audit", "verify") == (0, "The audit log is whole.\n")
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE audit SET who = 'bob@acme.io' WHERE action = 'share'")
+    code, output = run("--store", str(path), "audit", "verify")
+    assert code == 6
+    assert "not as they were written" in output
