@@ -13,7 +13,7 @@ from ..errors import ConfigError
 from .builder import Select
 from .catalog import Index, Table
 from .chunks import CHUNK_OVERLAP, CHUNK_SIZE
-from .ingest import Indexes, Progress, Schema, arranged, index_name, wanted_indexes, written
+from .ingest import Indexes, Progress, Schema, arranged, index_name, index_statement, wanted_indexes, written
 from .remote import RemoteWorkspace
 from .streams import BATCH, Rows, arrow_reader, write_parquet
 from .types import sql_of
@@ -164,9 +164,10 @@ class Client:
 
         `index_type` is "bm25" for texts, "vector" for embeddings, "btree" or "unique" for values; without it the
         column's type decides."""
-        kind = index_type or "search"
+        kind = checks.name("index_type", index_type or "search")
         chosen = name or index_name(checks.name("table", table), columns, kind)
-        return self._tables.create_index(table, columns, kind=kind, name=chosen, exists_ok=True).name
+        self._tables.query(index_statement(table, columns, kind, chosen))
+        return chosen
 
     def drop_index(self, name: str, *, if_exists: bool = False) -> bool:
         return self._tables.drop_index(checks.name("index", name), missing_ok=if_exists)

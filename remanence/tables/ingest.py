@@ -224,7 +224,8 @@ def written(
         for column, kind in indexes.items():
             name = index_name(table, column, kind)
             if name not in there:
-                made.append(workspace.create_index(table, column, kind=kind, name=name, exists_ok=True).name)
+                workspace.query(index_statement(table, column, kind, name))
+                made.append(name)
         count = workspace.insert(table, _for(known, ready.columns)) if ready.rows else 0
     except BaseException:
         if not created:
@@ -279,6 +280,18 @@ def index_name(table: str, columns: str | Sequence[str], kind: str) -> str:
     return f"{name.encode()[:40].decode(errors='ignore')}_{sha256(name.encode()).hexdigest()[:12]}_idx"
 
 
+def index_statement(table: str, columns: str | Sequence[str], kind: str, name: str) -> str:
+    """The CREATE INDEX of a kind: `search` where the type of the column decides, `btree`, or what index_type names."""
+    several = [columns] if isinstance(columns, str) else list(columns)
+    unique = "UNIQUE " if kind == "unique" else ""
+    method = "" if kind in ("btree", "unique") else " USING deeplake_index"
+    option = (
+        "" if kind in ("search", "btree", "unique") else f" WITH (index_type = '{kind.replace(chr(39), chr(39) * 2)}')"
+    )
+    names = ", ".join(quoted(column) for column in several)
+    return f"CREATE {unique}INDEX IF NOT EXISTS {quoted(name)} ON {quoted(table)}{method} ({names}){option}"
+
+
 def wanted_indexes(index: Indexes | None, ready: Arranged) -> dict[str, str]:
     """The kind of index for each column that shall have one."""
     if index is None:
@@ -287,7 +300,7 @@ def wanted_indexes(index: Indexes | None, ready: Arranged) -> dict[str, str]:
         raise checks.refuse("index", "a list of columns, or a mapping of columns to kinds of index", index)
     wanted = dict(index) if isinstance(index, Mapping) else dict.fromkeys(index)
     checks.known_fields("the data", wanted, ready.columns)
-    return {column: kind or "search" for column, kind in wanted.items()}
+    return {column: checks.name("index", kind or "search") for column, kind in wanted.items()}
 
 
 def _types(ready: Arranged) -> dict[str, str]:

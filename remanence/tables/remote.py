@@ -16,7 +16,7 @@ from .. import __version__
 from ..errors import ConfigError, NoSuchTableError, RemoteError, TableExistsError
 from .builder import quoted
 from .catalog import Column, Index, Kind, Table, Type
-from .ingest import Arranged, index_name, to_body
+from .ingest import Arranged, to_body
 from .link import Answer, Link
 from .results import Result
 from .values import from_json, kind_of_type, parameters_to_json
@@ -111,28 +111,6 @@ class RemoteWorkspace:
                 raise
             return False
         return True
-
-    def create_index(
-        self,
-        table: str,
-        columns: str | Sequence[str],
-        *,
-        kind: str = "search",
-        name: str | None = None,
-        exists_ok: bool = False,
-    ) -> Index:
-        several = [columns] if isinstance(columns, str) else list(columns)
-        chosen = name or index_name(table, several, kind)
-        unique = "UNIQUE " if kind == "unique" else ""
-        method = "" if kind in ("btree", "unique") else " USING deeplake_index"
-        option = (
-            "" if kind in ("search", "btree", "unique") else " WITH (index_type = '{}')".format(kind.replace("'", "''"))
-        )
-        self.query(
-            f"CREATE {unique}INDEX {'IF NOT EXISTS ' if exists_ok else ''}{quoted(chosen)} ON {quoted(table)}{method} "
-            f"({', '.join(quoted(column) for column in several)}){option}"
-        )
-        return next(one for one in self.table(table).indexes if one.name == chosen)
 
     def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
         try:

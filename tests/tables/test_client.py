@@ -17,6 +17,7 @@ from remanence.errors import (
     ConstraintError,
     InputError,
     NoSuchTableError,
+    RemanenceError,
     RemoteError,
     SqlError,
     StoreClosedError,
@@ -214,10 +215,23 @@ def test_indexes_are_made_and_dropped(traces):
     assert traces.describe_table("traces")["minutes"]["index"] is None
     listed = traces.query("SELECT indexname FROM pg_indexes WHERE tablename = 'traces'")["indexname"]
     assert name in listed
+    assert traces.create_index("traces", ["task", "minutes"], "btree") == "traces_task_minutes_btree_idx"
     assert traces.drop_index(name)
     assert not traces.drop_index(name, if_exists=True)
     with pytest.raises(NoSuchTableError):
         traces.drop_index(name)
+
+
+def test_indexes_that_cannot_be(traces):
+    with pytest.raises(NoSuchTableError):
+        traces.create_index("nowhere", "task")
+    with pytest.raises(RemanenceError):
+        traces.create_index("traces", "nothing")
+    with pytest.raises(SqlError, match="it's"):
+        traces.create_index("traces", "task", "it's")
+    long = "a" * 60
+    traces.ingest(long, {"b": ["x"]})
+    assert len(traces.create_index(long, "b")) <= 63
 
 
 # Errors
