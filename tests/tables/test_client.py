@@ -20,6 +20,7 @@ from remanence.errors import (
     RemanenceError,
     RemoteError,
     SqlError,
+    StatementTimeoutError,
     StoreClosedError,
     TableExistsError,
 )
@@ -251,6 +252,13 @@ def test_errors_are_of_the_same_class(traces, statement, error):
     with pytest.raises(error):
         traces.query(statement)
     assert traces.query("SELECT count(*) AS n FROM traces") == [{"n": 3}]
+
+
+def test_a_statement_that_takes_too_long_is_stopped(client):
+    client.ingest("n", {"v": list(range(3000))})
+    with pytest.raises(StatementTimeoutError):
+        client.query("SELECT count(*) FROM n a, n b, n c WHERE a.v + b.v = c.v + 1", timeout=0.05)
+    assert client.query("SELECT count(*) AS n FROM n") == [{"n": 3000}]
 
 
 def test_a_closed_client_says_so(connect):
