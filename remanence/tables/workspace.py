@@ -197,7 +197,10 @@ class Workspace:
         self._engine.create_table(Table(name, tuple(found)))
         try:
             insert = exp.Insert(this=exp.Table(this=exp.Identifier(this=name, quoted=True)), expression=tree.expression)
-            self._bound(insert, [])
+            known = self._bound(insert, [])
+            if has_search(insert):
+                ready = running.Statement(insert, known, timeout=timeout)
+                return Result(row_count=running.run(self._engine, self._indexes, ready).row_count)
             return Result(row_count=self._engine.run(Plan(insert, timeout=timeout)).row_count)
         except BaseException:
             self._engine.drop_table(name, missing_ok=True)

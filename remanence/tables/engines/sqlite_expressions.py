@@ -163,8 +163,6 @@ class ExpressionSql:
 
     def _literal(self, node: exp.Literal) -> str:
         kind = type_of(node)
-        if kind in INTEGERS:
-            return literal_sql(int(node.this))
         return literal_sql(writer(kind)(read(node.this, kind)))
 
     def _parameter(self, node: exp.Parameter) -> str:
@@ -376,6 +374,8 @@ class ExpressionSql:
         name = folded(node.this)
         if name == "rmem_score":
             return self.compiler.score(int(node.expressions[0].name), self.sql(node.expressions[1]))
+        if name == "grouping":
+            return "0"
         if name == "array":
             return self.compiler.items(node.expressions[0], element(type_of(node)))
         call: Call | None = node.meta.get("call")

@@ -55,7 +55,6 @@ class TableFile(SqliteFile):
         connection.execute("SELECT 1 FROM json_each('[]')")  # connected now, because that takes more rights
         connection.create_function("rmem_once", 1, _guarded(state, lambda row: _once(state, row)))
         connection.set_authorizer(_authorizer(state))
-        connection.execute("SELECT 1 FROM json_each('[]')")  # made on first use, which a user's statement may not do
         return connection
 
     def state(self, connection: sqlite3.Connection) -> State:

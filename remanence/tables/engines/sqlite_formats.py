@@ -253,28 +253,40 @@ def _parsed_name(text: str, at: int, code: str, found: dict[str, Any]) -> int:
     raise SqlError(f'invalid value "{text[at : at + 3]}" for "{code}"')
 
 
+_KEYS = {
+    "YYYY": "year",
+    "IYYY": "isoyear",
+    "MM": "month",
+    "DD": "day",
+    "DDD": "doy",
+    "HH24": "hour",
+    "HH12": "hour12",
+    "HH": "hour12",
+    "MI": "minute",
+    "SS": "second",
+    "J": "julian",
+    "SSSS": "clock",
+    "SSSSS": "clock",
+    "IW": "isoweek",
+    "ID": "isoday",
+    "D": "weekday",
+    "CC": "century",
+}
+
+
 def _store(found: dict[str, Any], code: str, digits: str) -> None:
     number = int(digits)
-    if code in ("MS", "US") or code.startswith("FF"):
-        width = 3 if code == "MS" else 6
-        found["micro"] = (
-            int(digits.ljust(width, "0")) * (1000 if code == "MS" else 1)
-            if width == 3 or code == "US"
-            else int(digits.ljust(6, "0"))
-        )
-    elif code == "YY" or (code == "YYY" and len(digits) <= 3) or code == "Y":
-        found["year"] = (
-            number + (2000 if number < 70 else 1900) if number < 100 else number + (2000 if number < 520 else 1000)
-        )
+    if code == "MS":
+        found["micro"] = int(digits.ljust(3, "0")) * 1000
+    elif code == "US" or code.startswith("FF"):
+        found["micro"] = int(digits.ljust(6, "0"))
+    elif code in ("Y", "YY") or (code == "YYY" and len(digits) <= 3):
+        short = number < 100
+        found["year"] = number + (2000 if number < (70 if short else 520) else 1900 if short else 1000)
+    elif code in _KEYS:
+        found[_KEYS[code]] = number
     else:
-        key = {
-            "YYYY": "year", "IYYY": "isoyear", "MM": "month", "DD": "day", "DDD": "doy", "HH24": "hour",
-            "HH12": "hour12", "HH": "hour12", "MI": "minute", "SS": "second", "J": "julian", "SSSS": "clock", "SSSSS": "clock",
-            "IW": "isoweek", "ID": "isoday", "D": "weekday", "CC": "century",
-        }.get(code)  # fmt: skip
-        if key is None:
-            raise SqlError(f'"{code}" is not supported in to_timestamp and to_date')
-        found[key] = number
+        raise SqlError(f'"{code}" is not supported in to_timestamp and to_date')
 
 
 def _instant(text: str, pattern: str) -> int:
@@ -323,7 +335,7 @@ def number_text(value: Decimal, pattern: str) -> str:
     places = sum(sign in "90" for sign in fraction)
     number = abs(value).quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_UP, context=Context(prec=400))
     digits, _, decimals = format(number, "f").partition(".")
-    negative = (value < 0 and not number.is_zero()) or (value < 0 and number.is_zero() and False)
+    negative = value < 0 and not number.is_zero()
     slots = [sign for sign in whole if sign in "90"]
     if len(digits) > len(slots) and not (digits == "0" and not slots):
         return _overflow(pattern, fill)
@@ -363,17 +375,13 @@ def _whole(pattern: str, digits: str, fill: bool) -> str:
             out.append("," if started else ("" if fill else " "))
             continue
         digit = padded[at]
-        if digit == " " or (digits == "0" and at == count - 1 and sign == "9" and _has_point(pattern)):
+        if digit == " ":
             digit = "0" if at >= first_zero else " "
         if digit != " ":
             started = True
         out.append("" if digit == " " and fill else digit)
         at += 1
     return "".join(out)
-
-
-def _has_point(pattern: str) -> bool:
-    return False
 
 
 def _signed(text: str, pattern: str, negative: bool, fill: bool) -> str:

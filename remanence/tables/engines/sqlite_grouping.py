@@ -43,6 +43,7 @@ def grouping_sets(compiler: Compiler, node: exp.Select, wants: Sequence[str] | N
             alias = exp.Alias(this=key.copy(), alias=exp.Identifier(this=f"key{at}", quoted=True))
             part.append("expressions", alias)
         for item in part.expressions:
+            _number(item, missing)
             _nullify(item, missing)
         if part.args.get("having") is not None:
             _nullify(part.args["having"], missing)
@@ -77,6 +78,18 @@ def _copy(value: object) -> object:
     if isinstance(value, exp.Expression):
         return value.copy()
     return [_copy(item) for item in value] if isinstance(value, list) else value
+
+
+def _number(root: exp.Expression, missing: set[str]) -> None:
+    """grouping(a, b): a bit for each key, set where the row is not grouped by it."""
+    for node in list(root.find_all(exp.Anonymous)):
+        if str(node.this).lower() == "grouping":
+            bits = 0
+            for argument in node.expressions:
+                bits = bits * 2 + (argument.sql() in missing)
+            value = exp.Literal.number(bits)
+            value.meta["type"] = "int4"
+            node.replace(value)
 
 
 def _nullify(root: exp.Expression, missing: set[str]) -> None:

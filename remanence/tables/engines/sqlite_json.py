@@ -295,7 +295,14 @@ def _pretty(value: Any, indent: int = 0) -> str:
     return json_text(value)
 
 
-@native("jsonb_build_object(any)", "json_build_object(any)", strict=False, kinds=True)
+@native(
+    "jsonb_build_object(any)",
+    "json_build_object(any)",
+    "jsonb_build_object()",
+    "json_build_object()",
+    strict=False,
+    kinds=True,
+)
 def _build_object(kinds: tuple[str, ...], *values: Any) -> dict[str, Any]:
     if len(values) % 2:
         raise SqlError("argument list must have even number of elements")
@@ -305,7 +312,14 @@ def _build_object(kinds: tuple[str, ...], *values: Any) -> dict[str, Any]:
     return dict(pairs)
 
 
-@native("jsonb_build_array(any)", "json_build_array(any)", strict=False, kinds=True)
+@native(
+    "jsonb_build_array(any)",
+    "json_build_array(any)",
+    "jsonb_build_array()",
+    "json_build_array()",
+    strict=False,
+    kinds=True,
+)
 def _build_array(kinds: tuple[str, ...], *values: Any) -> list[Any]:
     return [as_json(value, kind) for value, kind in zip(values, kinds, strict=True)]
 

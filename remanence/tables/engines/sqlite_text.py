@@ -208,6 +208,29 @@ def _decode(text: str, form: str) -> bytes:
     raise SqlError(f'unrecognized encoding: "{form}"')
 
 
+def _utf8(name: str) -> None:
+    if name.upper().replace("-", "") != "UTF8":
+        raise SqlError(f'encoding "{name}" is not supported; UTF8 is')
+
+
+@native("convert_from(bytea, text)")
+def _convert_from(data: bytes, encoding: str) -> str:
+    _utf8(encoding)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise SqlError('invalid byte sequence for encoding "UTF8"') from None
+    if "\x00" in text:
+        raise SqlError('invalid byte sequence for encoding "UTF8": 0x00')
+    return text
+
+
+@native("convert_to(text, text)")
+def _convert_to(text: str, encoding: str) -> bytes:
+    _utf8(encoding)
+    return text.encode()
+
+
 @native("overlay(text, text, int4)", "overlay(text, text, int4, int4)")
 def _overlay(text: str, new: str, start: int, count: int | None = None) -> str:
     if start <= 0:
@@ -239,7 +262,7 @@ native("quote_ident(text)")(quoted_name)
 _FORMAT = re.compile(r"%(?:(\d+)\$)?(-)?(\d+|\*)?([sIL%])?")
 
 
-@native("format(text, any)", strict=False, kinds=True)
+@native("format(text, any)", "format(text)", strict=False, kinds=True)
 def _format(kinds: tuple[str, ...], pattern: str | None, *values: Any) -> str | None:
     if pattern is None:
         return None

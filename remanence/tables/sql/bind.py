@@ -16,7 +16,7 @@ from ..catalog import Table
 from . import functions
 from .dialect import Dialect
 from .expressions import Expressions
-from .grouping import check_grouping
+from .grouping import check_distinct, check_grouping
 from .names import output_name
 from .relations import Relations
 from .scope import Scope, folded, only, quoted, shown
@@ -154,6 +154,7 @@ class Binder:
             scope.windows = True
         self._distinct(node, scope, columns)
         self._order(node, scope, columns)
+        check_distinct(node)
         scope.aggregates = scope.windows = False
         self._limits(node, scope)
         check_grouping(node, scope)
@@ -289,7 +290,7 @@ class Binder:
             node.set("limit", limit)
         if limit is not None:
             only(limit, "expression")
-            if isinstance(limit.expression, exp.Column) and folded(limit.expression.this) == "all":
+            if isinstance(limit.expression, exp.Var) and limit.expression.name.upper() == "ALL":
                 node.set("limit", None)
             else:
                 self.expressions.number(limit.expression, outside, "LIMIT")

@@ -40,7 +40,10 @@ class Parser(PostgresParser):
         "TRIM": lambda self: self._parse_trimmed(),
     }
     NO_PAREN_FUNCTION_PARSERS: ClassVar = {
-        name: parser for name, parser in PostgresParser.NO_PAREN_FUNCTION_PARSERS.items() if name in ("ANY", "CASE")
+        "ANY": lambda self: self.expression(exp.Any(this=self._parse_bitwise())),
+        "SOME": lambda self: self.expression(exp.Any(this=self._parse_bitwise())),
+        "ALL": lambda self: self.expression(exp.All(this=self._parse_bitwise())),
+        "CASE": PostgresParser.NO_PAREN_FUNCTION_PARSERS["CASE"],
     }
     FACTOR: ClassVar = {
         TokenType.MOD: exp.Mod,
@@ -57,6 +60,7 @@ class Parser(PostgresParser):
             TokenType.IN,
             TokenType.IS,
             TokenType.LIKE,
+            TokenType.OVERLAPS,
             TokenType.SIMILAR_TO,
         )
     }
@@ -163,7 +167,8 @@ class Dialect(Postgres):
             **{
                 word: kind
                 for word, kind in Postgres.Tokenizer.KEYWORDS.items()
-                if (word[0].isalpha() and word != "EXPLAIN") or word in ("::", "||", ">=", "<=", "<>", "!=", "=>", "~")
+                if (word[0].isalpha() and word != "EXPLAIN")
+                or word in ("::", "||", ">=", "<=", "<>", "!=", "=>", "~", "|/", "||/")
             },
             **dict.fromkeys(_OPERATORS, _OPERATOR),
         }

@@ -28,6 +28,7 @@ from .types import (
     type_of,
     written,
 )
+from .writing import text_of
 
 if TYPE_CHECKING:
     from .bind import Binder
@@ -61,6 +62,7 @@ _FIELDS = frozenset(
     "quarter second week year".split()
 )
 _INTERVAL_PARTS = ("years", "months", "weeks", "days", "hours", "mins", "secs")
+_ROW_TAKERS = ("to_jsonb", "to_json", "row_to_json", "jsonb_agg", "json_agg")
 NOT_COMPARABLE = ("record", "hybrid")
 
 
@@ -114,7 +116,9 @@ class Expressions:
         if isinstance(node, exp.Paren):
             self.adapt(node.this, want)
         elif isinstance(node, exp.Literal):
-            read(node.this, want)
+            value = read(node.this, want)
+            if want in ("float4[]", "float4[][]"):  # `[0.1, 0.2]` is our writing only
+                node.set("this", text_of(value, want))
         elif isinstance(node, exp.Array):
             for item in node.expressions:
                 self.adapt(item, element(want))
@@ -515,6 +519,12 @@ class Expressions:
             return self._hybrid(node, scope)
         if name == "make_interval":
             self._name_parts(node)
+        elif name == "grouping":
+            for argument in node.expressions:
+                self.typed(argument, scope)
+            return "int4"
+        elif name in _ROW_TAKERS:
+            self._spread_rows(node, scope)
         if name in functions.aggregates or name in functions.ordered:
             return self._aggregate(node, name, scope)
         if name in functions.windows:
@@ -583,10 +593,34 @@ class Expressions:
             parts[place] = argument
         node.set("expressions", parts)
 
+    def _spread_rows(self, node: exp.Anonymous, scope: Scope) -> None:
+        """`to_jsonb(t)` of a whole row is an object of its columns."""
+        if folded(node.this) == "row_to_json":
+            node.set("this", "to_jsonb")
+            node.meta["name"] = "row_to_json"
+        for argument in list(node.find_all(exp.Column)):
+            name = folded(argument.this)
+            plain = not argument.args.get("table") and not argument.meta.get("bound")
+            if argument.parent_select is not node.parent_select or not plain or name not in scope.sources:
+                continue
+            if argument.parent not in (node, *node.find_all(exp.Order, exp.Distinct)):
+                continue
+            if any(source.type_of(name) is not None for source in scope.sources.values()):
+                continue
+            pairs: list[exp.Expression] = []
+            source = scope.sources[name]
+            for column, kind in source.columns:
+                inner = exp.Column(this=quoted(column), table=quoted(source.alias))
+                inner.meta.update(type=kind, bound=True)
+                pairs += [exp.Literal.string(column), inner]
+            argument.replace(exp.Anonymous(this="jsonb_build_object", expressions=pairs))
+
     def _aggregate(self, node: exp.Anonymous, name: str, scope: Scope) -> str:
         if not scope.aggregates:
             raise SqlError(f"aggregate functions are not allowed here: {shown(node)}")
-        inside = Scope(outer=scope.outer, sources=scope.sources, queries=scope.queries, merged=scope.merged)
+        over = node.parent.parent if isinstance(node.parent, exp.Filter) else node.parent
+        nested = isinstance(over, exp.Window) and scope.nested
+        inside = Scope(scope.outer, scope.sources, scope.queries, scope.merged, aggregates=nested)
         arguments, distinct, order = aggregate_parts(node)
         if name in functions.ordered:
             group = node.parent
@@ -642,6 +676,7 @@ class Expressions:
             found = self._call(target, functions.windows, name, target.expressions, inside)
             target.meta["type"] = found
         elif name in functions.aggregates:
+            inside.nested = scope.aggregates
             inside.aggregates = True
             found = self.bind(node.this, inside)
         else:

@@ -38,7 +38,8 @@ strpos(text, text) int4; substr(text, int4) text; substr(text, int4, int4) text;
 substring(text, int4, int4) text; substring(text, text) text; starts_with(text, text) bool
 translate(text, text, text) text; ascii(text) int4; chr(int4) text; md5(text) text; md5(bytea) text
 sha224(bytea) bytea; sha256(bytea) bytea; sha384(bytea) bytea; sha512(bytea) bytea
-encode(bytea, text) text; decode(text, text) bytea; format(text, any...) text; quote_literal(text) text
+encode(bytea, text) text; convert_from(bytea, text) text; convert_to(text, text) bytea
+decode(text, text) bytea; format(text, any...) text; format(text) text; quote_literal(text) text
 quote_ident(text) text; quote_nullable(text) text; overlay(text, text, int4) text
 overlay(text, text, int4, int4) text; regexp_replace(text, text, text) text
 regexp_replace(text, text, text, text) text; regexp_replace(text, text, text, int4) text
@@ -72,6 +73,7 @@ make_interval(int4, int4, int4, int4, int4) interval; make_interval(int4, int4, 
 make_interval(int4, int4, int4, int4, int4, int4, float8) interval
 gen_random_uuid() uuid; uuidv4() uuid; uuidv7() uuid
 jsonb_build_object(any...) jsonb; jsonb_build_array(any...) jsonb; json_build_object(any...) jsonb
+jsonb_build_object() jsonb; jsonb_build_array() jsonb; json_build_object() jsonb; json_build_array() jsonb
 json_build_array(any...) jsonb; to_jsonb(any) jsonb; to_json(any) jsonb; jsonb_typeof(jsonb) text
 json_typeof(jsonb) text; jsonb_array_length(jsonb) int4; json_array_length(jsonb) int4
 jsonb_extract_path(jsonb, text...) jsonb; jsonb_extract_path_text(jsonb, text...) text
@@ -87,7 +89,7 @@ array_positions(anyarray, anyelement) int4[]; array_remove(anyarray, anyelement)
 array_replace(anyarray, anyelement, anyelement) anyarray; array_upper(anyarray, int4) int4
 array_lower(anyarray, int4) int4; array_ndims(anyarray) int4; trim_array(anyarray, int4) anyarray
 coalesce(anyelement...) anyelement; nullif(anyelement, anyelement) anyelement; greatest(anyelement...) anyelement
-least(anyelement...) anyelement; num_nulls(any...) int4; num_nonnulls(any...) int4; pg_typeof(any) text
+least(anyelement...) anyelement; num_nulls(any...) int4; num_nonnulls(any...) int4; pg_typeof(any) regtype
 cosine_similarity(float4[], float4[]) float8; bm25_similarity(text, text) float8
 deeplake_sync_table(text) text
 """
@@ -275,7 +277,7 @@ def _fits(signature: Signature, given: list[str]) -> tuple[float, Call] | None:
     """How far arguments are from a signature, and the call with its types filled in."""
     takes = signature.takes
     if signature.variadic:
-        if len(given) < len(takes) - 1:
+        if len(given) < len(takes):
             return None
         takes = takes[:-1] + takes[-1:] * (len(given) - len(takes) + 1)
     if len(given) != len(takes):

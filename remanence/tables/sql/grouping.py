@@ -63,6 +63,28 @@ def check_grouping(node: exp.Select, scope: Scope) -> None:
         _check(place, texts, own_aliases)
 
 
+def check_distinct(node: exp.Select) -> None:
+    """DISTINCT can only be ordered by what it selects; DISTINCT ON begins its order with its own keys."""
+    distinct, order = node.args.get("distinct"), node.args.get("order")
+    if distinct is None or order is None:
+        return
+    keys = [_resolved(key.this, node) for key in order.expressions]
+    on = distinct.args.get("on")
+    if on is None:
+        selected = {_text(item.this) for item in node.expressions}
+        if any(_text(key) not in selected for key in keys):
+            raise SqlError("for SELECT DISTINCT, ORDER BY expressions must appear in select list")
+        return
+    own = [_text(_resolved(key, node)) for key in (on.expressions if isinstance(on, exp.Tuple) else [on])]
+    left = set(own)
+    for key in keys:
+        if not left:
+            return
+        if _text(key) not in own:
+            raise SqlError("SELECT DISTINCT ON expressions must match initial ORDER BY expressions")
+        left.discard(_text(key))
+
+
 def _keys(keys: list[exp.Expression]) -> list[exp.Expression]:
     found: list[exp.Expression] = []
     for key in keys:

@@ -81,7 +81,7 @@ _DATES = [
     re.compile(r"(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)(?!\d)"),
 ]
 _TIME = re.compile(
-    r"(?P<h>\d{1,2}):(?P<mi>\d{1,2})(?::(?P<s>\d{1,2})(?P<f>\.\d*)?)?\s*(?P<half>[ap]m)?|"
+    r"(?P<h>\d{1,2}):(?P<mi>\d{1,2})(?::(?P<s>\d{1,2})(?P<f>\.\d*)?)?(?:\s*(?P<half>[ap]m)\b)?|"
     r"(?P<h2>\d\d)(?P<mi2>\d\d)(?P<s2>\d\d)(?P<f2>\.\d*)?",
     re.I,
 )

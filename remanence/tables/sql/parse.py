@@ -3,6 +3,7 @@ is refused here; what may be said at all is decided in `bind`."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -41,6 +42,8 @@ def parse(sql: str) -> Statement:
         sql.encode()
     except UnicodeEncodeError:
         raise SqlError("a statement must be valid Unicode; it holds half of a surrogate pair") from None
+    if "$" in sql:
+        sql = _DOLLARS.sub(_undollared, sql)
     try:
         tokens = Dialect().tokenize(sql)
     except SqlglotError as error:
@@ -60,6 +63,19 @@ def parse(sql: str) -> Statement:
     return Statement(_tree(tokens, sql), explain)
 
 
+_DOLLARS = re.compile(
+    r"""[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/"""
+    r"""|(?<![\w$])(?P<mark>\$(?:[A-Za-z_]\w*)?\$)(?P<text>.*?)(?P=mark)""",
+    re.DOTALL,
+)
+"""Texts, names and comments, and among them what is quoted by dollar signs."""
+
+
+def _undollared(found: re.Match[str]) -> str:
+    """$$it's$$ as 'it''s'."""
+    return found[0] if found["mark"] is None else "'" + found["text"].replace("'", "''") + "'"
+
+
 def _tree(tokens: list[Token], sql: str) -> exp.Expression:
     if (tokens and tokens[0].token_type in _REFUSED) or (tokens and tokens[0].text.upper() in _REFUSED_WORDS):
         raise SqlUnsupportedError(f"{tokens[0].text.upper()} statements are not supported")
@@ -74,8 +90,36 @@ def _tree(tokens: list[Token], sql: str) -> exp.Expression:
     if len(trees) != 1 or not isinstance(trees[0], exp.Expression):
         raise SqlError("one statement per call, please")
     for node in list(trees[0].find_all(exp.ByteString, exp.RawString)):
-        node.replace(exp.Literal.string(str(node.this)))  # E'…' and $$…$$ are texts like any other
-    return trees[0]
+        node.replace(exp.Literal.string(str(node.this)))  # E'…' is a text like any other
+    for node in list(trees[0].find_all(exp.UnicodeString)):
+        if node.args.get("escape"):
+            raise SqlUnsupportedError("UESCAPE is not supported")
+        node.replace(exp.Literal.string(_unescaped(str(node.this))))
+    return _selected(trees[0])
+
+
+def _unescaped(text: str) -> str:
+    """U&'\\0041' by its characters."""
+    return re.sub(r"\\(?:\\|([0-9a-fA-F]{4})|\+([0-9a-fA-F]{6}))", _character, text)
+
+
+def _character(found: re.Match[str]) -> str:
+    digits = found[1] or found[2]
+    if digits is None:
+        return "\\"
+    code = int(digits, 16)
+    if not 0 < code <= 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        raise SqlError("invalid Unicode escape value")
+    return chr(code)
+
+
+def _selected(tree: exp.Expression) -> exp.Expression:
+    """VALUES as a statement is a SELECT of them."""
+    if not isinstance(tree, exp.Values):
+        return tree
+    rest = {key: tree.args.pop(key, None) for key in ("order", "limit", "offset", "with_")}
+    tree.set("alias", exp.TableAlias(this=exp.Identifier(this="values", quoted=True)))
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=tree), **rest)
 
 
 def _is_option(tokens: list[Token]) -> bool:

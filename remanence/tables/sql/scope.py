@@ -39,6 +39,8 @@ class Scope:
     aggregates: bool = False
     """Whether aggregates may stand here."""
     windows: bool = False
+    nested: bool = False
+    """Whether the arguments of a window's aggregate may hold aggregates."""
     named_windows: frozenset[str] = frozenset()
 
     def query(self, name: str) -> tuple[tuple[str, str], ...] | None:
