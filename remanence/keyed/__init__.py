@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING
 _HOMES = {
     "InMemoryStore": "memory",
     "KeyedStore": "base",
+    "PostgresStore": "postgres",
     "RedisStore": "redis",
     "SqliteStore": "sqlite",
     "VectorMemoryStore": "vector",
 }
 
-__all__ = ["InMemoryStore", "KeyedStore", "RedisStore", "SqliteStore", "VectorMemoryStore"]
+__all__ = ["InMemoryStore", "KeyedStore", "PostgresStore", "RedisStore", "SqliteStore", "VectorMemoryStore"]
 
 if TYPE_CHECKING:
     from .base import KeyedStore
     from .memory import InMemoryStore
+    from .postgres import PostgresStore
     from .redis import RedisStore
     from .sqlite import SqliteStore
     from .vector import VectorMemoryStore

@@ -51,7 +51,7 @@ def sqlite_path(path_or_url: object) -> Path:
         return Path(written).expanduser()
     kind = scheme.partition("+")[0]
     if kind in ("postgresql", "postgres"):
-        raise ConfigError("path_or_url must name an SQLite file: there is no PostgreSQL store yet")
+        raise ConfigError("path_or_url must name an SQLite file; for PostgreSQL use PostgresStore(address)")
     if kind != "sqlite":
         raise ConfigError(f"path_or_url must be a path or sqlite:///path, got an address that begins {scheme}://")
     return Path(rest.removeprefix("/")).expanduser()

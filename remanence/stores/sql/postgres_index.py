@@ -22,6 +22,9 @@ class State(NamedTuple):
     rows: int
     length: int
 
+    def is_after(self, other: State) -> bool:
+        return (self.generation, self.change, self.row) > (other.generation, other.change, other.row)
+
 
 def state(connection: Connection) -> State:
     found = connection.execute("SELECT seq, change, generation, rows, length FROM heads").fetchone()
@@ -48,6 +51,8 @@ class Follower:
     def follow(self, connection: Connection) -> None:
         """Take in the rows and changes since the last look; start anew if the rows were re-embedded."""
         now = state(connection)
+        if self.seen is not None and not now.is_after(self.seen):
+            return  # another thread, which began later, was faster
         if self.seen is None or now.generation != self.seen.generation:
             self.index.clear()
             self.seen = now._replace(row=0)

@@ -49,7 +49,7 @@ class Words:
         self, connection: Connection, now: State, words: Sequence[str], floor: float, most: int
     ) -> list[list[tuple[int, str, float]]]:
         with self._lock:
-            if now.generation != self._generation:
+            if now.generation > self._generation:
                 self._known, self._seen, self._generation = Vocabulary(self._vectors), 0, now.generation
             room = _WORDS - len(self._known)
             if room > 0 and self._seen < now.row:

@@ -1,0 +1,82 @@
+"""Values by key in PostgreSQL, encrypted memories there, and the command line on such a store."""
+
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+from subprocess import run
+
+import psycopg
+import pytest
+
+from remanence import Brain
+from remanence.crypto.encryption import Encryption, new_master_key
+from remanence.embed import word_vectors
+from remanence.errors import KeyMissingError
+from remanence.keyed import PostgresStore
+from remanence.stores.sql.postgres import PostgresRecordStore
+from remanence.testing import MemoryStoreContract
+
+
+@pytest.fixture(scope="module")
+def database(postgres):
+    url = postgres.new_database()
+    yield url
+    postgres.drop_database(url)
+
+
+class TestPostgresValues(MemoryStoreContract):
+    @pytest.fixture
+    def store(self, database):
+        with PostgresStore(database, tenant=uuid.uuid4().hex) as store:
+            yield store
+
+
+def test_namespaces_of_a_tenant_stay_apart(database):
+    with PostgresStore(database, namespace="a") as one, PostgresStore(database, namespace="b") as other:
+        one.add("k", {"n": 1}, meta={"source": "test"})
+        assert other.get("k") is None
+        assert one.meta_of("k") == {"source": "test"}
+        assert "secret" not in repr(one)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_encrypted_memories_are_found_and_unreadable_without_the_key(postgres_url, large):
+    options = {"word_vectors": word_vectors, **({"held_up_to": 0} if large else {})}
+    key = Encryption(master=new_master_key())
+    with Brain(PostgresRecordStore(postgres_url, encryption=key, **options)) as brain:
+        kept = brain.remember("the vault is behind the painting", tags={"room": "salon"})
+        assert [hit.memory.memory_id for hit in brain.recall("painting", mode="lexical")] == [kept.memory_id]
+        assert [m.memory_id for m in brain.memories({"tags": {"room": "salon"}})] == [kept.memory_id]
+    with psycopg.connect(postgres_url) as raw:
+        row = raw.execute("SELECT text, contents, tags, words, sealed FROM remanence.memories").fetchone()
+    assert row[:2] == ("", None)
+    assert b"painting" not in row[4]
+    assert "painting" not in str(row[3])
+    with Brain(PostgresRecordStore(postgres_url, encryption=False, **options)) as brain:
+        assert brain.recall("painting", mode="lexical") == []
+        assert brain.store.unreadable() == 1
+        with pytest.raises(KeyMissingError):
+            brain.get(kept.memory_id)
+
+
+def rmem(*words, store):
+    done = run([sys.executable, "-m", "remanence.cli", "--store", store, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_command_line_works_on_a_database(postgres_url):
+    store = f"{postgres_url}&tenant=cli"
+    rmem("remember", "Fixed the OOM by reading row groups", "--agent", "swe", store=store)
+    rmem("remember", "The upload test is flaky", "--agent", "swe", store=store)
+    found = json.loads(rmem("recall", "out of memory OOM", "--json", store=store))
+    assert "row groups" in json.dumps(found)
+    assert json.loads(rmem("stats", "--json", store=store))["memories"] == 2
+    listed = json.loads(rmem("list", "--json", store=store))["memories"][0]
+    assert "flaky" in json.dumps(listed)
+    rmem("forget", listed["memory_id"], "--yes", store=store)
+    assert json.loads(rmem("stats", "--json", store=store))["memories"] == 1
+    assert json.loads(rmem("audit", "--json", store=store))[0]["memory"] == listed["memory_id"]
+    assert "whole" in rmem("audit", "--verify", store=store)
