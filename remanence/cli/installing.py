@@ -78,8 +78,9 @@ def uninstall(face: Face, agents: tuple[str, ...], dry_run: bool, yes: bool) -> 
     if not agents:
         raise click.UsageError(f"Name an agent ({', '.join(AGENTS)}) or all.", click.get_current_context())
     ledger = Ledger()
-    names = AGENTS if _ALL in agents else dict.fromkeys(agents)
-    plans = [uninstalling(one, ledger) for one in _tools(names)]
+    names = AGENTS if _ALL in agents else tuple(dict.fromkeys(agents))
+    staying = _tools([name for name in AGENTS if name not in names])
+    plans = [uninstalling(one, ledger, staying) for one in _tools(names)]
     _carry_out(face, plans, ledger, uninstall, "Uninstall", dry_run, yes)
 
 
@@ -104,7 +105,7 @@ def status(face: Face) -> None:
     _tell_memory(told)
 
 
-def _tools(names: Sequence[str] | dict[str, None]) -> list[Any]:
+def _tools(names: Sequence[str]) -> list[Any]:
     from ..team.install import Command, tool
 
     command = Command.here()
@@ -141,6 +142,9 @@ def _carry_out(
     face: Face, plans: list[Plan], ledger: Ledger, do: Callable[..., None], verb: str, dry_run: bool, yes: bool
 ) -> None:
     """Show the plans, ask, do them, and sum up. What is refused does not keep others from being done."""
+    from ..team.install.plan import distinct
+
+    distinct(plans)
     nothing = "already installed" if verb == "Install" else "nothing of ours is there"
     if not face.json:
         for plan in plans:

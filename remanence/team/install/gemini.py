@@ -1,4 +1,5 @@
-"""Gemini CLI: hooks and MCP servers in settings.json, skills in a folder."""
+"""Gemini CLI: hooks and MCP servers in settings.json, skills in the folder that several tools share (of a skill that
+is there and in its own folder too, it complains)."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ EVENTS = ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "PreCompress
 
 
 def tool(command: Command) -> Tool:
-    home = folder("GEMINI_CLI_HOME", user_home()) / ".gemini"
+    place = folder("GEMINI_CLI_HOME", user_home())
+    home = place / ".gemini"
     settings = home / "settings.json"
     return Tool(
         NAME,
@@ -22,7 +24,7 @@ def tool(command: Command) -> Tool:
         (
             Hooks(settings, NAME, handlers(NAME, EVENTS, command, name="remanence", timeout=SECONDS * 1000)),
             Server(settings, server_of(command)),
-            skill(home),
+            skill(place / ".agents"),
         ),
         off=json_switch(settings, ("hooksConfig", "enabled"), False),
     )

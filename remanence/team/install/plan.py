@@ -60,9 +60,18 @@ def installing(tool: Tool) -> Plan:
     return _planned(tool, _with_parts)
 
 
-def uninstalling(tool: Tool, ledger: Ledger) -> Plan:
-    """What of ours is there, and would be taken away."""
-    return _planned(tool, lambda seen, parts: _without_parts(seen, parts, ledger))
+def uninstalling(tool: Tool, ledger: Ledger, staying: Sequence[Tool] = ()) -> Plan:
+    """What of ours is there, and would be taken away. A file that a tool which is `staying` needs stays too."""
+    needed = {part.path for other in staying if _is_wired(other) for part in other.parts}
+    return _planned(tool, lambda seen, parts: None if seen.path in needed else _without_parts(seen, parts, ledger))
+
+
+def distinct(plans: Sequence[Plan]) -> None:
+    """Leave a file that several tools share to the first of them."""
+    taken: set[Path] = set()
+    for plan in plans:
+        plan.changes = [change for change in plan.changes if change.path not in taken]
+        taken |= {change.path for change in plan.changes}
 
 
 def install(plan: Plan, ledger: Ledger) -> None:
@@ -150,6 +159,18 @@ def _without_parts(seen: Seen, parts: Sequence[Part], ledger: Ledger) -> Change 
         return None
     ours_alone = entry is not None and entry.before is None and (text or "").strip() in ("", "{}")
     return Change(seen, None if text is None or ours_alone else seen.encoded(text), told)
+
+
+def _is_wired(tool: Tool) -> bool:
+    """Whether a tool has hooks of ours."""
+    for part in tool.parts:
+        if part.role == "hooks":
+            try:
+                state = part.state(files.read(part.path).text)
+            except ConfigError:
+                return False
+            return bool(state.wired or state.outdated)
+    return False
 
 
 def _put_back(done: Sequence[Change], ledger: Ledger) -> None:

@@ -84,7 +84,8 @@ def _state(told: dict[str, Any], problems: list[str]) -> str:
     if problems:
         return "broken"
     roles = [told[role] for role in ("hooks", "mcp", "skill")]
-    if not any(one["wired"] or one["outdated"] for one in roles):
+    # A skill may be there for another agent, and a server of the user's own is not ours.
+    if not any((one["wired"] or one["outdated"]) and "note" not in one for one in roles[:2]):
         return "not installed"
     if any(one["missing"] or one["outdated"] for one in roles):
         return "incomplete"

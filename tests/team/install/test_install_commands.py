@@ -174,3 +174,24 @@ def test_status_tells_where_memory_goes_and_what_waits(rmem, home):
     (home / ".remanence.toml").write_text('api_key = "x"\n')
     assert "refused: " in rmem("status").out
     assert "'api_key' looks like a secret" in rmem("status", "--json").json["repository"]["problem"]
+
+
+def test_a_skill_that_two_agents_share_stays_until_the_last_goes(rmem, home):
+    skill = home / ".agents/skills/remanence/SKILL.md"
+    told = rmem("install", "codex", "gemini", "--json").json
+    paths = [file["path"] for agent in told["agents"] for file in agent["files"]]
+    assert paths.count(str(skill)) == 1
+    assert [agent["outcome"] for agent in told["agents"]] == ["installed", "installed"]
+    rmem("uninstall", "codex")
+    assert skill.exists()
+    states = {agent["agent"]: agent["state"] for agent in rmem("status", "--json").json["agents"]}
+    assert (states["codex"], states["gemini"]) == ("not installed", "installed")
+    assert rmem("uninstall", "gemini").code == 0
+    assert everything(home) == {}
+
+
+def test_two_agents_that_share_a_skill_go_together(rmem, home):
+    rmem("install", "codex", "gemini")
+    answer = rmem("uninstall", "all")
+    assert answer.code == 0
+    assert everything(home) == {}

@@ -332,7 +332,7 @@ def test_a_file_that_changes_between_plan_and_write_is_not_overwritten(home):
     [
         ("claude-code", "CLAUDE_CONFIG_DIR", ["settings.json", ".claude.json", "skills/remanence/SKILL.md"]),
         ("codex", "CODEX_HOME", ["hooks.json", "config.toml"]),
-        ("gemini", "GEMINI_CLI_HOME", [".gemini/settings.json", ".gemini/skills/remanence/SKILL.md"]),
+        ("gemini", "GEMINI_CLI_HOME", [".gemini/settings.json", ".agents/skills/remanence/SKILL.md"]),
         ("copilot", "COPILOT_HOME", ["hooks/remanence.json", "mcp-config.json", "skills/remanence/SKILL.md"]),
         ("opencode", "XDG_CONFIG_HOME", ["opencode/plugins/remanence.js", "opencode/opencode.json"]),
         ("opencode", "OPENCODE_CONFIG_DIR", ["plugins/remanence.js", "opencode.json"]),
