@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,9 @@ from sqlglot import exp
 from ...errors import SqlError, SqlUnsupportedError
 from ...index.bits import Matrix, unit
 from ..catalog import Column, Kind, Table
+from ..results import Result
 from ..sql.dialect import SIMILARITY, Dialect, Operator
-from .sources import home, with_of
+from .sources import home, stands_alone, with_of
 
 COSINE, BM25, MAXSIM, HYBRID = "cosine", "bm25", "maxsim", "hybrid"
 RECORD = "deeplake_hybrid_record"
@@ -51,6 +52,10 @@ class Search:
         return self.form, self.table.name, self.columns, self.words, vectors, self.weights, self.null
 
 
+Ask = Callable[[exp.Expression], Result]
+"""Runs a query that stands inside another statement."""
+
+
 class _NotConstant(Exception):
     """Something whose value depends on the row."""
 
@@ -64,8 +69,8 @@ def is_search(node: exp.Expr) -> bool:
 class Reader:
     """Understands the operators of one statement."""
 
-    def __init__(self, catalogue: Mapping[str, Table], parameters: Sequence[Any]) -> None:
-        self._catalogue, self._parameters = catalogue, parameters
+    def __init__(self, catalogue: Mapping[str, Table], parameters: Sequence[Any], ask: Ask) -> None:
+        self._catalogue, self._parameters, self._ask = catalogue, parameters, ask
 
     def read(self, node: exp.Expr) -> Search:
         if isinstance(node, exp.Anonymous):
@@ -148,12 +153,26 @@ class Reader:
         return table, column
 
     def _constant(self, node: exp.Expr, shown: str) -> Any:
+        bare = _bare(node)
+        if (
+            isinstance(bare, exp.Subquery)
+            and isinstance(bare.this, exp.Select | exp.SetOperation)
+            and stands_alone(bare)
+        ):
+            return self._answer(bare.this.copy())
         try:
             return constant(node, self._parameters)
         except _NotConstant:
             raise SqlUnsupportedError(
-                f"the query of {shown} must be a value or a parameter, not {_text(node)}, which differs from row to row"
+                f"the query of {shown} must be a value, a parameter or a query that stands alone, not {_text(node)}"
             ) from None
+
+    def _answer(self, query: exp.Expression) -> Any:
+        """The one value of a query that says what to search for: `embedding <#> (SELECT embedding FROM … WHERE …)`."""
+        rows = self._ask(query).rows
+        if len(rows) > 1:
+            raise SqlError("more than one row returned by a subquery used as an expression")
+        return rows[0][0] if rows else None
 
 
 def constant(node: exp.Expr, parameters: Sequence[Any]) -> Any:

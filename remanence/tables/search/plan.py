@@ -14,7 +14,7 @@ from ..catalog import ROW, Table
 from ..engines.base import Rows
 from ..sql.functions import aggregates
 from .indexes import SearchIndexes
-from .operators import BM25, COSINE, HYBRID, MAXSIM, Reader, Search, check_dimension, is_search, number, whole
+from .operators import BM25, COSINE, HYBRID, MAXSIM, Ask, Reader, Search, check_dimension, is_search, number, whole
 from .ordering import order_best_first, target
 from .scores import CosineScores, HybridScores, MaxSimScores, NoScores, SearchScores, TextScores
 from .sources import sources, with_of
@@ -57,13 +57,18 @@ def has_search(tree: exp.Expression) -> bool:
 
 
 def planned(
-    tree: exp.Expression, catalogue: Mapping[str, Table], indexes: SearchIndexes, parameters: Sequence[Any]
+    tree: exp.Expression,
+    catalogue: Mapping[str, Table],
+    indexes: SearchIndexes,
+    parameters: Sequence[Any],
+    ask: Ask,
 ) -> Planned:
-    """The tree is checked and every column in it has the name of its source; it is not changed."""
+    """The tree is checked and every column in it has the name of its source; it is not changed. `ask` runs the queries
+    in it that say what to search for."""
     tree = tree.copy()
     order_best_first(tree, parameters)
-    reader = Reader(catalogue, parameters)
-    found = [(node, reader.read(node)) for node in list(tree.walk()) if is_search(node)]
+    reader = Reader(catalogue, parameters, ask)
+    found = [(node, reader.read(node)) for node in tree.walk(prune=is_search) if is_search(node)]
     numbers: dict[tuple[object, ...], int] = {}
     searches: list[Search] = []
     for _, search in found:

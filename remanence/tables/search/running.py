@@ -4,7 +4,7 @@ until enough pass its WHERE; the answer is what a run on all rows would give."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..catalog import Table
 from ..engines.base import Engine, Plan, Rows
 from ..results import Result
 from .indexes import SearchIndexes
-from .plan import Planned, Ranking, planned
+from .plan import Planned, Ranking, has_search, planned
 
 _FIRST, _MORE = 4, 8  # times as many rows as are wanted; times as many again
 _MOST = 4  # a try with more than this part of a table is a try with all
@@ -35,7 +35,7 @@ class Statement:
 
 def run(engine: Engine, indexes: SearchIndexes, statement: Statement) -> Result:
     deadline = _Deadline(statement.timeout)
-    search = planned(statement.tree, statement.catalogue, indexes, statement.parameters)
+    search = _planned(engine, indexes, statement, deadline)
     if search.ranking is not None:
         found = _run_on_the_best(engine, search, search.ranking, statement, deadline)
         if found is not None:
@@ -45,7 +45,7 @@ def run(engine: Engine, indexes: SearchIndexes, statement: Statement) -> Result:
 
 def stream(engine: Engine, indexes: SearchIndexes, statement: Statement, batch_size: int) -> Iterator[Result]:
     deadline = _Deadline(statement.timeout)
-    search = planned(statement.tree, statement.catalogue, indexes, statement.parameters)
+    search = _planned(engine, indexes, statement, deadline)
     if search.ranking is not None:
         found = _run_on_the_best(engine, search, search.ranking, statement, deadline)
         if found is not None:
@@ -57,11 +57,12 @@ def stream(engine: Engine, indexes: SearchIndexes, statement: Statement, batch_s
 
 
 def explain(engine: Engine, indexes: SearchIndexes, statement: Statement) -> list[str]:
-    search = planned(statement.tree, statement.catalogue, indexes, statement.parameters)
+    deadline = _Deadline(statement.timeout)
+    search = _planned(engine, indexes, statement, deadline)
     lines = search.lines()
     if search.ranking is not None:
         lines.append(f"Best rows first: the best of {search.ranking.alias} until {search.ranking.limit} are found")
-    return lines + engine.explain(_plan(search, statement, search.narrowed, _Deadline(statement.timeout)))
+    return lines + engine.explain(_plan(search, statement, search.narrowed, deadline))
 
 
 class _Deadline:
@@ -77,6 +78,16 @@ class _Deadline:
         if left <= 0:
             raise StatementTimeoutError(f"the statement ran longer than {self._timeout:g} s and was stopped")
         return left
+
+
+def _planned(engine: Engine, indexes: SearchIndexes, statement: Statement, deadline: _Deadline) -> Planned:
+    def ask(query: exp.Expression) -> Result:
+        inner = replace(statement, tree=query, timeout=deadline.left())
+        if has_search(query):
+            return run(engine, indexes, inner)
+        return engine.run(Plan(query, inner.parameters, timeout=inner.timeout))
+
+    return planned(statement.tree, statement.catalogue, indexes, statement.parameters, ask)
 
 
 def _plan(search: Planned, statement: Statement, candidates: Mapping[str, Rows], deadline: _Deadline) -> Plan:

@@ -94,3 +94,15 @@ def first_select(query: exp.Expr) -> exp.Select | None:
     while isinstance(query, exp.SetOperation | exp.Subquery):
         query = query.this
     return query if isinstance(query, exp.Select) else None
+
+
+def stands_alone(query: exp.Expr) -> bool:
+    """Whether a query could be run by itself: it names nothing of the statement around it."""
+    own = {source.alias_or_name for select in query.find_all(exp.Select) for source in sources(select)}
+    if any(column.table and column.table not in own for column in query.find_all(exp.Column)):
+        return False
+    for table in query.find_all(exp.Table):
+        part = with_of(table)
+        if part is not None and not any(part is one for one in query.find_all(exp.CTE)):
+            return False
+    return True

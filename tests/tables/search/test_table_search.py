@@ -345,6 +345,44 @@ def test_with_queries_and_subqueries(fixes):
     assert ids(hidden) == [7]
 
 
+def test_what_to_search_for_may_be_a_query(traces):
+    like_3 = {row: cosine(vector, VECTORS[3]) for row, vector in VECTORS.items()}
+    found = traces.query(
+        "SELECT id, embedding <#> (SELECT embedding FROM traces WHERE id = 3) AS score FROM traces ORDER BY score"
+    )
+    assert scored(found) == pytest.approx({**like_3, 8: None, 9: None}, abs=1e-6)
+    assert ids(found)[0] == 3
+    nested = traces.query(
+        "SELECT id FROM traces ORDER BY task <#> (SELECT task FROM traces ORDER BY task <#> $1 LIMIT 1) LIMIT 1",
+        ["deadlock"],
+    )
+    assert ids(nested) == [2]
+    with pytest.raises(SqlError, match="more than one row"):
+        traces.query("SELECT task <#> (SELECT task FROM traces) FROM traces")
+    for query in ("(SELECT u.task FROM traces u WHERE u.id = traces.id)", "(SELECT task FROM hits)"):
+        with pytest.raises(SqlUnsupportedError, match="stands alone"):
+            traces.query(f"WITH hits AS (SELECT task FROM traces WHERE id = 1) SELECT task <#> {query} FROM traces")
+
+
+def test_results_can_be_kept(traces):
+    traces.query("CREATE TABLE near AS SELECT id, embedding <#> '{1,0.1,0,0.1}' AS score FROM traces")
+    assert scored(traces.query("SELECT id, score FROM near")) == pytest.approx({**CLOSE, 8: None, 9: None}, abs=1e-6)
+    traces.query("INSERT INTO near SELECT id, task <#> 'memory' FROM traces ORDER BY 2 LIMIT 1")
+    assert traces.query("SELECT count(*) FROM near WHERE id = 3").rows == [(2,)]
+
+
+def test_unions(traces):
+    both = traces.query(
+        "(SELECT id FROM traces ORDER BY task <#> 'memory' LIMIT 1) UNION ALL "
+        "(SELECT id FROM traces ORDER BY task <#> 'deadlock' LIMIT 1)"
+    )
+    assert sorted(ids(both)) == [2, 3]
+    ordered = traces.query(
+        "SELECT id, task <#> 'memory' AS score FROM traces UNION ALL SELECT id, -1 FROM traces ORDER BY score LIMIT 1"
+    )
+    assert ids(ordered) == [3]
+
+
 def test_groups(traces):
     found = traces.query("SELECT team, max(embedding <#> $1) AS best FROM traces GROUP BY team ORDER BY best", [QUERY])
     expected = {
