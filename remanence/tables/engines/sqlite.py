@@ -489,6 +489,8 @@ def _explained(error: sqlite3.Error, state: State, timeout: float | None) -> Rem
     ) or isinstance(error, (sqlite3.ProgrammingError, sqlite3.DataError)):
         if "integer overflow" in message:
             return SqlError("bigint out of range")
+        if "stack overflow" in message or "too large (maximum depth" in message:
+            return SqlError("the statement is nested too deeply")
         return SqlError(f"the statement cannot be run: {message}")
     return error
 

@@ -351,7 +351,12 @@ class Compiler:
         own = [kind for _, kind in node.meta["columns"]]
         kinds = [want if own[at] != want else own[at] for at, want in enumerate(kinds)]
         word = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}[type(node)]
-        sides = [self._side(side, kinds) for side in (node.this, node.expression)]
+        first = node.this
+        if _is_bare(first) and (node.args.get("distinct") or word == "UNION"):
+            sides = [self.query(first, kinds)]  # SQLite, too, works from left to right
+        else:
+            sides = [self._side(first, kinds)]
+        sides.append(self._side(node.expression, kinds))
         outputs = [f"o{at}" for at in range(1, len(kinds) + 1)]
         if not node.args.get("distinct") and word != "UNION":
             # SQLite has no INTERSECT ALL and EXCEPT ALL: equal rows are told apart by a number.
@@ -478,6 +483,15 @@ def _is_single(node: exp.Expr) -> bool:
     if node.args.get("from_") is None:
         return True
     return node.args.get("group") is None and any(has_aggregates(item.this) for item in node.expressions)
+
+
+def _is_bare(node: exp.Expression) -> bool:
+    """Whether a UNION, INTERSECT or EXCEPT can stand before another one without brackets."""
+    if not isinstance(node, exp.SetOperation) or any(
+        node.args.get(key) for key in ("order", "limit", "offset", "with_")
+    ):
+        return False
+    return bool(node.args.get("distinct")) or isinstance(node, exp.Union)
 
 
 def _is_constant(node: exp.Expression) -> bool:

@@ -14,7 +14,7 @@ from ..sql.dialect import Operator
 from ..sql.functions import Call
 from ..sql.reading import read
 from ..sql.scope import folded, shown
-from ..sql.types import INTEGERS, UNKNOWN, element, spelled, type_of
+from ..sql.types import INTEGERS, NUMBERS, UNKNOWN, element, spelled, type_of
 from ..sql.writing import converter
 from . import sqlite_arrays, sqlite_formats, sqlite_json, sqlite_numbers, sqlite_text, sqlite_times  # noqa: F401 - they register their functions
 from .sqlite_aggregates import aggregate_sql
@@ -216,7 +216,29 @@ class ExpressionSql:
 
     def _operator(self, node: exp.Expression) -> str:
         call: Call = node.meta["call"]
+        if call.key in _JOINED:
+            parts, _ = _chain(node, lambda inner: inner.meta["call"].key in _JOINED)
+            return "(" + " || ".join(self.typed(part, "text") for part in parts) + ")"
+        kind = call.gives
+        if call.takes == (kind, kind) and kind in NUMBERS and type(node) in _FOLDED:
+            parts, signs = _chain(
+                node, lambda inner: type(inner) in _FOLDED and inner.meta["call"].takes == (kind, kind)
+            )
+            if len(parts) > 2:
+                return self._folded(parts, signs, kind)
         return self._called(call, [node.this, node.expression])
+
+    def _folded(self, parts: list[exp.Expression], signs: list[str], kind: str) -> str:
+        """A long sum as one call, because SQLite limits how deep calls may be nested."""
+        runs = [natives[f"{sign}({kind}, {kind})"].run for sign in signs]
+
+        def fold(first: Any, *others: Any) -> Any:
+            for run, other in zip(runs, others, strict=True):
+                first = run(first, other)
+            return first
+
+        udf = scalar(f"fold({''.join(signs)})", (kind,) * len(parts), kind, Native(fold))
+        return self.compiler.call(udf, [self.typed(part, kind) for part in parts])
 
     def _called(self, call: Call, arguments: list[exp.Expression]) -> str:
         items = [self.typed(argument, want) for argument, want in zip(arguments, call.takes, strict=True)]
@@ -439,6 +461,27 @@ class ExpressionSql:
     }
 
 
+_JOINED = ("||(text, text)", "||(text, anynonarray)", "||(anynonarray, text)")
+_FOLDED = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
+_LONGEST = 100  # arguments that a function of SQLite may have, and some left over
+
+
+def _chain(node: exp.Expression, same: Callable[[exp.Expression], bool]) -> tuple[list[exp.Expression], list[str]]:
+    """`a + b - c` as [a, b, c] and ["+", "-"]: the operators of one kind that lean to the left."""
+    parts = [node.expression]
+    signs = [_WORDS[type(node)]]
+    left = node.this
+    while len(parts) < _LONGEST:
+        inner = left.unnest()
+        if type(inner) not in _WORDS or not same(inner):
+            break
+        parts.append(inner.expression)
+        signs.append(_WORDS[type(inner)])
+        left = inner.this
+    parts.append(left)
+    return parts[::-1], signs[::-1]
+
+
 def _coalesce(self: ExpressionSql, node: exp.Anonymous, call: Call) -> str:
     items = [self.typed(argument, call.gives) for argument in node.expressions]
     return items[0] if len(items) == 1 else f"coalesce({', '.join(items)})"
@@ -487,7 +530,6 @@ _CAST_SQL = {
     ("date", "timestamptz"): "({0} * 86400000000)",
 }
 _CALL_SQL = {
-    "||(text, text)": "({0} || {1})",
     "length(text)": "length({0})",
     "char_length(text)": "length({0})",
     "character_length(text)": "length({0})",

@@ -65,16 +65,6 @@ def _shown(value: Any, kind: str) -> str:
     return ("t" if value else "f") if kind == "bool" else text_of(value, kind)
 
 
-@native("||(text, anynonarray)", kinds=True)
-def _append(kinds: tuple[str, ...], left: str, right: Any) -> str:
-    return left + text_of(right, kinds[1])
-
-
-@native("||(anynonarray, text)", kinds=True)
-def _prepend(kinds: tuple[str, ...], left: Any, right: str) -> str:
-    return text_of(left, kinds[0]) + right
-
-
 native("||(bytea, bytea)")(lambda left, right: left + right)
 
 

@@ -95,6 +95,10 @@ class Parser(PostgresParser):
             ordered.meta["nulls"] = written in (["NULLS", "FIRST"], ["NULLS", "LAST"])
         return ordered
 
+    def _parse_as_command(self, start: Any) -> Any:
+        """sqlglot keeps what it cannot read as it is, and writes it to the log; we refuse it."""
+        self.raise_error(f"{start.text.upper()} … is not understood", start)
+
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> Any:
         """`INTERVAL '1 day'` is the cast of a text, as in PostgreSQL."""
         index = self._index

@@ -700,6 +700,9 @@ class Expressions:
         only(spec, "kind", "start", "start_side", "end", "end_side", "exclude")
         for end in ("start", "end"):
             bound = spec.args.get(end)
+            side = str(spec.args.get(f"{end}_side") or "").upper()
+            if bound and str(bound).upper() != "CURRENT ROW" and side not in ("PRECEDING", "FOLLOWING"):
+                raise SqlError("a window frame is bounded by PRECEDING or FOLLOWING")
             if isinstance(bound, exp.Expression):
                 if spec.args.get("kind") == "RANGE" and not isinstance(bound, exp.Literal):
                     raise SqlUnsupportedError("RANGE with an offset is supported for numbers only")

@@ -38,23 +38,26 @@ def system_relation(name: str, node: exp.Table, catalogue: Mapping[str, Table], 
     """A subquery with the rows of a system view, in the place of its name."""
     rows = _rows(name, catalogue, workspace)
     columns = _COLUMNS[name]
-    query: exp.Expression = _select(columns, rows[0] if rows else [None] * len(columns))
-    for row in rows[1:]:
-        query = exp.Union(this=query, expression=_select(columns, row), distinct=False)
-    if not rows:
-        query.set("where", exp.Where(this=exp.false()))
+    names = [quoted(column) for column, _ in columns]
+    body: exp.Expression
+    if rows:
+        tuples = [_tuple(columns, row) for row in rows]
+        values = exp.Values(expressions=tuples, alias=exp.TableAlias(this=quoted(name), columns=names))
+        body = exp.Select(expressions=[exp.Star()], from_=exp.From(this=values))
+    else:
+        items = [exp.alias_(exp.cast(exp.null(), kind), column, quoted=True) for column, kind in columns]
+        body = exp.Select(expressions=items, where=exp.Where(this=exp.false()))
     alias = node.args.get("alias") or exp.TableAlias(this=quoted(name))
-    subquery = exp.Subquery(this=query, alias=alias.copy(), joins=node.args.get("joins"))
+    subquery = exp.Subquery(this=body, alias=alias.copy(), joins=node.args.get("joins"))
     node.replace(subquery)
     return subquery
 
 
-def _select(columns: tuple[tuple[str, str], ...], row: list[str | int | None]) -> exp.Expression:
+def _tuple(columns: tuple[tuple[str, str], ...], row: list[str | int | None]) -> exp.Tuple:
     items = []
-    for (name, kind), value in zip(columns, row, strict=True):
-        literal: exp.Expression = exp.null() if value is None else exp.Literal.string(str(value))
-        items.append(exp.alias_(exp.cast(literal, kind), name, quoted=True))
-    return exp.Select(expressions=items)
+    for (_, kind), value in zip(columns, row, strict=True):
+        items.append(exp.cast(exp.null() if value is None else exp.Literal.string(str(value)), kind))
+    return exp.Tuple(expressions=items)
 
 
 def _rows(name: str, catalogue: Mapping[str, Table], workspace: str) -> list[list[str | int | None]]:
