@@ -29,7 +29,7 @@ from .postgres_ddl import Words, quoted
 from .postgres_errors import in_our_words
 from .postgres_link import PATIENCE, SNAPSHOT, Connection, Frame, Link
 from .postgres_render import Statement, rendered
-from .postgres_values import ARRAYS, COPIED, Array, VectorDumper, copied, type_of
+from .postgres_values import COPIED, Array, VectorDumper, copied, type_of
 
 T = TypeVar("T")
 _STREAMS = 16  # each keeps a connection of its own
@@ -273,13 +273,11 @@ def _repointed(table: Table, name: str, changed: Table, tree: exp.Expression) ->
 def _types(cursor: Any, plan: Plan) -> tuple[Type | None, ...]:
     """As PostgreSQL says; of arrays it does not say how deep they are, and binding does."""
     found = [type_of(column.type_code) for column in cursor.description]
-    bound = [result_type(kind) if is_array(kind) else None for _, kind in plan.tree.meta.get("columns", ())]
+    bound = [kind for _, kind in plan.tree.meta.get("columns", ())]
     if len(bound) != len(found):
         return tuple(found)
-    return tuple(
-        of_binding if of_server and of_server.kind in ARRAYS else of_server
-        for of_server, of_binding in zip(found, bound, strict=True)
-    )
+    told = [result_type(kind) for kind in bound]
+    return tuple(told[at] if told[at] is None or is_array(kind) else found[at] for at, kind in enumerate(bound))
 
 
 def _result(cursor: Any, plan: Plan) -> Result:

@@ -11,7 +11,6 @@ from ...errors import (
     NoSuchTableError,
     RemanenceError,
     SqlError,
-    SqlUnsupportedError,
     StatementTimeoutError,
     StoreBusyError,
     StoreError,
@@ -27,7 +26,6 @@ VECTOR_CHECK = "rmem_vector_"
 _MISSING = (pg.UndefinedTable, pg.UndefinedColumn, pg.InvalidSchemaName)
 _KNOWN = (pg.DuplicateTable, pg.DuplicateColumn, pg.DuplicateObject)
 _BUSY = (pg.TooManyConnections, pg.LockNotAvailable, pg.DeadlockDetected, pg.SerializationFailure)
-_UNSUPPORTED = (pg.FeatureNotSupported, pg.UndefinedFunction)
 
 
 def in_our_words(error: psycopg.Error, schema: str = "") -> RemanenceError:
@@ -59,8 +57,6 @@ def in_our_words(error: psycopg.Error, schema: str = "") -> RemanenceError:
         return TableExistsError(text)
     if isinstance(error, _BUSY):
         return StoreBusyError(text)
-    if isinstance(error, _UNSUPPORTED):
-        return SqlUnsupportedError(text)
     state = error.sqlstate or ""
     if state[:2] in ("57", "08") or (isinstance(error, psycopg.OperationalError) and not state):
         return StoreUnreachableError("PostgreSQL does not answer")

@@ -17,8 +17,6 @@ from .base import Plan, Rows, Scores, Values
 from .postgres_values import Array, sent
 
 SCORE = "rmem_score"
-SYNC = "deeplake_sync_table"
-"""Does nothing here: what was written is searchable at once. It answers with the name of the table."""
 
 
 class Statement(NamedTuple):
@@ -80,8 +78,10 @@ class _Rendering:
         for node in nodes:
             if isinstance(node, exp.Subquery) and node.meta.get("lateral"):
                 _say_lateral(node)
-            elif isinstance(node, exp.Anonymous) and node.name.lower() == SYNC:
-                node.replace(exp.Cast(this=node.expressions[0], to=exp.DataType.build("text")))
+            elif isinstance(node, exp.Anonymous):
+                _say_function(node)
+            elif isinstance(node, exp.DataType) and node.this == exp.DType.JSON:
+                node.set("this", exp.DType.JSONB)
         for table in tables:
             table.set("db", exp.to_identifier(self.schema, quoted=True))
             table.set("catalog", None)
@@ -217,6 +217,21 @@ def _say_lateral(node: exp.Subquery) -> None:
     word = exp.Lateral(alias=alias)
     node.replace(word)
     word.set("this", node)
+
+
+def _say_function(node: exp.Anonymous) -> None:
+    """Functions whose name means something else to PostgreSQL: JSON is JSONB here, and types are told as texts."""
+    name = node.name.lower()
+    if name.startswith("json_"):
+        node.set("this", f"jsonb_{name.removeprefix('json_')}")
+    elif name == "to_json":
+        node.set("this", "to_jsonb")
+    elif name == "pg_typeof":
+        word = exp.Cast(to=exp.DataType.build("text"))
+        node.replace(word)
+        word.set("this", node)
+    elif name == "deeplake_sync_table":  # what was written is searchable at once
+        node.replace(exp.Cast(this=node.expressions[0], to=exp.DataType.build("text")))
 
 
 def _row_of(alias: str) -> str:

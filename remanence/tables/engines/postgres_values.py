@@ -79,7 +79,6 @@ COPIED = {
 """The names of the types that COPY writes in PostgreSQL's binary form."""
 
 
-ARRAYS = frozenset(_ARRAYS.values())
 VECTOR = psycopg.adapters.types["float4"].array_oid
 
 
