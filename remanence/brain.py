@@ -521,7 +521,7 @@ class Brain:
         """Say whether a hit was useful. `recalled` is the hit, or a recall (or its id) with the hit's memory_id.
 
         useful=False without a memory_id means that nothing in the whole answer helped. An id can be judged as long
-        as its recall is one of the last few hundred of this Brain; a hit at any time, in any process.
+        as its recall is one of the last few thousand of this Brain; a hit at any time, in any process.
         """
         judgement = self._recalls.judged(recalled, memory_id, useful)
         self._judge(judgement)
