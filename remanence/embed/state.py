@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Vector = npt.NDArray[np.float32]
 
-_SMALLEST = 1e-3  # numbers below this look alike
+_SMALLEST, _LARGEST = 1e-3, 1e300  # numbers below the one look alike, and so do those above the other
 _WIDTHS = (0.3, 1.0, 3.0)  # frequencies: one wave in about twenty, six and two logarithms
 _WORDS_KEPT = 4096
 _TOGETHER, _MOST_NUMBERS = 64, 1024  # more numbers than that are an array of data, not a state
@@ -90,7 +90,7 @@ def blended(words: Vector, numbers: Numbers) -> Vector:
     """Words and numbers in one vector of unit length, each with half of it."""
     if not numbers.paths.size:
         return words
-    scaled = np.arcsinh(numbers.values / _SMALLEST).astype(np.float32)
+    scaled = np.arcsinh(np.clip(numbers.values, -_LARGEST, _LARGEST) / _SMALLEST).astype(np.float32)
     paths = numbers.paths.tolist()
     waves = np.zeros(words.size, np.float32)
     for start in range(0, min(len(paths), _MOST_NUMBERS), _TOGETHER):

@@ -139,6 +139,13 @@ def test_agents_are_looked_after(admin, stored):
     assert admin.put("/workspaces/default/agents/cache", json={"ttl": 1e9}).status_code == 400
 
 
+def test_numbers_of_any_magnitude_are_kept(admin):
+    state = {"huge": 1.7e308, "tiny": -5e-324, "none": -0.0}
+    admin.post(f"{A}/states", json={"state_data": state, "step_number": 1}).raise_for_status()
+    found = retrieved(admin, "similar-states", {"query_state": state, "k": 1})["memories"]
+    assert [entry["contents"] for entry in found] == [state]
+
+
 def test_names_with_slashes_are_names(admin):
     path = "/workspaces/default/agents/team%2Fone"
     admin.post(f"{path}/states", json={"state_data": {"x": 1}, "step_number": 1}).raise_for_status()
