@@ -24,10 +24,11 @@ from .errors import ConfigError, InputError, KeyMissingError, KeyWrongError, Rem
 from .index.analyser import VERSION as ANALYSER
 from .index.manner import SEALED
 from .models import TIERS
-from .stores import migrations, open_store
+from .stores import is_postgres, migrations, open_store
 from .stores.packing import short_bytes
 from .stores.sql import keys, reembed, rows
 from .stores.sql.file import explained
+from .stores.sql.records import SqlRecords
 from .stores.sql.sqlite import SqliteRecordStore
 
 Progress = Callable[[int, int | None], None]
@@ -46,11 +47,32 @@ def _open(
     address: str | Path | None, *, must_exist: bool = True, encryption: Encryption | None = None
 ) -> SqliteRecordStore:
     address = config.default_store() if address is None else address
+    if is_postgres(address):
+        raise ConfigError("this is for SQLite files; PostgreSQL has pg_dump, its own checks, and `rmem reindex`")
     found = not must_exist or _exists(address)
     store = open_store(address, word_vectors=word_vectors, encryption=encryption) if found else None
     if not isinstance(store, SqliteRecordStore):
         raise StoreError(f"there is no store file at {address}")
     return store
+
+
+def _open_sql(address: str | Path | None) -> SqlRecords:
+    if address is None or not is_postgres(address):
+        return _open(address)
+    store = open_store(address, word_vectors=word_vectors)
+    assert isinstance(store, SqlRecords)
+    return store
+
+
+def _reanalysed(store: SqlRecords) -> int:
+    """Derive the terms of all memories again; how many were written anew."""
+    if isinstance(store, SqliteRecordStore):
+        return reembed.reanalyse(store)
+    if store.note("analyser") in (None, str(ANALYSER)):
+        return 0
+    done = sum(store.change(key, lambda memory: memory) is not None for key in list(store))
+    store.note("analyser", str(ANALYSER))
+    return done
 
 
 def _exists(address: str | Path) -> bool:
@@ -66,7 +88,7 @@ def reindex(
 
     An interrupted run goes on where it stopped. Others may use the store meanwhile.
     """
-    store = _open(address)
+    store = _open_sql(address)
     try:
         known, spec = store.note("embedder"), store.note("embedder_spec")
         if embedder is None and known == "none":
@@ -75,7 +97,7 @@ def reindex(
             raise ConfigError(f"the store's embedder {known!r} cannot be loaded by name; pass an embedder")
         wanted = embedder if embedder is not None else spec
         chosen = embedder_for(wanted)
-        reanalysed = reembed.reanalyse(store)
+        reanalysed = _reanalysed(store)
         embedded = reembed.reembed(store, MemoryVectors(chosen), spec_of(wanted), on_progress)
         store.rebuild()
         return {

@@ -24,7 +24,7 @@ def open_store(address: str | Path, **options: Any) -> RecordStore:
     path = str(address)
     scheme, separator, rest = path.partition("://")
     if separator:
-        if scheme.partition("+")[0] in ("postgresql", "postgres"):
+        if is_postgres(path):
             from .sql.postgres import PostgresRecordStore
 
             return PostgresRecordStore(path, **options)
@@ -36,6 +36,12 @@ def open_store(address: str | Path, **options: Any) -> RecordStore:
     from .sql.sqlite import SqliteRecordStore
 
     return SqliteRecordStore(Path(path).expanduser(), **options)
+
+
+def is_postgres(address: str | Path) -> bool:
+    """Whether an address leads to PostgreSQL."""
+    scheme, separator, _ = str(address).partition("://")
+    return bool(separator) and scheme.partition("+")[0] in ("postgresql", "postgres")
 
 
 def _from_plugin(scheme: str, address: str, options: dict[str, Any]) -> RecordStore:

@@ -6,14 +6,16 @@ import json
 import sys
 import uuid
 from subprocess import run
+from zlib import crc32
 
+import numpy as np
 import psycopg
 import pytest
 
-from remanence import Brain
+from remanence import Brain, upkeep
 from remanence.crypto.encryption import Encryption, new_master_key
 from remanence.embed import word_vectors
-from remanence.errors import KeyMissingError
+from remanence.errors import ConfigError, KeyMissingError
 from remanence.keyed import PostgresStore
 from remanence.stores.sql.postgres import PostgresRecordStore
 from remanence.testing import MemoryStoreContract
@@ -80,3 +82,31 @@ def test_the_command_line_works_on_a_database(postgres_url):
     assert json.loads(rmem("stats", "--json", store=store))["memories"] == 1
     assert json.loads(rmem("audit", "--json", store=store))[0]["memory"] == listed["memory_id"]
     assert "whole" in rmem("audit", "--verify", store=store)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_store_can_be_given_another_embedder(postgres_url, large):
+    def arbitrary(texts):
+        return np.stack([np.random.default_rng(crc32(text.encode())).standard_normal(32) for text in texts])
+
+    options = {"word_vectors": word_vectors, **({"held_up_to": 0} if large else {})}
+    with Brain(PostgresRecordStore(postgres_url, **options)) as old:
+        old.remember_many([{"text": f"memory number {number}"} for number in range(40)])
+        assert old.store.stats().dimension == 256
+        done = upkeep.reindex(postgres_url, embedder=arbitrary)
+        assert (done["memories"], done["embedded"], done["dimension"]) == (40, 40, 32)
+        assert old.store.stats().dimension == 32
+        query = arbitrary(["memory number 7"])[0]
+        ((found, cosine),) = old.store.nearest(query, k=1)
+        assert (found.text, cosine) == ("memory number 7", pytest.approx(1.0, abs=1e-3))
+    with Brain(PostgresRecordStore(postgres_url, **options), embedder=arbitrary) as new:
+        new.remember("one more")
+        assert new.recall("number 7", k=1, mode="lexical")[0].text == "memory number 7"
+
+
+def test_what_is_for_files_says_so(postgres_url, tmp_path):
+    findings = upkeep.examine(postgres_url)
+    assert not findings[-1].ok
+    assert "SQLite files" in findings[-1].detail
+    with pytest.raises(ConfigError, match="pg_dump"):
+        upkeep.backup(postgres_url, tmp_path / "copy.db")

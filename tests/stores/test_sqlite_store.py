@@ -154,8 +154,8 @@ def test_addresses_open_the_store_they_name(tmp_path, monkeypatch):
     with open_store(f"sqlite:///{tmp_path}/absolute.db") as store:
         assert store.path == tmp_path / "absolute.db"
     assert sorted(one.name for one in tmp_path.iterdir()) == ["absolute.db", "relative.db"]
-    with pytest.raises(ConfigError, match="postgresql"):
-        open_store("postgresql://localhost/db")
+    with pytest.raises(ConfigError, match="mysql"):
+        open_store("mysql://localhost/db")
 
 
 def test_bad_options_are_refused_before_a_file_is_made(path):

@@ -142,6 +142,19 @@ class PostgresRecordStore(SqlRecords):
     def held(self) -> int:
         return self._state().rows
 
+    def renew(self, connection: AnyConnection) -> None:
+        assert isinstance(connection, Connection)
+        connection.execute("UPDATE heads SET generation = generation + 1")
+        postgres_rows.embed(connection, dimension_of(connection))
+        self.neighbours.renew()
+
+    def make_room(self) -> None:
+        self.neighbours.drop()
+
+    def rebuild(self) -> None:
+        self.neighbours.renew()
+        self.tidy()
+
     def tidy(self) -> None:
         """Let the newest rows be found as fast as the others."""
         if not self._is_held():

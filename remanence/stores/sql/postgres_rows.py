@@ -47,6 +47,19 @@ def _extra(memory: Memory, derived: Derived, dimension: int | None) -> tuple[Any
     )
 
 
+def embed(connection: Connection, dimension: int | None) -> None:
+    """Write what the search for vectors reads, from the vectors themselves."""
+    last = 0
+    sql = "SELECT seq, vector, level FROM memories WHERE seq > ? ORDER BY seq LIMIT 1000"
+    while batch := connection.execute(sql, (last,)).fetchall():
+        found = [(rows.vector_of(stored, level, dimension), seq) for seq, stored, level in batch]
+        connection.executemany(
+            "UPDATE memories SET embedding = ? WHERE seq = ?",
+            [(None if vector is None else HalfVector(vector), seq) for vector, seq in found],
+        )
+        last = batch[-1][0]
+
+
 def lexemes_of(derived: Derived, actor: str | None) -> tuple[list[int], list[int], int, int]:
     """All terms and marks of a row, how often it holds each (a mark: 0 times), its length, and how many are terms."""
     terms = derived.terms

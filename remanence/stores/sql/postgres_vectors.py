@@ -59,13 +59,7 @@ class Neighbours:
             return
         self._frame.stay(raw)
         take_turn(raw)
-        name = f"memories_near_{self.number & 0xFFFFFFFFFFFFFFFF:016x}"
-        wanted = f"{name}_{dimension}"
-        held = raw.execute(
-            "SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
-            "WHERE i.indrelid = 'memories'::regclass AND c.relname LIKE %s",
-            [f"{name}%"],
-        ).fetchall()
+        wanted, held = f"{self._name}_{dimension}", self._held(raw)
         for found, valid in held:
             if found != wanted or not valid:
                 raw.execute(f'DROP INDEX CONCURRENTLY IF EXISTS "{found}"'.encode())
@@ -78,8 +72,29 @@ class Neighbours:
         raw.execute("ANALYZE memories, postings, words")
         self._built = True
 
+    @property
+    def _name(self) -> str:
+        return f"memories_near_{self.number & 0xFFFFFFFFFFFFFFFF:016x}"
+
+    def _held(self, raw: Raw) -> list[tuple[str, bool]]:
+        """The indexes of this tenant, and whether they can be used."""
+        return raw.execute(
+            "SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
+            "WHERE i.indrelid = 'memories'::regclass AND c.relname LIKE %s",
+            [f"{self._name}%"],
+        ).fetchall()
+
+    def drop(self) -> None:
+        """Make room for vectors of another dimension."""
+        with self._turn, connect(self._address) as raw:
+            self._frame.stay(raw)
+            take_turn(raw)
+            for name, _ in self._held(raw):
+                raw.execute(f'DROP INDEX CONCURRENTLY IF EXISTS "{name}"'.encode())
+            self._built = False
+
     def renew(self) -> None:
-        """Look again: the vectors are other ones now."""
+        """Look again whether there is an index."""
         self._built = False
 
     def close(self) -> None:

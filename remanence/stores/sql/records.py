@@ -150,6 +150,17 @@ class SqlRecords(IndexedStore):
 
         return self.write(work) if keys else 0
 
+    @abstractmethod
+    def renew(self, connection: Connection) -> None:
+        """Tell every process to read its index anew, because what it was read from was rewritten."""
+
+    def make_room(self) -> None:
+        """Called before all vectors are replaced by others, perhaps of another dimension."""
+
+    @abstractmethod
+    def rebuild(self) -> None:
+        """Derive the index from the rows again."""
+
     @property
     def held(self) -> int:
         """About how many rows there are, as far as this process knows."""
@@ -241,6 +252,12 @@ class SqlRecords(IndexedStore):
         return self.read(
             lambda connection: audit.entries(connection, memory=memory, since=since, limit=limit, before=before)
         )
+
+    def changed_after(
+        self, number: int, actions: Sequence[str], limit: int
+    ) -> list[tuple[int, float, str, str | None]]:
+        """(number, time, action, memory) of entries of the audit log behind a number, oldest first."""
+        return self.read(lambda connection: audit.after(connection, number, actions, limit))
 
     @abstractmethod
     def broken_audit(self) -> list[int]:

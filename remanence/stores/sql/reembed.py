@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 from ...index.analyser import VERSION as ANALYSER
 from ..indexed import Derived, derive
 from ..packing import shorten
-from . import cache, rows, sealing
+from . import rows, sealing
+from .connection import Connection
 
 if TYPE_CHECKING:
     from ...embed.state import MemoryVectors
+    from .records import SqlRecords
     from .sqlite import SqliteRecordStore
 
 Progress = Callable[[int, int | None], None]
@@ -31,31 +33,32 @@ _REWRITE = (
 )
 
 
-def reembed(
-    store: SqliteRecordStore, vectors: MemoryVectors, spec: str | None, on_progress: Progress | None = None
-) -> int:
+def reembed(store: SqlRecords, vectors: MemoryVectors, spec: str | None, on_progress: Progress | None = None) -> int:
     """Replace all vectors by these; how many rows were embedded by this call."""
-    with store.connection() as connection:
-        (total,) = connection.execute("SELECT count(*) FROM memories").fetchone()
-    store.write(lambda connection: _begin(connection, vectors.embedder.name))
+    total = _count(store, "memories")
+    store.write(lambda connection: _begin(connection, store, vectors.embedder.name))
     embedded, last = 0, 0
     while True:
-        with store.connection() as connection:
-            batch = connection.execute(_WAITING, (last, _BATCH)).fetchall()
-            (done,) = connection.execute("SELECT count(*) FROM staged").fetchone() if on_progress else (0,)
+        batch = store.read(lambda connection, last=last: connection.execute(_WAITING, (last, _BATCH)).fetchall())  # type: ignore[misc]
         if on_progress is not None:
-            on_progress(min(done, total), total)
+            on_progress(min(_count(store, "staged"), total), total)
         if not batch:
             break
         staged = _embedded(store, vectors, batch)
         store.write(lambda connection, staged=staged: _stage(connection, staged))  # type: ignore[misc]
         embedded += len(batch)
         last = batch[-1][0]
+    store.make_room()
     return embedded + store.write(lambda connection: _finish(connection, store, vectors, spec))
 
 
+def _count(store: SqlRecords, table: str) -> int:
+    (number,) = store.read(lambda connection: connection.execute(f"SELECT count(*) FROM {table}").fetchone())
+    return int(number)
+
+
 def _embedded(
-    store: SqliteRecordStore, vectors: MemoryVectors, batch: Sequence[tuple[Any, ...]]
+    store: SqlRecords, vectors: MemoryVectors, batch: Sequence[tuple[Any, ...]]
 ) -> list[tuple[int, bytes | None]]:
     """Rows for `staged`: the vectors of a batch, shortened as the memories are. Encrypted memories that have none get
     none."""
@@ -73,19 +76,20 @@ def _embedded(
     return staged
 
 
-def _begin(connection: sqlite3.Connection, name: str) -> None:
+def _begin(connection: Connection, store: SqlRecords, name: str) -> None:
     """Keep what an interrupted run has staged, if it was for the same embedder."""
     target = connection.execute("SELECT value FROM notes WHERE key = 'reembedding'").fetchone()
     if target is None or target[0] != name:
         connection.execute("DELETE FROM staged")
-        _note(connection, "reembedding", name)
+        connection.execute(store.dialect.note, ("reembedding", name))
 
 
-def _stage(connection: sqlite3.Connection, staged: Sequence[tuple[int, bytes | None]]) -> None:
-    connection.executemany("INSERT OR REPLACE INTO staged VALUES (?, ?)", staged)
+def _stage(connection: Connection, staged: Sequence[tuple[int, bytes | None]]) -> None:
+    connection.executemany("DELETE FROM staged WHERE seq = ?", [(seq,) for seq, _ in staged])
+    connection.executemany("INSERT INTO staged VALUES (?, ?)", staged)
 
 
-def _finish(connection: sqlite3.Connection, store: SqliteRecordStore, vectors: MemoryVectors, spec: str | None) -> int:
+def _finish(connection: Connection, store: SqlRecords, vectors: MemoryVectors, spec: str | None) -> int:
     """Embed what came in meanwhile and put all new vectors in place, in the caller's transaction."""
     late, last = 0, 0
     while batch := connection.execute(_WAITING, (last, _BATCH)).fetchall():
@@ -95,12 +99,10 @@ def _finish(connection: sqlite3.Connection, store: SqliteRecordStore, vectors: M
     connection.execute("UPDATE memories SET vector = (SELECT vector FROM staged WHERE staged.seq = memories.seq)")
     connection.execute("DELETE FROM staged")
     connection.execute("DELETE FROM notes WHERE key IN ('reembedding', 'embedder_spec')")
-    _note(connection, "embedder", vectors.embedder.name)
-    _note(connection, "dimension", str(vectors.embedder.dimension))
-    if spec is not None:
-        _note(connection, "embedder_spec", spec)
-    cache.clear(connection)
-    new_generation(connection)
+    facts = {"embedder": vectors.embedder.name, "dimension": str(vectors.embedder.dimension)}
+    facts |= {} if spec is None else {"embedder_spec": spec}
+    connection.executemany(store.dialect.note, list(facts.items()))
+    store.renew(connection)
     return late
 
 
@@ -122,10 +124,9 @@ def reanalyse(store: SqliteRecordStore, on_progress: Progress | None = None) -> 
             on_progress(min(seen, total), total)
 
     def finish(connection: sqlite3.Connection) -> None:
-        _note(connection, "analyser", str(ANALYSER))
+        connection.execute(store.dialect.note, ("analyser", str(ANALYSER)))
         if changed:
-            cache.clear(connection)
-            new_generation(connection)
+            store.renew(connection)
 
     store.write(finish)
     return changed
@@ -154,7 +155,3 @@ def new_generation(connection: sqlite3.Connection) -> None:
     """Tell every process that has the file open to read its index anew."""
     (generation,) = connection.execute("PRAGMA user_version").fetchone()
     connection.execute(f"PRAGMA user_version = {generation + 1}")
-
-
-def _note(connection: sqlite3.Connection, key: str, value: str) -> None:
-    connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (key, value))

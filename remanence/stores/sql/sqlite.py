@@ -22,6 +22,7 @@ from . import keys as data_keys
 from .connection import Connection
 from .file import DURABILITY, SqliteFile
 from .records import Dialect, SqlRecords
+from .reembed import new_generation
 from .sealing import Seal
 from .writer import GroupWriter
 
@@ -204,6 +205,11 @@ class SqliteRecordStore(SqlRecords):
             self.settle(threshold)
         except StoreError as error:
             log.warning("no new segment was written: %s", error)
+
+    def renew(self, connection: Connection) -> None:
+        assert isinstance(connection, sqlite3.Connection)
+        cache.clear(connection)
+        new_generation(connection)
 
     def rebuild(self) -> None:
         """Throw the segments away and derive the index from the rows again."""
