@@ -61,7 +61,7 @@ def _deviation(column: npt.NDArray[np.float64]) -> float:
     if not known.size:
         return 1.0
     peak = float(np.abs(known).max())
-    if peak == 0.0:
+    if peak < 1e-300:  # nothing, or so little that its inverse does not fit
         return 1.0
     spread = float((known / peak).std()) * peak  # squares of very large numbers do not fit
     return spread if spread > 1e-12 * peak else peak
