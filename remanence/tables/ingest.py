@@ -19,7 +19,7 @@ from .catalog import Column, Kind, Table
 from .chunks import CHUNK_OVERLAP, CHUNK_SIZE, checked_sizes
 from .files import chunks_of
 from .types import FILE, agrees, sql_of, type_of
-from .values import from_json, kind_of_value, to_json, type_name
+from .values import from_json, kind_of_value, packed, to_json, type_name
 
 if TYPE_CHECKING:
     from .workspace import Workspace
@@ -330,13 +330,18 @@ def _needed(column: Column) -> bool:
 
 def to_body(ready: Arranged) -> dict[str, Any]:
     """What was arranged, as a request carries it: values in JSON, and how to read those that JSON cannot tell."""
-    body: dict[str, Any] = {"columns": {name: [to_json(v) for v in values] for name, values in ready.columns.items()}}
-    types = {name: kind.value for name, values in ready.columns.items() if (kind := _lost_in_json(values))}
-    if types:
-        body["types"] = types
-    if ready.schema:
-        body["schema"] = ready.schema
-    return body
+    columns: dict[str, list[Any]] = {}
+    types: dict[str, str] = {}
+    for name, values in ready.columns.items():
+        vectors = [packed(value) for value in values]
+        if all(vector or value is None for vector, value in zip(vectors, values, strict=True)):
+            columns[name], kind = vectors, Kind.VECTOR if any(vectors) else None
+        else:
+            columns[name], kind = [to_json(value) for value in values], _lost_in_json(values)
+        if kind is not None:
+            types[name] = kind.value
+    body: dict[str, Any] = {"columns": columns}
+    return body | ({"types": types} if types else {}) | ({"schema": ready.schema} if ready.schema else {})
 
 
 def from_body(body: Mapping[str, Any]) -> Arranged:

@@ -151,6 +151,14 @@ def test_parameters_survive(params):
     assert parameters_from_json(body.get("params"), body.get("param_types")) == params
 
 
+def test_vectors_of_32_bits_are_sent_as_their_bytes():
+    vector = np.arange(3, dtype=np.float32)
+    body = parameters_to_json([vector, vector.astype(np.float64)])
+    assert body == {"params": ["AAAAAAAAgD8AAABA", [0.0, 1.0, 2.0]], "param_types": ["float4[]", None]}
+    again = parameters_from_json(body["params"], body["param_types"])
+    assert np.array_equal(again[0], vector)
+
+
 def test_plain_parameters_need_no_types():
     assert parameters_to_json(("{0.5,1}", "text", 3)) == {"params": ["{0.5,1}", "text", 3]}
 

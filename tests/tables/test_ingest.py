@@ -255,9 +255,15 @@ def test_columns_survive_as_json():
     assert from_body(to_body(ready)) == ready
 
 
-def test_arrays_are_lists_in_json():
+def test_arrays_are_sent_as_their_bytes_or_as_lists():
     body = to_body(arranged({"e": np.eye(2, dtype=np.float32), "j": [{"a": 1}, np.array([[1.5]])]}))
-    assert body["columns"] == {"e": [[1.0, 0.0], [0.0, 1.0]], "j": [{"a": 1}, [[1.5]]]}
+    assert body["columns"] == {"e": ["AACAPwAAAAA=", "AAAAAAAAgD8="], "j": [{"a": 1}, [[1.5]]]}
+    assert body["types"] == {"e": "float4[]"}
+    again = from_body(body).columns["e"]
+    assert np.array_equal(again, np.eye(2))
+    for wrong in ("AAC", "AAA=", "???", 5):
+        with pytest.raises(InputError, match=r"type float4\[\] cannot be read"):
+            from_body({"columns": {"e": [wrong]}, "types": {"e": "float4[]"}})
 
 
 def test_arrays_fit_columns_of_json(client):
