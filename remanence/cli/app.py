@@ -57,6 +57,9 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "token": Entry(".serving", "token", "Make, list and revoke tokens."),
     },
     "Team": {
+        "login": Entry(".syncing", "login", "Share what your agents learn by a server."),
+        "logout": Entry(".syncing", "logout", "Stop sharing."),
+        "sync": Entry(".syncing", "sync", "Bring this memory and the team's together now."),
         "review": Entry(".knowing", "review", "Memories that contradict each other or are out of date."),
         "share": Entry(".knowing", "share", "Let others see a memory."),
         "unshare": Entry(".knowing", "unshare", "Keep a memory to yourself again."),

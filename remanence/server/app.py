@@ -19,6 +19,7 @@ from .routes import export as of_export
 from .routes import feedback as of_feedback
 from .routes import memories as of_memories
 from .routes import service as of_service
+from .routes import sync as of_sync
 from .routes import tables as of_tables
 from .routes import tokens as of_tokens
 from .routes import upkeep as of_upkeep
@@ -44,6 +45,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     of_feedback.router,
     of_audit.router,
     of_export.router,
+    of_sync.router,
 )
 
 

@@ -124,6 +124,17 @@ class JudgementAnswer(Answer):
     time: float
 
 
+class SyncAnswer(Answer):
+    memories: list[dict[str, Any]]
+    gone: list[dict[str, Any]]
+    next: int
+    more: bool
+
+
+class AppliedAnswer(Answer):
+    changed: int
+
+
 class PrunedAnswer(Answer):
     memory_id: str
     retention: float

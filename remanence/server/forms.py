@@ -159,6 +159,13 @@ class FeedbackForm(Form):
     useful: bool = True
 
 
+class SyncForm(Form):
+    """What another memory of the team knows: memories that changed there, and those that went and when."""
+
+    memories: list[dict[str, Any]] = []
+    gone: list[dict[str, Any]] = []
+
+
 class PolicyForm(Form):
     """What is pruned, and how fast memories fade; see ForgettingPolicy."""
 

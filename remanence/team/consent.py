@@ -21,18 +21,17 @@ def _wish(cwd: str, name: str) -> bool:
     if not cwd:
         return True
     start = Path(cwd)
-    for folder in (start, *start.parents):
-        if (folder / FILE).is_file():
-            from ..errors import RemanenceError
-            from .repository_file import read_settings
+    # Most folders have no such file, and looking for it needs no reading of TOML.
+    if not any((folder / FILE).exists() for folder in (start, *start.parents)):
+        return True
+    from ..errors import RemanenceError
+    from .repository_file import settings_of
 
-            try:
-                return bool(getattr(read_settings(folder / FILE), name))
-            except RemanenceError as error:
-                from .hook import note
+    try:
+        settings = settings_of(start)
+    except RemanenceError as error:
+        from .hook import note
 
-                note(f"{folder / FILE}: {error}")
-                return False
-        if (folder / ".git").exists():
-            return True
-    return True
+        note(str(error))
+        return False
+    return True if settings is None else bool(getattr(settings, name))

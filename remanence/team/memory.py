@@ -198,7 +198,8 @@ class TeamMemory:
         checks.one_of("scope", scope, ("personal", "repository", "organisation"))
         place = audience(scope, one.repository, one.author or self.author)
         self.audit("share", [memory_id], scope=scope)
-        body = {key: value for key, value in known.contents.items() if key != "text"} | {"scope": scope}
+        body = {key: value for key, value in known.contents.items() if key != "text"}
+        body |= {"scope": scope, "shared_at": time.time()}
         return self.brain.update(memory_id, place=place, metadata=body, tags={**known.tags, "scope": scope})
 
 

@@ -58,6 +58,8 @@ NEEDED = {
     f"GET {W}/audit/verify": ADMIN,
     f"GET {W}/export": ADMIN,
     f"POST {W}/import": WRITE,
+    f"GET {W}/sync": READ,
+    f"POST {W}/sync": WRITE,
     f"GET {W}/agents": READ,
     f"PUT {W}/agents/cache": ADMIN,
     f"POST {A}/states": WRITE,

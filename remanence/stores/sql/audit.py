@@ -59,6 +59,17 @@ def entries(
     ]
 
 
+def after(
+    connection: Connection, number: int, actions: Sequence[str], limit: int
+) -> list[tuple[int, float, str, str | None]]:
+    """(number, time, action, memory) of the entries behind a number, oldest first."""
+    sql = (
+        f"SELECT n, time, action, memory FROM audit WHERE n > ? AND action IN ({', '.join('?' * len(actions))}) "
+        "ORDER BY n LIMIT ?"
+    )
+    return [(n, when, action, memory) for n, when, action, memory in connection.execute(sql, [number, *actions, limit])]
+
+
 def broken(connection: Connection, last: int) -> Iterator[int]:
     """The numbers of entries that are not as they were written, or whose neighbour before them is missing. `last` is
     the highest number that was ever given."""

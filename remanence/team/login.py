@@ -1,0 +1,63 @@
+"""Which server this user shares with: its address and workspace in one file, the token in another that only its owner
+can read."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ..errors import ConfigError
+from . import places
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A workspace of a server."""
+
+    url: str
+    workspace: str
+    org: str = ""
+    member: str = ""
+
+
+def token_file() -> Path:
+    return places.folder() / "token"
+
+
+def login() -> tuple[Login, str] | None:
+    """The login and its token; None if there is none."""
+    try:
+        told = json.loads(places.login().read_text(encoding="utf-8"))
+        token = token_file().read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"the login cannot be read: {error}; run `rmem login` again") from None
+    try:
+        return Login(**told), token
+    except TypeError:
+        raise ConfigError("the login was written by another version; run `rmem login` again") from None
+
+
+def keep(given: Login, token: str) -> None:
+    """Remember a login. The token comes first, so that there is never a login without one."""
+    _write(token_file(), token)
+    _write(places.login(), json.dumps(asdict(given)))
+
+
+def drop() -> bool:
+    """Forget the login; whether there was one."""
+    known = places.login().exists()
+    for path in (places.login(), token_file()):
+        path.unlink(missing_ok=True)
+    return known
+
+
+def _write(path: Path, text: str) -> None:
+    draft = path.with_name(f".{path.name}-{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(draft, path)

@@ -1,0 +1,271 @@
+"""A team shares by a server: offline it goes on, later both sides meet; a kill or a cut loses and doubles nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remanence import Brain
+from remanence.cli.app import rmem
+from remanence.errors import RemanenceError, RemoteError
+from remanence.team.exchange import document, merged
+from remanence.team.login import Login
+from remanence.team.memory import TeamMemory
+from remanence.team.notes import Note
+from remanence.team.sync import sync
+
+REPOSITORY = "github.com/acme/etl"
+
+
+class Member:
+    """Somebody with a memory and a home of their own."""
+
+    def __init__(self, name, folder, url, token, monkeypatch):
+        self.author, self.home = f"{name}@acme.io", folder / name
+        self.login, self.token = Login(url, "default"), token
+        self._monkeypatch = monkeypatch
+        self.home.mkdir()
+        self.brain = Brain(self.home / "memories.db")
+        self.team = TeamMemory(self.brain, author=self.author)
+
+    def learn(self, text, **more):
+        note = Note(text, "codebase", author=self.author, agent="codex", repository=REPOSITORY, **more)
+        return self.team.remember(note).memory_id
+
+    def sync(self):
+        self._monkeypatch.setenv("REMANENCE_HOME", str(self.home))
+        return sync(self.brain, self.login, self.token)
+
+    def texts(self):
+        return sorted(memory.text for memory in self.brain.memories(limit=None))
+
+
+@pytest.fixture
+def member(server, tmp_path, monkeypatch):
+    made = []
+
+    def make(name, role="WRITE"):
+        client = server.client_for("default", "default", role)
+        token = client.headers["Authorization"].removeprefix("Bearer ")
+        made.append(Member(name, tmp_path, server.url, token, monkeypatch))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.brain.close()
+
+
+def test_what_one_learns_the_other_knows(member):
+    ann, bob = member("ann"), member("bob")
+    ann.learn("The staging database is behind pgbouncer")
+    bob.learn("Deploys run from tags only")
+    for one in (ann, bob, ann):
+        one.sync()
+    assert ann.texts() == bob.texts() == ["Deploys run from tags only", "The staging database is behind pgbouncer"]
+    (found,) = bob.team.recall("staging database", repository=REPOSITORY, k=1)
+    assert found.author == "ann@acme.io"
+
+
+def test_a_second_meeting_changes_nothing(member):
+    ann, bob = member("ann"), member("bob")
+    ann.learn("The staging database is behind pgbouncer")
+    for one in (ann, bob, ann, bob):
+        one.sync()
+    for one in (ann, bob):
+        done = one.sync()
+        assert (done.sent, done.received, done.changed) == (0, 0, 0)
+
+
+def test_what_both_learned_apart_is_one_memory_with_both_sources(member):
+    ann, bob = member("ann"), member("bob")
+    ann.learn("Use pyarrow.dataset for large files", session="a")
+    bob.learn("Use pyarrow.dataset for large files", session="b")
+    for one in (ann, bob, ann):
+        one.sync()
+    for one in (ann, bob):
+        (memory,) = one.brain.memories()
+        assert memory.contents["count"] == 2
+        assert {told["author"] for told in memory.contents["sources"]} == {"ann@acme.io", "bob@acme.io"}
+
+
+def test_what_one_forgets_is_gone_for_all(member):
+    ann, bob = member("ann"), member("bob")
+    key = ann.learn("The old proxy listens on port 8081")
+    for one in (ann, bob):
+        one.sync()
+    assert bob.texts()
+    bob.team.forget(key)
+    for one in (bob, ann):
+        one.sync()
+    assert ann.texts() == []
+
+
+def test_what_was_learned_again_after_it_was_forgotten_stays(member):
+    ann, bob = member("ann"), member("bob")
+    key = ann.learn("The proxy listens on port 8081")
+    for one in (ann, bob):
+        one.sync()
+    bob.team.forget(key)
+    ann.learn("The proxy listens on port 8081", session="later", when=time.time() + 60)
+    for one in (bob, ann, bob):
+        one.sync()
+    assert ann.texts() == bob.texts() == ["The proxy listens on port 8081"]
+
+
+def test_what_was_superseded_is_superseded_everywhere(member):
+    ann, bob = member("ann"), member("bob")
+    old = ann.learn("We deploy with Jenkins")
+    for one in (ann, bob):
+        one.sync()
+    bob.learn("We deploy with GitHub Actions", supersedes=old)
+    for one in (bob, ann):
+        one.sync()
+    assert [one.text for one in ann.team.recall("how do we deploy", repository=REPOSITORY)] == [
+        "We deploy with GitHub Actions"
+    ]
+
+
+def test_personal_memories_stay_and_what_is_unshared_leaves_the_others(member):
+    ann, bob = member("ann"), member("bob")
+    ann.learn("My scratch database is on port 5433", scope="personal")
+    key = ann.learn("The cache key holds the tenant")
+    for one in (ann, bob):
+        one.sync()
+    assert bob.texts() == ["The cache key holds the tenant"]
+    ann.team.share(key, "personal")
+    for one in (ann, bob):
+        one.sync()
+    assert bob.texts() == []
+    assert len(ann.texts()) == 2
+
+
+def test_who_may_only_read_learns_but_cannot_teach(member):
+    ann, bob = member("ann"), member("bob", role="READ")
+    ann.learn("The cache key holds the tenant")
+    ann.sync()
+    assert bob.sync().received == 1
+    bob.learn("Nonsense")
+    with pytest.raises(RemanenceError):
+        bob.sync()
+    ann.sync()
+    assert ann.texts() == ["The cache key holds the tenant"]
+
+
+def test_without_a_connection_nothing_is_lost(member, server):
+    ann = member("ann")
+    ann.learn("The cache key holds the tenant")
+    away = Login("http://127.0.0.1:9", "default")
+    online, ann.login = ann.login, away
+    with pytest.raises(RemoteError):
+        ann.sync()
+    ann.login = online
+    assert ann.sync().sent == 1
+
+
+def test_a_member_that_is_killed_in_the_middle_loses_and_doubles_nothing(member, tmp_path):
+    ann, bob = member("ann"), member("bob")
+    for number in range(600):
+        ann.learn(f"Service {number} listens on port {7000 + number}")
+    ann.brain.close()
+    script = (
+        "import sys\nfrom remanence import Brain\n"
+        "from remanence.team.login import Login\nfrom remanence.team.sync import sync\n"
+        "with Brain(sys.argv[1]) as brain: sync(brain, Login(sys.argv[2], 'default'), sys.argv[3])\n"
+    )
+    arguments = [sys.executable, "-c", script, str(ann.home / "memories.db"), ann.login.url, ann.token]
+    environment = {**os.environ, "REMANENCE_HOME": str(ann.home)}
+    for patience in (0.6, 0.9, 1.2):
+        process = subprocess.Popen(arguments, env=environment, stderr=subprocess.DEVNULL)
+        time.sleep(patience)
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+        process.wait()
+    subprocess.run(arguments, env=environment, check=True, timeout=60)
+    bob.sync()
+    found = bob.brain.memories(limit=None)
+    assert len(found) == 600
+    assert {memory.contents["count"] for memory in found} == {1}
+
+
+def test_login_keeps_the_token_from_others_and_sync_uses_it(member, tmp_path, monkeypatch):
+    ann = member("ann")
+    home = tmp_path / "cli"
+    monkeypatch.setenv("REMANENCE_HOME", str(home))
+    done = CliRunner().invoke(rmem, ["login", ann.login.url], input=ann.token + "\n")
+    assert done.exit_code == 0, done.output
+    assert ann.token not in (home / "team" / "login.json").read_text()
+    assert (home / "team" / "token").stat().st_mode & 0o077 == 0
+    ann.learn("The cache key holds the tenant")
+    ann.sync()
+    monkeypatch.setenv("REMANENCE_HOME", str(home))
+    done = CliRunner().invoke(rmem, ["sync", "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["received"] == 1
+    assert CliRunner().invoke(rmem, ["logout"]).exit_code == 0
+    assert not (home / "team" / "token").exists()
+    assert CliRunner().invoke(rmem, ["sync"]).exit_code != 0
+
+
+def test_a_wrong_token_is_refused_and_not_kept(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path))
+    done = CliRunner().invoke(rmem, ["login", server.url, "--token", "wrong"])
+    assert done.exit_code != 0
+    assert not (tmp_path / "team" / "login.json").exists()
+
+
+# How two versions agree
+
+SOURCES = st.fixed_dictionaries({"author": st.sampled_from("ab"), "when": st.integers(1, 9).map(float)})
+
+
+@st.composite
+def versions(draw):
+    contents = {
+        "valid_from": float(draw(st.integers(1, 5))),
+        "sources": draw(st.lists(SOURCES, max_size=3)),
+        "count": draw(st.integers(1, 3)),
+        "files": draw(st.lists(st.sampled_from(["a.py", "b.py"]), max_size=2, unique=True)),
+        "scope": "repository",
+    }
+    if draw(st.booleans()):
+        contents |= {"valid_until": float(draw(st.integers(5, 9))), "superseded_by": draw(st.sampled_from("xy"))}
+    place = draw(st.sampled_from(["repo:x", "organisation"]))
+    if draw(st.booleans()):
+        contents["shared_at"] = float(draw(st.integers(1, 9)))
+    told = {"id": "t", "text": draw(st.sampled_from(["one", "two"])), "kind": "codebase", "agent": "codex"}
+    return {
+        **told,
+        "author": "a",
+        "session": None,
+        "when": 1.0,
+        "importance": 0.5,
+        "place": place,
+        "contents": contents,
+    }
+
+
+@given(versions(), versions())
+def test_the_order_of_arrival_does_not_matter(one, other):
+    assert merged(one, other) == merged(other, one)
+
+
+@given(versions(), versions())
+def test_what_arrives_twice_changes_nothing(one, other):
+    both = merged(one, other)
+    assert merged(both, other) == both
+    assert merged(both, one) == both
+
+
+def test_a_memory_travels_without_its_vector(member):
+    ann = member("ann")
+    memory = ann.brain.get(ann.learn("The cache key holds the tenant"))
+    assert "vector" not in json.dumps(document(memory))
