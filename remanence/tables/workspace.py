@@ -8,10 +8,11 @@ with Workspace("team.db") as tables:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from sqlglot import exp
 
@@ -26,16 +27,33 @@ from .search.plan import has_search
 from .sql import define
 from .sql.bind import Binder
 from .sql.kinds import READS, kind_of
-from .sql.parameters import numbered
-from .sql.parse import Statement, parse
+from .sql.parameters import shape
+from .sql.parse import parse
+from .sql.prepared import Kept, Prepared, prepare
 from .sql.scope import checked_name, folded, only, table_name
 from .sql.statements import bind_statement
 from .sql.types import result_type
 from .sql.values import checked_columns
 
 Params = Sequence[Any] | Mapping[str, Any] | None
-T = TypeVar("T")
 _TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A statement and the catalogue that it was bound to."""
+
+    tree: exp.Expression
+    catalogue: dict[str, Table]
+    searches: bool
+
+
+def _bind(tree: exp.Expression, catalogue: dict[str, Table], name: str, values: Sequence[Any]) -> _Bound:
+    try:
+        bind_statement(Binder(catalogue, name, values), tree)
+    except RecursionError:
+        raise SqlError("the statement is nested too deeply") from None
+    return _Bound(tree, catalogue, has_search(tree))
 
 
 class Workspace:
@@ -54,6 +72,8 @@ class Workspace:
         self.name = name
         self._engine = _engine(address, tenant or name, durability)
         self._indexes = SearchIndexes(self._engine)
+        self._statements: Kept[Prepared] = Kept()
+        self._bounds: Kept[_Bound] = Kept()
 
     def __repr__(self) -> str:
         return f"Workspace(name={self.name!r})"
@@ -73,72 +93,77 @@ class Workspace:
 
         `timeout` is in seconds; `max_rows` is how long the answer may be; `read_only` refuses all but SELECT and
         EXPLAIN."""
-        statement = parse(sql)
+        statement = self._prepared(sql)
         if read_only and kind_of(statement.tree) not in READS:
             raise SqlError("this statement writes, and only reading is allowed here")
-        return self._fresh(lambda: self._run(parse(sql), params, timeout, max_rows))
+        values = statement.parameters.values(params)
+        for _ in range(_TRIES - 1):
+            try:
+                return self._run(sql, statement, values, timeout, max_rows)
+            except StaleCatalogueError:
+                continue  # a table changed while the statement was read
+        return self._run(sql, statement, values, timeout, max_rows)
 
-    def _run(self, statement: Statement, params: Params, timeout: float | None, max_rows: int | None) -> Result:
-        tree = statement.tree
+    def _prepared(self, sql: str) -> Prepared:
+        return self._statements.get(sql, lambda: prepare(sql), lambda made: made.lasting)
+
+    def _run(
+        self, sql: str, statement: Prepared, values: list[Any], timeout: float | None, max_rows: int | None
+    ) -> Result:
         if statement.explain:
-            return self._explain(tree, params, timeout)
-        values = numbered(tree, params)
-        if isinstance(tree, (exp.Query, exp.Insert, exp.Update, exp.Delete)):
-            catalogue = self._bound(tree, values)
-            if has_search(tree):
-                ready = running.Statement(tree, catalogue, values, timeout, max_rows)
-                return running.run(self._engine, self._indexes, ready)
-            return self._engine.run(Plan(tree, values, timeout=timeout, max_rows=max_rows))
+            return self._explain(sql, statement, values, timeout)
+        if isinstance(statement.tree, (exp.Query, exp.Insert, exp.Update, exp.Delete)):
+            return self._ran(self._bound(sql, statement, values), values, timeout, max_rows)
         if values:
-            raise SqlError(f"a {kind_of(tree)} statement takes no parameters")
-        return self._define(tree, timeout)
+            raise SqlError(f"a {kind_of(statement.tree)} statement takes no parameters")
+        return self._define(statement.tree.copy(), timeout)
 
-    def _bound(self, tree: exp.Expression, values: Sequence[Any]) -> dict[str, Table]:
+    def _ran(self, bound: _Bound, values: list[Any], timeout: float | None, max_rows: int | None) -> Result:
+        if bound.searches:
+            ready = running.Statement(bound.tree, bound.catalogue, values, timeout, max_rows)
+            return running.run(self._engine, self._indexes, ready)
+        return self._engine.run(Plan(bound.tree, values, timeout=timeout, max_rows=max_rows))
+
+    def _bound(self, sql: str, statement: Prepared, values: Sequence[Any]) -> _Bound:
+        """The statement bound to the tables as they are now, for values of these types."""
         catalogue = self._engine.tables()
-        try:
-            bind_statement(Binder(catalogue, self.name, values), tree)
-        except RecursionError:
-            raise SqlError("the statement is nested too deeply") from None
-        return catalogue
+        key = (sql, *map(shape, values))
+        known = self._bounds.find(key)
+        if known is not None and known.catalogue == catalogue:
+            return known
+        bound = _bind(statement.tree.copy(), catalogue, self.name, values)
+        if statement.lasting:
+            self._bounds.put(key, bound)
+        return bound
 
-    def _explain(self, tree: exp.Expression, params: Params, timeout: float | None) -> Result:
-        if not isinstance(tree, exp.Query):
+    def _explain(self, sql: str, statement: Prepared, values: list[Any], timeout: float | None) -> Result:
+        if not isinstance(statement.tree, exp.Query):
             raise SqlUnsupportedError("EXPLAIN is supported for SELECT")
-        values = numbered(tree, params)
-        catalogue = self._bound(tree, values)
-        if has_search(tree):
-            ready = running.Statement(tree, catalogue, values, timeout)
+        bound = self._bound(sql, statement, values)
+        if bound.searches:
+            ready = running.Statement(bound.tree, bound.catalogue, values, timeout)
             lines = running.explain(self._engine, self._indexes, ready)
         else:
-            lines = self._engine.explain(Plan(tree, values, timeout=timeout))
+            lines = self._engine.explain(Plan(bound.tree, values, timeout=timeout))
         return Result(("QUERY PLAN",), (result_type("text"),), [(line,) for line in lines], len(lines))
 
     def stream(
         self, sql: str, params: Params = None, *, batch_size: int = 1000, timeout: float | None = None
     ) -> Iterator[Result]:
         """The answer of a SELECT in batches, in bounded memory, from one state of the data."""
-        if not isinstance(batch_size, int) or batch_size < 1:
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
             raise SqlError(f"batch_size must be a whole number ≥ 1, got {batch_size!r}")
-        statement = parse(sql)
+        statement = self._prepared(sql)
         if statement.explain or not isinstance(statement.tree, exp.Query):
             yield self.query(sql, params, timeout=timeout)
             return
-        values = numbered(statement.tree, params)
-        catalogue = self._bound(statement.tree, values)
-        if has_search(statement.tree):
-            ready = running.Statement(statement.tree, catalogue, values, timeout)
+        values = statement.parameters.values(params)
+        bound = self._bound(sql, statement, values)
+        if bound.searches:
+            ready = running.Statement(bound.tree, bound.catalogue, values, timeout)
             yield from running.stream(self._engine, self._indexes, ready, batch_size)
         else:
-            yield from self._engine.stream(Plan(statement.tree, values, timeout=timeout), batch_size)
-
-    def _fresh(self, run: Callable[[], T]) -> T:
-        """Read a statement again when a table changed under it."""
-        for _ in range(_TRIES - 1):
-            try:
-                return run()
-            except StaleCatalogueError:
-                continue
-        return run()
+            yield from self._engine.stream(Plan(bound.tree, values, timeout=timeout), batch_size)
 
     # -- definitions ----------------------------------------------------------------------------------------
 
@@ -197,11 +222,8 @@ class Workspace:
         self._engine.create_table(Table(name, tuple(found)))
         try:
             insert = exp.Insert(this=exp.Table(this=exp.Identifier(this=name, quoted=True)), expression=tree.expression)
-            known = self._bound(insert, [])
-            if has_search(insert):
-                ready = running.Statement(insert, known, timeout=timeout)
-                return Result(row_count=running.run(self._engine, self._indexes, ready).row_count)
-            return Result(row_count=self._engine.run(Plan(insert, timeout=timeout)).row_count)
+            bound = _bind(insert, self._engine.tables(), self.name, [])
+            return Result(row_count=self._ran(bound, [], timeout, None).row_count)
         except BaseException:
             self._engine.drop_table(name, missing_ok=True)
             raise
@@ -243,7 +265,7 @@ class Workspace:
             raise SqlUnsupportedError("TRUNCATE … RESTART IDENTITY is not supported")
         for node in tree.expressions:
             delete = exp.Delete(this=node.copy())
-            self._bound(delete, [])
+            _bind(delete, self._engine.tables(), self.name, [])
             self._engine.run(Plan(delete))
         return Result()
 

@@ -34,13 +34,14 @@ from .base import Changes, Engine, Plan
 from .sqlite_calls import State, Udf, current, install
 from .sqlite_compile import Compiled, Compiler, Physical, parameter_values
 from .sqlite_file import TableFile
-from .sqlite_storage import answer, has_limits, kept, stored_value
+from .sqlite_storage import answer, bulk_writer
 from .sqlite_writes import compiled_write, default_sql
 
 MAX_LOG = 200_000
 """Changes that are kept for search indexes to follow; one that is further behind reads its table again."""
 _STEPS = 5000  # of SQLite's machine between two looks at the clock
-_BATCH = 2000
+_COMPILED = "sqlite"
+"""Where a tree keeps what it was compiled to, for as long as the catalogue stays the same."""
 
 
 class SqliteEngine(Engine):
@@ -228,13 +229,20 @@ class SqliteEngine(Engine):
 
     def _compiled(self, connection: sqlite3.Connection, plan: Plan) -> Compiled:
         tables = self._physical(connection)
-        compiler = Compiler(tables, list(plan.candidates))
+        aliases = tuple(plan.candidates)
+        known = plan.tree.meta.get(_COMPILED)
+        if known is not None and known[0] is tables and known[1] == aliases:
+            return known[2]  # type: ignore[no-any-return]
+        compiler = Compiler(tables, aliases)
         try:
             if isinstance(plan.tree, exp.Query):
-                return compiler.compiled(compiler.query(plan.tree), plan.tree.meta["columns"])
-            return compiled_write(compiler, plan.tree)
+                compiled = compiler.compiled(compiler.query(plan.tree), plan.tree.meta["columns"])
+            else:
+                compiled = compiled_write(compiler, plan.tree)
         except RecursionError:
             raise SqlError("the statement is nested too deeply") from None
+        plan.tree.meta[_COMPILED] = (tables, aliases, compiled)
+        return compiled
 
     @staticmethod
     def _types(compiled: Compiled) -> list[tuple[str, str]]:
@@ -435,16 +443,13 @@ def _bulk_sql(physical: Physical, columns: Sequence[str]) -> tuple[str, list[Udf
 
 
 def _stored(table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[list[Any]]:
-    targets = []
+    writers = []
     for name in columns:
         column = table.column(name)
         assert column is not None
-        targets.append((NAMES[column.type.kind], column.type if has_limits(column.type) else None, name))
+        writers.append(bulk_writer(column))
     for row in rows:
-        yield [
-            stored_value(value, kind) if limits is None else kept(stored_value(value, kind), limits, name)
-            for value, (kind, limits, name) in zip(row, targets, strict=True)
-        ]
+        yield [None if value is None else write(value) for value, write in zip(row, writers, strict=True)]
 
 
 def _fetched(cursor: sqlite3.Cursor, limit: int | None) -> list[tuple[Any, ...]]:

@@ -249,9 +249,9 @@ class Compiler:
         body = self.query(node.this, wants)
         if not head and not any(node.args.get(key) for key in ("order", "limit", "offset")):
             return body
-        return f"{head}SELECT * FROM ({body}){self._tail(node)}"
+        return f"{head}SELECT * FROM ({body}){self.tail(node)}"
 
-    def _tail(self, node: exp.Expression) -> str:
+    def tail(self, node: exp.Expression) -> str:
         text = ""
         order = node.args.get("order")
         if order is not None:
@@ -287,7 +287,7 @@ class Compiler:
             if distinct is not None and distinct.args.get("on") is not None:
                 return head + self._distinct_on(node, items, rest)
             word = "DISTINCT " if distinct is not None else ""
-            return f"{head}SELECT {word}{', '.join(items)}{rest}{self._tail(node)}"
+            return f"{head}SELECT {word}{', '.join(items)}{rest}{self.tail(node)}"
         finally:
             self._windows.pop()
 
@@ -367,7 +367,7 @@ class Compiler:
         else:
             body = f"{sides[0]} {word if node.args.get('distinct') else 'UNION ALL'} {sides[1]}"
         if head or any(node.args.get(key) for key in ("order", "limit", "offset")):
-            return f"{head}SELECT {', '.join(outputs)} FROM ({body}){self._tail(node)}"
+            return f"{head}SELECT {', '.join(outputs)} FROM ({body}){self.tail(node)}"
         return body
 
     def _side(self, node: exp.Expression, kinds: list[str]) -> str:
@@ -384,7 +384,7 @@ class Compiler:
         head = self.with_queries(node)
         kinds = list(wants or [kind for _, kind in node.meta["columns"]])
         names = [f"column{at} AS o{at}" for at in range(1, len(kinds) + 1)]
-        return f"{head}SELECT {', '.join(names)} FROM (VALUES {self.values_rows(node, kinds)}){self._tail(node)}"
+        return f"{head}SELECT {', '.join(names)} FROM (VALUES {self.values_rows(node, kinds)}){self.tail(node)}"
 
     def values_rows(self, node: exp.Values, kinds: Sequence[str]) -> str:
         rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]

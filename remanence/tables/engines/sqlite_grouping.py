@@ -55,17 +55,16 @@ def grouping_sets(compiler: Compiler, node: exp.Select, wants: Sequence[str] | N
         bodies.append(compiler.query(part, [*kinds, *(type_of(key) for key in extra)]))
     body = " UNION ALL ".join(f"SELECT * FROM ({each})" for each in bodies)
     outputs = ", ".join(f"o{at}" for at in range(1, len(kinds) + 1))
-    if order is not None:
-        at = len(kinds)
-        for key in order.expressions:
-            if "output" not in key.this.meta:
-                kind = type_of(key.this)
-                column = exp.Column(this=exp.Identifier(this="key"))
-                column.meta.update(output=at, type=kind)
-                key.set("this", column)
-                at += 1
+    tail = exp.Select(**{key: _copy(node.args.get(key)) for key in ("order", "limit", "offset")})
+    at = len(kinds)
+    for key in tail.args["order"].expressions if order is not None else []:
+        if "output" not in key.this.meta:
+            column = exp.Column(this=exp.Identifier(this="key"))
+            column.meta.update(output=at, type=type_of(key.this))
+            key.set("this", column)
+            at += 1
     word = "DISTINCT " if node.args.get("distinct") is not None else ""
-    return f"{head}SELECT {word}{outputs} FROM ({body}){compiler._tail(node)}"
+    return f"{head}SELECT {word}{outputs} FROM ({body}){compiler.tail(tail)}"
 
 
 def _aggregates(node: exp.Select) -> bool:

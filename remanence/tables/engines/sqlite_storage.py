@@ -20,7 +20,7 @@ from uuid import UUID
 import numpy as np
 
 from ...errors import SqlError
-from ..catalog import Type
+from ..catalog import Column, Type
 from ..sql.jsons import decimal_text, json_text, order_key, parse_json, plain
 from ..sql.moments import (
     Interval,
@@ -33,11 +33,12 @@ from ..sql.moments import (
     time_of,
 )
 from ..sql.reading import read, to_float4
-from ..sql.types import element, is_array, spelled
+from ..sql.types import NAMES, element, is_array, spelled
 from ..sql.writing import fitted
 
 Stored = int | float | str | bytes | None
 _COUNTS = struct.Struct("<ii")
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def collation(kind: str) -> str:
@@ -145,7 +146,7 @@ _RESULTS: dict[str, Callable[[Any], Any]] = {
     "jsonb": json.loads,
     "float4": float,
     "float8": float,
-    "timestamptz": lambda stored: moment(stored).replace(tzinfo=dt.UTC),
+    "timestamptz": lambda stored: _EPOCH + dt.timedelta(microseconds=stored),
     "timestamp": moment,
     "date": date_of,
     "time": time_of,
@@ -283,6 +284,21 @@ def kept(stored: Any, limits: Type, column: str) -> Any:
         where = f'column "{column}"' if column else "a cast"
         raise SqlError(f"{where} takes vectors of dimension {limits.dimension}, got {len(stored) // 4}")
     return stored
+
+
+def bulk_writer(column: Column) -> Callable[[Any], Stored]:
+    """A function from checked values of a bulk insert to stored ones."""
+    kind, limits, name = NAMES[column.type.kind], column.type, column.name
+
+    def write(value: Any) -> Stored:
+        if kind == "float4[]" and isinstance(value, np.ndarray) and value.dtype == np.float32 and value.ndim == 1:
+            stored: Stored = value.astype("<f4", copy=False).tobytes()
+        else:
+            stored = stored_value(value, kind)
+        return kept(stored, limits, name) if limited else stored
+
+    limited = has_limits(limits)
+    return write
 
 
 # -- collations ------------------------------------------------------------------------------------------------

@@ -4,8 +4,10 @@ so that nothing is rounded."""
 from __future__ import annotations
 
 import json
+import math
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from ...errors import SqlError
 
@@ -99,23 +101,46 @@ def order_key(value: Any) -> tuple[Any, ...]:
     return (5, len(value), pairs)
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any, depth: int = 0) -> Any:
     """A caller's value as JSON can hold it, with an error that says what it cannot."""
-    try:
-        return parse_json(json.dumps(value, ensure_ascii=False, allow_nan=False, default=_as_json))
-    except (TypeError, ValueError) as error:
-        if isinstance(error, SqlError):
-            raise
-        raise SqlError(f"a value cannot be written as JSON: {error}") from None
-    except RecursionError:
-        raise SqlError("a JSON value is nested too deeply") from None
-
-
-def _as_json(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, str):
+        check_text(value, "a text in JSON")
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise SqlError(f"a value cannot be written as JSON: {value} is not a number of JSON")
+        return Decimal(repr(value))
     if isinstance(value, Decimal) and value.is_finite():
-        return int(value) if value == value.to_integral_value() else float(value)
+        return value
+    if depth > MAX_DEPTH:
+        raise SqlError("a JSON value is nested too deeply")
+    if isinstance(value, dict):
+        return {_key(key): plain(inner, depth + 1) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner, depth + 1) for inner in value]
     if hasattr(value, "tolist"):
-        return value.tolist()
+        return plain(value.tolist(), depth)
     if hasattr(value, "isoformat"):
         return value.isoformat()
-    raise TypeError(f"{type(value).__name__} is not a value of JSON")
+    if isinstance(value, UUID):
+        return str(value)
+    raise SqlError(f"a value cannot be written as JSON: {type(value).__name__} is not a value of JSON")
+
+
+def _key(key: Any) -> str:
+    if not isinstance(key, str):
+        raise SqlError(f"the keys of a JSON object must be texts, got {type(key).__name__}")
+    check_text(key, "a key in JSON")
+    return key
+
+
+def check_text(value: str, what: str) -> None:
+    """Refuse what no text may hold."""
+    if "\x00" in value:
+        raise SqlError(f"{what} holds the character NUL, which no text may")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise SqlError(f"{what} is not valid Unicode: it holds half of a surrogate pair") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -13,63 +14,73 @@ import numpy as np
 from sqlglot import exp
 
 from ...errors import SqlError
+from .jsons import check_text
 from .types import UNKNOWN
 
 MAX_PARAMETERS = 60_000
 
 
-def numbered(tree: exp.Expression, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
-    """Give every parameter a number, and the values in that order."""
-    positional = list(tree.find_all(exp.Parameter))
-    named = list(tree.find_all(exp.Placeholder))
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The parameters of a statement: their names, or how many there are."""
+
+    names: tuple[str, ...] = ()
+    count: int = 0
+
+    def values(self, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
+        """The values in the order of their numbers; an error names what is missing or too much."""
+        return self._named(params) if self.names else self._placed(params)
+
+    def _named(self, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
+        if not isinstance(params, Mapping):
+            raise SqlError(f"parameter :{self.names[0]} needs a mapping of names to values, got {_kind(params)}")
+        for name in self.names:
+            if name not in params:
+                raise SqlError(f"parameter :{name} is missing")
+        for name in params:
+            if name not in self.names:
+                raise SqlError(f"parameter {name!r} was given, but the statement has no :{name}")
+        return [checked(params[name], f":{name}") for name in self.names]
+
+    def _placed(self, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
+        if isinstance(params, (str, bytes)) or (params is not None and not isinstance(params, (Sequence, Mapping))):
+            raise SqlError(f"params must be a list or a mapping, got {_kind(params)}")
+        if isinstance(params, Mapping):
+            if params:
+                raise SqlError(f"parameter {next(iter(params))!r} was given, but the statement has no :name parameters")
+            params = []
+        values = list(params or [])
+        if len(values) != self.count:
+            raise SqlError(
+                f"the statement has {self.count} parameters (up to ${self.count}), but {len(values)} were given"
+            )
+        return [checked(value, f"${number}") for number, value in enumerate(values, 1)]
+
+
+def numbered(tree: exp.Expression) -> Parameters:
+    """Give every parameter of a tree a number."""
+    placed = list(tree.find_all(exp.Parameter))
+    named = [node for node in tree.find_all(exp.Placeholder) if isinstance(node, exp.Placeholder)]
     if any(not node.name or node.args.get("jdbc") for node in named):
         raise SqlError("parameters are written $1 or :name; `?` is an operator of JSONB")
-    if positional and named:
+    if placed and named:
         raise SqlError("parameters are either all $1, $2 … or all :name, not both")
     if named:
-        return _by_name([node for node in named if isinstance(node, exp.Placeholder)], params)
-    return _by_place(positional, params)
-
-
-def _by_name(nodes: list[exp.Placeholder], params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
-    if not isinstance(params, Mapping):
-        raise SqlError(f"parameter :{nodes[0].name} needs a mapping of names to values, got {_kind(params)}")
-    names = list(dict.fromkeys(node.name for node in nodes))
-    for name in names:
-        if name not in params:
-            raise SqlError(f"parameter :{name} is missing")
-    for name in params:
-        if name not in names:
-            raise SqlError(f"parameter {name!r} was given, but the statement has no :{name}")
-    for node in nodes:
-        node.replace(exp.Parameter(this=exp.Literal.number(names.index(node.name) + 1)))
-    return [checked(params[name], f":{name}") for name in names]
-
-
-def _by_place(nodes: list[exp.Parameter], params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
-    if isinstance(params, (str, bytes)) or (params is not None and not isinstance(params, (Sequence, Mapping))):
-        raise SqlError(f"params must be a list or a mapping, got {_kind(params)}")
-    numbers = []
-    for node in nodes:
-        if (
-            not isinstance(node.this, exp.Literal)
-            or not node.name.isdecimal()
-            or not 1 <= int(node.name) <= MAX_PARAMETERS
-        ):
-            raise SqlError(f"parameters are written $1, $2 …, got ${node.name}")
-        numbers.append(int(node.name))
+        names = list(dict.fromkeys(node.name for node in named))
+        for node in named:
+            node.replace(exp.Parameter(this=exp.Literal.number(names.index(node.name) + 1)))
+        return Parameters(names=tuple(names))
+    numbers = set()
+    for parameter in placed:
+        digits = parameter.name if isinstance(parameter.this, exp.Literal) else ""
+        if not digits.isdecimal() or not 1 <= int(digits) <= MAX_PARAMETERS:
+            raise SqlError(f"parameters are written $1, $2 …, got ${parameter.name}")
+        numbers.add(int(digits))
     count = max(numbers, default=0)
-    if isinstance(params, Mapping):
-        if params:
-            raise SqlError(f"parameter {next(iter(params))!r} was given, but the statement has no :name parameters")
-        params = []
-    values = list(params or [])
-    if len(values) != count:
-        raise SqlError(f"the statement has {count} parameters (up to ${count}), but {len(values)} were given")
     for number in range(1, count + 1):
         if number not in numbers:
-            raise SqlError(f"parameter ${number} was given, but the statement does not use it")
-    return [checked(value, f"${number}") for number, value in enumerate(values, 1)]
+            raise SqlError(f"the statement has a parameter ${count}, but it does not use ${number}")
+    return Parameters(count=count)
 
 
 def _kind(value: Any) -> str:
@@ -102,15 +113,6 @@ def checked(value: Any, name: str) -> Any:
     )
 
 
-def check_text(value: str, what: str) -> None:
-    if "\x00" in value:
-        raise SqlError(f"{what} holds the character NUL, which no text may")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise SqlError(f"{what} is not valid Unicode: it holds half of a surrogate pair") from None
-
-
 def parameter_type(value: Any) -> str:
     """The type that a value has by itself; texts, lists and dicts are what their place makes of them."""
     if isinstance(value, bool):
@@ -140,6 +142,12 @@ def integer_type(value: int) -> str:
     if -(2**31) <= value < 2**31:
         return "int4"
     return "int8" if -(2**63) <= value < 2**63 else "numeric"
+
+
+def shape(value: Any) -> str:
+    """All of a value that decides how a statement is understood."""
+    found = parameter_type(value)
+    return found if found != UNKNOWN else f"{type(value).__name__} {lone_type(value)}"
 
 
 def lone_type(value: Any) -> str:

@@ -13,8 +13,7 @@ import numpy as np
 
 from ...errors import SqlError
 from ..catalog import Column, Kind, Table
-from .jsons import plain
-from .parameters import check_text
+from .jsons import check_text, plain
 from .reading import LIMITS, read
 from .types import NAMES
 
@@ -38,8 +37,18 @@ def checked_columns(table: Table, columns: Mapping[str, Sequence[Any]]) -> tuple
         if length is not None and len(values) != length:
             raise SqlError(f'column "{name}" has {len(values)} values, but column "{names[0]}" has {length}')
         length = len(values)
-        checked.append([_checked(value, column, row) for row, value in enumerate(values)])
+        checked.append(_matrix(values, column) or [_checked(value, column, row) for row, value in enumerate(values)])
     return names, list(zip(*checked, strict=True))
+
+
+def _matrix(values: Any, column: Column) -> list[Any] | None:
+    """The vectors of an array with two dimensions, checked at once; None where it is not one or is not in order."""
+    if column.type.kind != Kind.VECTOR or not isinstance(values, np.ndarray) or values.ndim != 2:
+        return None
+    if values.dtype.kind != "f" or (column.type.dimension or values.shape[1]) != values.shape[1]:
+        return None
+    data = np.ascontiguousarray(values, dtype=np.float32)
+    return list(data) if np.isfinite(data).all() else None
 
 
 def _checked(value: Any, column: Column, row: int) -> Any:
