@@ -30,6 +30,8 @@ class Limits:
     burst: int = 4000
     concurrent: int = 256
     body_bytes: int = 32 * 1024 * 1024
+    statement_length: int = 250_000
+    """Characters of SQL: reading a statement cannot be interrupted, and values belong into parameters."""
     statement_seconds: float = 30.0
     stream_seconds: float = 600.0
     rows: int = 10_000
@@ -38,7 +40,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("requests_per_second", "statement_seconds", "stream_seconds"):
             checks.number(name, getattr(self, name), low=0.001)
-        for name in ("burst", "concurrent", "body_bytes", "rows"):
+        for name in ("burst", "concurrent", "body_bytes", "statement_length", "rows"):
             checks.whole(name, getattr(self, name), low=1)
 
 

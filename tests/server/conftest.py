@@ -39,6 +39,18 @@ def admin(server: Running) -> httpx.Client:
     return server.client(server.first_token)
 
 
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory) -> Iterator[httpx.Client]:
+    """The admin of a server that all tests of a module share: for requests that are refused."""
+    server = Running(ServerSettings(data=tmp_path_factory.mktemp("lasting"))).start()
+    client = server.client(server.first_token)
+    schema = {"id": "BIGSERIAL PRIMARY KEY", "body": "TEXT", "n": "BIGINT"}
+    table = {"table_name": "notes", "table_schema": schema}
+    client.post("/workspaces/default/tables", json=table).raise_for_status()
+    yield client
+    server.stop()
+
+
 @pytest.fixture
 def client_for(server: Running):
     """`client_for("default", "default", "READ")`: a client of somebody with that role; org and workspace made as

@@ -17,13 +17,13 @@ from remanence.server.settings import Limits
 
 
 def test_too_many_requests_are_told_when_to_come_back_and_others_are_not_held_up(server_with):
-    server = server_with(Limits(requests_per_second=0.5, burst=5))
+    server = server_with(Limits(requests_per_second=0.001, burst=5))
     busy, calm = server.client(server.first_token), server.client_for("acme", None, "ADMIN")
     statuses = [busy.get("/me").status_code for _ in range(8)]
     assert statuses == [200] * 5 + [429] * 3
     refused = busy.get("/me")
     assert refused.json() == {"error": "too many requests; try again later"}
-    assert 1 <= int(refused.headers["retry-after"]) <= 2
+    assert 1 < int(refused.headers["retry-after"]) <= 1000
     assert calm.get("/me").status_code == 200
     assert server.client().get("/health").status_code == 200
 
@@ -87,45 +87,45 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_malformed_bodies_are_400(admin, name):
+def test_malformed_bodies_are_400(lasting, name):
     for path in ("/workspaces", "/workspaces/default/memories", "/tokens"):
-        answer = admin.post(path, content=MALFORMED[name], headers={"Content-Type": "application/json"})
+        answer = lasting.post(path, content=MALFORMED[name], headers={"Content-Type": "application/json"})
         assert answer.status_code == 400, answer.text
         assert set(answer.json()) == {"error"}
 
 
-def test_a_body_of_another_kind_is_400(admin):
+def test_a_body_of_another_kind_is_400(lasting):
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
-        answer = admin.post("/workspaces", content=b'{"name": "x"}', headers={"Content-Type": kind})
+        answer = lasting.post("/workspaces", content=b'{"name": "x"}', headers={"Content-Type": kind})
         assert answer.status_code == 400
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/workspaces/default/nowhere", "/workspaces//tables", "/../etc/passwd"])
-def test_unknown_routes_are_404(admin, path):
-    answer = admin.get(path)
+def test_unknown_routes_are_404(lasting, path):
+    answer = lasting.get(path)
     assert answer.status_code == 404
     assert set(answer.json()) == {"error"}
 
 
-def test_a_method_that_a_route_does_not_take_is_405(admin):
-    answer = admin.put("/workspaces", json={})
+def test_a_method_that_a_route_does_not_take_is_405(lasting):
+    answer = lasting.put("/workspaces", json={})
     assert (answer.status_code, answer.json()) == (405, {"error": "this route does not take that method"})
 
 
 @pytest.mark.parametrize("name", ["%00", "a%00b", "%ff", "..", "%2e%2e", "a%2fb", "x" * 200, "%F0%9F%98%80", "'--"])
-def test_strange_names_of_workspaces_are_not_found(admin, name):
-    for answer in (admin.get(f"/workspaces/{name}/stats"), admin.get(f"/workspaces/{name}")):
+def test_strange_names_of_workspaces_are_not_found(lasting, name):
+    for answer in (lasting.get(f"/workspaces/{name}/stats"), lasting.get(f"/workspaces/{name}")):
         assert answer.status_code in (400, 404), (name, answer.status_code)
         assert set(answer.json()) == {"error"}
 
 
-def test_a_request_id_is_kept_if_it_is_one(admin):
-    assert admin.get("/me", headers={"X-Request-Id": "abc-1.2_3"}).headers["x-request-id"] == "abc-1.2_3"
+def test_a_request_id_is_kept_if_it_is_one(lasting):
+    assert lasting.get("/me", headers={"X-Request-Id": "abc-1.2_3"}).headers["x-request-id"] == "abc-1.2_3"
     for wrong in ("a b", "x" * 65, "<script>", ""):
-        given = admin.get("/me", headers={"X-Request-Id": wrong}).headers["x-request-id"]
+        given = lasting.get("/me", headers={"X-Request-Id": wrong}).headers["x-request-id"]
         assert len(given) == 32
         assert given != wrong
-    assert admin.get("/nowhere").headers["x-request-id"]
+    assert lasting.get("/nowhere").headers["x-request-id"]
 
 
 def test_an_unforeseen_error_is_500_with_the_request_id_and_tells_nothing_else(server, admin, caplog):
@@ -256,6 +256,6 @@ def test_a_key_whose_request_was_cut_off_is_never_done_again(server_with, tmp_pa
 
 
 @pytest.mark.parametrize("key", ["a b", "x" * 256, "ä"])
-def test_a_key_that_is_none_is_400(admin, key):
-    answer = admin.post("/workspaces", json={"name": "x"}, headers=[(b"Idempotency-Key", key.encode())])
+def test_a_key_that_is_none_is_400(lasting, key):
+    answer = lasting.post("/workspaces", json={"name": "x"}, headers=[(b"Idempotency-Key", key.encode())])
     assert answer.status_code == 400

@@ -106,7 +106,7 @@ def test_a_workspace_is_made_once_and_deleted_with_its_file(server, admin):
         ("/members", {"member": "x", "role": None}, "role"),
     ],
 )
-def test_bad_bodies_are_refused_and_the_field_is_named(admin, path, body, field):
-    answer = admin.post(path, json=body)
+def test_bad_bodies_are_refused_and_the_field_is_named(lasting, path, body, field):
+    answer = lasting.post(path, json=body)
     assert answer.status_code == 400
     assert field in answer.json()["error"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
@@ -132,9 +132,12 @@ def create_table(body: NewTable, access: Writer) -> Response:
 def query(request: Request, body: Statement, access: Reader) -> Response:
     """Run one statement: SELECT needs READ, all others WRITE. With `Accept: application/x-ndjson` or
     `application/vnd.apache.arrow.stream` the answer of a SELECT is streamed and may have any length."""
+    limits = access.service.settings.limits
+    if len(body.query) > limits.statement_length:
+        most = f"a statement may have at most {limits.statement_length:,} characters"
+        raise HTTPException(413, f"{most}; put values into params, or ingest them")
     if access.role < Role.WRITE and writes(body.query):
         access.need(Role.WRITE)
-    limits = access.service.settings.limits
     form = _form(request.headers.get("accept", ""))
     timeout = limits.statement_seconds if form is None else limits.stream_seconds
     if body.timeout_ms is not None:
