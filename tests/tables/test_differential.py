@@ -7,11 +7,12 @@ import re
 import uuid
 from typing import Any
 
+import calls
 import more_statements
 import pytest
-from remanence.tables.workspace import Workspace
 
 from remanence.errors import RemanenceError
+from remanence.tables.workspace import Workspace
 
 GROUPS = more_statements.GROUPS
 
@@ -82,6 +83,13 @@ def test_both_engines_answer_alike(workspaces, name):
         elif found is not None:
             differences.append(found)
     assert not differences, f"{len(differences)} of {len(GROUPS[name])} statements differ:\n" + "\n".join(differences)
+
+
+def test_every_function_and_operator_answers_alike(workspaces):
+    """Called with values from the corners of the types that it takes."""
+    found = [difference(sql, *(outcome(one, sql) for one in workspaces)) for sql in calls.statements(1)]
+    differences = [one for one in found if one is not None]
+    assert not differences, f"{len(differences)} of {len(found)} calls differ:\n" + "\n".join(differences)
 
 
 def test_there_are_enough_statements_of_many_kinds():

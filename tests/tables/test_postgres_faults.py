@@ -15,14 +15,18 @@ from remanence.tables.catalog import Column, Kind, Table, Type
 from remanence.tables.engines import postgres_link
 from remanence.tables.engines.base import Plan
 from remanence.tables.engines.postgres import PostgresEngine
+from remanence.tables.sql.bind import Binder
 from remanence.tables.sql.parse import parse
+from remanence.tables.sql.statements import bind_statement
 from remanence.testing.postgres import PostgresServer
 
 NOTES = Table("notes", (Column("text", Type(Kind.TEXT)),))
 
 
-def plan(sql, *parameters, **settings):
-    return Plan(parse(sql).tree, parameters, **settings)
+def plan(sql, *parameters):
+    tree = parse(sql).tree
+    bind_statement(Binder({"notes": NOTES}, "default", parameters), tree)
+    return Plan(tree, parameters)
 
 
 def add(engine, text):

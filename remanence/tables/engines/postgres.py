@@ -151,7 +151,7 @@ class PostgresEngine(Engine):
     # Statements
 
     def run(self, plan: Plan) -> Result:
-        statement = self._rendered(plan)
+        statement = rendered(plan, self._tenant.schema)
 
         def work(connection: Connection) -> Result:
             cursor = RawCursor(connection)
@@ -177,7 +177,7 @@ class PostgresEngine(Engine):
                 raise StaleCatalogueError(bound.name)
 
     def stream(self, plan: Plan, batch_size: int) -> Iterator[Result]:
-        statement = self._rendered(plan)
+        statement = rendered(plan, self._tenant.schema)
         if not self._streams.acquire(timeout=PATIENCE):
             raise StoreBusyError(f"{_STREAMS} streams are being read already")
         try:
@@ -209,7 +209,7 @@ class PostgresEngine(Engine):
         return self._link.write(Frame(self._tenant.schema, self._tenant.role), work) if rows else 0
 
     def explain(self, plan: Plan) -> list[str]:
-        statement = self._rendered(plan)
+        statement = rendered(plan, self._tenant.schema)
 
         def work(connection: Connection) -> list[str]:
             cursor = RawCursor(connection)
@@ -220,11 +220,6 @@ class PostgresEngine(Engine):
 
     def changes(self, table: str, columns: Sequence[str], since: int) -> Changes:
         return postgres_changes.changes(self._link, self._tenant, table, columns, since)
-
-    def _rendered(self, plan: Plan) -> Statement:
-        with self._lock:
-            tables = self._seen[1]
-        return rendered(plan, self._tenant.schema, tables or self.tables())
 
     def _frame(self, plan: Plan) -> Frame:
         timeout = max(1, round(plan.timeout * 1000)) if plan.timeout is not None else 0

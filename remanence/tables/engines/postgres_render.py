@@ -3,20 +3,21 @@ the scores of searches joined in as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from sqlglot import exp
 
 from ...errors import SqlError
-from ..catalog import ROW, Kind, Table
+from ..catalog import ROW, Kind
 from ..sql.dialect import Dialect
-from ..sql.types import KINDS, UNKNOWN
+from ..sql.types import KINDS
 from .base import Plan, Rows, Scores, Values
 from .postgres_values import Array, sent
 
 SCORE = "rmem_score"
+_KEPT = "rmem_postgres"
 
 
 class Statement(NamedTuple):
@@ -27,8 +28,33 @@ class Statement(NamedTuple):
     writes: bool
 
 
-def rendered(plan: Plan, schema: str, catalogue: Mapping[str, Table]) -> Statement:
-    return _Rendering(plan, schema, catalogue).statement()
+class _Kept(NamedTuple):
+    """What a statement became, for the next time: all of it but the values."""
+
+    tree: int
+    """The tree itself; a copy of it, which takes this along, may have been changed."""
+    schema: str
+    max_rows: int | None
+    text: bytes
+    places: list[tuple[int, Kind | None]]
+    writes: bool
+
+
+def rendered(plan: Plan, schema: str) -> Statement:
+    """Trees are bound, and those that were bound once come again: what they became is kept with them."""
+    kept = plan.tree.meta.get(_KEPT)
+    if isinstance(kept, _Kept) and kept[:3] == (id(plan.tree), schema, plan.max_rows):
+        return Statement(kept.text, _sent(plan, kept.places), kept.writes)
+    rendering = _Rendering(plan, schema)
+    statement = rendering.statement()
+    if not plan.scores and not plan.candidates:
+        kept = _Kept(id(plan.tree), schema, plan.max_rows, statement.text, rendering.places, statement.writes)
+        plan.tree.meta[_KEPT] = kept
+    return statement
+
+
+def _sent(plan: Plan, places: list[tuple[int, Kind | None]]) -> list[Any]:
+    return [sent(plan.parameters[number - 1], kind) for number, kind in places]
 
 
 def sql_of(tree: exp.Expression) -> str:
@@ -62,13 +88,12 @@ def _is_cte(table: exp.Table, ctes: frozenset[str]) -> bool:
 
 
 class _Rendering:
-    def __init__(self, plan: Plan, schema: str, catalogue: Mapping[str, Table]) -> None:
+    def __init__(self, plan: Plan, schema: str) -> None:
         self.plan = plan
         self.schema = schema
-        self.catalogue = catalogue
         self.tree = plan.tree.copy()
+        self.places: list[tuple[int, Kind | None]] = []
         self.values: list[Any] = []
-        self.numbers: dict[tuple[int, str, Kind | None], int] = {}
 
     def statement(self) -> Statement:
         tables = list(real_tables(self.tree, frozenset()))
@@ -93,16 +118,9 @@ class _Rendering:
     def _name_columns(self) -> None:
         """INSERT without columns means all that the user made, not the hidden ones."""
         insert = self.tree if isinstance(self.tree, exp.Insert) else None
-        if insert is None or isinstance(insert.this, exp.Schema) or insert.args.get("default"):
-            return
-        table = self.catalogue[insert.this.name]
-        names = [exp.to_identifier(column.name, quoted=True) for column in table.columns]
-        given = insert.expression
-        if isinstance(given, exp.Values):
-            names = names[: len(given.expressions[0].expressions)]
-        elif isinstance(given, exp.Query):
-            names = names[: len(given.selects)]
-        insert.set("this", exp.Schema(this=insert.this, expressions=names))
+        if insert is not None and not isinstance(insert.this, exp.Schema) and not insert.args.get("default"):
+            names = [exp.to_identifier(name, quoted=True) for name in insert.meta["targets"]]
+            insert.set("this", exp.Schema(this=insert.this, expressions=names))
 
     def _limit(self) -> None:
         """Never fetch more than one row beyond those that the answer may have."""
@@ -117,45 +135,20 @@ class _Rendering:
     # Parameters
 
     def _parameters(self, nodes: list[exp.Expr]) -> None:
-        """Each parameter with the type that binding gave it, so that PostgreSQL has nothing to guess."""
+        """Each parameter with the type that binding gave it, so that PostgreSQL has nothing to guess; one that is used
+        as two types is sent twice."""
+        numbers: dict[tuple[int, str], int] = {}
         for node in nodes:
-            number = int(node.name)
-            try:
-                value = self.plan.parameters[number - 1]
-            except IndexError:
-                raise SqlError(f"parameter ${number} has no value: {len(self.plan.parameters)} were given") from None
-            kind = str(node.meta.get("type", UNKNOWN))
-            expected = KINDS.get(kind) or self._expected(node)
-            if value is None:
-                text = "NULL"
-            else:
-                key = (number, kind, expected)
-                if key not in self.numbers:
-                    self.numbers[key] = self._value(sent(value, expected))
-                text = f"${self.numbers[key]}"
-            node.replace(exp.Var(this=text if kind == UNKNOWN else f"CAST({text} AS {kind})"))
+            number, kind = int(node.name), str(node.meta["type"])
+            if (number, kind) not in numbers:
+                self.places.append((number, KINDS.get(kind)))
+                numbers[number, kind] = len(self.places)
+            node.replace(exp.Var(this=f"CAST(${numbers[number, kind]} AS {kind})"))
+        self.values = _sent(self.plan, self.places)
 
     def _value(self, value: Any) -> int:
         self.values.append(value)
         return len(self.values)
-
-    def _expected(self, node: exp.Expr) -> Kind | None:
-        """The type of the place where a parameter stands, where the statement says so."""
-        parent = node.parent
-        if isinstance(parent, exp.Cast):
-            return _kind(parent.to)
-        target = self.tree.find(exp.Insert, exp.Update)
-        if target is None or parent is None:
-            return None
-        name = target.find(exp.Table)
-        table = self.catalogue.get(name.name) if name else None
-        column = None
-        if isinstance(parent, exp.Tuple) and isinstance(parent.parent, exp.Values) and isinstance(target, exp.Insert):
-            column = target.this.expressions[node.index or 0].name
-        elif isinstance(parent, exp.EQ) and parent.arg_key == "expressions" and node.arg_key == "expression":
-            column = parent.this.name
-        found = table.column(column) if table and column else None
-        return found.type.kind if found else None
 
     # Scores of searches
 
@@ -222,6 +215,9 @@ def _say_lateral(node: exp.Subquery) -> None:
 def _say_function(node: exp.Anonymous) -> None:
     """Functions whose name means something else to PostgreSQL: JSON is JSONB here, and types are told as texts."""
     name = node.name.lower()
+    if name in ("to_json", "to_jsonb", "pg_typeof") and node.expressions[0].is_string:
+        # A bare text is a text here, and of no type to PostgreSQL.
+        node.set("expressions", [exp.Cast(this=node.expressions[0], to=exp.DataType.build("text"))])
     if name.startswith("json_"):
         node.set("this", f"jsonb_{name.removeprefix('json_')}")
     elif name == "to_json":
@@ -236,17 +232,6 @@ def _say_function(node: exp.Anonymous) -> None:
 
 def _row_of(alias: str) -> str:
     return exp.column(ROW, alias, quoted=True).sql(dialect=Dialect)
-
-
-def _kind(data_type: exp.DataType) -> Kind | None:
-    if data_type.is_type(exp.DataType.Type.JSONB, exp.DataType.Type.JSON):
-        return Kind.JSONB
-    if data_type.is_type(exp.DataType.Type.ARRAY):
-        inner = data_type.expressions[0]
-        while inner.is_type(exp.DataType.Type.ARRAY):
-            inner = inner.expressions[0]
-        return Kind.VECTOR if inner.is_type(exp.DataType.Type.FLOAT) else Kind.INTEGERS
-    return Kind.TEXT
 
 
 def _home(call: exp.Expr, alias: str) -> tuple[exp.Table | None, exp.Expr | None]:
