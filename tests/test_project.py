@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("stores",),
     ("recall",),
     ("tiers",),
-    ("brain", "aio", "upkeep", "transfer", "keyed"),
+    ("brain", "aio", "upkeep", "transfer", "keyed", "migrating"),
     ("agents", "tables"),
     ("team",),
     ("mcp",),

@@ -40,6 +40,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "export": Entry(".moving", "export", "Write memories to a JSONL or Parquet file."),
         "import": Entry(".moving", "import_", "Read memories from a JSONL or Parquet file."),
         "backup": Entry(".upkeep", "backup", "Copy the store, consistently, while it is in use."),
+        "migrate": Entry(".migrating", "migrate", "Copy an SQLite file into PostgreSQL."),
     },
     "Look after": {
         "stats": Entry(".reading", "stats", "What the store holds."),

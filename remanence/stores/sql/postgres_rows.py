@@ -11,6 +11,8 @@ import numpy.typing as npt
 from pgvector import HalfVector
 
 from ...index.analyser import plain, term_hash
+from ...index.manner import Manner
+from ...index.numbers import NO_NUMBERS
 from ...models import Memory
 from ..indexed import Derived
 from ..packing import full_vector
@@ -25,10 +27,35 @@ def insert(
     connection: Connection, waiting: Sequence[tuple[Memory, Derived, tuple[Any, ...]]], dimension: int | None
 ) -> None:
     """Write rows, and by that their postings and words."""
-    for start in range(0, len(waiting), _TOGETHER):
-        part = waiting[start : start + _TOGETHER]
-        values = [value for memory, derived, row in part for value in (*row, *_extra(memory, derived, dimension))]
-        connection.execute(_inserting(len(part)), values)
+    _write(
+        connection,
+        [
+            (*row, *_extra(one.agent_id, one.session, one.actor, derived, full_vector(one, dimension)))
+            for one, derived, row in waiting
+        ],
+    )
+
+
+def copy(connection: Connection, copied: Sequence[tuple[Any, ...]], dimension: int | None) -> None:
+    """Write rows of another SQL store, as rows.COLUMNS lists their values, just as they are."""
+    whole = []
+    for row in copied:
+        held = dict(zip(rows.COLUMNS, row, strict=True))
+        derived = Derived(
+            rows.unpack_terms(held["terms"], held["words"]),
+            np.frombuffer(held["marks"], "<u8"),
+            NO_NUMBERS,
+            Manner(held["flags"], held["specific"]),
+        )
+        vector = rows.vector_of(held["vector"], held["level"], dimension)
+        whole.append((*row, *_extra(held["agent"], held["session"], held["actor"], derived, vector)))
+    _write(connection, whole)
+
+
+def _write(connection: Connection, whole: Sequence[tuple[Any, ...]]) -> None:
+    for start in range(0, len(whole), _TOGETHER):
+        part = whole[start : start + _TOGETHER]
+        connection.execute(_inserting(len(part)), [value for row in part for value in row])
 
 
 @lru_cache(_TOGETHER)
@@ -38,11 +65,12 @@ def _inserting(count: int) -> str:
     return f"INSERT INTO memories ({', '.join(columns)}) VALUES {', '.join([one] * count)}"
 
 
-def _extra(memory: Memory, derived: Derived, dimension: int | None) -> tuple[Any, ...]:
-    vector = full_vector(memory, dimension)
+def _extra(
+    agent: str, session: str | None, actor: str | None, derived: Derived, vector: npt.NDArray[np.float32] | None
+) -> tuple[Any, ...]:
     return (
-        run_of(memory.agent_id, memory.session),
-        *lexemes_of(derived, memory.actor),
+        run_of(agent, session),
+        *lexemes_of(derived, actor),
         None if vector is None else HalfVector(vector),
     )
 

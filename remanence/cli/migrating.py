@@ -1,0 +1,38 @@
+"""`rmem migrate`."""
+
+from __future__ import annotations
+
+import click
+
+from .face import Face
+from .options import answering
+from .printing import visible
+from .progress import progress
+
+
+@click.command()
+@click.argument("source", metavar="SOURCE")
+@click.argument("target", metavar="TARGET")
+@click.option("--dry-run", is_flag=True, help="Only say what would be copied.")
+@answering
+def migrate(face: Face, source: str, target: str, dry_run: bool) -> None:
+    """Copy an SQLite file into PostgreSQL: memories with everything, judgements, trash, audit log, keys.
+
+    The target must be empty, or one that an interrupted run began to fill; that goes on where it stopped. Counts and
+    checksums of both sides are compared at the end. The source stays as it is.
+
+    \b
+    Examples:
+      rmem migrate sqlite:///memories.db postgresql://user@host/database
+      rmem migrate memories.db "postgresql://user@host/database?tenant=acme" --dry-run
+    """
+    from ..migrating import migrate as copy
+
+    with progress("Copying") as bar:
+        done = copy(source, target, dry_run=dry_run, on_progress=bar)
+    if face.json:
+        face.document(done)
+    elif dry_run:
+        click.echo(f"Would copy {done['memories']:,} memories from {visible(source)}")
+    else:
+        click.echo(f"Copied {done['copied']:,} of {done['memories']:,} memories; both sides are the same")

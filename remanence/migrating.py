@@ -1,0 +1,178 @@
+"""From an SQLite file to PostgreSQL, row by row and just as they are: tiers, packed and encrypted bodies, vectors,
+access counts, judgements, what was set aside, the audit log, keys and notes.
+
+The target knows which file it is being filled from until all of it was compared, so that an interrupted run goes on
+where it stopped, and nothing is mixed into a store that holds something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import ConfigError, StoreError
+from .stores import is_postgres, open_store
+from .stores.sql import rows
+from .stores.sql.connection import Connection
+from .stores.sql.records import SqlRecords
+from .stores.sql.sqlite import SqliteRecordStore
+
+if TYPE_CHECKING:
+    from .stores.sql.postgres import PostgresRecordStore
+
+Progress = Callable[[int, int | None], None]
+
+_BATCH = 512
+_MIGRATING = "migrating from"
+_READ = f"SELECT {', '.join(rows.COLUMNS)} FROM memories WHERE seq > ? ORDER BY seq LIMIT ?"
+_BESIDE = {  # what is copied whole, with the columns by which it is ordered
+    "access": ("born, last, count", "born"),
+    "judgements": ("recall, memory, question, agent, type, rank, score, useful, time", "recall, memory"),
+    "trash": ("id, removed, until, data", "id"),
+    "audit": ("n, time, who, action, memory, detail, seal", "n"),
+    "keys": ("kind, version, wrapped, master, created", "kind, version"),
+    "dictionaries": ("data", "data"),
+    "notes": ("key, value", "key"),
+}
+_OWN = (_MIGRATING, "reembedding")  # notes that are not copied
+
+
+def migrate(
+    source: str | Path, target: str, *, dry_run: bool = False, on_progress: Progress | None = None
+) -> dict[str, Any]:
+    """Copy all memories of a file into an empty tenant, or go on with that; what was copied, by table."""
+    if not is_postgres(target):
+        raise ConfigError("the target must be postgresql://…; to copy an SQLite file use `rmem backup`")
+    if is_postgres(source):
+        raise ConfigError("the source must be an SQLite file")
+    path = Path(str(source).removeprefix("sqlite:///")).expanduser()
+    if not path.is_file():
+        raise StoreError(f"there is no store file at {path}")
+    old, new = open_store(path, encryption=False), open_store(target, encryption=False)
+    try:
+        assert isinstance(old, SqliteRecordStore)
+        return _migrated(old, new, dry_run, on_progress)  # type: ignore[arg-type]
+    finally:
+        old.close()
+        new.close()
+
+
+def _migrated(
+    old: SqliteRecordStore, new: PostgresRecordStore, dry_run: bool, on_progress: Progress | None
+) -> dict[str, Any]:
+    name = blake2b(str(old.path.resolve()).encode(), digest_size=16).hexdigest()
+    begun = new.note(_MIGRATING)
+    if begun != name and (begun is not None or new.read(_holds)):
+        raise ConfigError("the target is not empty; choose another database or tenant, as in ?tenant=new")
+    counts = {table: _count(old, table) for table in ("memories", *_BESIDE)}
+    if dry_run:
+        return {"dry_run": True, "resumed": begun == name, **counts}
+    if begun is None:
+        new.note(_MIGRATING, name)
+    for table in ("keys", "dictionaries", "notes"):
+        _copy_whole(old, new, table)
+    copied = _copy_memories(old, new, counts["memories"], on_progress)
+    for table in ("access", "judgements", "trash", "audit"):
+        _copy_whole(old, new, table)
+    checksums = _compared(old, new)
+    new.write(lambda connection: connection.execute("DELETE FROM notes WHERE key = ?", (_MIGRATING,)))
+    new.tidy()
+    return {"dry_run": False, "resumed": begun == name, "copied": copied, **counts, "checksum": checksums["memories"]}
+
+
+def _holds(connection: Connection) -> bool:
+    return any(connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in ("memories", *_BESIDE))
+
+
+def _count(store: SqlRecords, table: str) -> int:
+    sql = f"SELECT count(*) FROM {table}"
+    if table == "notes":
+        sql += f" WHERE key NOT IN ({', '.join(repr(key) for key in _OWN)})"
+    return int(store.read(lambda connection: connection.execute(sql).fetchone())[0])
+
+
+def _copy_memories(old: SqliteRecordStore, new: PostgresRecordStore, total: int, on_progress: Progress | None) -> int:
+    """Copy the rows behind the last one that is there, and take those away that the file has no longer."""
+    from .stores.sql import postgres_rows
+    from .stores.sql.postgres_link import Connection as PostgresConnection
+
+    known = old.note("dimension")
+    dimension = None if known is None else int(known)
+    (last,) = new.read(
+        lambda connection: connection.execute("SELECT coalesce(max(seq), 0) FROM memories").fetchone()
+    ) or (0,)
+    copied, done = 0, _count(new, "memories")
+    while batch := old.read(lambda connection, last=last: connection.execute(_READ, (last, _BATCH)).fetchall()):  # type: ignore[misc]
+
+        def work(connection: PostgresConnection, batch: list[tuple[Any, ...]] = batch) -> None:
+            postgres_rows.copy(connection, batch, dimension)
+
+        new.write(work)
+        copied, last = copied + len(batch), batch[-1][0]
+        if on_progress is not None:
+            on_progress(min(done + copied, total), total)
+    sql = "SELECT seq FROM memories"
+    held = {seq for (seq,) in old.read(lambda connection: connection.execute(sql).fetchall())}
+    there = {seq for (seq,) in new.read(lambda connection: connection.execute(sql).fetchall())}
+    for gone in there - held:
+        new.write(lambda connection, gone=gone: connection.execute("DELETE FROM memories WHERE seq = ?", (gone,)))  # type: ignore[misc]
+    return copied
+
+
+def _copy_whole(old: SqliteRecordStore, new: PostgresRecordStore, table: str) -> None:
+    columns, _ = _BESIDE[table]
+    found = list(_rows(old, table))
+    kept = f" WHERE key NOT IN ({', '.join(repr(key) for key in _OWN)})" if table == "notes" else ""
+
+    def work(connection: Connection) -> None:
+        connection.execute(f"DELETE FROM {table}{kept}")
+        marks = ", ".join("?" * len(columns.split(",")))
+        connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", found)
+
+    new.write(work)
+
+
+def _rows(store: SqlRecords, table: str) -> Iterator[tuple[Any, ...]]:
+    """The rows of a small table, in an order and with types that both databases have."""
+    columns, order = _BESIDE[table]
+    sql = (
+        f"SELECT {columns} FROM {table}"
+        if table == "dictionaries"
+        else f"SELECT {columns} FROM {table} ORDER BY {order}"
+    )
+    for row in store.read(lambda connection: connection.execute(sql).fetchall()):
+        if table == "judgements":
+            row = (*row[:7], bool(row[7]), row[8])
+        if table != "notes" or row[0] not in _OWN:
+            yield tuple(row)
+
+
+def _memories(store: SqlRecords) -> Iterator[tuple[Any, ...]]:
+    last = 0
+    while batch := store.read(lambda connection, last=last: connection.execute(_READ, (last, _BATCH)).fetchall()):  # type: ignore[misc]
+        yield from batch
+        last = batch[-1][0]
+
+
+def _compared(old: SqliteRecordStore, new: PostgresRecordStore) -> dict[str, str]:
+    """The checksum of every table, which is the same on both sides, or else an error."""
+    found = {}
+    for table in ("memories", *_BESIDE):
+        sums = [_checksum(_memories(store) if table == "memories" else _rows(store, table)) for store in (old, new)]
+        if sums[0] != sums[1]:
+            raise StoreError(
+                f"the {table} of source and target differ, perhaps because the source was written to meanwhile; it is "
+                "as it was. Empty the target and migrate again while nobody writes"
+            )
+        found[table] = sums[0]
+    return found
+
+
+def _checksum(found: Iterator[tuple[Any, ...]]) -> str:
+    """Of the number of rows and of each of them, in whatever order they come."""
+    total, count = 0, 0
+    for row in found:
+        digest = blake2b(repr(tuple(row)).encode(errors="surrogatepass"), digest_size=16).digest()
+        total, count = (total + int.from_bytes(digest, "big")) % (1 << 128), count + 1
+    return f"{count}-{total:032x}"

@@ -1,0 +1,98 @@
+"""`rmem migrate`: everything of a file arrives in PostgreSQL, also after a kill, and nowhere else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from remanence import Brain
+from remanence.crypto.encryption import Encryption, new_master_key
+from remanence.errors import ConfigError, StoreError
+from remanence.migrating import migrate
+
+KILLED = """
+import os, sys
+from remanence import migrating
+migrating._BATCH = 20
+migrating.migrate(sys.argv[1], sys.argv[2], on_progress=lambda done, total: done >= 60 and os.kill(os.getpid(), 9))
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A file with all that a file can hold."""
+    path = tmp_path / "old.db"
+    with Brain(path, encryption=False) as brain:
+        made = brain.remember_many(
+            [
+                {"text": f"memory {n} of the river", "session": f"s{n // 5}", "actor": "ann", "tags": {"n": str(n)}}
+                for n in range(120)
+            ]
+        )
+        ids = [memory.memory_id for memory in made]
+        brain.store.move(ids[:10], "im")
+        brain.store.move(ids[10:15], "ltm")
+        brain.pin(ids[20])
+        brain.forget(ids[30])
+        brain.store.set_aside([ids[31]], until=4e9, who="test", reason="test")
+        hits = brain.recall("river 7", k=3)
+        brain.feedback(hits[0], useful=True)
+        brain.store.note("colour", "blue")
+    with Brain(path, encryption=Encryption(master=new_master_key())) as brain:
+        brain.remember("a secret of the river", id="secret")
+    return path
+
+
+def told(brain):
+    store = brain.store
+    return {
+        "memories": [m.to_dict() for m in store.select(order="oldest") if m.memory_id != "secret"],
+        "aside": [(one.memory.to_dict(), one.until) for one in store.aside()],
+        "audit": store.audit(),
+        "judgements": store.judgements(),
+        "notes": [store.note(key) for key in ("colour", "embedder", "dimension", "embedder_spec")],
+        "hits": [(h.memory.memory_id, round(h.score, 3)) for h in brain.recall("memory of the river 7", touch=False)],
+        "broken": store.broken_audit(),
+    }
+
+
+def test_everything_arrives_also_after_a_kill(file, postgres_url):
+    assert migrate(file, postgres_url, dry_run=True)["memories"] == 119
+    done = subprocess.run([sys.executable, "-c", KILLED, str(file), postgres_url], capture_output=True)
+    assert done.returncode == -9
+    with pytest.raises(ConfigError, match="not empty"):
+        migrate(_other(file), postgres_url)
+    result = migrate(f"sqlite:///{file}", postgres_url)
+    assert result["resumed"]
+    assert 0 < result["copied"] < 119
+    with Brain(file, encryption=False) as old, Brain(postgres_url, encryption=False) as new:
+        assert told(old) == told(new)
+        assert new.store.unreadable() == old.store.unreadable() == 1
+        assert new.remember("written afterwards").memory_id in new.store
+    with pytest.raises(ConfigError, match="not empty"):
+        migrate(file, postgres_url)
+
+
+def _other(file):
+    path = file.with_name("other.db")
+    with Brain(path) as brain:
+        brain.remember("somebody else's")
+    return path
+
+
+def test_what_cannot_be_migrated_is_told(tmp_path, postgres_url):
+    with pytest.raises(StoreError, match="no store file"):
+        migrate(tmp_path / "missing.db", postgres_url)
+    with pytest.raises(ConfigError, match="target"):
+        migrate(tmp_path / "missing.db", "elsewhere.db")
+    with pytest.raises(ConfigError, match="source"):
+        migrate(postgres_url, postgres_url)
+
+
+def test_the_command_says_what_it_did(file, postgres_url):
+    command = [sys.executable, "-m", "remanence.cli", "migrate", str(file), postgres_url]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "Copied 119 of 119 memories; both sides are the same\n"
