@@ -16,6 +16,7 @@ from .events import Event
 _IDLE = 900.0  # seconds without an event after which a keeper ends
 _PAUSE = 0.25  # seconds between two looks into the spool
 _BATCH = 200
+_MEETING = 60.0  # seconds between two meetings with the team's memory
 
 
 class Keeper:
@@ -27,6 +28,7 @@ class Keeper:
         self._work = Work()
         self._idle = idle
         self._busy = time.monotonic()
+        self._over = threading.Event()
 
     def run(self) -> None:
         place = places.socket()
@@ -39,6 +41,7 @@ class Keeper:
                 os.umask(before)
             listening.listen(64)
             threading.Thread(target=self._listen, args=(listening,), daemon=True).start()
+            threading.Thread(target=self._share, daemon=True).start()
             try:
                 while time.monotonic() - self._busy < self._idle:
                     if self._work.drain(_BATCH):
@@ -46,8 +49,15 @@ class Keeper:
                     else:
                         time.sleep(_PAUSE)
             finally:
+                self._over.set()
                 place.unlink(missing_ok=True)
                 self._work.close()
+
+    def _share(self) -> None:
+        """Meet the team's memory now and then, beside the draining: a server may be slow or away."""
+        while not self._over.is_set():
+            self._work.share()
+            self._over.wait(_MEETING)
 
     def _listen(self, listening: socket.socket) -> None:
         while True:

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Lock
 
 from ..brain import Brain
+from ..errors import RemanenceError
 from . import places, spool
 from .events import Event
 from .hook import note
@@ -29,6 +30,7 @@ class Work:
         self._briefing = Briefing(self.brain, self._capture.sessions)
         self._turn = Lock()
         self._failed: dict[Path, int] = {}
+        self._trouble = ""
 
     def drain(self, most: int) -> int:
         """Take in events that wait; how many there were. A file goes when what it says is in the memory."""
@@ -61,6 +63,21 @@ class Work:
     def context(self, event: Event) -> str:
         """What helps the agent at this moment; empty if nothing does."""
         return self._briefing.context(event)
+
+    def share(self) -> None:
+        """Bring this memory and the team's together, if there is a login. Trouble is told once, not every minute."""
+        from .login import login
+        from .sync import sync
+
+        try:
+            found = login()
+            if found is not None:
+                sync(self.brain, *found)
+            self._trouble = ""
+        except RemanenceError as error:
+            if str(error) != self._trouble:
+                self._trouble = str(error)
+                note(f"keeper: not shared: {error}")
 
     def close(self) -> None:
         self.brain.close()

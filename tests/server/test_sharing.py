@@ -269,3 +269,24 @@ def test_a_memory_travels_without_its_vector(member):
     ann = member("ann")
     memory = ann.brain.get(ann.learn("The cache key holds the tenant"))
     assert "vector" not in json.dumps(document(memory))
+
+
+def test_hooks_share_by_themselves(member, tmp_path, monkeypatch):
+    ann, bob = member("ann"), member("bob")
+    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path / "hooked"))
+    monkeypatch.setenv("REMANENCE_KEEPER_IDLE", "3")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    ann.learn("The cache key holds the tenant")
+    ann.sync()
+    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path / "hooked"))
+    assert CliRunner().invoke(rmem, ["login", bob.login.url, "--token", bob.token]).exit_code == 0
+    told = json.dumps({"session_id": "s1", "cwd": str(tmp_path), "stop_hook_active": False})
+    command = [sys.executable, "-m", "remanence.cli", "hook", "claude-code", "Stop"]
+    subprocess.run(command, input=told, text=True, check=True, timeout=60)
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        with Brain(tmp_path / "hooked" / "memories.db") as brain:
+            if brain.memories():
+                return
+        time.sleep(0.2)
+    raise AssertionError("the keeper did not share")
