@@ -199,8 +199,8 @@ for _name, _run in (
     ("asin", math.asin),
     ("acos", math.acos),
     ("atan", math.atan),
-    ("sinh", math.sinh),
-    ("cosh", math.cosh),
+    ("sinh", lambda value: math.sinh(value) if abs(value) < 710 else math.copysign(math.inf, value)),
+    ("cosh", lambda value: math.cosh(value) if abs(value) < 710 else math.inf),
     ("tanh", math.tanh),
     ("sign", lambda value: float((value > 0) - (value < 0))),
 ):
@@ -399,8 +399,10 @@ def _exp(value: Decimal) -> Decimal:
 
 def _ln_weight(value: Decimal) -> int:
     """How many digits a logarithm has before its point, roughly."""
-    estimate = abs(float(Context(prec=20).ln(value)))
-    return int(math.log10(estimate)) if estimate >= 1 else (math.floor(math.log10(estimate)) if estimate else 0)
+    away = abs(float(value - 1))
+    if away <= 0.1:  # the logarithm is about as far from 0 as the value is from 1
+        return math.floor(math.log10(away)) if away else 0
+    return int(math.log10(abs(float(Context(prec=20).ln(value)))))
 
 
 @native("ln(numeric)")
@@ -424,7 +426,7 @@ def _log_base(base: Decimal, value: Decimal) -> Decimal:
     if below.is_zero():
         raise SqlError(_ZERO)
     result = context.divide(context.ln(value), below)
-    weight = math.floor(math.log10(abs(float(result)))) if not result.is_zero() else 0
+    weight = _ln_weight(value) - _ln_weight(base)
     return _significant(result, weight, max(scale_of(base), scale_of(value)))
 
 

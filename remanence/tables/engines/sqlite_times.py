@@ -251,6 +251,8 @@ for _kind in ("timestamptz", "timestamp", "date", "time", "interval"):
     native(f"extract({_kind})")(_extract)
 
     def _part(name: str, value: Any, kind: str = _kind) -> float | None:
+        if kind == "date":  # unlike EXTRACT, this takes a day as its first moment
+            value, kind = value * DAY, "timestamp"
         found = field(unit_word(name), value, kind)
         return None if found is None else float(found)
 

@@ -48,7 +48,10 @@ def day_number(date: dt.date) -> int:
 
 
 def date_of(days: int) -> dt.date:
-    return dt.date.fromordinal(days + _FIRST_DAY)
+    try:
+        return dt.date.fromordinal(days + _FIRST_DAY)
+    except (ValueError, OverflowError):
+        raise SqlError("date out of range") from None
 
 
 def time_number(time: dt.time) -> int:
