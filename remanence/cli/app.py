@@ -52,10 +52,10 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "Serve": {
         "serve": Entry(".serving", "serve", "Serve memories and tables over HTTP."),
-        "org": Entry(".serving", "org", "Make and list the organisations of a server."),
-        "workspace": Entry(".serving", "workspace", "Make, list and delete workspaces."),
-        "member": Entry(".serving", "member", "Say who may do what."),
-        "token": Entry(".serving", "token", "Make, list and revoke tokens."),
+        "org": Entry(".tenants", "org", "Make and list the organisations of a server."),
+        "workspace": Entry(".tenants", "workspace", "Make, list and delete workspaces."),
+        "member": Entry(".tenants", "member", "Say who may do what."),
+        "token": Entry(".tenants", "token", "Make, list and revoke tokens."),
     },
     "Team": {
         "login": Entry(".syncing", "login", "Share what your agents learn by a server."),
