@@ -118,13 +118,11 @@ class SqliteEngine(Engine):
             tables = self._physical(connection)
             if name not in tables:
                 raise NoSuchTableError(f'table "{name}" does not exist')
-            self._install_all(connection, state, tables)
             old = tables[name]
             physical, added = catalog.alter(connection, old, changed, renamed, tables)
             if added:
                 self._fill(connection, state, physical, [column.name for column in added])
-            _, udfs = catalog.conditions(physical)
-            install(connection, state, udfs)
+            install(connection, state, catalog.checks(physical)[1])
             with _constraints(tables):
                 catalog.finish(connection, old, physical, tables)
 
@@ -189,8 +187,7 @@ class SqliteEngine(Engine):
             compiled = self._compiled(connection, plan)
             target = compiled.target
             assert target is not None
-            install(connection, state, catalog.conditions(target)[1])
-            state.highest, state.touched = _sequence(connection, target.name), set()
+            self._begin(connection, state, target)
             with (
                 self._sequences(connection, state, target),
                 self._running(connection, state, compiled, plan) as values,
@@ -200,6 +197,7 @@ class SqliteEngine(Engine):
                 rows = _fetched(cursor, plan.max_rows) if compiled.columns else []
                 state.inside = True
                 (count,) = connection.execute("SELECT changes()").fetchone()
+                self._check(connection, state, target)
             self._trim(connection)
             result = _result(compiled, rows, self._types(compiled))
             return Result(result.columns, result.types, result.rows, len(rows) if compiled.columns else count)
@@ -208,10 +206,15 @@ class SqliteEngine(Engine):
         with self._file.snapshot() as connection:
             compiled = self._compiled(connection, plan)
             types = self._types(compiled)
-            with self._running(connection, self._file.state(connection), compiled, plan) as values:
+            state = self._file.state(connection)
+            with self._running(connection, state, compiled, plan) as values:
                 cursor = connection.execute(compiled.sql, values)
-                while rows := cursor.fetchmany(batch_size):
-                    yield _result(compiled, rows, types)
+                try:
+                    while rows := cursor.fetchmany(batch_size):
+                        yield _result(compiled, rows, types)
+                        current.state = state  # another thread may go on
+                finally:
+                    cursor.close()
 
     def explain(self, plan: Plan) -> list[str]:
         with self._file.snapshot() as connection:
@@ -288,7 +291,8 @@ class SqliteEngine(Engine):
             if physical.table != table:
                 raise SqlError(f'table "{table.name}" was changed meanwhile; try again')
             sql, udfs = _bulk_sql(physical, columns)
-            install(connection, state, [*udfs, *catalog.conditions(physical)[1]])
+            install(connection, state, udfs)
+            self._begin(connection, state, physical)
             state.now, state.error, current.state = time.time_ns() // 1000, None, state
             with self._sequences(connection, state, physical), _constraints(self._physical(connection)):
                 try:
@@ -297,7 +301,28 @@ class SqliteEngine(Engine):
                     raise
                 except sqlite3.Error as error:
                     raise _explained(error, state, None) from error
+                self._check(connection, state, physical)
             return len(rows)
+
+    def _begin(self, connection: sqlite3.Connection, state: State, target: Physical) -> None:
+        """Note what the file was before a statement, so that its own rows can be told."""
+        install(connection, state, catalog.checks(target)[1])
+        state.target, state.touched = target, set()
+        state.highest = _sequence(connection, target.name)
+        state.change = _sequence(connection, "table_changes")
+
+    def _check(self, connection: sqlite3.Connection, state: State, target: Physical) -> None:
+        """Look at the rows that a statement wrote: do they keep the CHECKs of the table?"""
+        if not target.table.checks:
+            return
+        changed = "SELECT row FROM table_changes WHERE table_id = ? AND n > ?"
+        where = f"NEW.{ROW} > ? OR NEW.{ROW} IN ({changed})"
+        try:
+            broken = catalog.broken_check(connection, target, where, (state.highest, target.id, state.change))
+        except sqlite3.Error as error:
+            raise _explained(error, state, None) from error
+        if broken is not None:
+            raise broken
 
     # -- following ------------------------------------------------------------------------------------------
 
@@ -399,11 +424,6 @@ class SqliteEngine(Engine):
                     'ON CONFLICT (table_id, "column") DO UPDATE SET last = max(last, excluded.last)',
                     (int(identifier), name, last),
                 )
-
-    def _install_all(self, connection: sqlite3.Connection, state: State, tables: Mapping[str, Physical]) -> None:
-        """ALTER TABLE reads the triggers of all tables."""
-        for physical in tables.values():
-            install(connection, state, catalog.conditions(physical)[1])
 
 
 def _check_free(name: str, tables: Mapping[str, Physical]) -> None:

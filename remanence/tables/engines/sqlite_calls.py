@@ -66,9 +66,13 @@ class State:
         self.scores: Sequence[Any] = ()
         self.deadline: float | None = None
         self.sequences: dict[str, int] = {}
+        self.target: Any = None
+        """The table that is written to."""
         self.highest = 0
         """The highest row of the table that is written to, before the statement."""
         self.touched: set[int] = set()
+        self.change = 0
+        """The last change of any table before the statement."""
         self.inside = True
         """Whether our own code runs; statements of users may touch less."""
         self.known: set[str] = set()

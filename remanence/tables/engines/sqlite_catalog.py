@@ -1,21 +1,23 @@
 """The catalogue in the file, and how tables lie there: `rt_<id>` with columns c1, c2 …, whatever their users call
-them. Keys are unique indexes, NOT NULL and CHECK are triggers, so that ALTER TABLE never has to copy a table."""
+them. Keys are unique indexes and NOT NULL is a trigger, so that ALTER TABLE never has to copy a table; CHECK is looked
+after by whoever writes. No function or collation of ours is in the schema: any program can check or copy the file."""
 
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from ...errors import ConstraintError, SqlError
+from ...errors import ConstraintError, SqlUnsupportedError
 from ..catalog import ROW, Check, Column, Index, Kind, Reference, Table, Type
 from ..sql.define import SEARCH, bind_check
 from ..sql.types import NAMES
-from .sqlite_calls import Udf
-from .sqlite_compile import Compiler, Physical, Placed
-from .sqlite_storage import collation, column_type
+from .sqlite_calls import Udf, current
+from .sqlite_compile import Compiler, Physical, Placed, index_key
+from .sqlite_storage import column_type
 
 VERSION = "tables"
 """The note that counts changes of the catalogue."""
@@ -102,12 +104,13 @@ def create(connection: sqlite3.Connection, table: Table, others: dict[str, Physi
 
 
 def _column(name: str, column: Column) -> str:
-    kind = NAMES[column.type.kind]
-    order = collation(kind)
-    return f"{name} {column_type(kind)}" + (f" COLLATE {order}" if order else "")
+    return f"{name} {column_type(NAMES[column.type.kind])}"
 
 
 def _reference(reference: Reference, own: Physical, other: Physical) -> str:
+    for name in reference.targets:
+        if index_key(other, name) != other.columns[name]:
+            raise SqlUnsupportedError(f'REFERENCES to "{name}", a NUMERIC without a scale, is not supported')
     columns = ", ".join(own.columns[name] for name in reference.columns)
     targets = ", ".join(other.columns[name] for name in reference.targets)
     return (
@@ -118,7 +121,7 @@ def _reference(reference: Reference, own: Physical, other: Physical) -> str:
 
 def key(connection: sqlite3.Connection, physical: Physical) -> None:
     if physical.table.primary_key:
-        columns = ", ".join(physical.columns[name] for name in physical.table.primary_key)
+        columns = ", ".join(index_key(physical, name) for name in physical.table.primary_key)
         connection.execute(f"CREATE UNIQUE INDEX rk_{physical.id} ON {physical.name} ({columns})")
 
 
@@ -129,7 +132,7 @@ def index_name(physical: Physical, index: Index) -> str:
 def create_index(connection: sqlite3.Connection, physical: Physical, index: Index) -> None:
     if index.method == SEARCH:
         return
-    columns = ", ".join(physical.columns[name] for name in index.columns)
+    columns = ", ".join(index_key(physical, name) for name in index.columns)
     unique = "UNIQUE " if index.unique else ""
     connection.execute(f"CREATE {unique}INDEX {index_name(physical, index)} ON {physical.name} ({columns})")
 
@@ -138,28 +141,36 @@ def drop_index(connection: sqlite3.Connection, physical: Physical, index: Index)
     connection.execute(f"DROP INDEX IF EXISTS {index_name(physical, index)}")
 
 
-def conditions(physical: Physical) -> tuple[list[tuple[str, str]], list[Udf]]:
-    """What every row has to keep, as (message, SQL on NEW that is true when it is broken), and the functions used."""
+def checks(physical: Physical) -> tuple[list[tuple[str, str]], list[Udf]]:
+    """The CHECKs of a table as (name, SQL on NEW that is true when it is broken), and the functions they use."""
     compiler = Compiler({})
-    found = [
-        (f"rmem:null:{column.name}", f"NEW.{physical.columns[column.name]} IS NULL")
-        for column in physical.table.columns
-        if not column.nullable
-    ]
+    found = []
     for check in physical.table.checks:
         node, source = bind_check(check.condition, physical.table)
         compiler.placed[source.alias] = Placed("NEW", physical.columns)
-        found.append((f"rmem:check:{check.name}", f"NOT {compiler.expressions.typed(node, 'bool')}"))
+        found.append((check.name, f"NOT {compiler.expressions.typed(node, 'bool')}"))
     return found, list(compiler.udfs.values())
 
 
+def broken_check(
+    connection: sqlite3.Connection, physical: Physical, where: str, values: Sequence[int] = ()
+) -> ConstraintError | None:
+    """What the rows that a condition chooses break, if anything."""
+    for name, broken in checks(physical)[0]:
+        row = connection.execute(f"SELECT 1 FROM {physical.name} AS NEW WHERE ({where}) AND {broken} LIMIT 1", values)
+        if row.fetchone() is not None:
+            return ConstraintError(f'new row for relation "{physical.table.name}" violates check constraint "{name}"')
+    return None
+
+
 def guard(connection: sqlite3.Connection, physical: Physical) -> None:
-    """Write the triggers of a table anew: those that keep its conditions, and those that log its changes."""
+    """Write the triggers of a table anew: those that refuse NULL, and those that log changes."""
     name = physical.name
-    broken, _ = conditions(physical)
     body = " ".join(
-        f"SELECT RAISE(ABORT, '{message.replace(chr(39), chr(39) * 2)}') WHERE {condition};"
-        for message, condition in broken
+        f"SELECT RAISE(ABORT, 'rmem:null:{physical.columns[column.name]}') "
+        f"WHERE NEW.{physical.columns[column.name]} IS NULL;"
+        for column in physical.table.columns
+        if not column.nullable
     )
     for event in ("INSERT", "UPDATE"):
         connection.execute(f"DROP TRIGGER IF EXISTS rg_{physical.id}_{event.lower()}")
@@ -243,13 +254,14 @@ def finish(connection: sqlite3.Connection, old: Physical, physical: Physical, ot
     for index in physical.table.indexes:
         if index_name(physical, index) not in known:
             create_index(connection, physical, index)
-    broken, _ = conditions(physical)
-    for message, condition in broken:
-        if connection.execute(f"SELECT 1 FROM {physical.name} AS NEW WHERE {condition} LIMIT 1").fetchone():
-            _, kind, name = message.split(":", 2)
-            if kind == "null":
-                raise ConstraintError(f'column "{name}" of relation "{physical.table.name}" contains null values')
-            raise ConstraintError(f'check constraint "{name}" is violated by some row')
+    for column in physical.table.columns:
+        place = physical.columns[column.name]
+        empty = f"SELECT 1 FROM {physical.name} WHERE {place} IS NULL LIMIT 1"
+        if not column.nullable and connection.execute(empty).fetchone():
+            raise ConstraintError(f'column "{column.name}" of relation "{physical.table.name}" contains null values')
+    broken = broken_check(connection, physical, "true")
+    if broken is not None:
+        raise broken
     guard(connection, physical)
     save(connection, physical)
     for other in others.values():
@@ -278,23 +290,24 @@ def _highest(connection: sqlite3.Connection, physical: Physical) -> int:
     return max((int(row[1][1:]) for row in rows if row[1] != ROW), default=0)
 
 
-def constraint_error(error: sqlite3.IntegrityError, tables: dict[str, Physical]) -> ConstraintError | SqlError:
+def constraint_error(error: sqlite3.IntegrityError, tables: dict[str, Physical]) -> ConstraintError:
     """What a broken constraint is called by the users of a table."""
     message = str(error)
-    if message.startswith("rmem:"):
-        _, kind, name = message.split(":", 2)
-        if kind == "null":
-            return ConstraintError(f'null value in column "{name}" violates not-null constraint')
-        return ConstraintError(f'new row violates check constraint "{name}"')
+    if message.startswith("rmem:null:"):
+        place = message.removeprefix("rmem:null:")
+        target = current.state.target
+        names = {place: name for name, place in target.columns.items()} if target is not None else {}
+        return ConstraintError(f'null value in column "{names.get(place, place)}" violates not-null constraint')
     if message.startswith("FOREIGN KEY"):
         return ConstraintError("insert, update or delete violates a foreign key constraint")
-    if message.startswith("UNIQUE constraint failed: "):
-        places = [part.strip().split(".") for part in message.removeprefix("UNIQUE constraint failed: ").split(",")]
-        for physical in tables.values():
-            if physical.name == places[0][0]:
-                names = {place: name for name, place in physical.columns.items()}
-                columns = ", ".join(names.get(place, place) for _, place in places)
-                return ConstraintError(
-                    f'duplicate key value violates unique constraint: ({columns}) of table "{physical.table.name}"'
-                )
-    return ConstraintError(f"a constraint is violated: {message}")
+    found = re.search(r"rt_(\d+)|r[ik]_(\d+)", message)
+    identifier = int(found[1] or found[2]) if found else 0
+    for physical in tables.values():
+        if physical.id == identifier:
+            names = {place: name for name, place in physical.columns.items()}
+            columns = [names[place] for place in re.findall(r"\bc\d+\b", message) if place in names]
+            which = f": ({', '.join(columns)})" if columns else ""
+            return ConstraintError(
+                f'duplicate key value violates unique constraint of table "{physical.table.name}"{which}'
+            )
+    return ConstraintError("a constraint is violated")

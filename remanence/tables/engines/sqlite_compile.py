@@ -10,7 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
-from ..catalog import ROW, Column, Table, Type
+from ..catalog import ROW, Column, Kind, Table, Type
 from ..sql import functions
 from ..sql.grouping import has_aggregates
 from ..sql.scope import Source, folded, shown
@@ -36,6 +36,14 @@ class Physical:
     @property
     def name(self) -> str:
         return f"rt_{self.id}"
+
+
+def index_key(physical: Physical, name: str) -> str:
+    """What stands for a column in an index. A numeric without a scale may be written in several ways."""
+    column, place = physical.table.column(name), physical.columns[name]
+    if column is not None and column.type.kind == Kind.NUMERIC and column.type.scale is None:
+        return f"CASE WHEN instr({place}, '.') THEN rtrim(rtrim({place}, '0'), '.') ELSE {place} END"
+    return place
 
 
 @dataclass(frozen=True, slots=True)

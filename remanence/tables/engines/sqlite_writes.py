@@ -9,7 +9,7 @@ from ..catalog import ROW, Column, Table
 from ..sql.define import bind_value
 from ..sql.scope import Source
 from ..sql.types import NAMES
-from .sqlite_compile import Compiled, Compiler, Physical, Placed
+from .sqlite_compile import Compiled, Compiler, Physical, Placed, index_key
 
 
 def compiled_write(compiler: Compiler, tree: exp.Expression) -> Compiled:
@@ -102,7 +102,7 @@ def _conflict(compiler: Compiler, tree: exp.Insert, physical: Physical) -> str:
     clause = tree.args.get("conflict")
     if clause is None:
         return ""
-    keys = ", ".join(physical.columns[name] for name in clause.meta["keys"])
+    keys = ", ".join(index_key(physical, name) for name in clause.meta["keys"])
     target = f" ({keys})" if keys else ""
     if clause.args["action"].name.upper() == "DO NOTHING":
         return f" ON CONFLICT{target} DO NOTHING"

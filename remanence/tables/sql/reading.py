@@ -22,7 +22,7 @@ from .types import element, is_array, spelled
 LIMITS = {"int2": 2**15, "int4": 2**31, "int8": 2**63}
 _INTEGER = re.compile(r"\s*[+-]?(?:0x[0-9a-f]+|0o[0-7]+|0b[01]+|\d+(?:_\d+)*)\s*$", re.I)
 _NUMERIC = re.compile(r"\s*[+-]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*$", re.I)
-EXACT = Context(prec=2000, Emax=999_999, Emin=-999_999)
+EXACT = Context(prec=150_000, Emax=999_999, Emin=-999_999)
 
 
 def read(text: str, kind: str) -> Any:
