@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..brain import Brain
+from ..errors import RemanenceError
+from . import routes
 from .events import Event, Kind
 from .identity import Repository, author, repository
 from .memory import TeamMemory
 from .notes import Note
+from .repository_file import settings_of
 from .sessions import Sessions, SessionState
 from .trimming import essence, headline, looks_failed, signature
 
@@ -48,7 +51,7 @@ class Capture:
 
     def take(self, event: Event) -> None:
         where = repository(event.cwd) if event.cwd else None
-        team = TeamMemory(self._brain, author=author(event.cwd or None))
+        team = TeamMemory(self._brain, author=author(event.cwd or None), origin="hook", workspace=_workspace(event.cwd))
         with self.sessions.changing(event.agent, event.session) as state:
             if state.is_new(event.id):
                 state.updated = event.time
@@ -231,6 +234,18 @@ class Capture:
 def _note(event: Event, team: TeamMemory, text: str, kind: str, **more: Any) -> Note:
     """A note of what an event tells."""
     return Note(text, kind, author=team.author, agent=event.agent, session=event.session, when=event.time, **more)
+
+
+def _workspace(cwd: str) -> str | None:
+    """Where the memories of this folder's repository go, if it says so."""
+    try:
+        settings = settings_of(cwd) if cwd else None
+    except RemanenceError:
+        return None  # the hook has told of the broken file, and did not capture
+    if settings is None or settings.workspace is None:
+        return None
+    routes.note(settings.workspace)
+    return settings.workspace
 
 
 def command_key(command: str) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,8 +124,11 @@ def _end(body: Mapping[str, Any]) -> tuple[float, str]:
     return float(body["valid_until"]), str(body.get("superseded_by", ""))
 
 
-def changes(brain: Brain, after: int, limit: int = 200, *, but: Sequence[str] = ()) -> Changes:
-    """What changed behind an entry of the audit log, by other actions than some."""
+def changes(
+    brain: Brain, after: int, limit: int = 200, *, but: Sequence[str] = (), only: Callable[[Memory], bool] | None = None
+) -> Changes:
+    """What changed behind an entry of the audit log, by other actions than some, of the memories that `only` lets
+    through."""
     found = Changes(next=after)
     entries = _log(brain).changed_after(after, [action for action in CHANGES if action not in but], limit)
     found.more = len(entries) == limit
@@ -136,6 +139,8 @@ def changes(brain: Brain, after: int, limit: int = 200, *, but: Sequence[str] = 
             found.more = False
             break  # it is being written; the next look finds it
         found.next = number
+        if memory is not None and only is not None and not only(memory):
+            continue
         if memory is not None and memory.type in KINDS and not _is_personal(memory):
             told[memory.memory_id] = document(memory)
         elif memory_id and (action == "forget" or (memory is not None and "shared_at" in memory.contents)):

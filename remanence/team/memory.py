@@ -12,6 +12,7 @@ from ..brain import Brain
 from ..errors import NotFoundError
 from ..filters import Filter
 from ..models import Hit, Memory
+from . import routes
 from .identity import Repository
 from .likeness import Saying, says_the_same
 from .notes import CURRENT, KINDS, SUPERSEDED, Experience, Note, audience
@@ -31,10 +32,12 @@ class TeamMemory:
     team.recall("reading a large parquet file", repository=repository)
     """
 
-    def __init__(self, brain: Brain, *, author: str, origin: str = "local") -> None:
+    def __init__(self, brain: Brain, *, author: str, origin: str = "local", workspace: str | None = None) -> None:
+        """`origin` is what the audit log says of where a call came from; `workspace` is where new memories go."""
         self.brain = brain
         self.author = checks.name("author", author)
         self.origin = origin
+        self._workspace = workspace
         policy = brain.privacy
         if policy is not None and author not in policy.allow:
             brain.privacy = replace(policy, allow=(*policy.allow, author))  # a memory says whose it is
@@ -60,7 +63,7 @@ class TeamMemory:
             importance=note.importance,
             when=when,
             tags={"state": CURRENT, "scope": note.reach},
-            metadata=note.contents(when),
+            metadata=note.contents(when) | ({routes.KEY: self._workspace} if self._workspace else {}),
         )
 
     def _alike(self, note: Note) -> Memory | None:

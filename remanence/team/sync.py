@@ -7,7 +7,7 @@ import json
 import os
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,9 @@ from urllib.parse import quote
 
 from ..brain import Brain
 from ..errors import RemoteError
+from ..models import Memory
 from ..tables.link import Link
-from . import places
+from . import places, routes
 from .exchange import apply, changes, checked
 from .login import Login
 
@@ -80,12 +81,25 @@ class _Position:
 
 
 def sync(brain: Brain, login: Login, token: str, *, on_progress: Progress | None = None) -> Synced:
-    """Bring both sides together. Without a connection this raises a RemoteError, and nothing is lost."""
-    done, position, server = Synced(), _Position(login), Server(login, token)
+    """Bring both sides together, in the workspace of the login and in those that repositories route to. Without a
+    connection this raises a RemoteError, and nothing is lost."""
+    done = Synced()
+    for workspace in dict.fromkeys([login.workspace, *routes.known()]):
+        _meet(brain, login, workspace, token, done, on_progress)
+    return done
+
+
+def _meet(brain: Brain, login: Login, workspace: str, token: str, done: Synced, on_progress: Progress | None) -> None:
+    where = replace(login, workspace=workspace)
+    position, server = _Position(where), Server(where, token)
+
+    def belongs(memory: Memory) -> bool:
+        return bool(memory.contents.get(routes.KEY, login.workspace) == workspace)
+
     try:
         while True:
             # What came from the server need not go back to it.
-            mine = changes(brain, position.pushed, _PAGE, but=("sync",))
+            mine = changes(brain, position.pushed, _PAGE, but=("sync",), only=belongs)
             if mine.memories or mine.gone:
                 server.push({"memories": mine.memories, "gone": mine.gone})
                 done.sent += len(mine.memories) + len(mine.gone)
@@ -104,6 +118,9 @@ def sync(brain: Brain, login: Login, token: str, *, on_progress: Progress | None
                 after, more = int(theirs["next"]), bool(theirs["more"])
             except (KeyError, TypeError, ValueError) as error:
                 raise RemoteError(f"{login.url} told something that we cannot use: {error}", status=502) from None
+            if workspace != login.workspace:
+                for one in memories:
+                    one["contents"].setdefault(routes.KEY, workspace)
             done.received += len(memories) + len(gone)
             done.changed += apply(brain, memories, gone, who=login.url)
             position.pulled = after
@@ -111,6 +128,6 @@ def sync(brain: Brain, login: Login, token: str, *, on_progress: Progress | None
             if on_progress is not None:
                 on_progress(done.sent + done.received, None)
             if not more:
-                return done
+                return
     finally:
         server.close()

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from remanence import Brain
 from remanence.cli.app import rmem
 from remanence.errors import RemanenceError, RemoteError
+from remanence.team.capture import Capture
+from remanence.team.events import Event, Kind
 from remanence.team.exchange import document, merged
 from remanence.team.login import Login
 from remanence.team.memory import TeamMemory
@@ -290,3 +292,26 @@ def test_hooks_share_by_themselves(member, tmp_path, monkeypatch):
                 return
         time.sleep(0.2)
     raise AssertionError("the keeper did not share")
+
+
+def test_a_repository_can_route_to_a_workspace(member, server, tmp_path, monkeypatch):
+    ann = member("ann")
+    data = server.client_for("default", None, "ADMIN")
+    assert data.post("/workspaces", json={"name": "data"}).status_code < 300
+    ann.token = data.headers["Authorization"].removeprefix("Bearer ")
+    monkeypatch.setenv("REMANENCE_HOME", str(ann.home))
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    subprocess.run(["git", "init", "-q"], cwd=clone, check=True)
+    (clone / ".remanence.toml").write_text('workspace = "data"\n')
+    said = "Always write Parquet with zstd in this repository"
+    Capture(ann.brain).take(Event("1", "codex", Kind.PROMPT, "s", str(clone), time.time(), prompt=said))
+    ann.learn("The cache key holds the tenant")
+    ann.sync()
+
+    def there(workspace):
+        found = data.get(f"/workspaces/{workspace}/memories").json()["memories"]
+        return [memory["text"] for memory in found]
+
+    assert there("data") == [said]
+    assert there("default") == ["The cache key holds the tenant"]
