@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 import sys
+from collections import deque
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -27,12 +28,15 @@ class Reply(NamedTuple):
 
 
 class _Recaller:
-    """One process; asked by one request at a time."""
+    """One process. It answers one question after another; those that wait are in its pipe already, so that it never
+    waits for us."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         self._process, self._sink, self._source = process, process.stdin, process.stdout
+        self.waiting: deque[asyncio.Future[Reply]] = deque()
+        self._reading = asyncio.get_running_loop().create_task(self._read())
 
     @classmethod
     async def start(cls, settings: ServerSettings) -> _Recaller:
@@ -51,13 +55,38 @@ class _Recaller:
             raise
         return made
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def ended(self) -> bool:
+        return self._reading.done()
+
     async def ask(self, note: dict[str, Any], body: bytes) -> Reply:
+        """Its answer; ConnectionError if it has ended before it came to it."""
+        if self.ended:
+            raise ConnectionError("the recaller has ended")
+        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self.waiting.append(answer)
         self._sink.write(framed(note, body))
-        if len(body) > 65_536:
-            await self._sink.drain()
-        head, length = HEAD.unpack(await self._source.readexactly(HEAD.size))
-        told = json.loads(await self._source.readexactly(head))
-        return Reply(told, await self._source.readexactly(length) if length else b"")
+        return await answer
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                head, length = HEAD.unpack(await self._source.readexactly(HEAD.size))
+                note = json.loads(await self._source.readexactly(head))
+                reply = Reply(note, await self._source.readexactly(length) if length else b"")
+                answer = self.waiting.popleft()
+                if not answer.done():  # nobody waits any more for one that was cancelled
+                    answer.set_result(reply)
+        except (asyncio.IncompleteReadError, OSError):
+            pass  # it has ended
+        finally:
+            for answer in self.waiting:
+                if not answer.done():
+                    answer.set_exception(ConnectionError("the recaller has ended"))
 
     async def end(self) -> None:
         self._sink.close()
@@ -76,12 +105,15 @@ class Recallers:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
-        self._free: asyncio.Queue[_Recaller | None] | None = None
-        self._all: set[_Recaller] = set()
+        self._all: list[_Recaller] = []
         self._starting: set[asyncio.Task[None]] = set()
         self._failed = settings.recallers < 1
         self.at_once = 0
         """Recalls under way, wherever they are done."""
+
+    @property
+    def pids(self) -> list[int]:
+        return [recaller.pid for recaller in self._all]
 
     async def ask(self, note: dict[str, Any], body: bytes) -> Reply | None:
         """The answer of a recaller; None where there is none to ask."""
@@ -89,22 +121,16 @@ class Recallers:
             return None
         if len(self._all) + len(self._starting) < self._settings.recallers:
             self._start()
-        if not self._all or self._free is None:
+        if not self._all:
             return None
-        recaller = await self._free.get()
-        if recaller is None:  # they are gone; let the next one know
-            self._free.put_nowait(None)
-            return None
+        recaller = min(self._all, key=lambda one: len(one.waiting))
         try:
-            reply = await recaller.ask(note, body)
-        except BaseException as error:
-            self._lose(recaller)
-            if not isinstance(error, asyncio.IncompleteReadError | OSError):
-                raise
-            log.warning("a recaller ended unexpectedly")
+            return await recaller.ask(note, body)
+        except OSError:
+            if recaller in self._all:
+                self._all.remove(recaller)
+                log.warning("a recaller ended unexpectedly")
             return None
-        self._free.put_nowait(recaller)
-        return reply
 
     def _start(self) -> None:
         task = asyncio.get_running_loop().create_task(self._started())
@@ -113,33 +139,16 @@ class Recallers:
 
     async def _started(self) -> None:
         try:
-            recaller = await _Recaller.start(self._settings)
-        except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+            self._all.append(await _Recaller.start(self._settings))
+        except (OSError, TimeoutError) as error:
             log.error("no recaller could be started, the server recalls by itself: %s", type(error).__name__)
             self._failed = True
-            self._let_go()
-            return
-        if self._free is None or not self._all:
-            self._free = asyncio.Queue()
-        self._all.add(recaller)
-        self._free.put_nowait(recaller)
-
-    def _lose(self, recaller: _Recaller) -> None:
-        recaller.kill()
-        self._all.discard(recaller)
-        if not self._all:
-            self._let_go()
-
-    def _let_go(self) -> None:
-        """Those who wait for a recaller that will not come do it themselves."""
-        if self._free is not None and not self._all:
-            self._free.put_nowait(None)
 
     async def close(self) -> None:
         self._failed = True
         for task in list(self._starting):
             task.cancel()
-        for recaller in list(self._all):
+        await asyncio.gather(*self._starting, return_exceptions=True)
+        all_, self._all = self._all, []
+        for recaller in all_:
             await recaller.end()
-        self._all.clear()
-        self._let_go()

@@ -51,8 +51,8 @@ def busy(server_with):
     return server
 
 
-def recallers(server) -> set[object]:
-    return server.service.recallers._all
+def recallers(server) -> list[int]:
+    return server.service.recallers.pids
 
 
 def test_every_write_is_found_by_whoever_recalls_next(busy):
@@ -97,8 +97,8 @@ def test_a_recaller_that_dies_takes_no_recall_with_it(busy):
     stop = threading.Event()
 
     def kill() -> None:
-        for recaller in list(recallers(busy)):
-            os.kill(recaller._process.pid, signal.SIGKILL)
+        for pid in recallers(busy):
+            os.kill(pid, signal.SIGKILL)
             time.sleep(0.2)
         stop.set()
 
@@ -112,6 +112,6 @@ def test_a_recaller_that_dies_takes_no_recall_with_it(busy):
             assert (answer.status_code, len(answer.json()["hits"])) == (200, 3)
 
     together(7, act)
-    pids = [recaller._process.pid for recaller in recallers(busy)]
+    pids = recallers(busy)
     busy.stop()
     assert [pid for pid in pids if tree_usage(pid).processes] == [], "recallers end with their server"
