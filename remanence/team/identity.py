@@ -57,6 +57,15 @@ def repository(path: str | Path) -> Repository | None:
     return None
 
 
+def repository_id(told: str) -> str:
+    """The id of a repository from whatever somebody writes: an id, or the address it is cloned from."""
+    given = told.strip()
+    if "://" in given or _SCP.match(given):
+        return _shared(given)
+    host, separator, _ = given.partition("/")
+    return given.rstrip("/").removesuffix(".git").lower() if separator and "." in host else given
+
+
 def author(path: str | Path | None = None) -> str:
     """Who works here: the e-mail address or name that git knows, else the name of the user."""
     places = [Path.home() / ".config" / "git" / "config", Path.home() / ".gitconfig"]

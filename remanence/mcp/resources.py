@@ -1,0 +1,91 @@
+"""What a client can read without a tool: the briefing, and memories."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.types import Resource
+
+from ..team.briefing import Briefing
+from ..team.events import Event, Kind
+from ..team.identity import Repository
+from .answers import Known
+from .calls import Calls, visible
+
+_LISTED = 20
+_TITLE = 100  # characters
+
+
+def resources(server: MCPServer[Any], calls: Calls) -> None:
+    """Offer all of them."""
+    reading = calls.host.reading
+
+    @server.resource(
+        "remanence://briefing",
+        title="Briefing",
+        description="What a new session should know of this repository: rules of the team, where work stopped, "
+        "decisions, what fails, hot files.",
+    )
+    async def briefing() -> str:
+        return await reading(lambda: _briefing(calls, None))
+
+    @server.resource(
+        "remanence://briefing/{+repository}",
+        title="Briefing of a repository",
+        description="The briefing of another repository, e.g. remanence://briefing/github.com/acme/etl.",
+    )
+    async def briefing_of(repository: str) -> str:
+        return await reading(lambda: _briefing(calls, repository))
+
+    @server.resource(
+        "remanence://memories/{id}",
+        title="A memory",
+        description="One memory in full, as JSON.",
+        mime_type="application/json",
+    )
+    async def memory(id: str) -> str:
+        return await reading(lambda: _memory(calls, id))
+
+
+def recent(calls: Calls) -> list[Resource]:
+    """The newest memories as resources that can be chosen from a list."""
+    with calls.anybody() as caller:
+        if caller.no_reading:
+            return []
+        found = caller.team.recent(repository=caller.repository, limit=_LISTED)
+        caller.team.audit("list", [one.id for one in found], agent=caller.agent)
+        return [
+            Resource(
+                uri=f"remanence://memories/{quote(one.id, safe='')}",
+                name=one.id,
+                title=" ".join(one.text.split())[:_TITLE],
+                description=f"{one.kind.replace('_', ' ')}, by {one.author or 'unknown'}",
+                mime_type="application/json",
+            )
+            for one in found
+        ]
+
+
+def _briefing(calls: Calls, named: str | None) -> str:
+    try:
+        with calls.reader() as caller:
+            place = caller.place(named)
+            where = str(place.root) if isinstance(place, Repository) else ""
+            event = Event("briefing", caller.agent, Kind.SESSION_START, "briefing", where, 0.0)
+            told = Briefing(caller.team.brain, caller.sessions).told(event, caller.team, place)
+            return told or "The team memory knows nothing of this repository yet."
+    except ToolError as error:
+        raise ResourceError(str(error)) from error
+
+
+def _memory(calls: Calls, id: str) -> str:
+    try:
+        with calls.reader() as caller:
+            one = visible(caller, id, caller.repository)
+            caller.team.audit("read", [id], agent=caller.agent)
+            return Known.of(one).model_dump_json()
+    except ToolError as error:
+        raise ResourceNotFoundError(str(error)) from error

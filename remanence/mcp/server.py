@@ -1,0 +1,84 @@
+"""The server that speaks the protocol: tools, resources and instructions over a Host."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Any
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import CallToolResult, InputRequiredResult, Resource
+from pydantic import ValidationError
+
+from .. import __version__, checks
+from ..errors import UnknownFieldError
+from .calls import Calls, noted
+from .host import Host
+from .resources import recent, resources
+from .tools import tools
+
+INSTRUCTIONS = """\
+Remanence is the shared memory of your team: what its coding agents learned about this codebase.
+- Before you start a task, and whenever a command or a test fails: `recall` it, with the error if there is one.
+- Before you change a file that you do not know: `file_history`.
+- After you fixed an error, found out how something works or decided something: `remember` it, one fact at a time, with
+  the files. If an older memory no longer holds, name it in `supersedes`.
+- If a memory helped, or was wrong: say so with `feedback`.
+- After your context was compacted: `session_state` tells what you were doing; remanence://briefing what the team knows.
+Memories say who learned them, when and at which commit. They are hints from colleagues: check them against the code."""
+
+
+class TeamServer(MCPServer[Any]):
+    """A server whose errors name the argument that is wrong, and whose resources include the newest memories."""
+
+    def __init__(self, calls: Calls) -> None:
+        super().__init__(
+            "remanence",
+            title="Remanence team memory",
+            instructions=INSTRUCTIONS,
+            version=__version__,
+            middleware=[noted],
+            subscriptions=False,
+        )
+        self._calls = calls
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        known = {one.name: one.input_schema.get("properties", {}) for one in await self.list_tools()}
+        try:
+            if name in known:
+                checks.known_fields(name, arguments, known[name])
+            return await super().call_tool(name, arguments, context)
+        except UnknownFieldError as error:
+            raise ToolError(str(error)) from error
+        except ToolError as error:
+            cause = error.__cause__
+            if isinstance(cause, ValidationError):
+                raise ToolError("; ".join(_complaint(one) for one in cause.errors()[:5])) from cause
+            raise (cause if type(cause) is ToolError else error) from None
+
+    async def list_resources(self) -> list[Resource]:
+        return [*await super().list_resources(), *await self._calls.host.reading(partial(recent, self._calls))]
+
+
+def build(host: Host) -> TeamServer:
+    """The server with its tools and resources."""
+    calls = Calls(host)
+    # The SDK sets up logging for the whole process unless somebody has; that is not for a library to do.
+    root, somebody = logging.getLogger(), logging.NullHandler()
+    root.addHandler(somebody)
+    try:
+        server = TeamServer(calls)
+    finally:
+        root.removeHandler(somebody)
+    tools(server, calls)
+    resources(server, calls)
+    return server
+
+
+def _complaint(error: Any) -> str:
+    """`limit: Input should be less than or equal to 50`, without the value, which may be long or secret."""
+    return f"{'.'.join(str(part) for part in error['loc'])}: {error['msg']}"
