@@ -39,11 +39,12 @@ class Calls:
     @contextmanager
     def anybody(self) -> Iterator[Caller]:
         """Whoever asks. Our errors are for the agent to read; all others are faults."""
+        asked = _asked.get(Asked())
         try:
-            with self.host.caller(_asked.get(Asked())) as caller:
+            with self.host.caller(asked) as caller:
                 yield caller
         except RemanenceError as error:
-            raise ToolError(self.host.told(error)) from error
+            raise ToolError(self.host.told(error, asked)) from error
 
     @contextmanager
     def reader(self) -> Iterator[Caller]:

@@ -74,7 +74,7 @@ class Host(ABC):
         """Do what changes something, in a thread."""
         return await to_thread.run_sync(call)
 
-    def told(self, error: RemanenceError) -> str:
+    def told(self, error: RemanenceError, asked: Asked) -> str:
         """What a client may know of an error."""
         return str(error)
 

@@ -6,7 +6,7 @@ import logging
 from functools import partial
 from typing import Any
 
-from mcp.server import MCPServer
+from mcp.server import MCPServer, Server
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, InputRequiredResult, Resource
@@ -43,6 +43,11 @@ class TeamServer(MCPServer[Any]):
             subscriptions=False,
         )
         self._calls = calls
+
+    @property
+    def low_level(self) -> Server[Any]:
+        """The SDK's own server, for transports that are mounted elsewhere."""
+        return self._lowlevel_server
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None

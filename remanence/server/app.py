@@ -9,6 +9,7 @@ import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 
 from .. import __version__
+from . import mcp as of_mcp
 from . import problems
 from .control import Control, Role
 from .express import Express
@@ -46,6 +47,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     of_audit.router,
     of_export.router,
     of_sync.router,
+    of_mcp.router,
 )
 
 
@@ -59,6 +61,7 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
         try:
             yield
         finally:
+            await app.state.mcp.close()
             await service.recallers.close()
             await anyio.to_thread.run_sync(close, service)
 
@@ -70,6 +73,7 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
         redoc_url=None,
     )
     app.state.service = service
+    app.state.mcp = of_mcp.Door(service)
     app.add_middleware(Express)
     app.add_middleware(Gate, service=service)  # the outer one
     problems.install(app)

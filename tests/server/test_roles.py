@@ -60,6 +60,7 @@ NEEDED = {
     f"POST {W}/import": WRITE,
     f"GET {W}/sync": READ,
     f"POST {W}/sync": WRITE,
+    f"POST {W}/mcp": READ,
     f"GET {W}/agents": READ,
     f"PUT {W}/agents/cache": ADMIN,
     f"POST {A}/states": WRITE,
