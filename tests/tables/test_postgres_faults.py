@@ -37,15 +37,16 @@ def texts(engine):
     return [row[0] for row in engine.run(plan("SELECT notes.text FROM notes ORDER BY notes.text")).rows]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server():
     """A server of its own, which may be killed."""
     with PostgresServer() as server:
         yield server
 
 
-def test_reads_and_writes_go_on_after_a_crash_of_the_server(server):
-    engine = PostgresEngine(server.url(), tenant="t")
+def test_reads_and_writes_go_on_after_a_crash_of_the_server(server, monkeypatch):
+    monkeypatch.setattr(postgres_link, "PATIENCE", 120)  # a machine may be slow to start a server
+    engine = PostgresEngine(server.url(), tenant="crash")
     engine.create_table(NOTES)
     threads = [threading.Thread(target=add, args=(engine, f"before {number}")) for number in range(4)]
     for thread in threads:
@@ -65,7 +66,7 @@ def test_reads_and_writes_go_on_after_a_crash_of_the_server(server):
 
 
 def test_a_server_that_stays_away_is_said_to_be_unreachable(server, monkeypatch):
-    engine = PostgresEngine(server.url(), tenant="t")
+    engine = PostgresEngine(server.url(), tenant="away")
     engine.create_table(NOTES)
     url = server.url()
     server.kill()
@@ -77,9 +78,9 @@ def test_a_server_that_stays_away_is_said_to_be_unreachable(server, monkeypatch)
     with pytest.raises(StoreUnreachableError):
         list(engine.stream(plan("SELECT notes.text FROM notes"), 10))
     with pytest.raises(StoreUnreachableError):
-        PostgresEngine(url, tenant="t")
+        PostgresEngine(url, tenant="away")
     server.start()
-    monkeypatch.undo()
+    monkeypatch.setattr(postgres_link, "PATIENCE", 120)
     assert texts(engine) == []
     engine.close()
 
