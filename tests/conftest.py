@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
@@ -24,7 +26,9 @@ settings.load_profile("remanence")
 def _home_of_its_own(tmp_path_factory, monkeypatch):
     """No test reads or writes the memories of whoever runs it."""
     monkeypatch.setenv("REMANENCE_HOME", str(tmp_path_factory.mktemp("home")))
-    monkeypatch.delenv("REMANENCE_EMBEDDER", raising=False)
+    for name in os.environ:
+        if name.startswith(("REMANENCE_API", "REMANENCE_WORKSPACE", "REMANENCE_EMBEDDER", "DEEPLAKE_")):
+            monkeypatch.delenv(name)
 
 
 @pytest.fixture(scope="session")
