@@ -23,6 +23,7 @@ from .sqlite_storage import reader, writer
 if TYPE_CHECKING:
     from .sqlite_expressions import ExpressionSql
 
+MAX_GATHERED = 256_000_000
 Order = tuple[tuple[str, bool, bool], ...]
 """For each key of ORDER BY inside an aggregate: its type, whether it is descending, whether NULLs come first."""
 
@@ -109,6 +110,7 @@ def collector(name: str, call: Call, distinct: bool, order: Order, *, last: bool
         class Collector:
             def __init__(self) -> None:
                 self.rows: list[tuple[list[Any], list[Any]]] = []
+                self.size = 0
 
             def step(self, *arguments: Any) -> None:
                 try:
@@ -122,6 +124,9 @@ def collector(name: str, call: Call, distinct: bool, order: Order, *, last: bool
                         None if item is None else read(item)
                         for read, item in zip(key_readers, arguments[count:], strict=True)
                     ]
+                    self.size += sum(len(item) for item in arguments if isinstance(item, (str, bytes)))
+                    if self.size > MAX_GATHERED:
+                        raise SqlError(f"{name}() gathers more than {MAX_GATHERED:,} bytes")
                     self.rows.append((values, keys))
                 except RemanenceError as error:
                     state.error = state.error or error

@@ -181,6 +181,8 @@ def stored_value(value: Any, kind: str) -> Stored:
         return json_text(plain(value))
     if is_array(kind):
         return _stored_array(value, kind)
+    if isinstance(value, (list, tuple, dict, np.ndarray)):
+        raise SqlError(f"a {type(value).__name__} cannot become {spelled(kind)}")
     converter = _INCOMING.get(kind)
     if converter is not None:
         return converter(value)

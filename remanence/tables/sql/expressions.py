@@ -126,6 +126,10 @@ class Expressions:
             value = self.binder.value(node)
             if isinstance(value, str):
                 read(value, want)
+            elif value is not None and not (is_array(want) or want == "jsonb"):
+                raise SqlError(
+                    f"parameter ${node.name} is a {type(value).__name__}, which cannot become {spelled(want)}"
+                )
 
     def boolean(self, node: exp.Expr | None, scope: Scope, where: str) -> None:
         found = self.bind(node, scope, "bool")
