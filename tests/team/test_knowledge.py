@@ -132,7 +132,12 @@ def test_two_memories_that_cannot_both_hold_are_listed(team, here, one, other):
 
 
 def test_memories_of_different_things_do_not_contradict(team, here):
-    for text in ("Always squash commits", "Never push to main on Fridays", "Timeouts are 30 seconds", "Ports start at 60"):
+    for text in (
+        "Always squash commits",
+        "Never push to main on Fridays",
+        "Timeouts are 30 seconds",
+        "Ports start at 60",
+    ):
         team.remember(note(text).at(here))
     assert contradictions(team, here) == []
 
