@@ -28,7 +28,7 @@ from .sql import define
 from .sql.bind import Binder
 from .sql.kinds import READS, kind_of
 from .sql.parameters import shape
-from .sql.parse import parse
+from .sql.parse import is_phrase, parse
 from .sql.prepared import Kept, Prepared, prepare
 from .sql.scope import checked_name, folded, only, table_name
 from .sql.statements import bind_statement
@@ -288,6 +288,8 @@ class Workspace:
         for column, words in columns.items():
             if not isinstance(column, str) or not isinstance(words, str):
                 raise SqlError("columns must be a mapping of names to types")
+            if not is_phrase(words):
+                raise SqlError(f'column "{column}": {words!r} is not a type')
         body = ", ".join(f"{_quoted(column)} {words}" for column, words in columns.items())
         tree = parse(f"CREATE TABLE {_quoted(name)} ({body})").tree
         if not isinstance(tree, exp.Create) or not isinstance(tree.this, exp.Schema):

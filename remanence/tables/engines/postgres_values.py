@@ -174,6 +174,8 @@ def sent(value: Any, expected: Kind | None = None) -> Any:
     if isinstance(value, str):
         if "\0" in value:
             raise SqlError("text must not hold the character NUL (\\x00)")
+        if expected in (Kind.VECTOR, Kind.VECTORS) and value.lstrip().startswith("["):
+            return value.replace("[", "{").replace("]", "}")
         return value
     if isinstance(value, int):
         return Int4(value) if -(2**31) <= value < 2**31 else Int8(value) if -(2**63) <= value < 2**63 else value
