@@ -58,6 +58,9 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "token": Entry(".tenants", "token", "Make, list and revoke tokens."),
     },
     "Team": {
+        "install": Entry(".installing", "install", "Wire coding agents to the team memory."),
+        "uninstall": Entry(".installing", "uninstall", "Take out what install put in."),
+        "status": Entry(".installing", "status", "What is wired, where memory goes, the last capture."),
         "login": Entry(".syncing", "login", "Share what your agents learn by a server."),
         "logout": Entry(".syncing", "logout", "Stop sharing."),
         "sync": Entry(".syncing", "sync", "Bring this memory and the team's together now."),
@@ -66,9 +69,6 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "unshare": Entry(".knowing", "unshare", "Keep a memory to yourself again."),
         "mcp": Entry(".mcp", "mcp", "Offer the team memory to a coding agent by MCP."),
         "hook": Entry(".hooking", "hook", "Take in one event of a coding agent."),
-        "install": Entry(".installing", "install", "Wire coding agents to the team memory."),
-        "uninstall": Entry(".installing", "uninstall", "Take out what install put in."),
-        "status": Entry(".installing", "status", "What is wired, where memory goes, the last capture."),
     },
     "Measure": {
         "eval": Entry(".evaluating", "evaluate", "Measure recall: your questions, public ones, judgements."),

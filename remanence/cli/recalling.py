@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .. import checks
 from .face import Face
 from .options import answering, filter_of, filtering, text_of, values
 from .printing import console, indented, moment, visible
@@ -14,6 +15,8 @@ from .printing import console, indented, moment, visible
 if TYPE_CHECKING:
     from ..models import Hit, Memory
     from ..recall.explain import Explanation
+
+_BESIDE = 5  # times as many are asked for where some may not have held
 
 
 @click.command()
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 )
 @click.option("--token-budget", type=int, metavar="N", help="Leave out what would not fit into N tokens together.")
 @click.option("--settings", multiple=True, metavar="NAME=VALUE", help="A setting of the ranking; repeatable.")
+@click.option("--as-of", metavar="WHEN", help="What held then: nothing that came later or had been superseded.")
 @filtering
 @answering
 def recall(
@@ -39,6 +43,7 @@ def recall(
     mode: str,
     token_budget: int | None,
     settings: tuple[str, ...],
+    as_of: str | None,
     **filters: Any,
 ) -> None:
     """Find the memories that best answer a question, best first.
@@ -53,19 +58,25 @@ def recall(
       rmem recall how did we fix the flaky login test -k 3 --explain
       rmem recall "deploy -staging" --type error_fix --tag repo=api --since "two weeks ago"
       rmem recall "what did Ada decide last May" --settings time_words=filter
+      rmem recall "how do we deploy" --as-of "two months ago"
       rmem recall "open questions" --token-budget 2000 --json
     """
     asked, where = text_of(question), filter_of(filters)
+    then = None if as_of is None else checks.moment("as_of", as_of, end_of_day=True)
     with face.looking() as brain:
-        hits = brain.recall(
+        hits: Sequence[Hit] = brain.recall(
             asked,
-            k=k,
+            k=k if then is None else _BESIDE * k,
             where=where,
             mode=mode,
             token_budget=token_budget,
             explain=explain,
             settings=values("--settings", settings) if settings else None,
         )
+    if then is not None:
+        from ..team.memory import held
+
+        hits = [hit for hit in hits if held(hit.memory, then)][:k]
     if face.json:
         face.document({"question": asked, "hits": [hit.to_dict() for hit in hits]})
     elif not hits:

@@ -50,8 +50,7 @@ class Capture:
         self.sessions = sessions or Sessions()
 
     def take(self, event: Event) -> None:
-        where = repository(event.cwd) if event.cwd else None
-        team = TeamMemory(self._brain, author=author(event.cwd or None), origin="hook", workspace=_workspace(event.cwd))
+        where, team = self._where(event), self._team(event)
         with self.sessions.changing(event.agent, event.session) as state:
             if state.is_new(event.id):
                 state.updated = event.time
@@ -59,6 +58,16 @@ class Capture:
                 if where is not None:
                     state.repository, state.branch = where.id, where.branch
                 self._take(self._cleaned(event), state, team, where)
+
+    def _where(self, event: Event) -> Repository | None:
+        return repository(event.cwd) if event.cwd else None
+
+    def _team(self, event: Event) -> TeamMemory:
+        whose = author(event.cwd or None)
+        return TeamMemory(self._brain, author=whose, origin="hook", workspace=workspace_of(event.cwd))
+
+    def _keep(self, note: Note, team: TeamMemory) -> None:
+        team.remember(note)
 
     def _take(self, event: Event, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
         if event.kind is Kind.SESSION_START:
@@ -101,9 +110,9 @@ class Capture:
             if not 4 <= len(words) <= 60 or sentence.endswith("?"):
                 continue
             if _WISH.search(sentence):
-                team.remember(_note(event, team, sentence.strip(), "preference", importance=0.8).at(where))
+                self._keep(_note(event, team, sentence.strip(), "preference", importance=0.8).at(where), team)
             elif _DECISION.search(sentence):
-                team.remember(_note(event, team, sentence.strip(), "decision", importance=0.7).at(where))
+                self._keep(_note(event, team, sentence.strip(), "decision", importance=0.7).at(where), team)
 
     # Tools
 
@@ -158,9 +167,9 @@ class Capture:
         if state.task:
             text += f" Task: {state.task[:300]}"
         text += f"\nFix: {fix[:1500]}"
-        team.remember(
+        self._keep(
             _note(event, team, text, "error_fix", importance=0.9 if done else 0.4, files=files, error=broken["error"],
-                  fix=fix[:1500], command=broken["command"], key=signature(f"{name} {fix}")).at(where)
+                  fix=fix[:1500], command=broken["command"], key=signature(f"{name} {fix}")).at(where), team,
         )  # fmt: skip
         state.fixed = [*state.fixed, name][-10:]
 
@@ -174,7 +183,7 @@ class Capture:
         details = {"failed": failed, "attempt": command_key(event.command)}
         weight = 0.4 if failed else 0.2
         command = event.command[:300]
-        team.remember(
+        self._keep(
             _note(
                 event,
                 team,
@@ -184,7 +193,8 @@ class Capture:
                 command=command,
                 details=details,
                 key=signature(text),
-            ).at(where)
+            ).at(where),
+            team,
         )
 
     # The end
@@ -220,7 +230,7 @@ class Capture:
             files=state.edited_files[:_MANY_FILES],
             details={"failing": [one["command"] for one in state.failures.values()]},
         )
-        team.remember(note.at(where))
+        self._keep(note.at(where), team)
 
     def _sum_up_abandoned(self, team: TeamMemory, where: Repository | None, but: str) -> None:
         """Sessions that a crash ended are summed up by the next one that starts here."""
@@ -236,7 +246,7 @@ def _note(event: Event, team: TeamMemory, text: str, kind: str, **more: Any) -> 
     return Note(text, kind, author=team.author, agent=event.agent, session=event.session, when=event.time, **more)
 
 
-def _workspace(cwd: str) -> str | None:
+def workspace_of(cwd: str) -> str | None:
     """Where the memories of this folder's repository go, if it says so."""
     try:
         settings = settings_of(cwd) if cwd else None

@@ -86,7 +86,7 @@ def _read(root: Path, private: Path) -> Repository:
     remotes = _remotes(common / "config")
     address = remotes.get("origin") or remotes.get("upstream") or next(iter(remotes.values()), None)
     home = common.parent if common.name == ".git" else common
-    return Repository(_shared(address) if address else _local(home), root, branch, commit)
+    return Repository(_shared(address) if address else local_id(home), root, branch, commit)
 
 
 def _pointed_to(mark: Path) -> Path | None:
@@ -157,13 +157,14 @@ def _shared(address: str) -> str:
     elif (short := _SCP.match(told)) is not None:
         rest = f"{short['host']}/{short['path']}"
     else:
-        return _local(Path(told))
+        return local_id(Path(told))
     host, _, path = rest.rpartition("@")[2].partition("/")
     host = host.partition(":")[0]
     return f"{host}/{path}".rstrip("/").removesuffix(".git").lower()
 
 
-def _local(folder: Path) -> str:
+def local_id(folder: Path) -> str:
+    """The id of a repository that is shared nowhere."""
     return f"{folder.name.removesuffix('.git')}-{sha256(str(folder).encode()).hexdigest()[:8]}"
 
 

@@ -134,7 +134,7 @@ class TeamMemory:
         found = [
             Experience(hit.memory, hit.score, _relevance(hit), recall_id=hits.recall_id)
             for hit in hits
-            if as_of is None or _held(hit.memory, as_of)
+            if as_of is None or held(hit.memory, as_of)
         ]
         if isinstance(repository, Repository):
             found = sorted((self.checked(one, repository) for one in found), key=lambda one: -one.score)
@@ -211,6 +211,7 @@ def _relevance(hit: Hit) -> float:
     return relevance(hit.explanation)
 
 
-def _held(memory: Memory, when: float) -> bool:
+def held(memory: Memory, when: float) -> bool:
+    """Whether what a memory says was known at a time and had not been superseded yet."""
     body = memory.contents
     return float(body.get("valid_from", memory.timestamp)) <= when < float(body.get("valid_until", float("inf")))

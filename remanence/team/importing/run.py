@@ -1,26 +1,30 @@
-"""Bringing it in, with progress. What was read whole is noted, so that a second run goes on behind it."""
+"""Bringing it in, with progress. How far each transcript was read is noted in the store itself, so that a run that was
+killed, or a transcript that grew, goes on behind it."""
 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...brain import Brain
 from ...errors import InputError
-from .. import places
-from ..capture import Capture
-from ..identity import author, repository
+from ..capture import Capture, workspace_of
+from ..consent import may_capture
+from ..events import Event, Kind
+from ..identity import Repository, author, local_id, repository, repository_id
 from ..memory import TeamMemory
-from ..sessions import Sessions
+from ..notes import Note
+from ..sessions import Sessions, SessionState
 from . import git, transcripts
+from .told import Told
 
 Progress = Callable[[int, int], None]
 """Called with how many are done, and of how many."""
+_STEP = 25  # events after which a run that is killed goes on; fewer than the sources that a memory keeps
 
 
 class Imported(NamedTuple):
@@ -31,78 +35,143 @@ class Imported(NamedTuple):
     memories: int
 
 
-class _Done:
-    """Which files were read, as they were then."""
-
-    def __init__(self, name: str) -> None:
-        self._path = places.folder() / f"imported-{name}.json"
-        try:
-            self._known: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            self._known = {}
-
-    def knows(self, path: Path) -> bool:
-        return self._known.get(str(path)) == _print(path)
-
-    def note(self, path: Path) -> None:
-        self._known[str(path)] = _print(path)
-        draft = self._path.with_suffix(".new")
-        draft.write_text(json.dumps(self._known), encoding="utf-8")
-        os.replace(draft, self._path)
-
-
-def _print(path: Path) -> list[int]:
-    stat = path.stat()
-    return [stat.st_size, stat.st_mtime_ns]
-
-
 def import_transcripts(
     brain: Brain, agent: str, *, folder: Path | None = None, on_progress: Progress | None = None
 ) -> Imported:
     """Read the transcripts of an agent as if its hooks had told them."""
     paths = transcripts.transcripts(agent, folder)
-    done, before, passed = _Done(agent), brain.store.count(), 0
+    before, passed = brain.store.count(), 0
+    seen: set[str] = set()
     for number, path in enumerate(paths, 1):
-        if done.knows(path):
+        if not _read_transcript(brain, agent, path, seen):
             passed += 1
-        else:
-            _read_transcript(brain, agent, path)
-            done.note(path)
         if on_progress is not None:
             on_progress(number, len(paths))
     return Imported(len(paths) - passed, passed, brain.store.count() - before)
 
 
-def _read_transcript(brain: Brain, agent: str, path: Path) -> None:
-    # The sessions are over: their states are of no use to anybody but this run.
-    with tempfile.TemporaryDirectory() as scratch:
-        capture = Capture(brain, Sessions(Path(scratch)))
-        for event in transcripts.events_of(agent, path):
-            capture.take(event)
+def _read_transcript(brain: Brain, agent: str, path: Path, seen: set[str]) -> bool:
+    """Whether there was anything new. `seen` has the ids of other transcripts' events: a session that was resumed or
+    forked may begin with what the first one told."""
+    place = f"imported {agent} {path.resolve()}"
+    look = [path.stat().st_size, path.stat().st_mtime_ns]
+    noted = json.loads(brain.store.note(place) or "null") or {"file": None, "events": 0}
+    if noted["file"] == look:
+        return False
+    past, own = _Past(brain), set[str]()
+    last, number = None, 0
+    for number, told in enumerate(transcripts.told_in(agent, path), 1):
+        last = told
+        known = number <= noted["events"] or told.event.id in seen
+        own.add(told.event.id)
+        if may_capture(told.event.cwd):
+            past.live(told, quiet=known)
+        if number > noted["events"] and number % _STEP == 0:
+            brain.store.note(place, json.dumps({"file": None, "events": number}))
+    if last is not None and may_capture(last.event.cwd):
+        past.live(last._replace(event=_end(last.event)), quiet=False)
+    brain.store.note(place, json.dumps({"file": look, "events": number}))
+    seen |= own
+    return True
+
+
+def _end(event: Event) -> Event:
+    number, agent, session = f"{event.session}-end", event.agent, event.session
+    return Event(number, agent, Kind.SESSION_END, session, event.cwd, event.time, source="imported")
+
+
+class _Past(Capture):
+    """Takes in what happened on another day, perhaps on another machine: the repository is as it was then, and its
+    folder may be gone."""
+
+    def __init__(self, brain: Brain) -> None:
+        super().__init__(brain, _Over())
+        self._told: Told | None = None
+        self._quiet = False
+
+    def live(self, told: Told, *, quiet: bool) -> None:
+        """Go through a moment; what it taught is kept unless `quiet`."""
+        self._told, self._quiet = told, quiet
+        self.take(told.event)
+
+    def _where(self, event: Event) -> Repository | None:
+        assert self._told is not None
+        told, folder = self._told, Path(event.cwd)
+        found = repository(folder) if folder.is_absolute() else None
+        gone = not folder.is_dir()
+        if gone and event.cwd and (found is None or told.address is not None):
+            # Without an address it is known by its folder's name only: nobody else is told, but nothing is lost.
+            found = Repository(repository_id(told.address) if told.address else local_id(folder), folder)
+        return None if found is None else replace(found, branch=told.branch, commit=told.commit)
+
+    def _team(self, event: Event) -> TeamMemory:
+        whose = author(event.cwd if Path(event.cwd).is_absolute() else None)
+        return TeamMemory(self._brain, author=whose, origin="import", workspace=workspace_of(event.cwd))
+
+    def _keep(self, note: Note, team: TeamMemory) -> None:
+        if not self._quiet:
+            super()._keep(note, team)
+
+
+class _Over(Sessions):
+    """Sessions that are over: their states are of no use to anybody but this run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._states: dict[tuple[str, str], SessionState] = {}
+
+    def load(self, agent: str, session: str) -> SessionState:
+        return self._states.get((agent, session)) or SessionState(agent, session)
+
+    def save(self, state: SessionState) -> None:
+        self._states[state.agent, state.session] = state
+
+    def all(self) -> Iterator[SessionState]:
+        yield from self._states.values()
 
 
 def import_git(brain: Brain, path: Path, *, on_progress: Progress | None = None) -> Imported:
     """Mine the history of the repository that a path lies in."""
     where = repository(path.resolve())
     if where is None:
-        raise InputError(f"path must lie in a git repository, got {path.name!r}", field="path")
-    team = TeamMemory(brain, author=author(where.root))
-    total, before, read, passed = git.count(where.root), brain.store.count(), 0, 0
-    together = git.Together()
+        raise InputError(f"path must lie in a git repository, got {path.resolve().name!r}", field="path")
+    if not may_capture(str(where.root)):
+        raise InputError(f"{where.name!r} opts out by its .remanence.toml", field="path")
+    total, before, read = git.count(where.root), brain.store.count(), 0
+    keeper = _Keeper(brain, TeamMemory(brain, author=author(where.root), workspace=workspace_of(str(where.root))))
+    history, together = git.History(where), git.Together()
     for commit in git.commits(where.root):
         read += 1
         together.add(commit.files)
-        note = git.note_of(commit, where)
+        note = history.note_of(commit)
         if note is not None:
-            if brain.get(note.id) is None:
-                team.remember(note)
-            else:
-                passed += 1
+            keeper.keep(note)
         if on_progress is not None:
             on_progress(read, total)
-    for note in together.notes(where, team.author, time.time()):
-        if brain.get(note.id) is None:
-            team.remember(note)
-        else:
-            passed += 1
-    return Imported(read, passed, brain.store.count() - before)
+    present = git.files_now(where.root)
+    for note in together.notes(where, keeper.team.author, time.time(), present):
+        keeper.keep(note)
+    return Imported(read, keeper.passed_over, brain.store.count() - before)
+
+
+class _Keeper:
+    """Keeps notes of many authors, each of whom may be named in their own notes and nowhere else."""
+
+    def __init__(self, brain: Brain, team: TeamMemory) -> None:
+        self.team = team
+        self.passed_over = 0
+        self._brain, self._policy = brain, brain.privacy
+
+    def keep(self, note: Note) -> None:
+        if self._brain.get(note.id) is not None:
+            self.passed_over += 1
+            return
+        if note.supersedes is not None and self._brain.get(note.supersedes) is None:
+            return  # what it takes back was never learned
+        policy = self._policy
+        if policy is not None:
+            self._brain.privacy = replace(policy, allow=(*policy.allow, note.author))
+        try:
+            self.team.remember(note)
+        finally:
+            self._brain.privacy = policy
