@@ -19,6 +19,7 @@ from ..identity import Repository, author, local_id, repository, repository_id
 from ..memory import TeamMemory
 from ..notes import Note
 from ..sessions import Sessions, SessionState
+from ..staleness import prints_of
 from . import git, transcripts
 from .told import Told
 
@@ -109,8 +110,19 @@ class _Past(Capture):
         return TeamMemory(self._brain, author=whose, origin="import", workspace=workspace_of(event.cwd))
 
     def _keep(self, note: Note, team: TeamMemory) -> None:
+        assert self._told is not None
         if not self._quiet:
-            super()._keep(note, team)
+            root = repository(self._told.event.cwd) if Path(self._told.event.cwd).is_dir() else None
+            super()._keep(note if root is None else _printed(note, root.root), team)
+
+
+def _printed(note: Note, root: Path) -> Note:
+    """The note with what its files look like today; that they are gone already is told too."""
+    if note.files:
+        gone = not any((root / name).exists() for name in note.files)
+        prints = {note.files[0]: []} if gone else prints_of(root, note.files)
+        note.details = {**note.details, "prints": prints} if prints else note.details
+    return note
 
 
 class _Over(Sessions):
@@ -145,12 +157,12 @@ def import_git(brain: Brain, path: Path, *, on_progress: Progress | None = None)
         together.add(commit.files)
         note = history.note_of(commit)
         if note is not None:
-            keeper.keep(note)
+            keeper.keep(_printed(note, where.root))
         if on_progress is not None:
             on_progress(read, total)
     present = git.files_now(where.root)
     for note in together.notes(where, keeper.team.author, time.time(), present):
-        keeper.keep(note)
+        keeper.keep(_printed(note, where.root))
     return Imported(read, keeper.passed_over, brain.store.count() - before)
 
 
