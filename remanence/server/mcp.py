@@ -4,14 +4,15 @@ every other. Each request stands alone, so there are no sessions that could be t
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
+from pydantic import BaseModel
 from starlette.types import Receive, Scope, Send
 
 from .access import Access, Role, allowed
-from .routes.answers import RUNNING
+from .routes.answers import RUNNING, Error
 from .service import Service
 
 if TYPE_CHECKING:
@@ -20,18 +21,44 @@ if TYPE_CHECKING:
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["mcp"], responses=RUNNING)
 
 
+_MESSAGE: dict[str, Any] = {
+    "type": "object",
+    "required": ["jsonrpc", "method"],
+    "properties": {
+        "jsonrpc": {"const": "2.0"},
+        "id": {"type": ["integer", "string"]},
+        "method": {"type": "string"},
+        "params": {"type": "object"},
+    },
+}
+
+
+class ProtocolError(BaseModel):
+    """What the protocol says of a message that it cannot take."""
+
+    jsonrpc: Literal["2.0"]
+    id: int | str | None = None
+    error: dict[str, Any]
+
+
 @router.post(
     "/mcp",
     summary="Speak the Model Context Protocol",
     response_description="The answer to one JSON-RPC request.",
     responses={
         202: {"description": "A notification was taken in."},
+        400: {"model": Error | ProtocolError, "description": "The message cannot be read."},
+        404: {"model": Error | ProtocolError, "description": "No such workspace, or no such method."},
         406: {"description": "`Accept` must name application/json and text/event-stream."},
+        501: {"model": Error, "description": "This server was installed without it."},
     },
+    openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": _MESSAGE}}}},
 )
 async def speak(request: Request, access: Annotated[Access, Depends(allowed(Role.READ))]) -> Response:
     """Streamable HTTP without sessions: one JSON-RPC message in, one answer out. The tools that change something need
     the role WRITE. `X-Remanence-Repository` names the repository that the client works in."""
+    if not request.headers.get("content-type", "").lower().startswith("application/json"):
+        raise HTTPException(400, "the body must be JSON, with Content-Type: application/json")
     door: Door = request.app.state.mcp
     return _Spoken(await door.opened(), access)
 

@@ -1,0 +1,204 @@
+"""Every tool and resource, over every transport."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from mcp.shared.exceptions import MCPError
+from mcp_clients import ETL, answer, refusal
+
+TOOLS = {
+    "recall", "remember", "forget", "get_memory", "list_recent", "session_state", "who_knows", "file_history",
+    "feedback",
+}  # fmt: skip
+
+
+def test_every_tool_does_what_it_says(talk):
+    async def work(client):
+        fix = await answer(
+            client,
+            "remember",
+            text="transform_parquet runs out of memory on files over 10 GB; read it in batches",
+            kind="error_fix",
+            files=["etl/transform.py"],
+            error="MemoryError: Unable to allocate 47.3 GiB",
+            fix="ds.dataset(path).to_batches()",
+        )
+        assert (fix["count"], fix["scope"], fix["repository"]) == (1, "repository", ETL)
+        rule = await answer(client, "remember", text="Commit messages are imperative", kind="preference")
+
+        found = await answer(client, "recall", query="MemoryError in transform_parquet", kinds=["error_fix"])
+        best = found["memories"][0]
+        assert best["id"] == fix["id"]
+        assert best["fix"] == "ds.dataset(path).to_batches()"
+        assert 0 < best["relevance"] <= 1
+        assert await answer(client, "feedback", recall_id=found["recall_id"], id=fix["id"]) == {"done": True}
+        nothing = await answer(client, "feedback", recall_id=found["recall_id"], useful=False)
+        assert nothing == {"done": True}
+
+        assert (await answer(client, "get_memory", id=rule["id"]))["text"] == "Commit messages are imperative"
+        recent = await answer(client, "list_recent")
+        assert {one["id"] for one in recent["memories"]} == {fix["id"], rule["id"]}
+        assert recent["next_offset"] is None
+        history = await answer(client, "file_history", path="etl/transform.py")
+        assert [one["id"] for one in history["memories"]] == [fix["id"]]
+        experts = (await answer(client, "who_knows", topic="parquet memory errors"))["experts"]
+        assert experts[0]["author"] == best["author"]
+        assert fix["id"] in experts[0]["memories"]
+        state = await answer(client, "session_state")
+        assert state["found"] is False
+        assert "recall" in state["hint"]
+
+        again = await answer(client, "remember", text="Commit messages are imperative", kind="preference")
+        assert (again["id"], again["count"]) == (rule["id"], 2)
+        assert await answer(client, "forget", id=rule["id"]) == {"done": True}
+        assert "there is no memory" in await refusal(client, "get_memory", id=rule["id"])
+
+    talk.having(work)
+
+
+def test_a_fact_that_changed_takes_the_place_of_the_old_one(over_http):
+    async def work(client):
+        old = await answer(client, "remember", text="The API listens on port 8000", kind="codebase")
+        new = await answer(client, "remember", text="The API listens on port 9000 behind nginx", supersedes=old["id"])
+        found = await answer(client, "recall", query="which port does the API listen on")
+        assert [one["id"] for one in found["memories"]] == [new["id"]]
+        assert (await answer(client, "get_memory", id=old["id"]))["superseded_by"] == new["id"]
+        none = await answer(client, "recall", query="which port does the API listen on", as_of="a year ago")
+        assert none["memories"] == []
+        assert none["recall_id"] is None
+
+    over_http.having(work)
+
+
+WRONG = [
+    ("recall", {}, "query: Field required"),
+    ("recall", {"query": ""}, "query: String should have at least 1 character"),
+    ("recall", {"query": "x", "limit": 51}, "limit: Input should be less than or equal to 50"),
+    ("recall", {"query": "x", "limit": "many"}, "limit: Input should be a valid integer"),
+    ("recall", {"query": "x", "offset": -1}, "offset: Input should be greater than or equal to 0"),
+    ("recall", {"query": "x", "kinds": ["gossip"]}, "kinds.0: Input should be 'codebase'"),
+    ("recall", {"query": "x", "as_of": "whenever"}, "as_of must be"),
+    ("recall", {"query": "x", "limt": 3}, "recall has no field 'limt'; did you mean 'limit'?"),
+    ("recall", {"query": "x", "repository": "a\x00b"}, "repository must not contain NUL"),
+    ("recall", {"query": "x", "repository": ""}, "repository must not be empty"),
+    ("remember", {"text": "   "}, "text must"),
+    ("remember", {"text": "x", "kind": "gossip"}, "kind: Input should be 'codebase'"),
+    ("remember", {"text": "x", "scope": "everybody"}, "scope: Input should be 'personal'"),
+    ("remember", {"text": "x", "files": "a.py"}, "files: Input should be a valid list"),
+    ("remember", {"text": "x", "supersedes": "nonesuch"}, "supersedes: there is no memory 'nonesuch'"),
+    ("get_memory", {"id": 3}, "id: Input should be a valid string"),
+    ("get_memory", {"id": "nonesuch"}, "id: there is no memory 'nonesuch' in github.com/acme/etl"),
+    ("forget", {"id": "nonesuch"}, "id: there is no memory 'nonesuch'"),
+    ("list_recent", {"limit": 0}, "limit: Input should be greater than or equal to 1"),
+    ("file_history", {"path": ""}, "path: String should have at least 1 character"),
+    ("who_knows", {"topic": "x", "limit": 21}, "limit: Input should be less than or equal to 20"),
+    ("feedback", {"recall_id": "nonesuch", "id": "x"}, "recall_id: there is no recall 'nonesuch' any more"),
+    ("feedback", {"recall_id": "nonesuch", "useful": "perhaps"}, "useful: Input should be a valid boolean"),
+    ("session_state", {"session": "x"}, "session_state has no field 'session'; did you mean 'session_id'?"),
+    ("recal", {"query": "x"}, "Unknown tool: recal"),
+]
+
+
+def test_what_cannot_be_done_names_the_field(talk):
+    async def work(client):
+        for tool, arguments, expected in WRONG:
+            assert expected in await refusal(client, tool, **arguments), (tool, arguments)
+        kept = await answer(client, "remember", text="Only a memory that was found can be judged")
+        found = await answer(client, "recall", query="what can be judged")
+        assert "id: name the memory" in await refusal(client, "feedback", recall_id=found["recall_id"])
+        other = await refusal(client, "feedback", recall_id=found["recall_id"], id="team-other")
+        assert other == "id: 'team-other' is none of the memories that this recall found"
+        assert [one["id"] for one in (await answer(client, "list_recent"))["memories"]] == [kept["id"]]
+
+    talk.having(work)
+
+
+def test_pages_leave_nothing_out_and_tell_nothing_twice(over_http):
+    async def work(client):
+        for number, what in enumerate(("cache", "queue", "pool", "index", "parser")):
+            text = f"The {what} is cleared by flush_{what}() which takes {number} seconds"
+            await answer(client, "remember", text=text, files=["flush.py"])
+        for tool, arguments in (
+            ("recall", {"query": "what is cleared by flush"}),
+            ("list_recent", {}),
+            ("file_history", {"path": "flush.py"}),
+        ):
+            pages, offset = [], 0
+            while offset is not None:
+                page = await answer(client, tool, limit=2, offset=offset, **arguments)
+                pages.append([one["id"] for one in page["memories"]])
+                offset = page["next_offset"]
+            assert [len(page) for page in pages] == [2, 2, 1], tool
+            assert len({id for page in pages for id in page}) == 5, tool
+
+    over_http.having(work)
+
+
+def test_another_repository_can_be_named(over_http):
+    async def work(client):
+        await answer(client, "remember", text="The importer retries three times")
+        there = await answer(
+            client, "remember", text="The site retries five times", repository="https://github.com/Acme/Site.git"
+        )
+        assert there["repository"] == "github.com/acme/site"
+        here = await answer(client, "recall", query="how often is it retried")
+        assert [one["text"] for one in here["memories"]] == ["The importer retries three times"]
+        found = await answer(client, "recall", query="how often is it retried", repository="github.com/acme/site")
+        assert [one["id"] for one in found["memories"]] == [there["id"]]
+        assert "there is no memory" in await refusal(client, "get_memory", id=there["id"])
+        assert await answer(client, "get_memory", id=there["id"], repository="git@github.com:acme/site.git")
+
+    over_http.having(work)
+
+
+def test_the_briefing_and_memories_are_resources(talk):
+    async def work(client):
+        empty = await client.read_resource("remanence://briefing")
+        assert empty.contents[0].text == "The team memory knows nothing of this repository yet."
+        kept = await answer(client, "remember", text="Use uv, never pip", kind="preference")
+        told = await client.read_resource("remanence://briefing")
+        assert "Use uv, never pip" in told.contents[0].text
+        assert (
+            "Use uv" not in (await client.read_resource("remanence://briefing/github.com/acme/site")).contents[0].text
+        )
+        assert "Use uv" in (await client.read_resource(f"remanence://briefing/{ETL}")).contents[0].text
+
+        listed = {str(one.uri): one for one in (await client.list_resources()).resources}
+        assert set(listed) == {"remanence://briefing", f"remanence://memories/{kept['id']}"}
+        assert listed[f"remanence://memories/{kept['id']}"].title == "Use uv, never pip"
+        one = await client.read_resource(f"remanence://memories/{kept['id']}")
+        assert json.loads(one.contents[0].text)["text"] == "Use uv, never pip"
+        templates = (await client.list_resource_templates()).resource_templates
+        assert [one.uri_template for one in templates] == [
+            "remanence://briefing/{+repository}",
+            "remanence://memories/{id}",
+        ]
+        for wrong in ("remanence://memories/nonesuch", "remanence://nonesuch"):
+            with pytest.raises(MCPError) as error:
+                await client.read_resource(wrong)
+            assert "nonesuch" in str(error.value)
+
+    talk.having(work)
+
+
+def test_tools_tell_an_agent_all_it_needs(over_http):
+    async def work(client):
+        assert "`recall`" in client.instructions
+        tools = {one.name: one for one in (await client.list_tools()).tools}
+        assert set(tools) == TOOLS
+        for one in tools.values():
+            assert one.title
+            assert len(one.description) > 80, one.name
+            assert "  " not in one.description, one.name
+            for name, field in one.input_schema["properties"].items():
+                assert field.get("description"), (one.name, name)
+            for model in (one.output_schema, *one.output_schema.get("$defs", {}).values()):
+                for name, field in model["properties"].items():
+                    assert field.get("description"), (one.name, name)
+        reading = {one.name for one in tools.values() if one.annotations.read_only_hint}
+        assert TOOLS - reading == {"remember", "forget", "feedback"}
+        assert {one.name for one in tools.values() if one.annotations.destructive_hint} == {"forget"}
+
+    over_http.having(work)
