@@ -1,49 +1,34 @@
-"""The way to a PostgreSQL database: one pool of connections for each address in a process, and transactions that belong
-to one tenant, that are repeated when another was in their way, and that outlive a restart of the server.
-
-A transaction that was lost before COMMIT left nothing behind, so it is run again. One that was lost in COMMIT may have
-been written: the server is asked what became of it, and only when it cannot say is the caller told so."""
+"""The way of memories to a PostgreSQL database: transactions that belong to one tenant, on the connections of
+`postgres_pool`."""
 
 from __future__ import annotations
 
-import os
-import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from threading import Lock
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from ...errors import (
     ConfigError,
     InputError,
     StoreBusyError,
-    StoreClosedError,
     StoreError,
     StoreFullError,
     StoreReadOnlyError,
     StoreUnreachableError,
 )
+from .postgres_pool import HOW, SNAPSHOT, WRITE, Manner, Pooled, Raw, Result, is_lost, line
 
 try:
     import psycopg
     from pgvector.psycopg import register_vector
     from psycopg import errors as pg
-    from psycopg import pq
     from psycopg.conninfo import conninfo_to_dict
-    from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 except ImportError as error:
     raise ConfigError(f"PostgreSQL needs {error.name}: pip install 'remanence[postgres]'") from error
 
-Raw = psycopg.Connection[tuple[Any, ...]]
-Result = TypeVar("Result")
-
-_ATTEMPTS = 10  # how often a transaction is repeated when others are in its way
-_CONNECTIONS = 12
 _TENDING = 0x524D454D_0001  # an advisory lock
-_CLOSED = "this store is closed; open it again to use it"
 
 
 class Address(NamedTuple):
@@ -65,7 +50,7 @@ class Address(NamedTuple):
         try:
             conninfo_to_dict(url)
         except psycopg.ProgrammingError as error:
-            raise ConfigError(f"not an address of PostgreSQL: {_line(error)}") from None
+            raise ConfigError(f"not an address of PostgreSQL: {line(error)}") from None
         return cls(url, given[-1] if given else None)
 
     @property
@@ -103,8 +88,13 @@ class Frame(NamedTuple):
     number: int = 0  # of the tenant
     durable: bool = True  # whatever the server would do by itself
 
-    def enter(self, raw: Raw, *, writing: bool) -> str | None:
-        """Begin to be the tenant; the number of the transaction when it writes."""
+    def enter(self, raw: Raw, kind: str) -> str | None:
+        """Begin a transaction of the tenant; its number when it writes."""
+        raw.execute(f"BEGIN {kind}".encode())
+        return self.become(raw, writing=kind == WRITE)
+
+    def become(self, raw: Raw, *, writing: bool) -> str | None:
+        """Be the tenant for the rest of a transaction; its number when it writes."""
         settings = {"search_path": self.path, "remanence.tenant": self.tenant}
         if writing and self.durable:
             settings["synchronous_commit"] = "on"
@@ -122,74 +112,44 @@ class Frame(NamedTuple):
             raw.execute("SELECT set_config('role', %s, false)", [self.role])
 
 
-class _Shared:
-    def __init__(self, url: str, size: int) -> None:
-        self.users = 0
-        self.pool: ConnectionPool[Raw] = ConnectionPool(
-            url,
-            min_size=0,
-            max_size=size,
-            max_idle=60,
-            reconnect_timeout=1.0,
-            configure=_configure,
-            kwargs=_HOW,
-            open=True,
-            name="remanence",
-        )
+_MANNER = Manner(12, b"SET jit = off; SET idle_in_transaction_session_timeout = '10min'", register_vector)
 
 
-_HOW: dict[str, Any] = {"autocommit": True, "connect_timeout": 10}
-_SHARED: dict[tuple[int, str, int], _Shared] = {}
-_LOCK = Lock()
+class Link(Pooled[Connection]):
+    """The way of memories to a database. `patience` is how many seconds to wait for a server that does not answer."""
 
+    attempts = 10
+    closed_words = "this store is closed; open it again to use it"
+    causes = True
 
-def _configure(raw: Raw) -> None:
-    raw.execute("SET jit = off")
-    raw.execute("SET idle_in_transaction_session_timeout = '10min'")
-    register_vector(raw)
-
-
-class Link:
-    """Safe to use from many threads; all links to an address share a pool. `patience` is how many seconds to wait for a
-    server that does not answer."""
-
-    def __init__(self, address: Address, *, patience: float = 5.0, size: int = _CONNECTIONS) -> None:
+    def __init__(self, address: Address, *, patience: float = 5.0) -> None:
         self.address, self.patience = address, patience
-        self._key = (os.getpid(), address.url, size)
-        self._closed = False
-        with _LOCK:
-            shared = _SHARED.get(self._key)
-            if shared is None:
-                shared = _SHARED[self._key] = _Shared(address.url, size)
-            shared.users += 1
-        self._pool = shared.pool
+        super().__init__(address.url, _MANNER)
 
     @property
-    def closed(self) -> bool:
-        return self._closed
+    def shown(self) -> str:
+        return self.address.shown
 
-    def close(self) -> None:
-        """Give the link up; the pool is closed with its last one."""
-        with _LOCK:
-            if self._closed:
-                return
-            self._closed = True
-            shared = _SHARED[self._key]
-            shared.users -= 1
-            if shared.users:
-                return
-            del _SHARED[self._key]
-        if self._key[0] == os.getpid():  # a forked child must not speak on its parent's connections
-            shared.pool.close()
+    def waits(self) -> float:
+        return self.patience
+
+    def open(self) -> Raw:
+        return connect(self.address)
+
+    def told(self, error: psycopg.Error, frame: object) -> Exception:
+        return explain(error, self.address)
+
+    def hand(self, raw: Raw) -> Connection:
+        return Connection(raw)
 
     def read(self, frame: Frame, work: Callable[[Connection], Result]) -> Result:
         """Do `work` on one state of the data; again on another connection when one is lost."""
-        return self._repeated(frame, "ISOLATION LEVEL REPEATABLE READ, READ ONLY", work)
+        return self._repeated(frame, SNAPSHOT, work)
 
     def write(self, frame: Frame, work: Callable[[Connection], Result]) -> Result:
         """Do `work` in a transaction that is durable when this returns. It may be done more than once, the last time
         counts."""
-        return self._repeated(frame, "READ WRITE", work)
+        return self._repeated(frame, WRITE, work)
 
     def tend(self, frame: Frame, statement: str) -> None:
         """Run a statement that looks after tables, outside any transaction."""
@@ -201,92 +161,13 @@ class Link:
             except psycopg.Error as error:
                 raise explain(error, self.address) from error
 
-    def _repeated(self, frame: Frame, kind: str, work: Callable[[Connection], Result]) -> Result:
-        until = time.monotonic() + self.patience
-        attempt = 0
-        while True:
-            attempt += 1
-            tried: _Attempt[Result] = _Attempt()
-            try:
-                with self._connection(until) as raw:
-                    return tried.run(raw, frame, kind, work)
-            except psycopg.Error as error:
-                if is_lost(error):
-                    if tried.committing and kind == "READ WRITE" and self._was_committed(tried.number, until):
-                        return tried.result  # type: ignore[return-value]
-                    self._pool.check()  # the idle ones are lost too; those that answer are kept
-                    if time.monotonic() >= until:
-                        raise StoreUnreachableError(f"{self.address.shown} does not answer: {_line(error)}") from error
-                elif not isinstance(error, pg.SerializationFailure | pg.DeadlockDetected) or attempt >= _ATTEMPTS:
-                    raise explain(error, self.address) from error
-                time.sleep(random.uniform(0.5, 1.0) * min(0.01 * 2**attempt, 0.25))
-
-    @contextmanager
-    def _connection(self, until: float) -> Iterator[Raw]:
-        if self._closed:
-            raise StoreClosedError(_CLOSED)
-        try:
-            raw = self._pool.getconn(timeout=max(0.1, until - time.monotonic()))
-        except PoolClosed:
-            raise StoreClosedError(_CLOSED) from None
-        except PoolTimeout:
-            connect(self.address).close()  # which raises if it is the server that is away
-            raise StoreBusyError(f"all {self._pool.max_size} connections to {self.address.shown} are busy") from None
-        try:
-            yield raw
-        finally:
-            if not raw.closed and raw.info.transaction_status != pq.TransactionStatus.IDLE:
-                try:
-                    raw.execute("ROLLBACK")
-                except psycopg.Error:
-                    raw.close()
-            self._pool.putconn(raw)
-
-    def _was_committed(self, number: str | None, until: float) -> bool:
-        """What became of a transaction whose COMMIT was not answered; False if nothing of it remains."""
-        while time.monotonic() < until:
-            try:
-                with self._connection(until) as raw:
-                    row = raw.execute("SELECT pg_xact_status(%s::xid8)", [number]).fetchone()
-            except (psycopg.OperationalError, StoreUnreachableError):
-                time.sleep(0.1)
-                continue
-            except psycopg.Error:
-                break  # this server never knew it
-            status = row[0] if row else None
-            if status in ("committed", "aborted"):
-                return bool(status == "committed")
-            if status is None:
-                break  # too long ago to be known
-            time.sleep(0.05)
-        raise StoreUnreachableError(
-            f"{self.address.shown} went away; what was being written may or may not have arrived"
-        )
-
-
-class _Attempt(Generic[Result]):
-    """One run of a transaction, and how far it came."""
-
-    def __init__(self) -> None:
-        self.committing = False
-        self.number: str | None = None
-        self.result: Result | None = None
-
-    def run(self, raw: Raw, frame: Frame, kind: str, work: Callable[[Connection], Result]) -> Result:
-        raw.execute(f"BEGIN {kind}".encode())
-        self.number = frame.enter(raw, writing=kind == "READ WRITE")
-        self.result = work(Connection(raw))
-        self.committing = True
-        raw.execute("COMMIT")
-        return self.result
-
 
 def connect(address: Address) -> Raw:
     """A connection of one's own, for what cannot be done inside a transaction."""
     try:
-        return psycopg.connect(address.url, **_HOW)
+        return Raw.connect(address.url, **HOW)
     except psycopg.OperationalError as error:
-        told = _line(error)
+        told = line(error)
         if any(words in told for words in ("authentication", "does not exist", "no pg_hba.conf entry", "role ")):
             raise ConfigError(f"{address.shown} cannot be opened: {told}") from None
         raise StoreUnreachableError(f"{address.shown} does not answer: {told}") from None
@@ -301,17 +182,9 @@ def take_turn(raw: Raw) -> None:
         time.sleep(0.1)
 
 
-def is_lost(error: psycopg.Error) -> bool:
-    """Whether the connection is gone, so that nothing of a transaction that was not committed remains."""
-    state = error.sqlstate or ""
-    return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and (
-        not state or state[:2] == "08" or state in ("57P01", "57P02", "57P03", "57P05")
-    )
-
-
 def explain(error: psycopg.Error, address: Address) -> Exception:
     """PostgreSQL's errors in the words of our hierarchy."""
-    told, where = _line(error), address.shown
+    told, where = line(error), address.shown
     match error:
         case pg.DiskFull() | pg.OutOfMemory():
             return StoreFullError(f"no space left at {where}: {told}; the write was rolled back")
@@ -328,7 +201,3 @@ def explain(error: psycopg.Error, address: Address) -> Exception:
     if is_lost(error):
         return StoreUnreachableError(f"{where} does not answer: {told}")
     return StoreError(f"{where}: {told}")
-
-
-def _line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]

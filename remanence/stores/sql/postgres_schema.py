@@ -18,7 +18,8 @@ import psycopg
 from psycopg import errors as pg
 
 from ...errors import ConfigError, StoreVersionError
-from .postgres_link import Address, Frame, Raw, connect, explain
+from .postgres_link import Address, Frame, connect, explain
+from .postgres_pool import Raw
 
 SCHEMA, ROLE = "remanence", "remanence_store"
 _LOCK = 0x524D454D
@@ -171,7 +172,7 @@ def _prepared(raw: Raw, address: Address, tenant: str) -> Frame:
     frame = Frame(tenant, None if owner == login.name and not login.sees_all else owner, f'{SCHEMA}, "{home}"')
     _check(raw, frame, address)
     with raw.transaction():
-        frame.enter(raw, writing=True)
+        frame.become(raw, writing=True)
         raw.execute("INSERT INTO heads (name) VALUES (%s) ON CONFLICT DO NOTHING", [tenant])
         name, number = _one(raw, "SELECT name, tenant FROM heads")
     if name != tenant:
@@ -236,7 +237,7 @@ def _extension(raw: Raw) -> str:
 def _check(raw: Raw, frame: Frame, address: Address) -> None:
     """Refuse a role for which policies would not hold."""
     with raw.transaction():
-        frame.enter(raw, writing=False)
+        frame.become(raw, writing=False)
         owner, sees_all = _one(raw, _WHO)
     if sees_all:
         raise ConfigError(f"{address.shown}: {owner}, who owns the schema {SCHEMA}, may see every tenant's rows")

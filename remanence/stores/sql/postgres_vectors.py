@@ -11,7 +11,8 @@ import psycopg
 
 from ...errors import RemanenceError
 from .postgres_index import dimension_of
-from .postgres_link import Address, Connection, Frame, Raw, connect, take_turn
+from .postgres_link import Address, Connection, Frame, connect, take_turn
+from .postgres_pool import Raw
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ class Neighbours:
 
     def _build(self, raw: Raw) -> None:
         with raw.transaction():
-            self._frame.enter(raw, writing=False)
+            self._frame.become(raw, writing=False)
             dimension = dimension_of(Connection(raw))
         if dimension is None or dimension > _MOST:
             return

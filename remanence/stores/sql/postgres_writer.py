@@ -8,7 +8,8 @@ from typing import Any
 import psycopg
 
 from ..touches import Touches, Waiting
-from .postgres_link import Connection, Frame, Link, explain, is_lost
+from .postgres_link import Connection, Frame, Link, explain
+from .postgres_pool import is_conflict, is_lost
 from .writer import Groups, Job
 
 _TAKE = "SELECT seq FROM heads FOR UPDATE"
@@ -52,9 +53,7 @@ class PostgresWriter(Groups[Connection]):
             job.result = job.work(connection)
         except Exception as error:
             if isinstance(error, psycopg.Error):
-                if is_lost(error) or isinstance(
-                    error, psycopg.errors.SerializationFailure | psycopg.errors.DeadlockDetected
-                ):
+                if is_lost(error) or is_conflict(error):
                     raise  # the whole transaction is done again
                 job.error = explain(error, self._link.address)
             else:

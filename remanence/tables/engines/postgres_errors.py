@@ -75,16 +75,3 @@ def _wanted_vector(error: psycopg.Error) -> str:
     dimension, _, column = (error.diag.constraint_name or "").removeprefix(VECTOR_CHECK).partition("_")
     wanted = f"{dimension} numbers" if dimension != "0" else "numbers"
     return f"column {column!r} expects vectors of {wanted}, none of them NULL"
-
-
-def is_lost(error: psycopg.Error) -> bool:
-    """Whether the connection is gone, so that nothing of a transaction not yet committed remains."""
-    state = error.sqlstate or ""
-    return isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)) and (
-        not state or state[:2] == "08" or state in ("57P01", "57P02", "57P03", "57P05")
-    )
-
-
-def is_conflict(error: psycopg.Error) -> bool:
-    """Whether another transaction was in the way, so that the same one can succeed now."""
-    return isinstance(error, (pg.SerializationFailure, pg.DeadlockDetected))

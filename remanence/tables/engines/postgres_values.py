@@ -11,7 +11,7 @@ import numpy.typing as npt
 import psycopg
 from psycopg import pq
 from psycopg.abc import Buffer, DumperKey
-from psycopg.adapt import AdaptersMap, Dumper, Loader, PyFormat
+from psycopg.adapt import Dumper, Loader, PyFormat
 from psycopg.types.datetime import TimestamptzBinaryLoader
 from psycopg.types.json import Jsonb
 from psycopg.types.numeric import Int4, Int8
@@ -153,14 +153,10 @@ class VectorLoader(Loader):
 _CELL = np.dtype([("length", ">i4"), ("value", ">f4")])
 
 
-def _adapters() -> AdaptersMap:
-    adapters = AdaptersMap(psycopg.adapters)
-    adapters.register_dumper(Array, _ArrayDumper)
-    adapters.register_loader("timestamptz", _UtcLoader)
-    return adapters
-
-
-ADAPTERS = _adapters()
+def register(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+    """Teach a connection our values."""
+    connection.adapters.register_dumper(Array, _ArrayDumper)
+    connection.adapters.register_loader("timestamptz", _UtcLoader)
 
 
 def sent(value: Any, expected: Kind | None = None) -> Any:
