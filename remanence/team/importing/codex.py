@@ -19,6 +19,7 @@ from .told import Clock, Told, lines, used, words
 AGENT = "codex"
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
+_SHELLS = ("shell_command", "container.exec", "exec_command", "unified_exec")
 # What the tool itself says in the user's name.
 _NOT_SAID = re.compile(
     r"^\s*(?:<(?:environment_context|user_instructions|permissions|turn_aborted|user_shell_command|skill|INSTRUCTIONS|"
@@ -110,7 +111,8 @@ class _Reader:
                 yield from self._said(at, said, when)
         elif kind in _CALLS:
             given = decoded(body.get("arguments", body.get("input", body.get("action"))))
-            self._calls[number] = str(body.get("name") or "shell"), given, self._folder(given)
+            name = str(body.get("name") or "shell")
+            self._calls[number] = "shell" if name in _SHELLS else name, given, self._folder(given)
         elif kind in _OUTPUTS and number in self._calls:
             event = self._ended(number, *self._calls.pop(number), body.get("output"), when)
             if event is not None:
@@ -146,7 +148,7 @@ class _Reader:
         if "*** Begin Patch" in command and "apply_patch" in command:
             patch = command[command.index("*** Begin Patch") :]
             tool, given = "apply_patch", {"input": patch}
-        if tool == "apply_patch" and failed is None and _REFUSED.match(output):
+        if tool == "apply_patch" and _REFUSED.match(output):
             failed = True
         return used(AGENT, number, self._session, cwd, when, tool, given, output, failed=failed)
 

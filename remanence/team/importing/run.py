@@ -56,10 +56,10 @@ def _read_transcript(brain: Brain, agent: str, path: Path, seen: set[str]) -> bo
     forked may begin with what the first one told."""
     place = f"imported {agent} {path.resolve()}"
     look = [path.stat().st_size, path.stat().st_mtime_ns]
-    noted = json.loads(brain.store.note(place) or "null") or {"file": None, "events": 0}
+    noted = json.loads(brain.store.note(place) or "null") or {"file": None, "events": 0, "task": None}
     if noted["file"] == look:
         return False
-    past, own = _Past(brain), set[str]()
+    past, own = _Past(brain, noted["task"]), set[str]()
     last, number = None, 0
     for number, told in enumerate(transcripts.told_in(agent, path), 1):
         last = told
@@ -68,10 +68,10 @@ def _read_transcript(brain: Brain, agent: str, path: Path, seen: set[str]) -> bo
         if may_capture(told.event.cwd):
             past.live(told, quiet=known)
         if number > noted["events"] and number % _STEP == 0:
-            brain.store.note(place, json.dumps({"file": None, "events": number}))
+            brain.store.note(place, json.dumps({"file": None, "events": number, "task": past.task}))
     if last is not None and may_capture(last.event.cwd):
         past.live(last._replace(event=_end(last.event)), quiet=False)
-    brain.store.note(place, json.dumps({"file": look, "events": number}))
+    brain.store.note(place, json.dumps({"file": look, "events": number, "task": past.task}))
     seen |= own
     return True
 
@@ -85,8 +85,10 @@ class _Past(Capture):
     """Takes in what happened on another day, perhaps on another machine: the repository is as it was then, and its
     folder may be gone."""
 
-    def __init__(self, brain: Brain) -> None:
+    def __init__(self, brain: Brain, task: str | None) -> None:
+        """`task` is the id of what summed the session up when less of it was known."""
         super().__init__(brain, _Over())
+        self.task = task
         self._told: Told | None = None
         self._quiet = False
 
@@ -111,9 +113,18 @@ class _Past(Capture):
 
     def _keep(self, note: Note, team: TeamMemory) -> None:
         assert self._told is not None
+        if note.kind == "task" and not self._summed_up(note):
+            return
         if not self._quiet:
             root = repository(self._told.event.cwd) if Path(self._told.event.cwd).is_dir() else None
             super()._keep(note if root is None else _printed(note, root.root), team)
+
+    def _summed_up(self, note: Note) -> bool:
+        """Whether there is more to say of the session than before, in place of which it is said then."""
+        before, self.task = self.task, note.id
+        if before is not None and before != note.id and self._brain.get(before) is not None:
+            note.supersedes = before
+        return before != note.id
 
 
 def _printed(note: Note, root: Path) -> Note:

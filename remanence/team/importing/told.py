@@ -83,7 +83,7 @@ def used(
         tool=tool,
         action=action,
         command=command,
-        files=[os.path.join(cwd, name) for name in files_in(arguments)],
+        files=[os.path.normpath(os.path.join(cwd, name)) for name in files_in(arguments)],
         input={key: _short(value) for key, value in arguments.items()},
         output=output[-_LONGEST_OUTPUT:] if action in ("shell", "test") else "",
         failed=failed,
