@@ -6,7 +6,7 @@ import re
 import subprocess
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path, PurePosixPath
 
@@ -67,6 +67,7 @@ class Commit:
     subject: str
     body: str
     files: list[str] = field(default_factory=list)
+    by_bot: bool = False
 
 
 def count(root: Path) -> int:
@@ -109,7 +110,8 @@ def _commit(raw: bytes) -> Commit | None:
     named = [line for line in files.splitlines() if line.strip()] if parents.strip() else []
     said = re.sub(r"\n{3,}", "\n\n", _TRAILER.sub("", body)).strip()
     author = address.strip() or person.strip() or "unknown"
-    return Commit(name.strip(), author, float(when or 0), subject.strip(), said, named)
+    by_bot = bool(_BOT.search(f"{person} {address}"))
+    return Commit(name.strip(), author, float(when or 0), subject.strip(), said, named, by_bot)
 
 
 class History:
@@ -121,7 +123,7 @@ class History:
 
     def note_of(self, commit: Commit) -> Note | None:
         """What a commit teaches; None for most."""
-        if _BOT.search(commit.author):
+        if commit.by_bot:
             return None
         if _AGAIN.match(commit.subject):
             return self._brought_back(commit)
@@ -153,7 +155,7 @@ class History:
         self._in_again.add(undone[1])
         what = re.sub(r'^(?:Revert\S* "Revert\S* |Re-?apply )"?|"+$', "", commit.subject, flags=re.IGNORECASE)
         note = self._note(commit, f"It was taken back once and is in again: {what}.", "decision", 0.5)
-        note.supersedes = self._note(_with_id(commit, undone[1]), "revert", "decision", 0.7).id
+        note.supersedes = self._note(replace(commit, id=undone[1]), "revert", "decision", 0.7).id
         return note
 
     def _note(self, commit: Commit, text: str, kind: str, importance: float) -> Note:
@@ -161,11 +163,6 @@ class History:
             text, kind, author=commit.author, agent="git", repository=self._repository.id, commit=commit.id,
             files=commit.files[:_MOST_FILES], when=commit.when, importance=importance, key=f"commit {commit.id}",
         )  # fmt: skip
-
-
-def _with_id(commit: Commit, commit_id: str) -> Commit:
-    """The same commit under another id."""
-    return Commit(commit_id, commit.author, commit.when, commit.subject, commit.body, commit.files)
 
 
 def _is_fix(commit: Commit) -> bool:

@@ -1,0 +1,339 @@
+"""What git's history teaches: fixes, what was taken back, conventions, files that belong together."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from remanence import Brain
+from remanence.errors import InputError
+from remanence.team.identity import repository
+from remanence.team.importing.run import import_git
+from remanence.team.memory import TeamMemory
+from remanence.team.review import out_of_date
+
+START = 1_700_000_000
+
+
+class History:
+    """A repository whose commits have fixed authors and times."""
+
+    def __init__(self, root):
+        self.root, self._clock = root, START
+        root.mkdir(parents=True)
+        self.git("init", "-q", "-b", "main")
+        self.git("remote", "add", "origin", "git@github.com:acme/etl.git")
+        self.git("config", "user.email", "ann@acme.io")
+        self.git("config", "user.name", "Ann")
+
+    def git(self, *words, input=None, **more):
+        done = subprocess.run(
+            ["git", *words], cwd=self.root, check=True, capture_output=True, input=input, env={**os.environ, **more}
+        )
+        return done.stdout.decode().strip()
+
+    def commit(self, message, *names, author="Ann <ann@acme.io>", when=None):
+        """A commit that changes these files; its id."""
+        for name in names:
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a") as file:
+                file.write(f"{message[:20]!r} {self._clock}\n")
+        self.git("add", "-A")
+        self._clock += 60
+        date = f"{when or self._clock} +0000"
+        told = message if isinstance(message, bytes) else message.encode()
+        self.git("commit", "-q", "--allow-empty", "--author", author, "-F", "-", input=told,
+                 GIT_AUTHOR_DATE=date, GIT_COMMITTER_DATE=date)  # fmt: skip
+        return self.git("rev-parse", "HEAD")
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+
+@pytest.fixture
+def history(tmp_path):
+    made = History(tmp_path / "clone")
+    made.commit("Fix the first commit which brings everything", "etl/carrier.py", "etl/pool.py", "README.md")
+    return made
+
+
+@pytest.fixture
+def brain(tmp_path):
+    with Brain(tmp_path / "team.db", privacy="default", durability="normal") as brain:
+        yield brain
+
+
+def of_kind(brain, kind):
+    return brain.memories({"type": kind}, limit=None)
+
+
+def texts(brain):
+    return [memory.text for memory in brain.memories(limit=None)]
+
+
+def test_a_fix_tells_what_was_wrong_what_was_changed_who_and_when(brain, history):
+    body = "The carrier sends no code for parcels.\n\nSigned-off-by: Bob <bob@acme.io>\nCo-authored-by: C <c@acme.io>"
+    made = history.commit(
+        f"Fix KeyError in the carrier import\n\n{body}", "etl/carrier.py", author="Bob <bob@acme.io>", when=START + 5
+    )
+    assert import_git(brain, history.root) == (2, 0, 1)
+    (fix,) = of_kind(brain, "error_fix")
+    assert fix.text == (
+        "Fix KeyError in the carrier import\nThe carrier sends no code for parcels.\nFix: changed etl/carrier.py"
+    )
+    assert (fix.contents["commit"], fix.contents["files"]) == (made, ["etl/carrier.py"])
+    assert fix.contents["repository"] == "github.com/acme/etl"
+    assert (fix.timestamp, fix.agent_id) == (START + 5, "git")
+
+
+def test_authors_are_named_in_their_own_notes_and_nowhere_else(brain, history):
+    told = "Fix the mail to bob@acme.io that was never sent"
+    history.commit(told, "etl/pool.py", author="Ann <ann@acme.io>")
+    history.commit("Fix the pool that bob found too small", "etl/pool.py", author="Bob <bob@acme.io>")
+    history.commit("Fix the pool size once more, please", "etl/pool.py", author="Nobody <>")
+    import_git(brain, history.root)
+    by = {memory.actor: memory for memory in of_kind(brain, "error_fix")}
+    assert by.keys() == {"ann@acme.io", "bob@acme.io", "Nobody"}
+    assert by["bob@acme.io"].contents["sources"][0]["author"] == "bob@acme.io"
+    assert "bob@acme.io" not in by["ann@acme.io"].text
+    assert {entry.who for entry in brain.store.audit()} == {"ann@acme.io"}  # who imported, not who committed
+    assert brain.privacy.allow == ("ann@acme.io",)
+
+
+FIXES = [
+    "fix: carrier codes are optional in parcels", "fix(pool): wait for connections to return", "Fixes #12, no rows",
+    "[etl] Fixed wrong timezone in nightly report", "hotfix: stop sending mails twice", "Bugfix for the empty rows",
+    "Don't crash when the row is empty", "Resolve deadlock between pool and writer", "pool: fix leaking sockets",
+    "Work around the slow resolver of Alpine", "Correct the rounding of prices in yen",
+]  # fmt: skip
+
+
+def test_subjects_that_tell_of_a_fix(brain, history):
+    for subject in FIXES:
+        history.commit(subject, "etl/carrier.py")
+    import_git(brain, history.root)
+    assert {memory.contents["error"] for memory in of_kind(brain, "error_fix")} == set(FIXES)
+
+
+NO_FIXES = [
+    "Fix typo in the carrier docs", "fix: lint", "fixup! Fix the carrier import of rows", "Fix tests", "fix",
+    "Add a prefix to carrier codes of parcels", "Test installing into broken folders of all kinds",
+    "Store a fix, recall it in another process", "Fix formatting of the whole module", "docs: fix wording of intro",
+    "Add a test of crashes in the middle", "Bump the version of the package", "Address review: fix findings",
+]  # fmt: skip
+
+
+def test_subjects_that_tell_of_none(brain, history):
+    for subject in NO_FIXES:
+        history.commit(subject, "etl/carrier.py")
+    import_git(brain, history.root)
+    assert of_kind(brain, "error_fix") == []
+
+
+def test_what_was_taken_back_is_a_dead_end_with_its_reason(brain, history):
+    tried = history.commit("Read parquet files with threads", "etl/carrier.py")
+    history.git("revert", "--no-edit", tried)
+    history.git("commit", "-q", "--amend", "-m", f'Revert "Read parquet files with threads"\n\n'
+                f"This reverts commit {tried}.\n\nThreads doubled the memory on the build machines.")  # fmt: skip
+    import_git(brain, history.root)
+    assert texts(brain) == [
+        f"Tried and taken back: Read parquet files with threads (commit {tried[:10]}). "
+        "Why: Threads doubled the memory on the build machines."
+    ]
+    assert of_kind(brain, "decision")[0].contents["files"] == ["etl/carrier.py"]
+
+
+def test_what_came_back_in_is_no_dead_end(brain, history):
+    tried = history.commit("Read parquet files with threads", "etl/carrier.py")
+    history.git("revert", "--no-edit", tried)
+    (history.root / "etl/carrier.py").touch()
+    taken_back = history.git("rev-parse", "HEAD")
+    import_git(brain, history.root)
+    (dead_end,) = of_kind(brain, "decision")
+    history.git("revert", "--no-edit", taken_back)
+    assert import_git(brain, history.root).memories == 1
+    states = {memory.text[:12]: memory.tags["state"] for memory in of_kind(brain, "decision")}
+    assert states == {"Tried and ta": "superseded", "It was taken": "current"}
+    assert brain.get(dead_end.memory_id).contents["valid_until"]
+    assert "in again: Read parquet files with threads." in "".join(texts(brain))
+    with Brain(":memory:", privacy="default") as other:  # nobody learned of the dead end
+        assert import_git(other, history.root).memories == 0
+
+
+CONVENTIONS = [
+    "Use httpx instead of requests", "Switch CI to uv", "Replace moment with date-fns",
+    "Deprecate the v1 endpoints",
+    "Migrate settings to pydantic", "Sort imports\n\nFrom now on ruff sorts the imports of every module.",
+    "Log as JSON\n\nWe no longer print to stdout.",
+]  # fmt: skip
+
+
+def test_conventions_are_decisions(brain, history):
+    for message in CONVENTIONS:
+        history.commit(message, "etl/carrier.py")
+    import_git(brain, history.root)
+    told = {message.replace("\n\n", "\n") for message in CONVENTIONS}
+    assert {memory.text for memory in of_kind(brain, "decision")} == told
+
+
+def test_files_that_change_together(brain, history):
+    for number in range(8):
+        history.commit(f"Widen rows {number}", "etl/rows.py", "etl/schema.sql", "poetry.lock", "CHANGELOG.md",
+                       "tests/test_rows.py", *(["etl/four.py"] if number < 4 else []))  # fmt: skip
+    for number in range(30):
+        history.commit(f"Other work {number}", f"etl/other{number}.py", "CHANGELOG.md")
+    import_git(brain, history.root)
+    assert sorted(texts(brain)) == [
+        "Of the 8 commits that changed etl/rows.py, most changed these files too: etl/schema.sql (8).",
+        "Of the 8 commits that changed etl/schema.sql, most changed these files too: tests/test_rows.py (8).",
+    ]
+
+
+def test_what_changes_with_everything_belongs_to_nothing(brain, history):
+    for number in range(12):
+        history.commit(f"Work {number}", f"etl/part{number % 2}.py", "etl/settings.py")
+    import_git(brain, history.root)
+    assert texts(brain) == []
+
+
+def test_files_that_are_gone_or_were_renamed_belong_to_nothing(brain, history):
+    for number in range(6):
+        history.commit(f"Widen {number}", "etl/old.py", "etl/schema.sql", "etl/gone.py")
+    history.git("mv", "etl/old.py", "etl/new.py")
+    history.git("rm", "-q", "etl/gone.py")
+    history.commit("Rename it")
+    for number in range(10):
+        history.commit(f"Other {number}", f"etl/o{number}.py")
+    import_git(brain, history.root)
+    assert texts(brain) == []
+
+
+def test_huge_commits_and_merges_teach_nothing(brain, history):
+    many = [f"gen/{number}.py" for number in range(40)]
+    for number in range(6):
+        history.commit(f"Fix everything at once, round {number}", *many)
+    history.git("checkout", "-q", "-b", "side")
+    history.commit("Side work", "etl/side.py")
+    history.git("checkout", "-q", "main")
+    history.commit("Main work", "etl/main.py")
+    history.git("merge", "-q", "--no-ff", "-m", "Fix conflicts by merging side into main", "side")
+    assert import_git(brain, history.root) == (9, 0, 0)
+
+
+def test_bots_are_not_listened_to(brain, history):
+    history.commit("Fix security hole by a bump of lodash", "package.json", author="dependabot[bot] <x@users.noreply>")
+    import_git(brain, history.root)
+    assert texts(brain) == []
+
+
+def test_a_second_run_adds_nothing_and_new_commits_only_theirs(brain, history):
+    history.commit("Fix KeyError in the carrier import", "etl/carrier.py")
+    for number in range(8):
+        history.commit(f"Widen rows {number}", "etl/rows.py", "etl/schema.sql")
+    for number in range(10):
+        history.commit(f"Other {number}", f"etl/o{number}.py")
+    assert import_git(brain, history.root).memories == 2
+    before = {memory.memory_id: memory.contents for memory in brain.memories(limit=None)}
+    assert import_git(brain, history.root)[1:] == (2, 0)
+    history.commit("Fix timeouts of the pool in tests", "etl/pool.py")
+    assert import_git(brain, history.root)[1:] == (2, 1)
+    assert all(brain.get(name).contents == contents for name, contents in before.items())
+
+
+def test_from_any_folder_of_it_and_with_progress(brain, history):
+    history.commit("Fix KeyError in the carrier import", "etl/carrier.py")
+    told = []
+    import_git(brain, history.root / "etl", on_progress=lambda *done: told.append(done))
+    assert told == [(1, 2), (2, 2)]
+
+
+def test_memories_of_files_that_are_gone_are_out_of_date(brain, history):
+    history.commit("Fix KeyError in the carrier import", "etl/carrier.py")
+    history.commit("Fix timeouts of the pool in tests", "etl/pool.py")
+    history.git("rm", "-q", "etl/carrier.py")
+    history.commit("Leave the carriers to others")
+    import_git(brain, history.root)
+    stale = out_of_date(TeamMemory(brain, author="ann@acme.io"), repository(history.root))
+    assert [one.stale for one in stale] == ["etl/carrier.py is gone"]
+
+
+def test_shallow_clones(brain, history, tmp_path):
+    history.commit("Fix KeyError in the carrier import", "etl/carrier.py")
+    history.commit("Fix timeouts of the pool in tests", "etl/pool.py")
+    shallow = tmp_path / "shallow"
+    subprocess.run(["git", "clone", "-q", "--depth", "2", f"file://{history.root}", shallow], check=True)
+    assert import_git(brain, shallow).read == 2
+    # Where it was cut, nobody knows what was changed.
+    assert [memory.contents["files"] for memory in of_kind(brain, "error_fix")] == [["etl/pool.py"]]
+
+
+def test_messages_and_names_in_any_encoding(brain, history):
+    history.git("config", "i18n.commitEncoding", "ISO-8859-1")
+    history.commit("Fix Größe of the packages".encode("latin-1"), "etl/carrier.py")
+    history.git("config", "i18n.commitEncoding", "UTF-8")
+    history.commit(b"Fix bytes \xff\xfe that nobody reads", "etl/größe.py")
+    import_git(brain, history.root)
+    told = sorted((memory.text, memory.contents["files"]) for memory in of_kind(brain, "error_fix"))
+    assert told[0][0].startswith("Fix Größe of the packages") or told[1][0].startswith("Fix Größe of the packages")
+    assert ["etl/größe.py"] in [files for _, files in told]
+
+
+def test_secrets_in_messages_are_masked(brain, history):
+    secret = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
+    history.commit(f"Fix login with the token of the team\n\nIt was {secret}.", "etl/carrier.py")
+    import_git(brain, history.root)
+    assert secret not in "".join(texts(brain))
+
+
+def test_what_is_no_repository_is_refused(brain, tmp_path, monkeypatch):
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    with pytest.raises(InputError, match="must lie in a git repository, got 'plain'"):
+        import_git(brain, plain)
+    bare = tmp_path / "bare.git"
+    subprocess.run(["git", "init", "-q", "--bare", bare], check=True)
+    with pytest.raises(InputError, match="must lie in a git repository"):
+        import_git(brain, bare)
+    empty = History(tmp_path / "empty")
+    with pytest.raises(InputError, match="'empty' has no commits yet"):
+        import_git(brain, empty.root)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(InputError, match="git is not installed"):
+        import_git(brain, empty.root)
+
+
+def test_a_repository_that_opts_out_is_left_alone(brain, history):
+    history.commit("Fix KeyError in the carrier import", "etl/carrier.py")
+    (history.root / ".remanence.toml").write_text("capture = false\n")
+    with pytest.raises(InputError, match="opts out"):
+        import_git(brain, history.root)
+
+
+def test_a_long_history_is_read_by_a_few_processes(brain, history, monkeypatch):
+    stream = []
+    for number in range(2000):
+        message = f"Fix the part {number} of it" if number % 100 == 0 else f"Work on part {number}"
+        stream.append(
+            f"commit refs/heads/long\ncommitter Ann <ann@acme.io> {START + number} +0000\n"
+            f"data {len(message)}\n{message}\n"
+            f"M 100644 inline etl/part{number % 50}.py\ndata {len(str(number))}\n{number}\n"
+        )
+    history.git("fast-import", "--quiet", input="".join(stream).encode())
+    history.git("checkout", "-q", "long")
+    ran = []
+    popen = subprocess.Popen
+
+    class Counted(popen):
+        def __init__(self, *words, **more):
+            ran.append(words)
+            super().__init__(*words, **more)
+
+    monkeypatch.setattr(subprocess, "Popen", Counted)
+    assert import_git(brain, history.root) == (2000, 0, 19)  # of the first commit nobody knows what it changed
+    assert len(ran) <= 5
