@@ -8,11 +8,11 @@ with Workspace("team.db") as tables:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from sqlglot import exp
 
@@ -25,6 +25,7 @@ from .search import running
 from .search.indexes import SearchIndexes
 from .search.plan import has_search
 from .sql import define
+from .sql.alter import altered
 from .sql.bind import Binder
 from .sql.kinds import READS, kind_of
 from .sql.parameters import shape
@@ -36,6 +37,7 @@ from .sql.types import result_type
 from .sql.values import checked_columns
 
 Params = Sequence[Any] | Mapping[str, Any] | None
+T = TypeVar("T")
 _TRIES = 5
 
 
@@ -69,8 +71,18 @@ class Workspace:
     ) -> None:
         """`address` is a file (the default one where there is none), `sqlite:///path` or `postgresql://…`. `name` is
         what stands before the dot in `"workspace"."table"`."""
+        self._begin(name, _engine(address, tenant or name, durability))
+
+    @classmethod
+    def on(cls, engine: Engine, *, name: str = "default") -> Self:
+        """On an engine that is open already; it is closed with the workspace."""
+        made = cls.__new__(cls)
+        made._begin(name, engine)
+        return made
+
+    def _begin(self, name: str, engine: Engine) -> None:
         self.name = name
-        self._engine = _engine(address, tenant or name, durability)
+        self._engine = engine
         self._indexes = SearchIndexes(self._engine)
         self._statements: Kept[Prepared] = Kept()
         self._bounds: Kept[_Bound] = Kept()
@@ -93,16 +105,12 @@ class Workspace:
 
         `timeout` is in seconds; `max_rows` is how long the answer may be; `read_only` refuses all but SELECT and
         EXPLAIN."""
+        _check_limits(timeout, max_rows)
         statement = self._prepared(sql)
         if read_only and kind_of(statement.tree) not in READS:
             raise SqlError("this statement writes, and only reading is allowed here")
         values = statement.parameters.values(params)
-        for _ in range(_TRIES - 1):
-            try:
-                return self._run(sql, statement, values, timeout, max_rows)
-            except StaleCatalogueError:
-                continue  # a table changed while the statement was read
-        return self._run(sql, statement, values, timeout, max_rows)
+        return _fresh(lambda: self._run(sql, statement, values, timeout, max_rows))
 
     def _prepared(self, sql: str) -> Prepared:
         return self._statements.get(sql, lambda: prepare(sql), lambda made: made.lasting)
@@ -157,13 +165,24 @@ class Workspace:
         if statement.explain or not isinstance(statement.tree, exp.Query):
             yield self.query(sql, params, timeout=timeout)
             return
+        _check_limits(timeout, None)
         values = statement.parameters.values(params)
+        first, rest = _fresh(lambda: self._begun(sql, statement, values, batch_size, timeout))
+        if first is not None:
+            yield first
+            yield from rest
+
+    def _begun(
+        self, sql: str, statement: Prepared, values: list[Any], batch_size: int, timeout: float | None
+    ) -> tuple[Result | None, Iterator[Result]]:
+        """The first batch of a stream, and those that follow."""
         bound = self._bound(sql, statement, values)
         if bound.searches:
             ready = running.Statement(bound.tree, bound.catalogue, values, timeout)
-            yield from running.stream(self._engine, self._indexes, ready, batch_size)
+            stream = running.stream(self._engine, self._indexes, ready, batch_size)
         else:
-            yield from self._engine.stream(Plan(bound.tree, values, timeout=timeout), batch_size)
+            stream = self._engine.stream(Plan(bound.tree, values, timeout=timeout), batch_size)
+        return next(stream, None), stream
 
     # -- definitions ----------------------------------------------------------------------------------------
 
@@ -254,7 +273,7 @@ class Workspace:
             if tree.args.get("exists"):
                 return Result()
             raise NoSuchTableError(f'table "{name}" does not exist in workspace "{self.name}"')
-        changed = define.altered(catalogue[name], tree, catalogue, self.name)
+        changed = altered(catalogue[name], tree, catalogue, self.name)
         if changed != catalogue[name]:
             self._engine.alter_table(name, changed, tree)
         return Result()
@@ -336,6 +355,9 @@ class Workspace:
 
     def insert(self, table: str, columns: Mapping[str, Sequence[Any]]) -> int:
         """Append rows given as columns of values; all of them or none. The number of rows."""
+        return _fresh(lambda: self._insert(table, columns))
+
+    def _insert(self, table: str, columns: Mapping[str, Sequence[Any]]) -> int:
         found = self.table(table)
         names, rows = checked_columns(found, columns)
         return self._engine.insert(found, names, rows) if rows else 0
@@ -350,6 +372,26 @@ class Workspace:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _fresh(run: Callable[[], T]) -> T:
+    """Do it again when a table changed while a statement was read."""
+    for left in reversed(range(_TRIES)):
+        try:
+            return run()
+        except StaleCatalogueError:
+            if not left:
+                raise SqlError("the tables are being changed faster than the statement can be read") from None
+        except RecursionError:
+            raise SqlError("the statement is nested too deeply") from None
+    raise AssertionError
+
+
+def _check_limits(timeout: float | None, max_rows: int | None) -> None:
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0):
+        raise SqlError(f"timeout must be a number of seconds > 0, got {timeout!r}")
+    if max_rows is not None and (isinstance(max_rows, bool) or not isinstance(max_rows, int) or max_rows < 0):
+        raise SqlError(f"max_rows must be a whole number ≥ 0, got {max_rows!r}")
 
 
 def _engine(address: str | Path | None, tenant: str, durability: str) -> Engine:

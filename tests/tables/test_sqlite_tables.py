@@ -11,7 +11,7 @@ import pytest
 
 from remanence import Brain
 from remanence.errors import NoSuchTableError, StoreClosedError, StoreCorruptError, StoreReadOnlyError
-from remanence.tables.engines import sqlite as engine_module
+from remanence.tables.engines import sqlite_following
 from remanence.tables.engines.sqlite import SqliteEngine
 from remanence.tables.workspace import Workspace
 
@@ -113,7 +113,7 @@ def test_a_table_can_be_followed(path):
 
 
 def test_the_log_of_changes_stays_short(path, monkeypatch):
-    monkeypatch.setattr(engine_module, "MAX_LOG", 20)
+    monkeypatch.setattr(sqlite_following, "MAX_LOG", 20)
     engine = SqliteEngine(path)
     with Workspace(path) as workspace:
         workspace.query("CREATE TABLE t (id INT PRIMARY KEY, s TEXT)")

@@ -3,42 +3,37 @@ transaction, written to disk before it returns; other processes may read and wri
 
 from __future__ import annotations
 
-import math
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from sqlglot import exp
 
 from ...errors import (
     NoSuchTableError,
-    RemanenceError,
     SqlError,
-    StatementTimeoutError,
-    StoreError,
     TableExistsError,
     TooManyRowsError,
 )
-from ..catalog import ROW, Index, Kind, Table
+from ..catalog import ROW, Index, Table
 from ..results import Result
 from ..sql.scope import folded
-from ..sql.types import NAMES, result_type
+from ..sql.types import result_type
 from . import sqlite_catalog as catalog
-from .base import Changes, Engine, Plan
+from . import sqlite_following as following
+from .base import Changes, Engine, Plan, StaleCatalogueError
 from .sqlite_calls import State, Udf, current, install
-from .sqlite_compile import Compiled, Compiler, Physical, parameter_values
+from .sqlite_compile import Compiler
+from .sqlite_compiled import Compiled, Physical, parameter_values
+from .sqlite_errors import clock, constraints, explained
 from .sqlite_file import TableFile
 from .sqlite_storage import answer, bulk_writer
 from .sqlite_writes import compiled_write, default_sql
 
-MAX_LOG = 200_000
-"""Changes that are kept for search indexes to follow; one that is further behind reads its table again."""
 _STEPS = 5000  # of SQLite's machine between two looks at the clock
 _COMPILED = "sqlite"
 """Where a tree keeps what it was compiled to, for as long as the catalogue stays the same."""
@@ -123,7 +118,7 @@ class SqliteEngine(Engine):
             if added:
                 self._fill(connection, state, physical, [column.name for column in added])
             install(connection, state, catalog.checks(physical)[1])
-            with _constraints(tables):
+            with constraints(tables):
                 catalog.finish(connection, old, physical, tables)
 
     def _fill(self, connection: sqlite3.Connection, state: State, physical: Physical, names: list[str]) -> None:
@@ -153,7 +148,7 @@ class SqliteEngine(Engine):
             ):
                 return False
             _check_free(index.name, tables)
-            with _constraints(tables):
+            with constraints(tables):
                 catalog.create_index(connection, physical, index)
             catalog.save(connection, _with_indexes(physical, (*physical.table.indexes, index)))
             return True
@@ -191,14 +186,14 @@ class SqliteEngine(Engine):
             with (
                 self._sequences(connection, state, target),
                 self._running(connection, state, compiled, plan) as values,
-                _constraints(self._physical(connection)),
+                constraints(self._physical(connection)),
             ):
                 cursor = connection.execute(compiled.sql, values)
                 rows = _fetched(cursor, plan.max_rows) if compiled.columns else []
                 state.inside = True
                 (count,) = connection.execute("SELECT changes()").fetchone()
                 self._check(connection, state, target)
-            self._trim(connection)
+            following.trim(connection)
             result = _result(compiled, rows, self._types(compiled))
             return Result(result.columns, result.types, result.rows, len(rows) if compiled.columns else count)
 
@@ -267,14 +262,14 @@ class SqliteEngine(Engine):
         state.scores = plan.scores
         state.deadline = None if plan.timeout is None else time.monotonic() + plan.timeout
         if state.deadline is not None:
-            connection.set_progress_handler(_clock(state.deadline), _STEPS)
+            connection.set_progress_handler(clock(state.deadline), _STEPS)
         state.inside = False
         try:
             yield values
         except sqlite3.IntegrityError:
             raise
         except sqlite3.Error as error:
-            raise _explained(error, state, plan.timeout) from error
+            raise explained(error, state, plan.timeout) from error
         finally:
             state.inside = True
             state.scores = ()
@@ -289,18 +284,18 @@ class SqliteEngine(Engine):
             if physical is None:
                 raise NoSuchTableError(f'table "{table.name}" does not exist')
             if physical.table != table:
-                raise SqlError(f'table "{table.name}" was changed meanwhile; try again')
+                raise StaleCatalogueError(table.name)
             sql, udfs = _bulk_sql(physical, columns)
             install(connection, state, udfs)
             self._begin(connection, state, physical)
             state.now, state.error, current.state = time.time_ns() // 1000, None, state
-            with self._sequences(connection, state, physical), _constraints(self._physical(connection)):
+            with self._sequences(connection, state, physical), constraints(self._physical(connection)):
                 try:
                     connection.executemany(sql, _stored(physical.table, columns, rows))
                 except sqlite3.IntegrityError:
                     raise
                 except sqlite3.Error as error:
-                    raise _explained(error, state, None) from error
+                    raise explained(error, state, None) from error
                 self._check(connection, state, physical)
             return len(rows)
 
@@ -308,8 +303,8 @@ class SqliteEngine(Engine):
         """Note what the file was before a statement, so that its own rows can be told."""
         install(connection, state, catalog.checks(target)[1])
         state.target, state.touched = target, set()
-        state.highest = _sequence(connection, target.name)
-        state.change = _sequence(connection, "table_changes")
+        state.highest = following.last(connection, target.name)
+        state.change = following.last(connection, "table_changes")
 
     def _check(self, connection: sqlite3.Connection, state: State, target: Physical) -> None:
         """Look at the rows that a statement wrote: do they keep the CHECKs of the table?"""
@@ -320,7 +315,7 @@ class SqliteEngine(Engine):
         try:
             broken = catalog.broken_check(connection, target, where, (state.highest, target.id, state.change))
         except sqlite3.Error as error:
-            raise _explained(error, state, None) from error
+            raise explained(error, state, None) from error
         if broken is not None:
             raise broken
 
@@ -331,62 +326,7 @@ class SqliteEngine(Engine):
             physical = self._physical(connection).get(table)
             if physical is None:
                 raise NoSuchTableError(f'table "{table}" does not exist')
-            newest = _sequence(connection, "table_changes")
-            highest = _sequence(connection, physical.name)
-            version = (physical.id << 128) | (highest << 64) | newest | 1 << 63
-            known_id, known_row, known_change = since >> 128, since >> 64 & (2**64 - 1), since & (2**63 - 1)
-            (first,) = connection.execute("SELECT min(n) FROM table_changes").fetchone()
-            floor = newest if first is None else first - 1
-            names = ", ".join([ROW, *(physical.columns[name] for name in columns)])
-            if since == 0 or known_id != physical.id or known_change < floor:
-                found = connection.execute(f"SELECT {names} FROM {physical.name} ORDER BY {ROW}").fetchall()
-                return self._changes(physical, columns, version, [], found, whole=True)
-            gone = [
-                row
-                for (row,) in connection.execute(
-                    "SELECT DISTINCT row FROM table_changes WHERE table_id = ? AND n > ?", (physical.id, known_change)
-                )
-            ]
-            found = []
-            for start in range(0, len(gone), 500):
-                part = [row for row in gone[start : start + 500] if row <= known_row]
-                places = ", ".join("?" * len(part))
-                found += connection.execute(f"SELECT {names} FROM {physical.name} WHERE {ROW} IN ({places})", part)
-            found += connection.execute(
-                f"SELECT {names} FROM {physical.name} WHERE {ROW} > ? ORDER BY {ROW}", (known_row,)
-            ).fetchall()
-            return self._changes(physical, columns, version, [row for row in gone if row <= known_row], found)
-
-    @staticmethod
-    def _changes(
-        physical: Physical,
-        columns: Sequence[str],
-        version: int,
-        gone: list[int],
-        found: list[tuple[Any, ...]],
-        *,
-        whole: bool = False,
-    ) -> Changes:
-        readers = []
-        for name in columns:
-            column = physical.table.column(name)
-            assert column is not None
-            readers.append(_array if column.type.kind is Kind.VECTOR else answer(NAMES[column.type.kind]))
-        values = [
-            tuple(
-                item if item is None or read is None else read(item)
-                for item, read in zip(row[1:], readers, strict=True)
-            )
-            for row in found
-        ]
-        rows = np.array([row[0] for row in found], dtype=np.int64)
-        return Changes(version, np.array(gone, dtype=np.int64), rows, values, whole)
-
-    def _trim(self, connection: sqlite3.Connection) -> None:
-        """Keep the log of changes short."""
-        first, last = connection.execute("SELECT min(n), max(n) FROM table_changes").fetchone()
-        if first is not None and last - first > MAX_LOG:
-            connection.execute("DELETE FROM table_changes WHERE n < ?", (last - MAX_LOG // 2,))
+            return following.changes(connection, physical, columns, since)
 
     @contextmanager
     def _sequences(self, connection: sqlite3.Connection, state: State, physical: Physical) -> Iterator[None]:
@@ -414,6 +354,16 @@ class SqliteEngine(Engine):
         state.inside = True
         self._save_sequences(connection, state, before)
 
+    def numbers(self, table: str) -> dict[str, int]:
+        """The last number that each serial column of a table was given."""
+        with self._file.snapshot() as connection:
+            physical = self._physical(connection)[table]
+            found = connection.execute(
+                'SELECT "column", last FROM table_sequences WHERE table_id = ?', (physical.id,)
+            ).fetchall()
+        names = {stored: name for name, stored in physical.columns.items()}
+        return {names[stored]: last for stored, last in found if stored in names}
+
     @staticmethod
     def _save_sequences(connection: sqlite3.Connection, state: State, before: Mapping[str, int]) -> None:
         for key, last in state.sequences.items():
@@ -436,15 +386,6 @@ def _with_indexes(physical: Physical, indexes: tuple[Index, ...]) -> Physical:
     from dataclasses import replace
 
     return replace(physical, table=replace(physical.table, indexes=indexes))
-
-
-def _array(stored: bytes) -> npt.NDArray[np.float32]:
-    return np.frombuffer(stored, dtype="<f4")
-
-
-def _sequence(connection: sqlite3.Connection, name: str) -> int:
-    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (name,)).fetchone()
-    return int(row[0]) if row else 0
 
 
 def _bulk_sql(physical: Physical, columns: Sequence[str]) -> tuple[str, list[Udf]]:
@@ -490,39 +431,3 @@ def _result(compiled: Compiled, rows: list[tuple[Any, ...]], columns: list[tuple
         ]
     names = tuple(name for name, _ in columns)
     return Result(names, tuple(result_type(kind) for _, kind in columns), rows, len(rows))
-
-
-def _clock(deadline: float) -> Callable[[], int]:
-    return lambda: int(time.monotonic() > deadline)
-
-
-def _explained(error: sqlite3.Error, state: State, timeout: float | None) -> RemanenceError | sqlite3.Error:
-    """What an error of SQLite means to a user; errors of our functions as they were raised."""
-    if state.error is not None:
-        found, state.error = state.error, None
-        return found if isinstance(found, RemanenceError) else StoreError(str(found))
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_INTERRUPT:
-        limit = f"longer than {timeout:g} s" if timeout is not None and math.isfinite(timeout) else "too long"
-        return StatementTimeoutError(f"the statement ran {limit} and was stopped")
-    message = str(error)
-    if code in (
-        sqlite3.SQLITE_ERROR,
-        sqlite3.SQLITE_TOOBIG,
-        sqlite3.SQLITE_AUTH,
-        sqlite3.SQLITE_MISMATCH,
-    ) or isinstance(error, (sqlite3.ProgrammingError, sqlite3.DataError)):
-        if "integer overflow" in message:
-            return SqlError("bigint out of range")
-        if "stack overflow" in message or "too large (maximum depth" in message:
-            return SqlError("the statement is nested too deeply")
-        return SqlError(f"the statement cannot be run: {message}")
-    return error
-
-
-@contextmanager
-def _constraints(tables: Mapping[str, Physical]) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.IntegrityError as error:
-        raise catalog.constraint_error(error, dict(tables)) from None

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from ...errors import RemanenceError, SqlError
 from ..sql import functions
-from ..sql.expressions import aggregate_parts
+from ..sql.calls import aggregate_parts
 from ..sql.functions import Call
 from ..sql.types import is_array, type_of
 from .sqlite_calls import State, Udf, scalar

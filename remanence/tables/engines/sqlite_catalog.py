@@ -16,7 +16,8 @@ from ..catalog import ROW, Check, Column, Index, Kind, Reference, Table, Type
 from ..sql.define import SEARCH, bind_check
 from ..sql.types import NAMES
 from .sqlite_calls import Udf, current
-from .sqlite_compile import Compiler, Physical, Placed, index_key
+from .sqlite_compile import Compiler
+from .sqlite_compiled import Physical, Placed, index_key
 from .sqlite_storage import column_type
 
 VERSION = "tables"

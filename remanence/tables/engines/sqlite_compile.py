@@ -2,79 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from sqlglot import exp
 
 from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
-from ..catalog import ROW, Column, Kind, Table, Type
+from ..catalog import ROW, Column, Table, Type
 from ..sql import functions
 from ..sql.grouping import has_aggregates
 from ..sql.scope import Source, folded, shown
 from ..sql.types import NAMES, type_of
 from .base import StaleCatalogueError
-from .sqlite_aggregates import Items, Single, aggregate_sql, window_sql
+from .sqlite_aggregates import Items, Single
 from .sqlite_calls import Udf
-from .sqlite_expressions import ExpressionSql, literal_sql
+from .sqlite_compiled import Compiled, Physical, Placed, Slot
+from .sqlite_expressions import ExpressionSql
 from .sqlite_grouping import grouping_sets
 from .sqlite_sets import set_call
-from .sqlite_storage import collation, has_limits, kept, named_column, stored_value, writer
-
-
-@dataclass(frozen=True, slots=True)
-class Physical:
-    """A table as it lies in the file."""
-
-    id: int
-    table: Table
-    columns: dict[str, str]
-    """The names of columns in the file, by the names that users know."""
-
-    @property
-    def name(self) -> str:
-        return f"rt_{self.id}"
-
-
-def index_key(physical: Physical, name: str) -> str:
-    """What stands for a column in an index. A numeric without a scale may be written in several ways."""
-    column, place = physical.table.column(name), physical.columns[name]
-    if column is not None and column.type.kind == Kind.NUMERIC and column.type.scale is None:
-        return f"CASE WHEN instr({place}, '.') THEN rtrim(rtrim({place}, '0'), '.') ELSE {place} END"
-    return place
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A source of FROM in the SQL: its alias and its columns."""
-
-    alias: str
-    columns: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A place for a parameter: which one, and as what type it is bound."""
-
-    parameter: int
-    kind: str
-    limits: Type | None = None
-    column: str = ""
-    """The column that it is written into, whose limits it has to keep."""
-
-
-@dataclass(slots=True)
-class Compiled:
-    """SQL for SQLite, and all that it takes to run it."""
-
-    sql: str
-    slots: list[Slot]
-    udfs: list[Udf]
-    columns: tuple[tuple[str, str], ...] = ()
-    target: Physical | None = None
-    """The table that is written to."""
+from .sqlite_storage import collation, has_limits, literal_sql, writer
+from .sqlite_windows import window_of
 
 
 class Compiler:
@@ -153,51 +99,7 @@ class Compiler:
         return f"coalesce((SELECT {gathered} FROM ({self.query(query, [kind])})), {empty})"
 
     def window(self, node: exp.Window) -> str:
-        over = self.over(node)
-        target, condition = node.this, ""
-        if isinstance(target, exp.Filter):
-            condition = f" FILTER (WHERE {self.expressions.typed(target.expression.this, 'bool')})"
-            target = target.this
-        if folded(target.this) in functions.windows:
-            return window_sql(self.expressions, target, over)
-        return aggregate_sql(self.expressions, target, condition, over)
-
-    def over(self, node: exp.Window) -> str:
-        """` OVER (…)`, with what a named window says written out."""
-        partition = list(node.args.get("partition_by") or [])
-        order = node.args.get("order")
-        spec = node.args.get("spec")
-        alias = node.args.get("alias")
-        if alias is not None:
-            base = self._windows[-1].get(folded(alias))
-            if base is None:
-                raise SqlError(f'window "{folded(alias)}" does not exist')
-            partition = partition or list(base.args.get("partition_by") or [])
-            order = order or base.args.get("order")
-            spec = spec or base.args.get("spec")
-        parts = []
-        if partition:
-            parts.append("PARTITION BY " + ", ".join(self.expressions.key(part) for part in partition))
-        if order is not None:
-            parts.append("ORDER BY " + ", ".join(self.ordered(key) for key in order.expressions))
-        if spec is not None:
-            parts.append(self._frame(spec))
-        return f" OVER ({' '.join(parts)})"
-
-    def _frame(self, spec: exp.WindowSpec) -> str:
-        kind = (spec.args.get("kind") or "RANGE").upper()
-        start = self._bound(spec, "start")
-        end = self._bound(spec, "end") if spec.args.get("end") else "CURRENT ROW"
-        text = f"{kind} BETWEEN {start} AND {end}"
-        exclude = spec.args.get("exclude")
-        return f"{text} EXCLUDE {str(exclude.name).upper()}" if exclude is not None else text
-
-    def _bound(self, spec: exp.WindowSpec, end: str) -> str:
-        value, side = spec.args.get(end), (spec.args.get(f"{end}_side") or "").upper()
-        if isinstance(value, exp.Expression):
-            return f"{self.expressions.typed(value, 'int8')} {side}"
-        word = str(value).upper()
-        return word if word == "CURRENT ROW" else f"{word} {side}"
+        return window_of(self, node, self._windows[-1])
 
     def ordered(self, key: exp.Ordered) -> str:
         """One key of ORDER BY; the place of NULL is always written out."""
@@ -504,16 +406,3 @@ def _is_bare(node: exp.Expression) -> bool:
 
 def _is_constant(node: exp.Expression) -> bool:
     return isinstance(node.unnest(), (exp.Literal, exp.Parameter, exp.Boolean, exp.Null))
-
-
-def parameter_values(compiled: Compiled, parameters: Sequence[Any], rows: Mapping[str, Any]) -> list[Any]:
-    """The values of a statement's places, as they lie in SQLite."""
-    values: list[Any] = []
-    for slot in compiled.slots:
-        if slot.parameter < 0:
-            values.append(json.dumps([int(row) for row in rows[slot.kind]]))
-        else:
-            with named_column(slot.column):
-                value = stored_value(parameters[slot.parameter], slot.kind)
-            values.append(value if slot.limits is None else kept(value, slot.limits, slot.column))
-    return values

@@ -4,7 +4,7 @@ tables and aliases have names of our own, functions are those of the registry.""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from sqlglot import exp
 
@@ -14,16 +14,21 @@ from ..sql.dialect import Operator
 from ..sql.functions import Call
 from ..sql.reading import read
 from ..sql.scope import folded, shown
-from ..sql.types import INTEGERS, NUMBERS, UNKNOWN, element, spelled, type_of
+from ..sql.types import INTEGERS, NUMBERS, element, spelled, type_of
 from ..sql.writing import converter
-from . import sqlite_arrays, sqlite_formats, sqlite_json, sqlite_numbers, sqlite_text, sqlite_times  # noqa: F401 - they register their functions
+from . import (  # noqa: F401 - they register their functions
+    sqlite_arrays,
+    sqlite_formats,
+    sqlite_json,
+    sqlite_number_formats,
+    sqlite_numeric,
+    sqlite_text,
+    sqlite_times,
+)
 from .sqlite_aggregates import aggregate_sql
 from .sqlite_calls import Native, natives, scalar
-from .sqlite_quantified import quantified
-from .sqlite_storage import collation, has_limits, kept, named_column, writer
-
-if TYPE_CHECKING:
-    from .sqlite_compile import Compiler
+from .sqlite_predicates import PredicateSql
+from .sqlite_storage import has_limits, kept, literal_sql, named_column, text_sql, writer
 
 _COMPARED: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -51,28 +56,8 @@ _WORDS: dict[type[exp.Expr], str] = {
 }
 
 
-def text_sql(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def literal_sql(stored: Any) -> str:
-    """A stored value written into a statement."""
-    if stored is None:
-        return "NULL"
-    if isinstance(stored, bytes):
-        return f"x'{stored.hex()}'"
-    if isinstance(stored, str):
-        return text_sql(stored)
-    if isinstance(stored, float):
-        return repr(stored).replace("inf", "9e999")
-    return str(int(stored)) if stored != -(2**63) else "(-9223372036854775807 - 1)"
-
-
-class ExpressionSql:
+class ExpressionSql(PredicateSql):
     """The part of a Compiler that writes expressions."""
-
-    def __init__(self, compiler: Compiler) -> None:
-        self.compiler = compiler
 
     def sql(self, node: exp.Expr | None) -> str:
         if not isinstance(node, exp.Expression):
@@ -86,40 +71,6 @@ class ExpressionSql:
         if branch is None:
             raise SqlUnsupportedError(f"{kind.__name__} is not supported: {shown(node)}")
         return branch(self, node)
-
-    def typed(self, node: exp.Expr | None, want: str) -> str:
-        """An expression as a value of a type."""
-        if not isinstance(node, exp.Expression):
-            raise SqlError("an expression is missing")
-        have = type_of(node)
-        if have == UNKNOWN:
-            return self._constant(node, want)
-        return self.converted(self.sql(node), have, want)
-
-    def compared(self, node: exp.Expr | None, want: str) -> str:
-        """An expression as it is compared, ordered and grouped."""
-        return self.collated(self.typed(node, want), want)
-
-    @staticmethod
-    def collated(sql: str, kind: str, other: str = "") -> str:
-        """SQL with the collation of its type. A collation inside of it would count too, unless another is said."""
-        order = collation(kind)
-        if not order and kind in ("text", "uuid") and (" COLLATE " in sql or " COLLATE " in other):
-            order = "BINARY"
-        return f"{sql} COLLATE {order}" if order else sql
-
-    def key(self, node: exp.Expression) -> str:
-        return self.compared(node, type_of(node))
-
-    def _constant(self, node: exp.Expression, want: str) -> str:
-        inner = node.unnest()
-        if isinstance(inner, exp.Null):
-            return "NULL"
-        if isinstance(inner, exp.Literal):
-            return literal_sql(writer(want)(read(inner.this, want)))
-        if isinstance(inner, exp.Parameter):
-            return self.compiler.slot(int(inner.name) - 1, want)
-        raise SqlError(f"the type of {shown(node)} is not known")
 
     # -- casts ----------------------------------------------------------------------------------------------
 
@@ -257,122 +208,6 @@ class ExpressionSql:
         udf = scalar(f"negative({call.takes[0]})", call.takes, call.gives)
         return self.compiler.call(udf, [self.typed(node.this, call.takes[0])])
 
-    def _comparison(self, node: exp.Expression, op: str) -> str:
-        if isinstance(node.expression, (exp.Any, exp.All)):
-            return quantified(self, node, op)
-        if "operands" in node.meta:
-            return self._rows(node, op)
-        kind = node.meta["operand"]
-        other = self.typed(node.expression, kind)
-        return f"({self.collated(self.typed(node.this, kind), kind, other)} {op} {other})"
-
-    def _rows(self, node: exp.Expression, op: str) -> str:
-        kinds = node.meta["operands"]
-        left, right = node.this.unnest().expressions, node.expression.unnest().expressions
-        pairs = [(self.compared(a, kind), self.typed(b, kind)) for a, b, kind in zip(left, right, kinds, strict=True)]
-        if op in ("=", "IS"):
-            return "(" + " AND ".join(f"({a} {op} {b})" for a, b in pairs) + ")"
-        if op in ("<>", "IS NOT"):
-            return "(" + " OR ".join(f"({a} {op} {b})" for a, b in pairs) + ")"
-        strict = op.rstrip("=")
-        text = f"({pairs[-1][0]} {op} {pairs[-1][1]})"
-        for a, b in reversed(pairs[:-1]):
-            text = f"(({a} {strict} {b}) OR (({a} = {b}) AND {text}))"
-        return text
-
-    def _connector(self, node: exp.Connector) -> str:
-        word = " AND " if isinstance(node, exp.And) else " OR "
-        parts = [self.typed(part, "bool") for part in node.flatten(unnest=False)]
-        return self._balanced(parts, word)
-
-    def _balanced(self, parts: list[str], word: str) -> str:
-        """A long chain as a shallow tree, because SQLite limits the depth of expressions."""
-        if len(parts) <= 64:
-            return "(" + word.join(parts) + ")"
-        middle = len(parts) // 2
-        return f"({self._balanced(parts[:middle], word)}{word}{self._balanced(parts[middle:], word)})"
-
-    def _not(self, node: exp.Not) -> str:
-        return f"(NOT {self.typed(node.this, 'bool')})"
-
-    def _is(self, node: exp.Is) -> str:
-        word = "IS NOT" if node.args.get("negate") else "IS"
-        if isinstance(node.expression, exp.Boolean):
-            return f"({self.typed(node.this, 'bool')} {word} {int(bool(node.expression.this))})"
-        return f"({self.sql(node.this)} {word} NULL)"
-
-    def _in(self, node: exp.In) -> str:
-        query = node.args.get("query")
-        if query is not None and "operands" in node.meta:
-            kinds = node.meta["operands"]
-            row = ", ".join(
-                self.compared(part, kind) for part, kind in zip(node.this.unnest().expressions, kinds, strict=True)
-            )
-            return f"(({row}) IN ({self.compiler.query(query, kinds)}))"
-        if query is not None:
-            kind = node.meta["operand"]
-            return f"({self.compared(node.this, kind)} IN ({self.compiler.query(query, [kind])}))"
-        if "operands" in node.meta:
-            rows = []
-            for item in node.expressions:
-                pair = exp.EQ(this=node.this.copy(), expression=item.copy())
-                pair.meta["operands"] = node.meta["operands"]
-                rows.append(self._rows(pair, "="))
-            return "(" + " OR ".join(rows) + ")"
-        kind = node.meta["operand"]
-        items = ", ".join(self.typed(item, kind) for item in node.expressions)
-        if collation(kind):
-            parts = [f"({self.compared(node.this, kind)} = {self.typed(item, kind)})" for item in node.expressions]
-            return self._balanced(parts, " OR ")
-        return f"({self.typed(node.this, kind)} IN ({items}))"
-
-    def _between(self, node: exp.Between) -> str:
-        kind = node.meta["operand"]
-        value = self.compared(node.this, kind)
-        low, high = self.typed(node.args["low"], kind), self.typed(node.args["high"], kind)
-        text = f"({value} >= {low} AND {value} <= {high})"
-        if node.args.get("symmetric"):
-            text = f"({text} OR ({value} >= {high} AND {value} <= {low}))"
-        return text
-
-    def _like(self, node: exp.Expression, escape: str = "\\") -> str:
-        folds = isinstance(node, exp.ILike)
-        pattern = node.expression
-        if isinstance(pattern, (exp.Any, exp.All)):
-            return quantified(self, node, "ilike" if folds else "like")
-        left, right = self.typed(node.this, "text"), self.typed(pattern, "text")
-        if folds or len(escape) != 1:
-            udf = scalar(f"{'ilike' if folds else 'like'}(text, text, text)", ("text",) * 3, "bool")
-            text = self.compiler.call(udf, [left, right, text_sql(escape)])
-        else:
-            text = f"({left} LIKE {right} ESCAPE {text_sql(escape)})"
-        return f"(NOT {text})" if node.args.get("negate") else text
-
-    def _escape(self, node: exp.Escape) -> str:
-        inner = node.expression.unnest()
-        if not isinstance(inner, exp.Literal):
-            raise SqlUnsupportedError(f"ESCAPE takes a constant: {shown(node)}")
-        if len(inner.this) > 1:
-            raise SqlError("invalid escape string: it must be empty or one character")
-        return self._like(node.this, inner.this)
-
-    def _similar(self, node: exp.SimilarTo) -> str:
-        udf = scalar("similar(text, text)", ("text", "text"), "bool")
-        return self.compiler.call(udf, [self.typed(node.this, "text"), self.typed(node.expression, "text")])
-
-    def _case(self, node: exp.Case) -> str:
-        kind = type_of(node)
-        text = "CASE"
-        for branch in node.args["ifs"]:
-            if "operand" in branch.meta:
-                wanted = branch.meta["operand"]
-                condition = f"{self.compared(node.this, wanted)} = {self.typed(branch.this, wanted)}"
-            else:
-                condition = self.typed(branch.this, "bool")
-            text += f" WHEN {condition} THEN {self.typed(branch.args['true'], kind)}"
-        default = node.args.get("default")
-        return f"({text} ELSE {self.typed(default, kind) if default is not None else 'NULL'} END)"
-
     def _extract(self, node: exp.Extract) -> str:
         kind = type_of(node.expression)
         udf = scalar(f"extract({kind})", ("text", kind), "numeric")
@@ -434,17 +269,17 @@ class ExpressionSql:
         Operator: _operator,
         exp.Neg: _unary,
         exp.BitwiseNot: _unary,
-        exp.And: _connector,
-        exp.Or: _connector,
-        exp.Not: _not,
-        exp.Is: _is,
-        exp.In: _in,
-        exp.Between: _between,
-        exp.Like: _like,
-        exp.ILike: _like,
-        exp.Escape: _escape,
-        exp.SimilarTo: _similar,
-        exp.Case: _case,
+        exp.And: PredicateSql._connector,
+        exp.Or: PredicateSql._connector,
+        exp.Not: PredicateSql._not,
+        exp.Is: PredicateSql._is,
+        exp.In: PredicateSql._in,
+        exp.Between: PredicateSql._between,
+        exp.Like: PredicateSql._like,
+        exp.ILike: PredicateSql._like,
+        exp.Escape: PredicateSql._escape,
+        exp.SimilarTo: PredicateSql._similar,
+        exp.Case: PredicateSql._case,
         exp.Extract: _extract,
         exp.AtTimeZone: _at_time_zone,
         exp.CurrentTimestamp: _current,

@@ -14,7 +14,7 @@ from .sqlite_patterns import like_pattern
 from .sqlite_storage import collation
 
 if TYPE_CHECKING:
-    from .sqlite_expressions import ExpressionSql
+    from .sqlite_predicates import PredicateSql
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": lambda a, b: a == b,
@@ -26,7 +26,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def quantified(ex: ExpressionSql, node: exp.Expression, op: str) -> str:
+def quantified(ex: PredicateSql, node: exp.Expression, op: str) -> str:
     other = node.expression
     every = isinstance(other, exp.All)
     kind: str = node.meta.get("operand", "text")

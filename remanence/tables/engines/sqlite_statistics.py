@@ -11,7 +11,7 @@ from ...errors import SqlError
 from ..sql.functions import Call
 from ..sql.moments import DAY, Interval
 from .sqlite_json import as_json, json_key
-from .sqlite_numbers import divide, numeric_sqrt, select_scale
+from .sqlite_numeric import divide, numeric_sqrt, select_scale
 from .sqlite_order import sort_key
 
 Rows = list[list[Any]]

@@ -57,6 +57,23 @@ def column_type(kind: str) -> str:
     return "BLOB" if kind in ("bytea", "float4[]", "float4[][]") else "TEXT"
 
 
+def text_sql(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def literal_sql(stored: Any) -> str:
+    """A stored value written into a statement."""
+    if stored is None:
+        return "NULL"
+    if isinstance(stored, bytes):
+        return f"x'{stored.hex()}'"
+    if isinstance(stored, str):
+        return text_sql(stored)
+    if isinstance(stored, float):
+        return repr(stored).replace("inf", "9e999")
+    return str(int(stored)) if stored != -(2**63) else "(-9223372036854775807 - 1)"
+
+
 # -- plain values to stored ones, and back --------------------------------------------------------------------
 
 

@@ -9,7 +9,8 @@ from ..catalog import ROW, Column, Table
 from ..sql.define import bind_value
 from ..sql.scope import Source
 from ..sql.types import NAMES
-from .sqlite_compile import Compiled, Compiler, Physical, Placed, index_key
+from .sqlite_compile import Compiler
+from .sqlite_compiled import Compiled, Physical, Placed, index_key
 
 
 def compiled_write(compiler: Compiler, tree: exp.Expression) -> Compiled:

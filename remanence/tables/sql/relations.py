@@ -113,7 +113,7 @@ class Relations:
                 raise SqlUnsupportedError(f"{name}() in FROM is not supported")
             raise SqlUnsupportedError(f"function {name}() is not supported")
         inside = Scope(outer=scope)
-        gives = self.binder.expressions._call(call, functions.sets, name, call.expressions, inside)
+        gives = self.binder.expressions.call(call, functions.sets, name, call.expressions, inside)
         call.meta["type"] = gives
         named = functions.SET_COLUMNS.get(name)
         alias = node.args.get("alias")

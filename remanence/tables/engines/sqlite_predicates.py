@@ -1,0 +1,184 @@
+"""What is true or false in SQLite's SQL: comparisons, IN, BETWEEN, LIKE, AND and OR; and CASE."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from ...errors import SqlError, SqlUnsupportedError
+from ..sql.reading import read
+from ..sql.scope import shown
+from ..sql.types import UNKNOWN, type_of
+from .sqlite_calls import scalar
+from .sqlite_quantified import quantified
+from .sqlite_storage import collation, literal_sql, text_sql, writer
+
+if TYPE_CHECKING:
+    from .sqlite_compile import Compiler
+
+
+class PredicateSql(ABC):
+    """The part of ExpressionSql that writes conditions, and what all of it stands on."""
+
+    def __init__(self, compiler: Compiler) -> None:
+        self.compiler = compiler
+
+    @abstractmethod
+    def sql(self, node: exp.Expr | None) -> str:
+        """An expression as SQL, as a value of its own type."""
+
+    @abstractmethod
+    def converted(self, sql: str, have: str, want: str) -> str:
+        """SQL of one type as SQL of another."""
+
+    def typed(self, node: exp.Expr | None, want: str) -> str:
+        """An expression as a value of a type."""
+        if not isinstance(node, exp.Expression):
+            raise SqlError("an expression is missing")
+        have = type_of(node)
+        if have == UNKNOWN:
+            return self._constant(node, want)
+        return self.converted(self.sql(node), have, want)
+
+    def compared(self, node: exp.Expr | None, want: str) -> str:
+        """An expression as it is compared, ordered and grouped."""
+        return self.collated(self.typed(node, want), want)
+
+    @staticmethod
+    def collated(sql: str, kind: str, other: str = "") -> str:
+        """SQL with the collation of its type. A collation inside of it would count too, unless another is said."""
+        order = collation(kind)
+        if not order and kind in ("text", "uuid") and (" COLLATE " in sql or " COLLATE " in other):
+            order = "BINARY"
+        return f"{sql} COLLATE {order}" if order else sql
+
+    def key(self, node: exp.Expression) -> str:
+        return self.compared(node, type_of(node))
+
+    def _constant(self, node: exp.Expression, want: str) -> str:
+        inner = node.unnest()
+        if isinstance(inner, exp.Null):
+            return "NULL"
+        if isinstance(inner, exp.Literal):
+            return literal_sql(writer(want)(read(inner.this, want)))
+        if isinstance(inner, exp.Parameter):
+            return self.compiler.slot(int(inner.name) - 1, want)
+        raise SqlError(f"the type of {shown(node)} is not known")
+
+    def _comparison(self, node: exp.Expression, op: str) -> str:
+        if isinstance(node.expression, (exp.Any, exp.All)):
+            return quantified(self, node, op)
+        if "operands" in node.meta:
+            return self._rows(node, op)
+        kind = node.meta["operand"]
+        other = self.typed(node.expression, kind)
+        return f"({self.collated(self.typed(node.this, kind), kind, other)} {op} {other})"
+
+    def _rows(self, node: exp.Expression, op: str) -> str:
+        kinds = node.meta["operands"]
+        left, right = node.this.unnest().expressions, node.expression.unnest().expressions
+        pairs = [(self.compared(a, kind), self.typed(b, kind)) for a, b, kind in zip(left, right, kinds, strict=True)]
+        if op in ("=", "IS"):
+            return "(" + " AND ".join(f"({a} {op} {b})" for a, b in pairs) + ")"
+        if op in ("<>", "IS NOT"):
+            return "(" + " OR ".join(f"({a} {op} {b})" for a, b in pairs) + ")"
+        strict = op.rstrip("=")
+        text = f"({pairs[-1][0]} {op} {pairs[-1][1]})"
+        for a, b in reversed(pairs[:-1]):
+            text = f"(({a} {strict} {b}) OR (({a} = {b}) AND {text}))"
+        return text
+
+    def _connector(self, node: exp.Connector) -> str:
+        word = " AND " if isinstance(node, exp.And) else " OR "
+        parts = [self.typed(part, "bool") for part in node.flatten(unnest=False)]
+        return self._balanced(parts, word)
+
+    def _balanced(self, parts: list[str], word: str) -> str:
+        """A long chain as a shallow tree, because SQLite limits the depth of expressions."""
+        if len(parts) <= 64:
+            return "(" + word.join(parts) + ")"
+        middle = len(parts) // 2
+        return f"({self._balanced(parts[:middle], word)}{word}{self._balanced(parts[middle:], word)})"
+
+    def _not(self, node: exp.Not) -> str:
+        return f"(NOT {self.typed(node.this, 'bool')})"
+
+    def _is(self, node: exp.Is) -> str:
+        word = "IS NOT" if node.args.get("negate") else "IS"
+        if isinstance(node.expression, exp.Boolean):
+            return f"({self.typed(node.this, 'bool')} {word} {int(bool(node.expression.this))})"
+        return f"({self.sql(node.this)} {word} NULL)"
+
+    def _in(self, node: exp.In) -> str:
+        query = node.args.get("query")
+        if query is not None and "operands" in node.meta:
+            kinds = node.meta["operands"]
+            row = ", ".join(
+                self.compared(part, kind) for part, kind in zip(node.this.unnest().expressions, kinds, strict=True)
+            )
+            return f"(({row}) IN ({self.compiler.query(query, kinds)}))"
+        if query is not None:
+            kind = node.meta["operand"]
+            return f"({self.compared(node.this, kind)} IN ({self.compiler.query(query, [kind])}))"
+        if "operands" in node.meta:
+            rows = []
+            for item in node.expressions:
+                pair = exp.EQ(this=node.this.copy(), expression=item.copy())
+                pair.meta["operands"] = node.meta["operands"]
+                rows.append(self._rows(pair, "="))
+            return "(" + " OR ".join(rows) + ")"
+        kind = node.meta["operand"]
+        items = ", ".join(self.typed(item, kind) for item in node.expressions)
+        if collation(kind):
+            parts = [f"({self.compared(node.this, kind)} = {self.typed(item, kind)})" for item in node.expressions]
+            return self._balanced(parts, " OR ")
+        return f"({self.typed(node.this, kind)} IN ({items}))"
+
+    def _between(self, node: exp.Between) -> str:
+        kind = node.meta["operand"]
+        value = self.compared(node.this, kind)
+        low, high = self.typed(node.args["low"], kind), self.typed(node.args["high"], kind)
+        text = f"({value} >= {low} AND {value} <= {high})"
+        if node.args.get("symmetric"):
+            text = f"({text} OR ({value} >= {high} AND {value} <= {low}))"
+        return text
+
+    def _like(self, node: exp.Expression, escape: str = "\\") -> str:
+        folds = isinstance(node, exp.ILike)
+        pattern = node.expression
+        if isinstance(pattern, (exp.Any, exp.All)):
+            return quantified(self, node, "ilike" if folds else "like")
+        left, right = self.typed(node.this, "text"), self.typed(pattern, "text")
+        if folds or len(escape) != 1:
+            udf = scalar(f"{'ilike' if folds else 'like'}(text, text, text)", ("text",) * 3, "bool")
+            text = self.compiler.call(udf, [left, right, text_sql(escape)])
+        else:
+            text = f"({left} LIKE {right} ESCAPE {text_sql(escape)})"
+        return f"(NOT {text})" if node.args.get("negate") else text
+
+    def _escape(self, node: exp.Escape) -> str:
+        inner = node.expression.unnest()
+        if not isinstance(inner, exp.Literal):
+            raise SqlUnsupportedError(f"ESCAPE takes a constant: {shown(node)}")
+        if len(inner.this) > 1:
+            raise SqlError("invalid escape string: it must be empty or one character")
+        return self._like(node.this, inner.this)
+
+    def _similar(self, node: exp.SimilarTo) -> str:
+        udf = scalar("similar(text, text)", ("text", "text"), "bool")
+        return self.compiler.call(udf, [self.typed(node.this, "text"), self.typed(node.expression, "text")])
+
+    def _case(self, node: exp.Case) -> str:
+        kind = type_of(node)
+        text = "CASE"
+        for branch in node.args["ifs"]:
+            if "operand" in branch.meta:
+                wanted = branch.meta["operand"]
+                condition = f"{self.compared(node.this, wanted)} = {self.typed(branch.this, wanted)}"
+            else:
+                condition = self.typed(branch.this, "bool")
+            text += f" WHEN {condition} THEN {self.typed(branch.args['true'], kind)}"
+        default = node.args.get("default")
+        return f"({text} ELSE {self.typed(default, kind) if default is not None else 'NULL'} END)"

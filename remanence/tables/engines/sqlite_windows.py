@@ -1,0 +1,67 @@
+"""OVER (…) in SQLite's SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from ...errors import SqlError
+from ..sql import functions
+from ..sql.scope import folded
+from .sqlite_aggregates import aggregate_sql, window_sql
+
+if TYPE_CHECKING:
+    from .sqlite_compile import Compiler
+
+
+def window_of(compiler: Compiler, node: exp.Window, named: dict[str, exp.Window]) -> str:
+    """A window function or an aggregate over a window."""
+    over = _over(compiler, node, named)
+    target, condition = node.this, ""
+    if isinstance(target, exp.Filter):
+        condition = f" FILTER (WHERE {compiler.expressions.typed(target.expression.this, 'bool')})"
+        target = target.this
+    if folded(target.this) in functions.windows:
+        return window_sql(compiler.expressions, target, over)
+    return aggregate_sql(compiler.expressions, target, condition, over)
+
+
+def _over(compiler: Compiler, node: exp.Window, named: dict[str, exp.Window]) -> str:
+    """` OVER (…)`, with what a named window says written out."""
+    partition = list(node.args.get("partition_by") or [])
+    order = node.args.get("order")
+    spec = node.args.get("spec")
+    alias = node.args.get("alias")
+    if alias is not None:
+        base = named.get(folded(alias))
+        if base is None:
+            raise SqlError(f'window "{folded(alias)}" does not exist')
+        partition = partition or list(base.args.get("partition_by") or [])
+        order = order or base.args.get("order")
+        spec = spec or base.args.get("spec")
+    parts = []
+    if partition:
+        parts.append("PARTITION BY " + ", ".join(compiler.expressions.key(part) for part in partition))
+    if order is not None:
+        parts.append("ORDER BY " + ", ".join(compiler.ordered(key) for key in order.expressions))
+    if spec is not None:
+        parts.append(_frame(compiler, spec))
+    return f" OVER ({' '.join(parts)})"
+
+
+def _frame(compiler: Compiler, spec: exp.WindowSpec) -> str:
+    kind = (spec.args.get("kind") or "RANGE").upper()
+    start = _bound(compiler, spec, "start")
+    end = _bound(compiler, spec, "end") if spec.args.get("end") else "CURRENT ROW"
+    text = f"{kind} BETWEEN {start} AND {end}"
+    exclude = spec.args.get("exclude")
+    return f"{text} EXCLUDE {str(exclude.name).upper()}" if exclude is not None else text
+
+
+def _bound(compiler: Compiler, spec: exp.WindowSpec, end: str) -> str:
+    value, side = spec.args.get(end), (spec.args.get(f"{end}_side") or "").upper()
+    if isinstance(value, exp.Expression):
+        return f"{compiler.expressions.typed(value, 'int8')} {side}"
+    word = str(value).upper()
+    return word if word == "CURRENT ROW" else f"{word} {side}"

@@ -1,0 +1,231 @@
+"""Binding calls of functions, aggregates and window functions. What `functions` does not list cannot be called."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ...errors import SqlError, SqlUnsupportedError
+from . import functions
+from .predicates import NOT_COMPARABLE
+from .scope import Scope, folded, only, quoted, shown
+from .typed import Typed
+from .types import UNKNOWN, implied, is_array, spelled, type_of
+
+_INTERVAL_PARTS = ("years", "months", "weeks", "days", "hours", "mins", "secs")
+_ROW_TAKERS = ("to_jsonb", "to_json", "row_to_json", "jsonb_agg", "json_agg")
+
+
+class Calls(Typed):
+    def _function(self, node: exp.Anonymous, scope: Scope) -> str:
+        name = folded(node.this)
+        if name == "array" and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Query):
+            return self._array_of_query(node, scope)
+        if name == "deeplake_hybrid_record":
+            return self._hybrid(node, scope)
+        if name == "make_interval":
+            self._name_parts(node)
+        elif name == "grouping":
+            for argument in node.expressions:
+                self.typed(argument, scope)
+            return "int4"
+        elif name in _ROW_TAKERS:
+            self._spread_rows(node, scope)
+        if name in functions.aggregates or name in functions.ordered:
+            return self._aggregate(node, name, scope)
+        if name in functions.windows:
+            raise SqlError(f"window function {name} requires an OVER clause")
+        if name in functions.sets:
+            raise SqlUnsupportedError(
+                f"{name}() is supported in FROM, and alone in the list of a SELECT: {shown(node)}"
+            )
+        if name not in functions.scalars:
+            raise SqlUnsupportedError(f"function {name}() is not supported")
+        return self.call(node, functions.scalars, name, node.expressions, scope)
+
+    def call(
+        self,
+        node: exp.Expression,
+        known: dict[str, list[functions.Signature]],
+        name: str,
+        arguments: list[exp.Expression],
+        scope: Scope,
+    ) -> str:
+        kinds = [self.bind(argument, scope) for argument in arguments]
+        if "record" in kinds or "hybrid" in kinds:
+            raise SqlError(f"function {name}() does not take rows")
+        call = functions.resolve(known, name, kinds)
+        for argument, want in zip(arguments, call.takes, strict=True):
+            if type_of(argument) == UNKNOWN and call.signature.takes and call.signature.takes[-1] == "any":
+                self.settle(argument)
+            self.adapt(argument, want)
+        takes = tuple(
+            type_of(argument)
+            if implied(type_of(argument), want) and want == "text" and type_of(argument) != want
+            else want
+            for argument, want in zip(arguments, call.takes, strict=True)
+        )
+        node.meta["call"] = functions.Call(call.signature, takes, call.gives)
+        return call.gives
+
+    def _array_of_query(self, node: exp.Anonymous, scope: Scope) -> str:
+        columns = self.binder.query(node.expressions[0], scope)
+        if len(columns) != 1:
+            raise SqlError("subquery must return only one column")
+        return f"{columns[0][1]}[]"
+
+    def _hybrid(self, node: exp.Anonymous, scope: Scope) -> str:
+        if not 2 <= len(node.expressions) <= 4:
+            raise SqlError("deeplake_hybrid_record takes (vector, text, vector weight, text weight)")
+        for argument, want in zip(node.expressions, ("float4[]", "text", "float8", "float8"), strict=False):
+            found = self.bind(argument, scope, want)
+            if not (implied(found, want) or (is_array(found) and is_array(want))):
+                raise SqlError(
+                    f"deeplake_hybrid_record takes (vector, text, weight, weight), not {spelled(found)} there"
+                )
+        return "hybrid"
+
+    def _name_parts(self, node: exp.Anonymous) -> None:
+        """make_interval(days => 3) has its arguments by place."""
+        if not any(isinstance(argument, exp.Kwarg) for argument in node.expressions):
+            return
+        parts: list[exp.Expression] = [exp.Literal.number(0) for _ in _INTERVAL_PARTS]
+        for place, argument in enumerate(node.expressions):
+            if isinstance(argument, exp.Kwarg):
+                word = folded(argument.this)
+                if word not in _INTERVAL_PARTS:
+                    raise SqlError(f"make_interval() has no argument {word}")
+                place, argument = _INTERVAL_PARTS.index(word), argument.expression
+            parts[place] = argument
+        node.set("expressions", parts)
+
+    def _spread_rows(self, node: exp.Anonymous, scope: Scope) -> None:
+        """`to_jsonb(t)` of a whole row is an object of its columns."""
+        if folded(node.this) == "row_to_json":
+            node.set("this", "to_jsonb")
+            node.meta["name"] = "row_to_json"
+        for argument in list(node.find_all(exp.Column)):
+            name = folded(argument.this)
+            plain = not argument.args.get("table") and not argument.meta.get("bound")
+            if argument.parent_select is not node.parent_select or not plain or name not in scope.sources:
+                continue
+            if argument.parent not in (node, *node.find_all(exp.Order, exp.Distinct)):
+                continue
+            if any(source.type_of(name) is not None for source in scope.sources.values()):
+                continue
+            pairs: list[exp.Expression] = []
+            source = scope.sources[name]
+            for column, kind in source.columns:
+                inner = exp.Column(this=quoted(column), table=quoted(source.alias))
+                inner.meta.update(type=kind, bound=True)
+                pairs += [exp.Literal.string(column), inner]
+            argument.replace(exp.Anonymous(this="jsonb_build_object", expressions=pairs))
+
+    def _aggregate(self, node: exp.Anonymous, name: str, scope: Scope) -> str:
+        if not scope.aggregates:
+            raise SqlError(f"aggregate functions are not allowed here: {shown(node)}")
+        over = node.parent.parent if isinstance(node.parent, exp.Filter) else node.parent
+        nested = isinstance(over, exp.Window) and scope.nested
+        inside = Scope(scope.outer, scope.sources, scope.queries, scope.merged, aggregates=nested)
+        arguments, distinct, order = aggregate_parts(node)
+        if name in functions.ordered:
+            group = node.parent
+            if not isinstance(group, exp.WithinGroup):
+                raise SqlError(f"WITHIN GROUP is required for ordered-set aggregate {name}")
+            ordered = group.expression.expressions
+            if len(ordered) != 1:
+                raise SqlUnsupportedError(f"{name}() orders by one expression")
+            arguments = [*arguments, ordered[0].this]
+            return self.call(node, functions.ordered, name, arguments, inside)
+        if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
+            if name != "count":
+                raise SqlError(f"{name}(*) is not supported; only count(*) is")
+            arguments = []
+        elif name == "count" and not arguments:
+            raise SqlError("count(*) must be used to call a parameterless aggregate function")
+        kind = self.call(node, functions.aggregates, name, arguments, inside)
+        for key in order:
+            self.typed(key.this, inside)
+        if distinct:
+            for argument in arguments:
+                if type_of(argument) in NOT_COMPARABLE:
+                    raise SqlError(f"DISTINCT of {spelled(type_of(argument))} is not supported")
+        return kind
+
+    def _within_group(self, node: exp.WithinGroup, scope: Scope) -> str:
+        if not isinstance(node.this, exp.Anonymous) or folded(node.this.this) not in functions.ordered:
+            raise SqlError(f"WITHIN GROUP is for percentile_cont, percentile_disc and mode: {shown(node)}")
+        return self.bind(node.this, scope)
+
+    def _filter(self, node: exp.Filter, scope: Scope) -> str:
+        target = node.this.this if isinstance(node.this, exp.WithinGroup) else node.this
+        if not isinstance(target, exp.Anonymous) or folded(target.this) not in {
+            **functions.aggregates,
+            **functions.ordered,
+        }:
+            raise SqlError(f"FILTER is for aggregate functions: {shown(node)}")
+        found = self.bind(node.this, scope)
+        inside = Scope(outer=scope.outer, sources=scope.sources, queries=scope.queries, merged=scope.merged)
+        self.boolean(node.expression.this, inside, "FILTER")
+        return found
+
+    def _window(self, node: exp.Window, scope: Scope) -> str:
+        only(node, "this", "partition_by", "order", "spec", "alias", "over")
+        if not scope.windows:
+            raise SqlError(f"window functions are not allowed here: {shown(node)}")
+        inside = Scope(scope.outer, scope.sources, scope.queries, scope.merged, aggregates=scope.aggregates)
+        target = node.this.this if isinstance(node.this, exp.Filter) else node.this
+        if not isinstance(target, exp.Anonymous):
+            raise SqlUnsupportedError(f"OVER is supported after functions: {shown(node)}")
+        name = folded(target.this)
+        if name in functions.windows:
+            found = self.call(target, functions.windows, name, target.expressions, inside)
+            target.meta["type"] = found
+        elif name in functions.aggregates:
+            inside.nested = scope.aggregates
+            inside.aggregates = True
+            found = self.bind(node.this, inside)
+        else:
+            raise SqlError(f"OVER specified, but {name} is not a window function nor an aggregate function")
+        if node.args.get("alias") is not None and folded(node.args["alias"]) not in scope.named_windows:
+            raise SqlError(f'window "{folded(node.args["alias"])}" does not exist')
+        self.window_parts(node, scope)
+        return found
+
+    def window_parts(self, node: exp.Expression, scope: Scope) -> None:
+        inside = Scope(scope.outer, scope.sources, scope.queries, scope.merged, aggregates=scope.aggregates)
+        for part in node.args.get("partition_by") or []:
+            self.typed(part, inside)
+        order = node.args.get("order")
+        for key in order.expressions if order is not None else []:
+            only(key, "this", "desc", "nulls_first")
+            self.typed(key.this, inside)
+        spec = node.args.get("spec")
+        if spec is None:
+            return
+        only(spec, "kind", "start", "start_side", "end", "end_side", "exclude")
+        for end in ("start", "end"):
+            bound = spec.args.get(end)
+            side = str(spec.args.get(f"{end}_side") or "").upper()
+            if bound and str(bound).upper() != "CURRENT ROW" and side not in ("PRECEDING", "FOLLOWING"):
+                raise SqlError("a window frame is bounded by PRECEDING or FOLLOWING")
+            if isinstance(bound, exp.Expression):
+                if spec.args.get("kind") == "RANGE" and not isinstance(bound, exp.Literal):
+                    raise SqlUnsupportedError("RANGE with an offset is supported for numbers only")
+                self.number(bound, scope, "a window frame")
+
+
+def aggregate_parts(node: exp.Anonymous) -> tuple[list[exp.Expression], bool, list[exp.Ordered]]:
+    """The arguments of an aggregate, whether they are DISTINCT, and its ORDER BY."""
+    arguments = list(node.expressions)
+    distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)
+    if distinct:
+        only(arguments[0], "expressions")
+        arguments = [*arguments[0].expressions, *arguments[1:]]
+    order: list[exp.Ordered] = []
+    if arguments and isinstance(arguments[-1], exp.Order):
+        order = arguments[-1].expressions
+        arguments[-1] = arguments[-1].this
+    if arguments and isinstance(arguments[0], exp.Distinct):
+        distinct = True
+        arguments = [*arguments[0].expressions, *arguments[1:]]
+    return arguments, distinct, order
