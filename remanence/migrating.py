@@ -1,5 +1,5 @@
 """From an SQLite file to PostgreSQL, row by row and just as they are: tiers, packed and encrypted bodies, vectors,
-access counts, judgements, what was set aside, the audit log, keys and notes.
+access counts, judgements, what was set aside, the audit log, keys, notes, and the tables of users.
 
 The target knows which file it is being filled from until all of it was compared, so that an interrupted run goes on
 where it stopped, and nothing is mixed into a store that holds something else."""
@@ -17,6 +17,7 @@ from .stores.sql import rows
 from .stores.sql.connection import Connection
 from .stores.sql.records import SqlRecords
 from .stores.sql.sqlite import SqliteRecordStore
+from .tables.moving import Checksum, TableMove, move
 
 if TYPE_CHECKING:
     from .stores.sql.postgres import PostgresRecordStore
@@ -35,13 +36,13 @@ _BESIDE = {  # what is copied whole, with the columns by which it is ordered
     "dictionaries": ("data", "data"),
     "notes": ("key, value", "key"),
 }
-_OWN = (_MIGRATING, "reembedding")  # notes that are not copied
+_OWN = (_MIGRATING, "reembedding", "tables")  # notes that are not copied
 
 
 def migrate(
     source: str | Path, target: str, *, dry_run: bool = False, on_progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Copy all memories of a file into an empty tenant, or go on with that; what was copied, by table."""
+    """Copy all memories and tables of a file into an empty tenant, or go on with that; what was copied, by table."""
     if not is_postgres(target):
         raise ConfigError("the target must be postgresql://…; to copy an SQLite file use `rmem backup`")
     if is_postgres(source):
@@ -50,35 +51,59 @@ def migrate(
     if not path.is_file():
         raise StoreError(f"there is no store file at {path}")
     old, new = open_store(path, encryption=False), open_store(target, encryption=False)
+    tables = None
     try:
         assert isinstance(old, SqliteRecordStore)
-        return _migrated(old, new, dry_run, on_progress)  # type: ignore[arg-type]
+        tables = move(path, new.address.url, new.tenant)  # type: ignore[attr-defined]
+        return _migrated(old, new, tables, dry_run, on_progress)  # type: ignore[arg-type]
     finally:
+        if tables is not None:
+            tables.close()
         old.close()
         new.close()
 
 
 def _migrated(
-    old: SqliteRecordStore, new: PostgresRecordStore, dry_run: bool, on_progress: Progress | None
+    old: SqliteRecordStore,
+    new: PostgresRecordStore,
+    tables: TableMove | None,
+    dry_run: bool,
+    on_progress: Progress | None,
 ) -> dict[str, Any]:
     name = blake2b(str(old.path.resolve()).encode(), digest_size=16).hexdigest()
     begun = new.note(_MIGRATING)
     if begun != name and (begun is not None or new.read(_holds)):
         raise ConfigError("the target is not empty; choose another database or tenant, as in ?tenant=new")
     counts = {table: _count(old, table) for table in ("memories", *_BESIDE)}
+    tabled = {} if tables is None else tables.counts
     if dry_run:
-        return {"dry_run": True, "resumed": begun == name, **counts}
+        return {"dry_run": True, "resumed": begun == name, **counts, "tables": tabled}
+    total = counts["memories"] + sum(tabled.values())
+
+    def tell(done: int) -> None:
+        if on_progress is not None:
+            on_progress(min(done, total), total)
+
     if begun is None:
         new.note(_MIGRATING, name)
     for table in ("keys", "dictionaries", "notes"):
         _copy_whole(old, new, table)
-    copied = _copy_memories(old, new, counts["memories"], on_progress)
+    copied = _copy_memories(old, new, tell)
     for table in ("access", "judgements", "trash", "audit"):
         _copy_whole(old, new, table)
+    sums = {} if tables is None else tables.copy(lambda done: tell(counts["memories"] + done))
     checksums = _compared(old, new)
     new.write(lambda connection: connection.execute("DELETE FROM notes WHERE key = ?", (_MIGRATING,)))
     new.tidy()
-    return {"dry_run": False, "resumed": begun == name, "copied": copied, **counts, "checksum": checksums["memories"]}
+    return {
+        "dry_run": False,
+        "resumed": begun == name,
+        "copied": copied,
+        **counts,
+        "checksum": checksums["memories"],
+        "tables": tabled,
+        "table_checksums": sums,
+    }
 
 
 def _holds(connection: Connection) -> bool:
@@ -92,7 +117,7 @@ def _count(store: SqlRecords, table: str) -> int:
     return int(store.read(lambda connection: connection.execute(sql).fetchone())[0])
 
 
-def _copy_memories(old: SqliteRecordStore, new: PostgresRecordStore, total: int, on_progress: Progress | None) -> int:
+def _copy_memories(old: SqliteRecordStore, new: PostgresRecordStore, tell: Callable[[int], None]) -> int:
     """Copy the rows behind the last one that is there, and take those away that the file has no longer."""
     from .stores.sql import postgres_rows
     from .stores.sql.postgres_link import Connection as PostgresConnection
@@ -110,8 +135,7 @@ def _copy_memories(old: SqliteRecordStore, new: PostgresRecordStore, total: int,
 
         new.write(work)
         copied, last = copied + len(batch), batch[-1][0]
-        if on_progress is not None:
-            on_progress(min(done + copied, total), total)
+        tell(done + copied)
     sql = "SELECT seq FROM memories"
     held = {seq for (seq,) in old.read(lambda connection: connection.execute(sql).fetchall())}
     there = {seq for (seq,) in new.read(lambda connection: connection.execute(sql).fetchall())}
@@ -159,7 +183,10 @@ def _compared(old: SqliteRecordStore, new: PostgresRecordStore) -> dict[str, str
     """The checksum of every table, which is the same on both sides, or else an error."""
     found = {}
     for table in ("memories", *_BESIDE):
-        sums = [_checksum(_memories(store) if table == "memories" else _rows(store, table)) for store in (old, new)]
+        sums = [
+            str(Checksum().add(_memories(store) if table == "memories" else _rows(store, table)))
+            for store in (old, new)
+        ]
         if sums[0] != sums[1]:
             raise StoreError(
                 f"the {table} of source and target differ, perhaps because the source was written to meanwhile; it is "
@@ -167,12 +194,3 @@ def _compared(old: SqliteRecordStore, new: PostgresRecordStore) -> dict[str, str
             )
         found[table] = sums[0]
     return found
-
-
-def _checksum(found: Iterator[tuple[Any, ...]]) -> str:
-    """Of the number of rows and of each of them, in whatever order they come."""
-    total, count = 0, 0
-    for row in found:
-        digest = blake2b(repr(tuple(row)).encode(errors="surrogatepass"), digest_size=16).digest()
-        total, count = (total + int.from_bytes(digest, "big")) % (1 << 128), count + 1
-    return f"{count}-{total:032x}"

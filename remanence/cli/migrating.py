@@ -16,10 +16,11 @@ from .progress import progress
 @click.option("--dry-run", is_flag=True, help="Only say what would be copied.")
 @answering
 def migrate(face: Face, source: str, target: str, dry_run: bool) -> None:
-    """Copy an SQLite file into PostgreSQL: memories with everything, judgements, trash, audit log, keys.
+    """Copy an SQLite file into PostgreSQL: memories with everything, judgements, trash, audit log, keys, and tables.
 
-    The target must be empty, or one that an interrupted run began to fill; that goes on where it stopped. Counts and
-    checksums of both sides are compared at the end. The source stays as it is.
+    The target must be empty, or one that an interrupted run began to fill; that goes on where it stopped. A table of
+    the same name with other contents is refused. Counts and checksums of both sides are compared. The source
+    stays as it is.
 
     \b
     Examples:
@@ -32,7 +33,10 @@ def migrate(face: Face, source: str, target: str, dry_run: bool) -> None:
         done = copy(source, target, dry_run=dry_run, on_progress=bar)
     if face.json:
         face.document(done)
-    elif dry_run:
+        return
+    if dry_run:
         click.echo(f"Would copy {done['memories']:,} memories from {visible(source)}")
     else:
         click.echo(f"Copied {done['copied']:,} of {done['memories']:,} memories; both sides are the same")
+    for name, count in done["tables"].items():
+        click.echo(f"{'Would copy table' if dry_run else 'Table'} {visible(name)}: {count:,} rows")

@@ -10,6 +10,7 @@ from remanence.stores.sql import postgres_pool
 from remanence.stores.sql.postgres import PostgresRecordStore
 from remanence.tables.engines.postgres import PostgresEngine
 from remanence.tables.engines.postgres_catalog import OWN
+from remanence.tables.workspace import Workspace
 
 SETTINGS = ("lock_timeout", "temp_file_limit", "idle_in_transaction_session_timeout", "jit")
 
@@ -60,3 +61,15 @@ def test_the_pool_ends_with_its_last_user(postgres_url):
     assert pool not in [shared.pool for shared in postgres_pool._SHARED.values()]
     with pytest.raises(StoreClosedError, match="tables were closed"):
         engine.tables()
+
+
+def test_tables_may_come_before_memories(postgres_url):
+    with Workspace(postgres_url) as tables:
+        tables.query("CREATE TABLE notes (text TEXT)")
+        tables.query("INSERT INTO notes VALUES ('before')")
+        store = PostgresRecordStore(postgres_url)
+        assert store.count() == 0
+        store.close()
+        tables.query("INSERT INTO notes VALUES ('after')")
+        assert tables.query("DELETE FROM notes").row_count == 2
+        tables.query("CREATE TABLE more (text TEXT)")

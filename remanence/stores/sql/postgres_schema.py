@@ -205,6 +205,8 @@ def _migrate(raw: Raw, address: Address, login: _Login) -> None:
             except (pg.DuplicateObject, pg.UniqueViolation):
                 pass  # roles belong to the whole server: another database's store was first
         _run(raw, f"CREATE SCHEMA IF NOT EXISTS {SCHEMA} AUTHORIZATION {ROLE}")
+        if done == 0:  # tables, which came first, may have made it
+            _run(raw, f"ALTER SCHEMA {SCHEMA} OWNER TO {ROLE}")
         _run(raw, f"SET LOCAL ROLE {ROLE}")
     else:
         _run(raw, f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")

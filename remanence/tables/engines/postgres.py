@@ -7,7 +7,7 @@ a transaction that sees this schema only, as a role that may see no more (`postg
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import BoundedSemaphore, Lock
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from sqlglot import exp
 from ...errors import ConfigError, NoSuchTableError, SqlError, StoreBusyError, TableExistsError, TooManyRowsError
 from ..catalog import Index, Table, Type
 from ..results import Result
+from ..sql.moments import Interval
 from ..sql.scope import folded
 from ..sql.types import is_array, result_type
 from . import postgres_catalog as catalog
@@ -29,9 +30,10 @@ from .postgres_ddl import Words, quoted
 from .postgres_errors import in_our_words
 from .postgres_link import PATIENCE, SNAPSHOT, Connection, Frame, Link
 from .postgres_render import Statement, rendered
-from .postgres_values import COPIED, Array, VectorDumper, copied, type_of
+from .postgres_values import COPIED, Array, IntervalDumper, VectorDumper, adopted, copied, type_of
 
 T = TypeVar("T")
+Rows = Sequence[Sequence[Any]]
 _STREAMS = 16  # each keeps a connection of its own
 
 
@@ -207,6 +209,37 @@ class PostgresEngine(Engine):
                 return cursor.rowcount
 
         return self._link.write(Frame(self._tenant.schema, self._tenant.role), work) if rows else 0
+
+    def adopt(self, table: Table, batches: Callable[[], Iterable[Rows]], numbers: Mapping[str, int]) -> None:
+        """Make a table with its rows in one transaction. JSONB and intervals come as text; serial columns go on behind
+        `numbers` and behind their largest value."""
+        place = self._words.place(table.name)
+        names = ", ".join(quoted(column.name) for column in table.columns)
+        text = f"COPY {place} ({names}) FROM STDIN (FORMAT binary)".encode()
+        kinds = [column.type.kind for column in table.columns]
+
+        def work(connection: Connection, known: dict[str, Table]) -> None:
+            if table.name in known:
+                raise TableExistsError(f"table {table.name!r} already exists")
+            identifier, first = catalog.add(connection, self._tenant, table)
+            _all(connection, self._words.create(table, identifier, first))
+            with connection.cursor() as cursor:
+                cursor.adapters.register_dumper(Array, VectorDumper)
+                cursor.adapters.register_dumper(Interval, IntervalDumper)
+                with cursor.copy(text) as copy:
+                    copy.set_types([COPIED[kind] for kind in kinds])
+                    for rows in batches():
+                        for row in rows:
+                            copy.write_row([adopted(value, kind) for value, kind in zip(row, kinds, strict=True)])
+            for column in table.columns:
+                if column.serial:
+                    connection.execute(
+                        f"SELECT setval(pg_get_serial_sequence(%s, %s), last) FROM (SELECT greatest(%s::bigint, "
+                        f"max({quoted(column.name)})) AS last FROM {place}) AS _ WHERE last > 0".encode(),
+                        [place, column.name, numbers.get(column.name, 0)],
+                    )
+
+        self._changed(work)
 
     def explain(self, plan: Plan) -> list[str]:
         statement = rendered(plan, self._tenant.schema)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from psycopg.types.numeric import Int4, Int8
 
 from ...errors import SqlError
 from ..catalog import Kind, Type
+from ..sql.moments import Interval, read_interval
 
 _KINDS = {
     "int2": Kind.SMALLINT,
@@ -131,6 +133,19 @@ VectorDumper = _DUMPERS[np.float32]
 """For COPY, which chooses by the type of the column."""
 
 
+class IntervalDumper(Dumper):
+    """For COPY too; Python's timedelta knows no months."""
+
+    format = pq.Format.BINARY
+    oid = psycopg.adapters.types["interval"].oid
+
+    def dump(self, obj: Interval) -> Buffer:
+        return _INTERVAL.pack(obj.micros, obj.days, obj.months)
+
+
+_INTERVAL = Struct(">qii")
+
+
 class _UtcLoader(TimestamptzBinaryLoader):
     def load(self, data: Buffer) -> dt.datetime:
         return super().load(data).astimezone(dt.UTC)
@@ -214,3 +229,10 @@ def copied(value: Any, kind: Kind) -> Any:
     if isinstance(value, str) and "\0" in value:
         raise SqlError("text must not hold the character NUL (\\x00)")
     return value
+
+
+def adopted(value: Any, kind: Kind) -> Any:
+    """A value of a column that is copied from another engine, which gives JSONB and intervals as text."""
+    if value is not None and kind is Kind.JSONB:
+        return Jsonb(value, dumps=str)
+    return read_interval(value) if value is not None and kind is Kind.INTERVAL else copied(value, kind)

@@ -1,0 +1,163 @@
+"""The tables of an SQLite file copied into PostgreSQL: columns, keys, checks, references, indexes, and the rows value
+by value. Each table is made and filled in one transaction, so that it is there whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from ..errors import ConfigError, StoreError
+from .catalog import Kind, Table
+from .engines.postgres import PostgresEngine
+from .engines.sqlite import SqliteEngine
+from .workspace import Workspace
+
+Progress = Callable[[int], None]
+
+_BATCH = 1000
+_AS_TEXT = (Kind.JSONB, Kind.INTERVAL)
+"""What Python's values would round: numbers inside JSON, and months."""
+
+
+class Checksum:
+    """Of the number of rows and of each of them, in whatever order they come."""
+
+    def __init__(self) -> None:
+        self._total = self.count = 0
+
+    def add(self, rows: Iterable[Sequence[Any]]) -> Self:
+        for row in rows:
+            digest = blake2b(repr(tuple(row)).encode(errors="surrogatepass"), digest_size=16).digest()
+            self._total = (self._total + int.from_bytes(digest, "big")) % (1 << 128)
+            self.count += 1
+        return self
+
+    def __str__(self) -> str:
+        return f"{self.count}-{self._total:032x}"
+
+
+class _Left(NamedTuple):
+    """A table of the file, how many rows it has, and whether the target has it already."""
+
+    table: Table
+    rows: int
+    there: bool
+
+
+def move(path: Path, url: str, tenant: str) -> TableMove | None:
+    """From a file to one tenant of a database; None where the file has no tables, for which nothing is needed there."""
+    old = SqliteEngine(path)
+    if not old.tables():
+        old.close()
+        return None
+    try:
+        new = PostgresEngine(url, tenant=tenant)
+    except BaseException:
+        old.close()
+        raise
+    return TableMove(old, new)
+
+
+class TableMove:
+    """Nothing is written before `copy`, which writes over nothing."""
+
+    def __init__(self, old: SqliteEngine, new: PostgresEngine) -> None:
+        self._old, self._new = old, new
+        self._source, self._target = Workspace.on(old), Workspace.on(new)
+        try:
+            self._left = [self._looked_at(table) for table in _parents_first(self._source.tables())]
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        self._source.close()
+        self._target.close()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of rows of each table of the file."""
+        return {left.table.name: left.rows for left in self._left}
+
+    def copy(self, on_progress: Progress) -> dict[str, str]:
+        """Copy every table that is not there yet; the checksum of each of them, which is that of both sides."""
+        done, sums = 0, {}
+        for left in self._left:
+            name = left.table.name
+            if left.there:
+                sums[name] = str(self._sum(self._source, left.table))
+            else:
+                sums[name] = self._copied(left.table, lambda count, done=done: on_progress(done + count))  # type: ignore[misc]
+            done += left.rows
+            on_progress(done)
+        return sums
+
+    def _looked_at(self, table: Table) -> _Left:
+        (row,) = self._source.query(f"SELECT count(*) FROM {_quoted(table.name)}").rows
+        there = self._new.tables().get(table.name)
+        if there is not None and (
+            there != table or str(self._sum(self._source, table)) != str(self._sum(self._target, table))
+        ):
+            raise ConfigError(
+                f"the target has a table {table.name!r} with other contents; nothing was written. Choose another "
+                "database or tenant, as in ?tenant=new, or drop that table"
+            )
+        return _Left(table, int(row[0]), there is not None)
+
+    def _copied(self, table: Table, on_progress: Progress) -> str:
+        read = Checksum()
+
+        def batches() -> Iterator[list[tuple[Any, ...]]]:
+            nonlocal read
+            read = Checksum()  # a transaction that is repeated begins anew
+            for rows in self._rows(self._source, table):
+                read.add(rows)
+                yield rows
+                on_progress(read.count)
+
+        self._new.adopt(table, batches, self._old.numbers(table.name))
+        written = self._sum(self._target, table)
+        if str(written) != str(read):
+            self._new.drop_table(table.name)
+            raise StoreError(
+                f"table {table.name!r} did not arrive as it is ({written.count:,} of {read.count:,} rows, or other "
+                "values); it was taken away again, and the source is as it was"
+            )
+        return str(read)
+
+    def _sum(self, side: Workspace, table: Table) -> Checksum:
+        found = Checksum()
+        for rows in self._rows(side, table):
+            found.add(rows)
+        return found
+
+    @staticmethod
+    def _rows(side: Workspace, table: Table) -> Iterator[list[tuple[Any, ...]]]:
+        columns = ", ".join(
+            f"{_quoted(column.name)}::text" if column.type.kind in _AS_TEXT else _quoted(column.name)
+            for column in table.columns
+        )
+        for result in side.stream(f"SELECT {columns} FROM {_quoted(table.name)}", batch_size=_BATCH):
+            yield result.rows
+
+
+def _parents_first(tables: list[Table]) -> list[Table]:
+    """Tables after those that they refer to."""
+    left, done = list(tables), list[Table]()
+    while left:
+        names = {table.name for table in left}
+        free = [table for table in left if not any(r.table in names - {table.name} for r in table.references)]
+        if not free:
+            raise ConfigError(
+                f"the tables {', '.join(sorted(names))} refer to each other in a ring, which cannot be copied; "
+                "drop one of the references and add it again afterwards"
+            )
+        done += free
+        left = [table for table in left if table not in free]
+    return done
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
