@@ -257,6 +257,29 @@ def test_many_clients_at_once_are_all_answered_while_others_are(lasting, member)
     assert set(health) == {200}
 
 
+def test_a_server_on_postgresql_keeps_tenants_apart(server_with, postgres_url):
+    server = server_with(store=postgres_url)
+    ours, theirs = (
+        Talk.http(server, "lab", server.token_for(org, "lab", "WRITE", member="ann")) for org in ("acme", "globex")
+    )
+
+    async def work(client):
+        old = await answer(client, "remember", text="The pool deadlocks at ten workers", files=["pool.py"])
+        new = await answer(client, "remember", text="The pool deadlocks at twenty workers", supersedes=old["id"])
+        found = await answer(client, "recall", query="deadlock of the pool")
+        assert [one["id"] for one in found["memories"]] == [new["id"]]
+        await answer(client, "feedback", recall_id=found["recall_id"], id=new["id"])
+        assert (await answer(client, "file_history", path="pool.py"))["memories"][0]["id"] == old["id"]
+        assert (await answer(client, "who_knows", topic="pool"))["experts"][0]["author"] == "ann"
+        assert "deadlocks" in (await client.read_resource("remanence://briefing")).contents[0].text
+        return new["id"]
+
+    id = ours.having(work)
+    assert theirs.call("list_recent")["memories"] == []
+    assert "there is no memory" in theirs.refusal("get_memory", id=id)
+    assert ours.call("forget", id=id) == {"done": True}
+
+
 def test_two_clients_share_what_they_learn(member):
     ann, bob = member("ann"), member("bob")
 
