@@ -8,6 +8,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+
 from ..errors import ConfigError, StoreError
 from .catalog import Kind, Table
 from .engines.postgres import PostgresEngine
@@ -113,7 +115,7 @@ class TableMove:
             nonlocal read
             read = Checksum()  # a transaction that is repeated begins anew
             for rows in self._rows(self._source, table):
-                read.add(rows)
+                read.add(_counted(table, rows))
                 yield rows
                 on_progress(read.count)
 
@@ -130,7 +132,7 @@ class TableMove:
     def _sum(self, side: Workspace, table: Table) -> Checksum:
         found = Checksum()
         for rows in self._rows(side, table):
-            found.add(rows)
+            found.add(_counted(table, rows))
         return found
 
     @staticmethod
@@ -141,6 +143,20 @@ class TableMove:
         )
         for result in side.stream(f"SELECT {columns} FROM {_quoted(table.name)}", batch_size=_BATCH):
             yield result.rows
+
+
+def _counted(table: Table, rows: list[tuple[Any, ...]]) -> Iterable[Sequence[Any]]:
+    """Rows as their checksum takes them: to write out each number of a vector would take most of the time."""
+    vectors = [at for at, column in enumerate(table.columns) if column.type.kind in (Kind.VECTOR, Kind.VECTORS)]
+    if not vectors:
+        return rows
+    counted = [list(row) for row in rows]
+    for row in counted:
+        for at in vectors:
+            if row[at] is not None:
+                array = np.asarray(row[at], np.float32)
+                row[at] = (array.shape, array.tobytes()) if array.size else ()
+    return counted
 
 
 def _parents_first(tables: list[Table]) -> list[Table]:
