@@ -43,6 +43,8 @@ class TeamServer(MCPServer[Any]):
             subscriptions=False,
         )
         self._calls = calls
+        tools(self, calls)
+        resources(self, calls)
 
     @property
     def low_level(self) -> Server[Any]:
@@ -52,7 +54,7 @@ class TeamServer(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        known = {one.name: one.input_schema.get("properties", {}) for one in await self.list_tools()}
+        known = {one.name: one.input_schema["properties"] for one in await self.list_tools()}
         try:
             if name in known:
                 checks.known_fields(name, arguments, known[name])
@@ -71,17 +73,13 @@ class TeamServer(MCPServer[Any]):
 
 def build(host: Host) -> TeamServer:
     """The server with its tools and resources."""
-    calls = Calls(host)
     # The SDK sets up logging for the whole process unless somebody has; that is not for a library to do.
     root, somebody = logging.getLogger(), logging.NullHandler()
     root.addHandler(somebody)
     try:
-        server = TeamServer(calls)
+        return TeamServer(Calls(host))
     finally:
         root.removeHandler(somebody)
-    tools(server, calls)
-    resources(server, calls)
-    return server
 
 
 def _complaint(error: Any) -> str:

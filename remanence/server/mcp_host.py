@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -48,10 +49,14 @@ class ServerHost(Host):
                 agent_of(headers.get(AGENT) or asked.client or headers.get("user-agent", "").partition("/")[0]),
                 no_writing="" if access.role >= Role.WRITE else _too_low(access.role),
                 may_forget_all=access.role >= Role.ADMIN,
-                clean=replace(self._policy, allow=(*self._policy.allow, access.member)).clean,
+                clean=partial(self._cleaned, access.member),
             )
         finally:
             access.spaces.leave(space)
+
+    def _cleaned(self, author: str, text: str) -> str:
+        """Without secrets; a memory may say whose it is."""
+        return replace(self._policy, allow=(*self._policy.allow, author)).clean(text) if text else text
 
     async def reading(self, call: Callable[[], Result]) -> Result:
         return await reading(call)
