@@ -105,7 +105,8 @@ def _mine(face: Face, source: str, folder: Path | None) -> None:
     from ..brain import Brain
     from ..team.importing.run import import_git, import_transcripts
 
-    with Brain(face.address, privacy="default") as brain, progress("Mining") as bar:
+    # A power cut may cost the last memories, and with them the note of how far it got: the next run brings them.
+    with Brain(face.address, privacy="default", durability="normal") as brain, progress("Mining") as bar:
         if source == "git":
             done = import_git(brain, folder or Path.cwd(), on_progress=bar)
         else:
