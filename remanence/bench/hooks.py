@@ -15,10 +15,6 @@ from typing import Any
 
 import click
 
-from ..brain import Brain
-from ..team.notes import CURRENT
-from ..testing.synthetic import synthetic_memories
-
 _CAPTURED = {
     "tool_name": "Bash",
     "tool_input": {"command": "pytest tests/test_etl.py"},
@@ -56,6 +52,10 @@ def measure(memories: int, calls: int) -> dict[str, Any]:
 
 
 def _fill(path: Path, count: int) -> None:
+    from ..brain import Brain
+    from ..team.notes import CURRENT
+    from ..testing.synthetic import synthetic_memories
+
     with Brain(path) as brain:
         drafts = (
             {**one, "type": "error_fix", "place": "organisation", "tags": {"state": CURRENT}}
