@@ -25,13 +25,15 @@ def number_text(value: Decimal, pattern: str) -> str:
     negative = value < 0 and not number.is_zero()
     slots = [sign for sign in whole if sign in "90"]
     if len(digits) > len(slots) and not (digits == "0" and not slots):
-        return _overflow(pattern, fill)
-    text = _whole(whole, digits, fill)
+        return _signed(_overflow(pattern), pattern, negative, fill)
+    text = _whole(whole, digits if digits != "0" or not point else "", fill)
     if point:
         shown = decimals
         if fill:
             keep = max((at + 1 for at, sign in enumerate(s for s in fraction if s in "90") if sign == "0"), default=0)
             shown = decimals[:keep] + decimals[keep:].rstrip("0")
+        if not text and not shown:
+            text = "0"
         text += "." + shown
     return _signed(text, pattern, negative, fill)
 
@@ -43,10 +45,10 @@ def _split(pattern: str) -> tuple[str, str, str]:
     return pattern, "", ""
 
 
-def _overflow(pattern: str, fill: bool) -> str:
+def _overflow(pattern: str) -> str:
+    """A number that does not fit is written as #."""
     text = re.sub(r"[90]", "#", pattern.replace("D", ".").replace("G", ","))
-    text = re.sub(r"MI|PL|SG|S|L|PR", "", text)
-    return text if fill else f" {text}"
+    return re.sub(r"MI|PL|SG|S|L|PR", "", text)
 
 
 def _whole(pattern: str, digits: str, fill: bool) -> str:

@@ -23,6 +23,7 @@ from ..sql.moments import (
     to_utc,
 )
 from .sqlite_calls import current, native
+from .sqlite_numeric import divide
 
 
 def shifted(micros: int, interval: Interval, sign: int = 1) -> int:
@@ -176,7 +177,7 @@ def field(name: str, value: Any, kind: str) -> Decimal | None:
         return Decimal(days * 86_400) if kind == "date" else _micros(micros)
     if name == "julian":
         julian = Decimal(days + 2_440_588)
-        return julian if not clock else julian + Decimal(clock) / Decimal(DAY)
+        return julian if kind == "date" else julian + divide(Decimal(clock), Decimal(DAY))
     return _clock_field(name, clock, kind)
 
 
@@ -399,7 +400,22 @@ def _justify_days(value: Interval) -> Interval:
     return Interval(months, days, value.micros)
 
 
-native("justify_interval(interval)")(lambda value: _justify_days(_justify_hours(value)))
+@native("justify_interval(interval)")
+def _justify_interval(value: Interval) -> Interval:
+    whole, micros = _split(value.micros, DAY)
+    more, days = _split(value.days + whole, 30)
+    months = value.months + more
+    if months > 0 and (days < 0 or (days == 0 and micros < 0)):
+        months, days = months - 1, days + 30
+    elif months < 0 and (days > 0 or (days == 0 and micros > 0)):
+        months, days = months + 1, days - 30
+    if days > 0 and micros < 0:
+        days, micros = days - 1, micros + DAY
+    elif days < 0 and micros > 0:
+        days, micros = days + 1, micros - DAY
+    return Interval(months, days, micros)
+
+
 native("timezone(text, timestamptz)")(lambda zone, value: to_local(value, zone))
 native("timezone(text, timestamp)")(lambda zone, value: to_utc(value, zone))
 

@@ -54,6 +54,8 @@ class Typed(ABC):
             if want in ("float4[]", "float4[][]"):  # `[0.1, 0.2]` is our writing only
                 node.set("this", text_of(value, want))
         elif isinstance(node, exp.Array):
+            if not is_array(want):
+                raise SqlError("cannot determine type of empty array; write ARRAY[]::text[]")
             for item in node.expressions:
                 self.adapt(item, element(want))
         elif isinstance(node, exp.Parameter):

@@ -21,8 +21,7 @@ def float_text(value: float, *, single: bool = False) -> str:
     """The shortest digits that give the number back, written as PostgreSQL does."""
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
-    digits = str(np.float32(value)) if single else repr(value)
-    number = Decimal(digits)
+    number = _shortest(np.float32(value) if single else value)
     if number.is_zero():
         return "-0" if math.copysign(1, value) < 0 else "0"
     exponent = number.adjusted()
@@ -32,6 +31,24 @@ def float_text(value: float, *, single: bool = False) -> str:
     head, tail = str(figures[0]), "".join(map(str, figures[1:]))
     mantissa = f"{head}.{tail}" if tail else head
     return f"{'-' if sign else ''}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
+def _shortest(value: Any) -> Decimal:
+    """The shortest digits that give a number back. Where they lie just between it and the next one, PostgreSQL takes
+    more."""
+    kind = type(value)
+    number = Decimal(str(value) if kind is np.float32 else repr(value))
+    exact = Decimal(float(value))
+    if number == exact:
+        return number
+    beside = np.nextafter(value, kind(np.inf if number > exact else -np.inf))
+    if not np.isfinite(beside) or EXACT.add(number, number) != EXACT.add(exact, Decimal(float(beside))):
+        return number
+    for places in range(len(number.as_tuple().digits), 18):
+        longer = Decimal(f"{exact:.{places}e}")
+        if longer != number and kind(float(longer)) == value:
+            return longer
+    return exact
 
 
 def text_of(value: Any, kind: str) -> str:
