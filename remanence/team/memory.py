@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import checks, config
 from ..brain import Brain
-from ..errors import NotFoundError
+from ..errors import InputError, NotFoundError
 from ..filters import Filter
 from ..models import Hit, Memory
 from . import routes
@@ -199,6 +199,8 @@ class TeamMemory:
             raise NotFoundError(memory_id)
         one = Experience(known)
         checks.one_of("scope", scope, ("personal", "repository", "organisation"))
+        if scope == "personal" and one.author not in ("", self.author):
+            raise InputError(f"only {one.author}, who learned it, can keep {memory_id!r} to themselves", field="scope")
         place = audience(scope, one.repository, one.author or self.author)
         self.audit("share", [memory_id], scope=scope)
         body = {key: value for key, value in known.contents.items() if key != "text"}

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from remanence import Brain
-from remanence.errors import NotFoundError
+from remanence.errors import InputError, NotFoundError
 from remanence.team.identity import repository
 from remanence.team.memory import TeamMemory
 from remanence.team.notes import Note
@@ -148,6 +148,8 @@ def test_a_scope_decides_who_sees_a_memory(team, here):
     assert bob.recall("scratch database port", repository=here) == []
     assert [one.id for one in team.recall("scratch database port", repository=here)] == [mine.memory_id]
     team.share(mine.memory_id, "repository")
+    with pytest.raises(InputError, match="only ann@acme.io"):
+        bob.share(mine.memory_id, "personal")
     assert [one.id for one in bob.recall("scratch database port", repository=here)] == [mine.memory_id]
     assert bob.recall("scratch database port", repository="github.com/acme/other") == []
     team.share(mine.memory_id, "organisation")
