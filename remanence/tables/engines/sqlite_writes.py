@@ -16,15 +16,58 @@ from .sqlite_compiled import Compiled, Physical, Placed, index_key
 def compiled_write(compiler: Compiler, tree: exp.Expression) -> Compiled:
     table: Table = tree.meta["table"]
     physical = compiler.physical(table)
+    compiler.writes(physical)
+    columns = tree.meta.get("columns", ())
     if isinstance(tree, exp.Insert):
-        sql = _insert(compiler, tree, physical)
-    elif isinstance(tree, exp.Update):
-        sql = _update(compiler, tree, physical)
-    elif isinstance(tree, exp.Delete):
-        sql = _delete(compiler, tree, physical)
-    else:
+        return compiler.compiled(_insert(compiler, tree, physical), columns)
+    if not isinstance(tree, (exp.Update, exp.Delete)):
         raise SqlUnsupportedError(f"{type(tree).__name__} is not supported")
-    return compiler.compiled(sql, tree.meta.get("columns", ()))
+    if _returns_others(tree):
+        sql, after = _joined(compiler, tree, physical)
+        compiled = compiler.compiled(sql, columns)
+        compiled.after = after
+        return compiled
+    write = _update(compiler, tree, physical) if isinstance(tree, exp.Update) else _delete(compiler, tree, physical)
+    return compiler.compiled(write, columns)
+
+
+def _returns_others(tree: exp.Expression) -> bool:
+    """Whether RETURNING wants columns of the tables that are joined, which SQLite does not give."""
+    clause = tree.args.get("returning")
+    if clause is None:
+        return False
+    source: Source = tree.meta["source"]
+    own = {node.meta["source"].alias for node in clause.find_all(exp.Table, exp.Subquery) if "source" in node.meta}
+    named = {column.table for column in clause.find_all(exp.Column) if column.table}
+    return bool(named - own - {source.alias})
+
+
+def _joined(compiler: Compiler, tree: exp.Update | exp.Delete, physical: Physical) -> tuple[str, str]:
+    """An UPDATE or DELETE in two steps: a SELECT of the rows with their new values and what RETURNING wants, and
+    what is then done with each of them."""
+    head = compiler.with_queries(tree)
+    source: Source = tree.meta["source"]
+    _place(compiler, source, "target", physical)
+    if isinstance(tree, exp.Update):
+        others = [compiler.relation(tree.args["from_"].this) + compiler.joins(tree)]
+    else:
+        others = [compiler.relation(node) for node in tree.args.get("using") or []]
+    where = _where(compiler, tree)
+    columns = {column.name: column for column in physical.table.columns}
+    new = {
+        pair.meta["column"]: assigned(compiler, pair.expression, columns[pair.meta["column"]])
+        for pair in (tree.expressions if isinstance(tree, exp.Update) else [])
+    }
+    seen = {name: f"target.{physical.columns[name]}" for name, _ in source.columns}
+    compiler.placed[source.alias] = Placed("", {**seen, **new})
+    items = [f"target.{ROW}", *new.values()]
+    items += [compiler.expressions.sql(item.this) for item in tree.args["returning"].expressions]
+    relations = ", ".join([f"{physical.name} AS target", *others])
+    sql = f"{head}SELECT {', '.join(items)} FROM {relations}{where}"
+    if not new:
+        return sql, f"DELETE FROM {physical.name} WHERE {ROW} = ?1"
+    sets = ", ".join(f"{physical.columns[name]} = ?{at}" for at, name in enumerate(new, 2))
+    return sql, f"UPDATE {physical.name} SET {sets} WHERE {ROW} = ?1"
 
 
 def assigned(compiler: Compiler, node: exp.Expression, column: Column) -> str:
@@ -52,10 +95,6 @@ def _returning(compiler: Compiler, tree: exp.Expression, physical: Physical) -> 
     if clause is None:
         return ""
     source: Source = tree.meta["source"]
-    others = {column.table for column in clause.find_all(exp.Column) if column.table} - {source.alias}
-    inner = {node.meta["source"].alias for node in clause.find_all(exp.Table, exp.Subquery) if "source" in node.meta}
-    if others - inner:
-        raise SqlUnsupportedError("RETURNING is supported for the columns of the table that is written")
     compiler.placed[source.alias] = Placed(
         "", {name: f"{physical.name}.{physical.columns[name]}" for name, _ in source.columns}
     )
@@ -65,7 +104,6 @@ def _returning(compiler: Compiler, tree: exp.Expression, physical: Physical) -> 
 
 def _insert(compiler: Compiler, tree: exp.Insert, physical: Physical) -> str:
     table = physical.table
-    compiler.writes(physical)
     head = compiler.with_queries(tree)
     targets: list[str] = tree.meta["targets"]
     columns = {column.name: column for column in table.columns}
@@ -120,7 +158,6 @@ def _conflict(compiler: Compiler, tree: exp.Insert, physical: Physical) -> str:
 
 
 def _update(compiler: Compiler, tree: exp.Update, physical: Physical) -> str:
-    compiler.writes(physical)
     head = compiler.with_queries(tree)
     _place(compiler, tree.meta["source"], physical.name, physical)
     source = compiler.from_sql(tree)
@@ -139,7 +176,6 @@ def _where(compiler: Compiler, tree: exp.Expression) -> str:
 
 
 def _delete(compiler: Compiler, tree: exp.Delete, physical: Physical) -> str:
-    compiler.writes(physical)
     head = compiler.with_queries(tree)
     using = tree.args.get("using") or []
     if not using:

@@ -235,7 +235,7 @@ def _assignments(binder: Binder, items: list[exp.Expression], scope: Scope, tabl
             row = right.unnest()
             values = row.expressions if isinstance(row, exp.Tuple) else [row]
             if isinstance(row, exp.Query):
-                raise SqlUnsupportedError(f"SET (…) = (SELECT …) is not supported: {shown(item)}")
+                values = _columns_of(row, len(names))
             if len(names) != len(values):
                 raise SqlError("number of columns does not match number of values")
             pairs += zip(names, values, strict=True)
@@ -264,6 +264,21 @@ def _assignments(binder: Binder, items: list[exp.Expression], scope: Scope, tabl
         pair.meta["column"] = name
         done.append(pair)
     return done
+
+
+def _columns_of(query: exp.Expr, count: int) -> list[exp.Expression]:
+    """(SELECT a, b …) as (SELECT a …), (SELECT b …)."""
+    names = [f"column{at}" for at in range(1, count + 1)]
+    alias = exp.TableAlias(this=quoted("chosen"), columns=[quoted(name) for name in names])
+    return [
+        exp.Subquery(
+            this=exp.Select(
+                expressions=[exp.Column(this=quoted(name), table=quoted("chosen"))],
+                from_=exp.From(this=exp.Subquery(this=query.copy(), alias=alias.copy())),
+            )
+        )
+        for name in names
+    ]
 
 
 # -- UPDATE and DELETE -----------------------------------------------------------------------------------------
