@@ -148,7 +148,7 @@ def test_a_scope_decides_who_sees_a_memory(team, here):
     assert bob.recall("scratch database port", repository=here) == []
     assert [one.id for one in team.recall("scratch database port", repository=here)] == [mine.memory_id]
     team.share(mine.memory_id, "repository")
-    with pytest.raises(InputError, match="only ann@acme.io"):
+    with pytest.raises(InputError, match=r"only ann@acme\.io"):
         bob.share(mine.memory_id, "personal")
     assert [one.id for one in bob.recall("scratch database port", repository=here)] == [mine.memory_id]
     assert bob.recall("scratch database port", repository="github.com/acme/other") == []
