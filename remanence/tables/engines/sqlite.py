@@ -174,7 +174,7 @@ class SqliteEngine(Engine):
                 compiled = self._compiled(connection, plan)
                 with self._running(connection, self._file.state(connection), compiled, plan) as values:
                     cursor = connection.execute(compiled.sql, values)
-                    return _result(compiled, _fetched(cursor, plan.max_rows), self._types(compiled))
+                    return _result(compiled, _fetched(cursor, plan.max_rows))
         return self._write(plan)
 
     def _write(self, plan: Plan) -> Result:
@@ -196,19 +196,18 @@ class SqliteEngine(Engine):
                 (count,) = connection.execute("SELECT changes()").fetchone()
                 self._check(connection, state, target)
             following.trim(connection)
-            result = _result(compiled, rows, self._types(compiled))
+            result = _result(compiled, rows)
             return Result(result.columns, result.types, result.rows, len(rows) if compiled.columns else count)
 
     def stream(self, plan: Plan, batch_size: int) -> Iterator[Result]:
         with self._file.snapshot() as connection:
             compiled = self._compiled(connection, plan)
-            types = self._types(compiled)
             state = self._file.state(connection)
             with self._running(connection, state, compiled, plan) as values:
                 cursor = connection.execute(compiled.sql, values)
                 try:
                     while rows := cursor.fetchmany(batch_size):
-                        yield _result(compiled, rows, types)
+                        yield _result(compiled, rows)
                         current.state = state  # another thread may go on
                 finally:
                     cursor.close()
@@ -243,10 +242,6 @@ class SqliteEngine(Engine):
             raise SqlError("the statement is nested too deeply") from None
         plan.tree.meta[_COMPILED] = (tables, aliases, compiled)
         return compiled
-
-    @staticmethod
-    def _types(compiled: Compiled) -> list[tuple[str, str]]:
-        return list(compiled.columns)
 
     def _prepare(self, connection: sqlite3.Connection, state: State, compiled: Compiled) -> None:
         install(connection, state, compiled.udfs)
@@ -433,12 +428,12 @@ def _fetched(cursor: sqlite3.Cursor, limit: int | None) -> list[tuple[Any, ...]]
     return rows
 
 
-def _result(compiled: Compiled, rows: list[tuple[Any, ...]], columns: list[tuple[str, str]]) -> Result:
-    readers = [answer(kind) for _, kind in columns]
+def _result(compiled: Compiled, rows: list[tuple[Any, ...]]) -> Result:
+    readers = [answer(kind) for _, kind in compiled.columns]
     if any(read is not None for read in readers):
         rows = [
             tuple(item if item is None or read is None else read(item) for item, read in zip(row, readers, strict=True))
             for row in rows
         ]
-    names = tuple(name for name, _ in columns)
-    return Result(names, tuple(result_type(kind) for _, kind in columns), rows, len(rows))
+    names = tuple(name for name, _ in compiled.columns)
+    return Result(names, tuple(result_type(kind) for _, kind in compiled.columns), rows, len(rows))

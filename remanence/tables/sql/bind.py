@@ -314,8 +314,8 @@ class Binder:
         only(node, "this", "expression", "distinct", "order", "limit", "offset", "with_")
         scope = Scope(outer=outer)
         self.with_queries(node, scope)
-        left = self._side(node.this, scope, wants)
-        right = self._side(node.expression, scope, wants or [kind for _, kind in left])
+        left = self.query(node.this, scope, wants)
+        right = self.query(node.expression, scope, wants or [kind for _, kind in left])
         word = type(node).__name__.upper()
         if len(left) != len(right):
             raise SqlError(f"each {word} query must have the same number of columns")
@@ -324,10 +324,6 @@ class Binder:
         )
         self._tail(node, scope, columns)
         return columns
-
-    def _side(self, node: exp.Expression, scope: Scope, wants: Sequence[str] | None) -> Columns:
-        """One side of a UNION. A bare NULL or text takes the other side's type."""
-        return self.query(node, scope, wants)
 
     def _values(self, node: exp.Values, outer: Scope | None, wants: Sequence[str] | None) -> Columns:
         only(node, "expressions", "alias", "order", "limit", "offset", "with_")

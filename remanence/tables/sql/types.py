@@ -13,7 +13,6 @@ from ..catalog import Kind, Type
 UNKNOWN = "unknown"
 NUMBERS = ("int2", "int4", "int8", "numeric", "float4", "float8")
 INTEGERS = ("int2", "int4", "int8")
-TIMES = ("date", "timestamp", "timestamptz")
 
 NAMES: dict[Kind, str] = {
     Kind.TEXT: "text",
