@@ -61,6 +61,7 @@ def test_the_report_is_json_without_paths_and_text_for_a_reader(report):
     assert not healthy({**report, "errors": {"total": 1, "told": {"x": 1}}})
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_loses_no_acknowledged_write(tmp_path):
     report = run(ServerLoad(clients=6, seconds=3.0, memories=100, kill=True), folder=tmp_path, advance=silent)
     assert report["away_s"] > 0
