@@ -188,20 +188,35 @@ class PostgresRecordStore(SqlRecords):
     def refresh(self) -> None:
         self._follow(self._whole)
 
+    def _held_now(self) -> bool:
+        """Whether all rows are held in memory; if so, they are those of this moment."""
+
+        def work(connection: Connection) -> bool:
+            now = state(connection)
+            held = now.rows <= self._held_up_to
+            if held and self._whole.is_behind(now):
+                self._catch_up(connection, self._whole)
+            return held
+
+        return self.read(work)
+
     def _follow(self, follower: Follower) -> None:
         def work(connection: Connection) -> None:
             if follower.is_behind(state(connection)):
-                with follower.index.lock:
-                    self.vault.follow(data_keys.read(connection))
-                    follower.follow(connection)
-                    self.use_keys(follower.index)
+                self._catch_up(connection, follower)
 
         self.read(work)
 
+    def _catch_up(self, connection: Connection, follower: Follower) -> None:
+        with follower.index.lock:
+            self.vault.follow(data_keys.read(connection))
+            follower.follow(connection)
+            self.use_keys(follower.index)
+
     def survey(self, where: Filter) -> Survey:
         """All rows inside the filter. Of a large tenant those of the filter's agents are held, or all."""
-        if self._is_held():
-            return super().survey(where)
+        if self._held_now():
+            return self._surveys.take(where)
         with self._scopes_lock:
             key = tuple(sorted(where.agent)) if where.agent else None
             found = self._scopes.pop(key, None)
@@ -216,7 +231,7 @@ class PostgresRecordStore(SqlRecords):
         return surveys.take(where)
 
     def prospect(self, where: Filter) -> Survey | Prospect:
-        return super().survey(where) if self._is_held() else PostgresProspect(self, where)
+        return self._surveys.take(where) if self._held_now() else PostgresProspect(self, where)
 
     def condition(self, connection: Connection, where: Filter) -> Condition:
         """A filter in SQL, as far as encrypted rows can be read."""

@@ -89,9 +89,12 @@ class Frame(NamedTuple):
     durable: bool = True  # whatever the server would do by itself
 
     def enter(self, raw: Raw, kind: str) -> str | None:
-        """Begin a transaction of the tenant; its number when it writes."""
+        """Begin a transaction of the tenant; its number when it writes. One that only reads takes one message."""
+        if kind != WRITE:
+            raw.execute(_opening(self, kind))
+            return None
         raw.execute(f"BEGIN {kind}".encode())
-        return self.become(raw, writing=kind == WRITE)
+        return self.become(raw, writing=True)
 
     def become(self, raw: Raw, *, writing: bool) -> str | None:
         """Be the tenant for the rest of a transaction; its number when it writes."""
@@ -110,6 +113,20 @@ class Frame(NamedTuple):
         raw.execute("SELECT set_config('search_path', %s, false)", [self.path])
         if self.role is not None:
             raw.execute("SELECT set_config('role', %s, false)", [self.role])
+
+
+@lru_cache(1024)
+def _opening(frame: Frame, kind: str) -> bytes:
+    """The beginning of a transaction that reads, as one text."""
+    settings = {"search_path": frame.path, "remanence.tenant": frame.tenant}
+    if frame.role is not None:
+        settings["role"] = frame.role
+    told = "".join(f"; SELECT set_config({_quoted(name)}, {_quoted(value)}, true)" for name, value in settings.items())
+    return f"BEGIN {kind}{told}".encode()
+
+
+def _quoted(text: str) -> str:
+    return psycopg.sql.Literal(text).as_string()
 
 
 _MANNER = Manner(12, b"SET jit = off; SET idle_in_transaction_session_timeout = '10min'", register_vector)
