@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from .. import config
 from ..errors import InputError
 from .face import Face, memory_document
 from .options import Function, answering, metadata, pairs, point, text_of
@@ -106,6 +107,7 @@ def update(face: Face, memory_id: str, text: str | None, clear: tuple[str, ...],
         raise InputError("nothing to change; name at least one field, such as --importance", field="changes")
     with face.looking() as brain:
         memory = brain.update(memory_id, **fields)
+        brain.store.record(config.user(), "change", [memory_id], origin="rmem", fields=sorted(fields))
     if face.json:
         face.document(memory_document(memory))
     else:

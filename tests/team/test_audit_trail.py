@@ -102,3 +102,12 @@ def test_tampering_shows(trail):
     code, output = run("--store", str(path), "audit", "verify")
     assert code == 6
     assert "not as they were written" in output
+
+
+def test_a_change_by_hand_is_told_with_the_fields_it_changed(tmp_path):
+    path = tmp_path / "own.db"
+    with Brain(path) as brain:
+        brain.remember("The cache key holds the tenant", id="m")
+    assert run("--store", str(path), "update", "m", "--importance", "0.9")[0] == 0
+    (entry,) = entries(path, "--action", "change")
+    assert (entry["memory"], entry["detail"]["fields"]) == ("m", ["importance"])

@@ -141,7 +141,9 @@ async def update(
             raise HTTPException(412, "the memory has been changed since; get it again")
 
     def changed() -> Memory:
-        return access.brain.update(memory_id, only_if=unchanged, **form)
+        memory = access.brain.update(memory_id, only_if=unchanged, **form)
+        access.brain.store.record(access.member, "change", [memory_id], origin="rest", fields=sorted(form))
+        return memory
 
     memory = await writing(changed)
     return answer(told(memory), headers={"ETag": tag_of(memory)})
