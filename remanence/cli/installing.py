@@ -48,6 +48,7 @@ def install(face: Face, agents: tuple[str, ...], dry_run: bool, yes: bool) -> No
     from ..team.install.files import Ledger
     from ..team.install.plan import install, installing
 
+    _tell_missing(face)
     ledger = Ledger()
     if not agents:
         _overview(face, [installing(one) for one in _tools(AGENTS)])
@@ -103,6 +104,15 @@ def status(face: Face) -> None:
     for agent in told["agents"]:
         _tell_agent(agent)
     _tell_memory(told)
+
+
+def _tell_missing(face: Face) -> None:
+    """What is captured passes the privacy policy first, so without its libraries it waits."""
+    from importlib.util import find_spec
+
+    missing = [name for name, module in (("detect-secrets", "detect_secrets"), ("mcp", "mcp")) if not find_spec(module)]
+    if missing:
+        face.note(f"{' and '.join(missing)} missing: what agents tell waits until `pip install 'remanence[team]'`")
 
 
 def _tools(names: Sequence[str]) -> list[Any]:

@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 
+from ..errors import RemanenceError
 from . import places
 from .door import AlreadyRunningError, Lock, received
 from .events import Event
@@ -86,6 +87,10 @@ def main() -> None:
             Keeper(float(os.environ.get("REMANENCE_KEEPER_IDLE", _IDLE))).run()
     except AlreadyRunningError:
         pass  # there is one
+    except RemanenceError as error:
+        from .hook import note
+
+        note(f"keeper: {error}")  # what waits is not lost; the next hook tries again
 
 
 if __name__ == "__main__":
