@@ -19,6 +19,7 @@ from .events import AGENTS, Event, Kind
 _LARGEST = 8 << 20  # characters of standard input
 _LARGEST_LOG = 1 << 20
 _PATIENCE, _FIRST_PATIENCE = 0.35, 2.0  # seconds that an agent waits for what the team knows; while the keeper starts
+_AGAIN = 600.0  # seconds after which a keeper that could not start is tried again
 ANSWERED = (Kind.SESSION_START, Kind.PROMPT)
 
 
@@ -53,7 +54,10 @@ def _run(agent: str, name: str) -> None:
 
         put(event)
     if event.kind in ANSWERED and may_recall(event.cwd):
-        context = ask(event, _PATIENCE if woken() else _FIRST_PATIENCE)
+        running = woken()
+        if running is None:
+            return
+        context = ask(event, _PATIENCE if running else _FIRST_PATIENCE)
         if context:
             print(spoken.answer(name, context), flush=True)
     else:
@@ -75,12 +79,15 @@ def ask(event: Event, patience: float) -> str:
             time.sleep(0.02)
 
 
-def woken() -> bool:
-    """See to it that a keeper runs; whether there was one."""
+def woken() -> bool | None:
+    """See to it that a keeper runs; whether there was one. None if the last one could not start, a while ago."""
     from .door import is_running, start
 
     if is_running():
         return True
+    failed = places.failed()
+    if failed.exists() and time.time() - failed.stat().st_mtime < _AGAIN:
+        return None
     start()
     return False
 

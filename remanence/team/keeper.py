@@ -43,6 +43,7 @@ class Keeper:
             listening.listen(64)
             threading.Thread(target=self._listen, args=(listening,), daemon=True).start()
             threading.Thread(target=self._share, daemon=True).start()
+            places.failed().unlink(missing_ok=True)
             try:
                 while time.monotonic() - self._busy < self._idle:
                     if self._work.drain(_BATCH):
@@ -90,7 +91,8 @@ def main() -> None:
     except RemanenceError as error:
         from .hook import note
 
-        note(f"keeper: {error}")  # what waits is not lost; the next hook tries again
+        note(f"keeper: {error}")  # what waits is not lost; a later hook tries again
+        places.failed().touch()
 
 
 if __name__ == "__main__":

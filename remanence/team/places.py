@@ -42,6 +42,11 @@ def socket() -> Path:
     return Path(tempfile.gettempdir()) / f"remanence-{config.user()[:16]}-{own}.sock"
 
 
+def failed() -> Path:
+    """Written when a keeper could not start, so that hooks do not wait for the next one."""
+    return folder() / "keeper.failed"
+
+
 def last_capture() -> Path:
     return folder() / "last-capture.json"
 

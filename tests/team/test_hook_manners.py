@@ -122,3 +122,16 @@ def test_help_teaches(home):
     done = subprocess.run([sys.executable, "-m", "remanence.cli", "hook", "--help"], capture_output=True, text=True)
     assert done.returncode == 0
     assert "rmem install" in done.stdout
+
+
+def test_hooks_do_not_wait_for_a_keeper_that_could_not_start(home):
+    (home / "team").mkdir(parents=True)
+    (home / "memories.db").mkdir()  # no store can be opened here
+    hook(json.dumps(PROMPT))
+    wait_for(lambda: (home / "team" / "keeper.failed").exists())
+    before = (home / "team" / "hooks.log").read_text()
+    assert "keeper: " in before
+    done = hook(json.dumps({**PROMPT, "session_id": "s2"}))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert (home / "team" / "hooks.log").read_text() == before
+    assert len(list((home / "team" / "spool").glob("*.json"))) == 2
