@@ -305,6 +305,8 @@ def test_every_word_that_was_kept_is_found_again_by_itself(text):
         return
     with Brain(":memory:", embedder="none") as brain:
         brain.remember(text)
+        if not any(not word.stop for word in read_question(text, NOW).words):
+            return  # "E O" is nothing but function words of another language
         for piece in text.split()[:5]:
             words = [word for word in read_question(piece, NOW).words if not word.stop]
             asked = read_question(piece, NOW)
