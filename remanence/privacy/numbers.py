@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from .findings import Finding
-from .providers import missing
+from .libraries import missing
 
 # Cards
 

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from .findings import Finding
-from .providers import missing
+from .libraries import missing
 
 REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "CN", "JP", "IN", "BR", "AU", "CH", "AT", "PL", "SE", "RU")
 """Countries whose national numbers are understood."""

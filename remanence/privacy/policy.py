@@ -7,7 +7,6 @@ import hmac
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +14,14 @@ from .. import checks
 from ..errors import ConfigError, InputError, PrivacyError
 from ..models import Memory
 from .findings import KINDS, ROUNDS, Finding
+from .libraries import require
 from .phones import REGIONS
-from .providers import missing
 from .scanner import scan
 
 ACTIONS = ("mask", "hash", "drop", "encrypt", "block")
 KEY = "REMANENCE_PRIVACY_KEY"
 MIN_KEY = 16
 _FIELDS = ("actions", "key_file", "allow", "regions")
-_LIBRARIES = {
-    "phone": ("phonenumbers", "phonenumbers"),
-    "iban": ("stdnum", "python-stdnum"),
-    "national_id": ("stdnum", "python-stdnum"),
-    "secret": ("detect_secrets", "detect-secrets"),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +53,7 @@ class PrivacyPolicy:
             raise checks.refuse("actions", "a mapping of kinds to actions", self.actions)
         checks.known_fields("privacy actions", self.actions, KINDS)
         actions = {kind: checks.one_of(f"actions[{kind!r}]", action, ACTIONS) for kind, action in self.actions.items()}
-        for kind in actions:
-            module, library = _LIBRARIES.get(kind, ("re", ""))
-            if find_spec(module) is None:
-                raise missing(library)
+        require(actions)
         object.__setattr__(self, "actions", actions)
         object.__setattr__(self, "allow", _texts("allow", self.allow))
         object.__setattr__(self, "regions", _texts("regions", self.regions))

@@ -12,8 +12,8 @@ from functools import cache
 from importlib import import_module
 from typing import NamedTuple
 
-from ..errors import ConfigError
 from .findings import Finding
+from .libraries import missing
 
 _SHUT = r"(?![A-Za-z0-9_])"
 _INSIDE = frozenset("_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -111,10 +111,6 @@ def _borrowed(module: str, kind: str) -> tuple[re.Pattern[str], ...]:
     except ImportError:
         raise missing("detect-secrets") from None
     return tuple(re.compile(f"(?:{pattern.pattern}){_SHUT}") for pattern in plugin.denylist)
-
-
-def missing(library: str) -> ConfigError:
-    return ConfigError(f"the privacy policy needs {library}; install it with: pip install 'remanence[privacy]'")
 
 
 def _bare(text: str, found: re.Match[str], name: str) -> Finding:
