@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from ..errors import InputError, UnknownFieldError
+from ..errors import InputError
 
 AGENTS = ("claude-code", "codex", "cursor", "gemini", "opencode", "copilot")
 
@@ -48,19 +48,15 @@ class Event(NamedTuple):
     failed: bool | None = None
     source: str = ""
     """Why a session starts or ends, or a context is compacted: "startup", "resume", "compact", "clear", …"""
-    transcript: str = ""
-    model: str = ""
 
     def to_json(self) -> str:
         return json.dumps(self._asdict(), ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Event:
-        """The reverse of `to_json`."""
+        """The reverse of `to_json`; what only another version's events have is passed over."""
         data = json.loads(text)
         if not isinstance(data, dict):
             raise InputError(f"an event must be a JSON object, got {type(data).__name__}", field="event")
-        unknown = data.keys() - set(cls._fields)
-        if unknown:
-            raise UnknownFieldError(f"an event has no field {min(unknown)!r}", field=min(unknown))
-        return cls(**{**data, "kind": Kind(data["kind"])})
+        known = {name: data[name] for name in cls._fields if name in data}
+        return cls(**{**known, "kind": Kind(data["kind"])})

@@ -7,21 +7,21 @@ import json
 from typing import Any
 
 from ..events import Event, Kind
-from .reading import decoded, made, tool_event
+from .reading import decoded, moment, tool_event
 
 AGENT = "copilot"
-_PLAIN = {"preCompact": Kind.COMPACT, "agentStop": Kind.STOP, "subagentStop": Kind.SUBAGENT_STOP}
-_SOURCES = {"new": "startup"}
+_MOMENTS = {
+    "sessionStart": Kind.SESSION_START,
+    "userPromptSubmitted": Kind.PROMPT,
+    "preCompact": Kind.COMPACT,
+    "agentStop": Kind.STOP,
+    "subagentStop": Kind.SUBAGENT_STOP,
+    "sessionEnd": Kind.SESSION_END,
+}
 
 
 def read(name: str, payload: dict[str, Any]) -> Event | None:
     session, cwd = payload.get("sessionId") or payload.get("session_id"), payload.get("cwd")
-    about = {"transcript": str(payload.get("transcriptPath") or "")}
-    if name == "sessionStart":
-        source = str(payload.get("source") or "startup")
-        return made(AGENT, Kind.SESSION_START, payload, session, cwd, source=_SOURCES.get(source, source), **about)
-    if name == "userPromptSubmitted":
-        return made(AGENT, Kind.PROMPT, payload, session, cwd, prompt=str(payload.get("prompt") or ""), **about)
     if name in ("postToolUse", "postToolUseFailure"):
         result = payload.get("toolResult")
         out = result.get("textResultForLlm") if isinstance(result, dict) else payload.get("error", result)
@@ -29,11 +29,8 @@ def read(name: str, payload: dict[str, Any]) -> Event | None:
         failed = True if name == "postToolUseFailure" or kind in ("failure", "denied") else None
         tool = str(payload.get("toolName") or "")
         return tool_event(AGENT, payload, session, cwd, tool, decoded(payload.get("toolArgs")), out, failed=failed)
-    if name == "sessionEnd":
-        return made(AGENT, Kind.SESSION_END, payload, session, cwd, source=str(payload.get("reason") or ""), **about)
-    if name in _PLAIN:
-        return made(AGENT, _PLAIN[name], payload, session, cwd, source=str(payload.get("trigger") or ""), **about)
-    return None
+    event = moment(AGENT, _MOMENTS.get(name), payload, session, cwd)
+    return event._replace(source="startup") if event is not None and event.source == "new" else event
 
 
 def answer(name: str, context: str) -> str:

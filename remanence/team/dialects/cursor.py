@@ -7,21 +7,23 @@ import json
 from typing import Any
 
 from ..events import Event, Kind
-from .reading import decoded, made, tool_event
+from .reading import decoded, moment, tool_event
 
 AGENT = "cursor"
-_PLAIN = {"preCompact": Kind.COMPACT, "stop": Kind.STOP, "subagentStop": Kind.SUBAGENT_STOP}
+_MOMENTS = {
+    "sessionStart": Kind.SESSION_START,
+    "beforeSubmitPrompt": Kind.PROMPT,
+    "preCompact": Kind.COMPACT,
+    "stop": Kind.STOP,
+    "subagentStop": Kind.SUBAGENT_STOP,
+    "sessionEnd": Kind.SESSION_END,
+}
 
 
 def read(name: str, payload: dict[str, Any]) -> Event | None:
     session = payload.get("conversation_id") or payload.get("session_id")
     roots = payload.get("workspace_roots")
     cwd = payload.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
-    about = {"transcript": str(payload.get("transcript_path") or ""), "model": str(payload.get("model") or "")}
-    if name == "sessionStart":
-        return made(AGENT, Kind.SESSION_START, payload, session, cwd, source="startup", **about)
-    if name == "beforeSubmitPrompt":
-        return made(AGENT, Kind.PROMPT, payload, session, cwd, prompt=str(payload.get("prompt") or ""), **about)
     if name == "afterShellExecution":
         given = {"command": payload.get("command")}
         return tool_event(AGENT, payload, session, cwd, "shell", given, payload.get("output"))
@@ -31,11 +33,7 @@ def read(name: str, payload: dict[str, Any]) -> Event | None:
         tool = f"mcp_{payload.get('tool_name') or ''}"
         given, out = decoded(payload.get("tool_input")), decoded(payload.get("result_json"))
         return tool_event(AGENT, payload, session, cwd, tool, given, out)
-    if name == "sessionEnd":
-        return made(AGENT, Kind.SESSION_END, payload, session, cwd, source=str(payload.get("reason") or ""), **about)
-    if name in _PLAIN:
-        return made(AGENT, _PLAIN[name], payload, session, cwd, source=str(payload.get("trigger") or ""), **about)
-    return None
+    return moment(AGENT, _MOMENTS.get(name), payload, session, cwd)
 
 
 def _edited(payload: dict[str, Any]) -> dict[str, Any]:

@@ -3,33 +3,25 @@ has llmContent, returnDisplay and perhaps error. Nothing but JSON may be printed
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from ..events import Event, Kind
-from .reading import made, tool_event
+from .reading import hook_specific, moment, tool_event
 
 AGENT = "gemini"
-_PLAIN = {"PreCompress": Kind.COMPACT, "AfterAgent": Kind.STOP}
+_MOMENTS = {
+    "SessionStart": Kind.SESSION_START,
+    "BeforeAgent": Kind.PROMPT,
+    "PreCompress": Kind.COMPACT,
+    "AfterAgent": Kind.STOP,
+    "SessionEnd": Kind.SESSION_END,
+}
+answer = hook_specific
 
 
 def read(name: str, payload: dict[str, Any]) -> Event | None:
     session, cwd = payload.get("session_id"), payload.get("cwd")
-    about = {"transcript": str(payload.get("transcript_path") or "")}
-    if name == "SessionStart":
-        source = str(payload.get("source") or "startup")
-        return made(AGENT, Kind.SESSION_START, payload, session, cwd, source=source, **about)
-    if name == "BeforeAgent":
-        return made(AGENT, Kind.PROMPT, payload, session, cwd, prompt=str(payload.get("prompt") or ""), **about)
     if name == "AfterTool":
         tool = str(payload.get("tool_name") or "")
         return tool_event(AGENT, payload, session, cwd, tool, payload.get("tool_input"), payload.get("tool_response"))
-    if name == "SessionEnd":
-        return made(AGENT, Kind.SESSION_END, payload, session, cwd, source=str(payload.get("reason") or ""), **about)
-    if name in _PLAIN:
-        return made(AGENT, _PLAIN[name], payload, session, cwd, source=str(payload.get("trigger") or ""), **about)
-    return None
-
-
-def answer(name: str, context: str) -> str:
-    return json.dumps({"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}})
+    return moment(AGENT, _MOMENTS.get(name), payload, session, cwd)

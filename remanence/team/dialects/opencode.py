@@ -7,10 +7,12 @@ import json
 from typing import Any
 
 from ..events import Event, Kind
-from .reading import made, tool_event
+from .reading import moment, tool_event
 
 AGENT = "opencode"
-_PLAIN = {
+_MOMENTS = {
+    "session.created": Kind.SESSION_START,
+    "chat.message": Kind.PROMPT,
     "session.compacting": Kind.COMPACT,
     "session.idle": Kind.STOP,
     "session.deleted": Kind.SESSION_END,
@@ -19,20 +21,13 @@ _PLAIN = {
 
 def read(name: str, payload: dict[str, Any]) -> Event | None:
     session, cwd = payload.get("sessionID"), payload.get("directory") or payload.get("worktree")
-    if name == "session.created":
-        source = str(payload.get("source") or "startup")
-        return made(AGENT, Kind.SESSION_START, payload, session, cwd, source=source)
-    if name == "chat.message":
-        return made(AGENT, Kind.PROMPT, payload, session, cwd, prompt=str(payload.get("prompt") or ""))
     if name == "tool.execute.after":
         about = payload.get("metadata")
         code = about.get("exit") if isinstance(about, dict) else None
         failed = code != 0 if isinstance(code, int) else None
         tool = str(payload.get("tool") or "")
         return tool_event(AGENT, payload, session, cwd, tool, payload.get("args"), payload.get("output"), failed=failed)
-    if name in _PLAIN:
-        return made(AGENT, _PLAIN[name], payload, session, cwd)
-    return None
+    return moment(AGENT, _MOMENTS.get(name), payload, session, cwd)
 
 
 def answer(name: str, context: str) -> str:

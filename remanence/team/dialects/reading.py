@@ -115,6 +115,19 @@ def made(agent: str, kind: Kind, payload: Mapping[str, Any], session: object, cw
     return Event(number, agent, kind, str(session or "unknown"), str(cwd or ""), now, **more)
 
 
+def moment(agent: str, kind: Kind | None, payload: Mapping[str, Any], session: object, cwd: object) -> Event | None:
+    """A moment that is no tool's; None if it is of no kind that we listen to."""
+    if kind is None:
+        return None
+    if kind is Kind.PROMPT:
+        return made(agent, kind, payload, session, cwd, prompt=str(payload.get("prompt") or ""))
+    if kind is Kind.SESSION_START:
+        source = payload.get("source") or "startup"
+    else:
+        source = payload.get("reason" if kind is Kind.SESSION_END else "trigger")
+    return made(agent, kind, payload, session, cwd, source=str(source or ""))
+
+
 def tool_event(
     agent: str, payload: Mapping[str, Any], session: object, cwd: object, tool: str, given: Any, out: Any,
     *, failed: bool | None = None,
@@ -136,3 +149,8 @@ def tool_event(
         output=text_of(out),
         failed=outcome_of(out) if failed is None else failed,
     )
+
+
+def hook_specific(name: str, context: str) -> str:
+    """An answer in the form that Claude Code has and others took over."""
+    return json.dumps({"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}})
