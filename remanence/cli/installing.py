@@ -107,12 +107,19 @@ def status(face: Face) -> None:
 
 
 def _tell_missing(face: Face) -> None:
-    """What is captured passes the privacy policy first, so without its libraries it waits."""
+    """What is captured is masked first, so without the libraries for that nothing is."""
     from importlib.util import find_spec
 
-    missing = [name for name, module in (("detect-secrets", "detect_secrets"), ("mcp", "mcp")) if not find_spec(module)]
-    if missing:
-        face.note(f"{' and '.join(missing)} missing: what agents tell waits until `pip install 'remanence[team]'`")
+    from ..errors import ConfigError
+    from ..privacy.findings import KINDS
+    from ..privacy.libraries import require
+
+    try:
+        require(KINDS)
+    except ConfigError as error:
+        face.note(f"nothing is captured yet: {error}")
+    if find_spec("mcp") is None:
+        face.note("agents cannot search yet: mcp is missing; install it with: pip install 'remanence[team]'")
 
 
 def _tools(names: Sequence[str]) -> list[Any]:

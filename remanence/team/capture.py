@@ -11,6 +11,7 @@ from typing import Any
 
 from ..brain import Brain
 from ..errors import RemanenceError
+from ..privacy import PrivacyPolicy
 from . import routes
 from .events import Event, Kind
 from .identity import Repository, author, repository
@@ -85,16 +86,8 @@ class Capture:
         policy = self._brain.privacy
         if policy is None:
             return event
-        inputs = {
-            key: (policy.question(value) or "") if isinstance(value, str) else value
-            for key, value in event.input.items()
-        }
-        return event._replace(
-            prompt=policy.question(event.prompt) or "",
-            command=policy.question(event.command) or "",
-            output=policy.question(event.output) or "",
-            input=inputs,
-        )
+        told = {name: _allowed(policy, getattr(event, name)) for name in ("prompt", "command", "output", "input")}
+        return event._replace(**told)
 
     # Prompts
 
@@ -239,6 +232,14 @@ class Capture:
             if state.ended is None and over and state.session != but and where and state.repository == where.id:
                 self._sum_up(state, team, where)
                 self.sessions.save(state)
+
+
+def _allowed(policy: PrivacyPolicy, value: Any) -> Any:
+    if isinstance(value, str):
+        return policy.question(value) or ""
+    if isinstance(value, Mapping):
+        return {key: _allowed(policy, one) for key, one in value.items()}
+    return [_allowed(policy, one) for one in value] if isinstance(value, list) else value
 
 
 def _note(event: Event, team: TeamMemory, text: str, kind: str, **more: Any) -> Note:

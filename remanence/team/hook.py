@@ -30,11 +30,20 @@ def main(arguments: Sequence[str]) -> int:
         return 2 if sys.stdin.isatty() else 0
     try:
         _run(*arguments)
-    except BaseException:
-        import traceback
-
-        note(f"{arguments[0]} {arguments[1]}: {traceback.format_exc(limit=-3)}")
+    except BaseException as error:
+        note(f"{arguments[0]} {arguments[1]}: {_told(error)}")
     return 0
+
+
+def _told(error: BaseException) -> str:
+    """An error of ours says itself what to do; of any other it helps to know where it was."""
+    from ..errors import RemanenceError
+
+    if isinstance(error, RemanenceError):
+        return str(error)
+    import traceback
+
+    return "".join(traceback.format_exception(error, limit=-3))
 
 
 def _run(agent: str, name: str) -> None:

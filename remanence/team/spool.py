@@ -11,17 +11,17 @@ from pathlib import Path
 
 from . import places
 from .events import Event
+from .masking import masked
 
 _SUFFIX = ".json"
-_LARGEST = 256 << 10  # characters of an output that are handed over: its beginning and its end
 _MOST = 50_000  # events that may wait; a spool that nobody drains does not fill the disk
 
 
 def put(event: Event, folder: Path | None = None) -> Path:
-    """Hand an event over. It is durable when this returns."""
+    """Hand an event over, masked. It is durable when this returns."""
+    event = masked(event)
     place = folder or places.spool()
     place.mkdir(parents=True, exist_ok=True, mode=0o700)
-    event = event._replace(output=_shortened(event.output))
     name = f"{time.time_ns():020d}-{os.getpid()}{_SUFFIX}"
     waiting = place / f".{name}"
     descriptor = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -60,10 +60,3 @@ def set_aside(path: Path) -> None:
     place = path.parent / "unusable"
     place.mkdir(exist_ok=True, mode=0o700)
     os.replace(path, place / path.name)
-
-
-def _shortened(output: str) -> str:
-    if len(output) <= _LARGEST:
-        return output
-    half = _LARGEST // 2
-    return f"{output[:half]}\n… {len(output) - 2 * half} characters left out …\n{output[-half:]}"

@@ -140,6 +140,7 @@ def test_secrets_are_kept_nowhere(agent, brain, clone):
     agent.runs("make deploy", f"error: token {SECRET} was refused", True)
     agent.edits("deploy.sh", "TOKEN=", f"TOKEN={SECRET}")
     agent.runs("make deploy", "deployed", False)
+    agent.tell(Kind.TOOL, tool="TodoWrite", input={"todos": [{"content": f"revoke {SECRET}", "status": "pending"}]})
     agent.tell(Kind.SESSION_END)
     told = json.dumps([memory.to_dict() for memory in brain.memories(limit=None)], default=str)
     assert of_kind(brain, "error_fix")
