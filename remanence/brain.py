@@ -110,10 +110,12 @@ class Brain:
         with self._lock:
             if writing and self._owner is not None:
                 return self._embedder
-            known = self.store.note("embedder")
+        known = self.store.note("embedder")  # without the lock: whoever waits for it may hold the last connection
+        with self._lock:
             if self._owner is not None and known in (None, self._owner.name):
                 return self._embedder
-            spec = self.store.note("embedder_spec")
+        spec = self.store.note("embedder_spec")
+        with self._lock:
             if self._wanted == "none" or (self._wanted is None and known == "none"):
                 self._embedder, self._vectors, owner = None, None, Owner("none", "none")
             else:
@@ -490,8 +492,12 @@ class Brain:
         if read.span is not None and used.time_words == "filter" and filtered.since is filtered.until is None:
             filtered = Filter.of(filtered, since=read.span.start, until=read.span.end)
         given = None if vector is None else unit(_given("vector", vector)[None, :])[0]
-        embedder = self._resolve() if mode != "lexical" and given is None else None
-        rows = self.store.prospect(filtered)
+        embedder, rows = self.store.together(
+            lambda: (
+                self._resolve() if mode != "lexical" and given is None else None,
+                self.store.prospect(filtered),
+            )
+        )
 
         def query_vector(text: str, weigh: Callable[[str], float]) -> Vector | None:
             if given is not None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..crypto.encryption import Encryption
 
 T = TypeVar("T")
+Result = TypeVar("Result")
 Vector = npt.NDArray[np.float32]
 Order = Literal["oldest", "newest", "importance", "step", "last step"]
 _MOST_NOTED = 1000  # judgements
@@ -180,6 +181,11 @@ class RecordStore(MemoryStore[Memory]):
     def prospect(self, where: Filter) -> Survey | Prospect:
         """The same for one question: a store that searches by itself gathers the candidates for it."""
         return self.survey(where)
+
+    def together(self, work: Callable[[], Result]) -> Result:
+        """Do what reads several times. Nothing that it sees is older than this call; a store may show it all of one
+        moment, and may do it again when a connection was lost."""
+        return work()
 
     @abstractmethod
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:

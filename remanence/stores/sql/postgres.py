@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from threading import Lock
+from threading import Lock, local
 from typing import Any, Literal, TypeVar
 
 from ... import checks
@@ -28,7 +28,7 @@ from . import audit, inserts, postgres_rows, postgres_search
 from . import keys as data_keys
 from .connection import Connection as AnyConnection
 from .postgres_filters import Condition, condition
-from .postgres_index import Follower, State, dimension_of, state
+from .postgres_index import Follower, Look, State, dimension_of, look, state
 from .postgres_link import Address, Connection, Link
 from .postgres_schema import prepare
 from .postgres_search import PostgresProspect
@@ -50,6 +50,13 @@ _ORDERS: dict[Order, str] = {
     "last step": "m.step DESC, m.seq DESC",
     "importance": "m.importance DESC, m.seq DESC",
 }
+
+
+class _Together(local):
+    """The transaction in which a thread reads several things at the moment, and what it saw first."""
+
+    connection: Connection | None = None
+    look: Look | None = None
 
 
 class PostgresRecordStore(SqlRecords):
@@ -84,6 +91,7 @@ class PostgresRecordStore(SqlRecords):
         self._frame = prepare(self.address, self.tenant, durable=durability == "full")
         self._link = Link(self.address, patience=checks.number("patience", patience, low=0))
         self._writer = PostgresWriter(self._link, self._frame, self.touches, self.dialect.touch)
+        self._together = _Together()
         self._whole = Follower(self.index)
         self._scopes: OrderedDict[tuple[str, ...] | None, tuple[Follower, Surveys]] = OrderedDict()
         self._scopes_lock = Lock()
@@ -93,7 +101,35 @@ class PostgresRecordStore(SqlRecords):
     # Transactions
 
     def read(self, work: Callable[[Connection], Result]) -> Result:
-        return self._link.read(self._frame, work)
+        connection = self._together.connection
+        return self._link.read(self._frame, work) if connection is None else work(connection)
+
+    def together(self, work: Callable[[], Result]) -> Result:
+        if self._together.connection is not None:
+            return work()
+
+        def inside(connection: Connection) -> Result:
+            self._together.connection, self._together.look = connection, None
+            try:
+                return work()
+            finally:
+                self._together.connection = self._together.look = None
+
+        return self._link.read(self._frame, inside)
+
+    def _look(self, connection: Connection) -> Look:
+        """How things stand; the transaction of this thread, which sees one state, is asked once."""
+        seen = self._together.look
+        if seen is None:
+            seen = look(connection)
+            if self._together.connection is connection:
+                self._together.look = seen
+        return seen
+
+    def note(self, key: str, value: str | None = None) -> str | None:
+        if key == "embedder" and value is None and self._together.connection is not None:
+            return self.read(self._look).embedder
+        return super().note(key, value)
 
     def write(self, work: Callable[[Connection], Result]) -> Result:
         return self._writer.run(work)
@@ -192,25 +228,23 @@ class PostgresRecordStore(SqlRecords):
         """Whether all rows are held in memory; if so, they are those of this moment."""
 
         def work(connection: Connection) -> bool:
-            now = state(connection)
-            held = now.rows <= self._held_up_to
-            if held and self._whole.is_behind(now):
-                self._catch_up(connection, self._whole)
+            now = self._look(connection)
+            held = now.state.rows <= self._held_up_to
+            if held:
+                self._catch_up(connection, self._whole, now)
             return held
 
         return self.read(work)
 
     def _follow(self, follower: Follower) -> None:
-        def work(connection: Connection) -> None:
-            if follower.is_behind(state(connection)):
-                self._catch_up(connection, follower)
+        self.read(lambda connection: self._catch_up(connection, follower, self._look(connection)))
 
-        self.read(work)
-
-    def _catch_up(self, connection: Connection, follower: Follower) -> None:
+    def _catch_up(self, connection: Connection, follower: Follower, now: Look) -> None:
+        if not follower.is_behind(now.state):
+            return
         with follower.index.lock:
             self.vault.follow(data_keys.read(connection))
-            follower.follow(connection)
+            follower.follow(connection, now)
             self.use_keys(follower.index)
 
     def survey(self, where: Filter) -> Survey:

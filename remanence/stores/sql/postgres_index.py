@@ -31,6 +31,28 @@ def state(connection: Connection) -> State:
     return State(0, 0, 0, 0, 0) if found is None else State(*found)
 
 
+class Look(NamedTuple):
+    """What a recall needs to know first: how far the tenant has come, and whose vectors it has."""
+
+    state: State
+    embedder: str | None
+    dimension: int | None
+
+
+_LOOK = (
+    "SELECT seq, change, generation, rows, length, (SELECT value FROM notes WHERE key = 'embedder'), "
+    "(SELECT value FROM notes WHERE key = 'dimension') FROM heads"
+)
+
+
+def look(connection: Connection) -> Look:
+    found = connection.execute(_LOOK).fetchone()
+    if found is None:
+        return Look(State(0, 0, 0, 0, 0), None, None)
+    *counted, embedder, dimension = found
+    return Look(State(*counted), embedder, None if dimension is None else int(dimension))
+
+
 def dimension_of(connection: Connection) -> int | None:
     """How many numbers the vectors of a tenant have."""
     found = connection.execute("SELECT value FROM notes WHERE key = 'dimension'").fetchone()
@@ -48,26 +70,31 @@ class Follower:
     def is_behind(self, now: State) -> bool:
         return self.seen is None or self.seen[:3] != now[:3]
 
-    def follow(self, connection: Connection) -> None:
-        """Take in the rows and changes since the last look; start anew if the rows were re-embedded."""
-        now = state(connection)
+    def follow(self, connection: Connection, seen: Look) -> None:
+        """Take in the rows and changes up to a look; start anew if the rows were re-embedded."""
+        now = seen.state
         if self.seen is not None and not now.is_after(self.seen):
             return  # another thread, which began later, was faster
         if self.seen is None or now.generation != self.seen.generation:
             self.index.clear()
             self.seen = now._replace(row=0)
-        dimension, last = dimension_of(connection), self.seen.row
+        last = self.seen.row
         while last < now.row:
             batch = self._next(connection, last, now.row)
-            self.index.extend([rows.to_index_row(row, dimension) for row in batch])
+            self.index.extend([rows.to_index_row(row, seen.dimension) for row in batch])
             last = batch[-1][0] if len(batch) == _READ_AHEAD else now.row
-        since = (self.seen.change,)
+        if now.change > self.seen.change:
+            self._change(connection, self.seen.change)
+        self.seen = now
+
+    def _change(self, connection: Connection, last: int) -> None:
+        """Take in what became of rows since a change."""
+        since = (last,)
         moved = connection.execute("SELECT seq, tier FROM changes WHERE n > ? AND tier IS NOT NULL ORDER BY n", since)
         if found := moved.fetchall():
             self.index.columns.move(*zip(*found, strict=True))
         for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? AND tier IS NULL ORDER BY n", since):
             self.index.kill(seq)
-        self.seen = now
 
     def _next(self, connection: Connection, last: int, end: int) -> list[tuple[Any, ...]]:
         if self._agents is None:
