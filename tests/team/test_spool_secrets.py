@@ -18,11 +18,12 @@ SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
 PASSWORD = "Kx9-vTr2-mQz7"
 MAIL = "jane.doe@corp-mail.net"
 LINE = "MIIEpAIBAAKCAQEA7Jb2xV4mQ0pTz9/LkWcN3yRf6UuHs8DgEo1KiBjXaMvP5nQd"
-KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + f"{LINE}\n" * 25 + "-----END RSA PRIVATE KEY-----"
+KIND = "RSA PRIVATE KEY"
+KEY = f"-----BEGIN {KIND}-----\n" + f"{LINE}\n" * 25 + f"-----END {KIND}-----"
 
 
 def event(**more):
-    return Event("1", "claude-code", Kind.TOOL, "s1", "/work/etl", 1.0, **more)
+    return Event("1", "claude-code", Kind.TOOL, "s1", "/srv/etl", 1.0, **more)
 
 
 def written(**more):
@@ -42,7 +43,7 @@ def written(**more):
         lambda secret: {"input": {"new_string": f"TOKEN = {secret}"}},
         lambda secret: {"input": {"edits": [{"old": {"lines": ["a", f"is {secret} here"]}}]}},
         lambda secret: {"input": {f"about {secret} now": 1}},
-        lambda secret: {"files": [f"/work/etl/dump {secret} /a.py"]},
+        lambda secret: {"files": [f"/srv/etl/dump {secret} /a.py"]},
         lambda secret: {"tool": f"mcp tool {secret}", "source": f"by {secret}"},
     ],
     ids=["prompt", "command", "output", "input", "nested input", "key", "files", "names"],
