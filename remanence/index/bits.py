@@ -156,23 +156,31 @@ class VectorColumns:
             ]
             products = np.concatenate(parts) if parts else np.empty(0, np.float32)
         else:
-            products = self.codes[rows].astype(np.float32) @ query
+            products = self.codes.take(rows, axis=0).astype(np.float32) @ query
         result: Matrix = products * self.scales[rows]
         return result
+
+    def decoded(self, rows: RowNumbers) -> Matrix:
+        """Some rows as float32."""
+        return self.codes.take(rows, axis=0) * self.scales[rows, None]
 
     def sampled(self, rows: RowNumbers) -> Matrix:
         """Some rows as float32, kept for the next question about them: all ask for the same ones."""
         key = (rows.size, int(rows[-1]))
         known = self._sampled
         if known is None or known[0] != key:
-            known = self._sampled = (key, self.codes[rows] * self.scales[rows, None])
+            known = self._sampled = (key, self.decoded(rows))
         return known[1]
 
     def estimate(self, query: Vector, rows: RowNumbers | None, size: int) -> Estimate:
         """The cosines of the first `size` rows (or of `rows`) as far as the bits tell."""
         if self.centre is None or (size if rows is None else rows.size) <= ALL_CLOSE:
-            return Estimate(self, query, rows, self.close(query, slice(0, size) if rows is None else rows), None)
+            return self.known(query, rows, self.close(query, slice(0, size) if rows is None else rows))
         return Estimate(self, query, rows, None, self.distances(query, rows, size))
+
+    def known(self, query: Vector, rows: RowNumbers | None, cosines: Matrix) -> Estimate:
+        """Cosines that need no estimate."""
+        return Estimate(self, query, rows, cosines, None)
 
     def distances(self, query: Vector, rows: RowNumbers | None, size: int) -> Distances:
         """In how many sign bits each row differs from the query."""
@@ -181,12 +189,23 @@ class VectorColumns:
             self.words, self._signs(query[None, :], self.centre)[:, 0], slice(size) if rows is None else rows
         )
 
-    def nearby(self, queries: Matrix, share: float) -> list[RowNumbers]:
-        """For each query the rows that differ from it in at most a share of the sign bits."""
-        assert self.centre is not None
+    def nearby(self, queries: Matrix, share: float) -> list[tuple[RowNumbers, Matrix]]:
+        """For each query the rows that differ from it in at most a share of the sign bits, and their cosines; all rows
+        as long as there are no bits."""
+        if self.centre is None:
+            every = np.arange(self.size)
+            return [(every, self.close(query, slice(0, self.size))) for query in queries]
         bar = int(share * self.used_bits)
         signs = self._signs(queries, self.centre).T
-        return [np.flatnonzero(_differing(self.words, asked, slice(self.size)) <= bar) for asked in signs]
+        near = [np.flatnonzero(_differing(self.words, asked, slice(self.size)) <= bar) for asked in signs]
+        rows = np.concatenate(near)
+        cosines = self.codes.take(rows, axis=0).astype(np.float32) @ queries.T
+        cosines *= self.scales[rows, None]
+        found, end = [], 0
+        for number, one in enumerate(near):
+            start, end = end, end + one.size
+            found.append((one, cosines[start:end, number]))
+        return found
 
     @cached_property
     def around(self) -> npt.NDArray[np.float64]:
@@ -267,6 +286,11 @@ class Estimate:
             result = np.where(self._missing[at], np.float32(self.absent or 0.0), result)
         return result
 
+    @property
+    def estimated(self) -> bool:
+        """Whether there are rows that a closer look would tell more of."""
+        return self._distance is not None
+
     def look_closely(self, at: RowNumbers) -> None:
         """Score some positions by their codes."""
         if self._distance is not None:
@@ -305,8 +329,8 @@ def _differing(
         if number == 0:
             distance = differing
         elif number < _FIT_A_BYTE:
-            if number == _FIT_A_BYTE - 1:  # four times 64 is one too many, and of 256 bits nobody misses one
-                np.minimum(differing, np.uint8(63), out=differing)
+            if number == _FIT_A_BYTE - 1 and int(distance.max(initial=0)) + int(differing.max(initial=0)) > 255:
+                np.minimum(differing, np.uint8(63), out=differing)  # one too many; of 256 bits nobody misses one
             distance += differing
         else:
             distance = np.add(distance, differing, dtype=np.uint16)
@@ -343,7 +367,7 @@ def most(values: npt.NDArray[np.float32], count: int) -> RowNumbers:
     if step > 1:
         sample = values[::step]
         keep = max(0, sample.size - 16 - int(count / step * 1.3))
-        threshold = np.partition(sample, keep)[keep]
+        threshold = np.sort(sample)[keep]  # most are zeros, among which a partition takes five times as long
         if threshold > 0:
             found = np.flatnonzero(values >= threshold)
             if count <= found.size <= 4 * count + 1024:

@@ -15,6 +15,7 @@ from .analyser import Word
 from .survey import Matches
 
 K1, B = 0.9, 0.4
+_SPARSE = 16  # so many rows are added one after the other as fast as one by its number
 
 
 class Texts(Protocol):
@@ -51,11 +52,11 @@ class TermScores:
         high = self.ends[end - 1] if end else 0
         return self.at[low:high], self.scores[low:high]
 
-    def holding(self, term: int) -> int:
-        """In how many rows a term occurs."""
+    def holding(self, first: int, end: int) -> int:
+        """In how many rows the terms first…end-1 occur, counted for each."""
         if self.held is not None:
-            return self.held[term]
-        return self.ends[term] - (self.ends[term - 1] if term else 0)
+            return sum(self.held[first:end])
+        return (self.ends[end - 1] if end else 0) - (self.ends[first - 1] if first else 0)
 
 
 def idf(rows: int, holding: int) -> float:
@@ -83,10 +84,14 @@ def score_terms(
 
 
 def move(scratch: npt.NDArray[np.float32], total: npt.NDArray[np.float32], at: npt.NDArray[np.int64]) -> None:
-    """Add the scores of some rows in `scratch` to `total` and leave zeros. A row may occur more than once, because
-    equal values are then written."""
-    total[at] = total[at] + scratch[at]
-    scratch[at] = 0
+    """Add the scores of some rows in `scratch`, which is zero elsewhere, to `total` and leave zeros. A row may occur
+    more than once, because equal values are then written."""
+    if at.size * _SPARSE > total.size:
+        total += scratch
+        scratch[:] = 0
+    else:
+        total[at] = total[at] + scratch[at]
+        scratch[at] = 0
 
 
 def bm25(survey: Texts, words: Sequence[Word], k1: float = K1, b: float = B) -> npt.NDArray[np.float32]:
@@ -105,7 +110,7 @@ def score_words(survey: Texts, words: Sequence[Word], k1: float = K1, b: float =
         np.maximum.at(scratch, at, scores)  # terms that stand for one word never add up
         move(scratch, total, at)
         if word.hashes:
-            held = [count for count in map(scored.holding, range(first, end)) if count]
+            held = [count for term in range(first, end) if (count := scored.holding(term, term + 1))]
             possible += (k1 + 1) * idf(survey.size, min(held, default=0))
         first = end
     return Scored(total, possible)

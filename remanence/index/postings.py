@@ -6,7 +6,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -90,30 +90,44 @@ class Postings:
     def tail_entries(self) -> int:
         return self._tail_entries
 
-    def lookup(self, terms: Sequence[int]) -> tuple[Rows, Counts, list[int]]:
-        """Rows that hold each term (ascending), how often, and where the part of each term ends."""
-        if self.disguises is None:
-            return self._lookup(terms)
-        all_terms, bounds = _with_disguises(terms, self.disguises)
-        return _regrouped(*self._lookup(all_terms), bounds)
+    @overload
+    def lookup(self, terms: Sequence[int]) -> tuple[Rows, Counts, list[int]]: ...
 
-    def _lookup(self, terms: Sequence[int]) -> tuple[Rows, Counts, list[int]]:
+    @overload
+    def lookup(self, terms: Sequence[int], most: int | None) -> tuple[Rows, Counts, list[int]] | None: ...
+
+    def lookup(self, terms: Sequence[int], most: int | None = None) -> tuple[Rows, Counts, list[int]] | None:
+        """Rows that hold each term (ascending), how often, and where the part of each term ends. Nothing is looked up
+        if the terms have more than `most` entries in all."""
+        if self.disguises is None:
+            return self._lookup(terms, most)
+        all_terms, bounds = _with_disguises(terms, self.disguises)
+        found = self._lookup(all_terms, most)
+        return None if found is None else _regrouped(*found, bounds)
+
+    def _lookup(self, terms: Sequence[int], most: int | None) -> tuple[Rows, Counts, list[int]] | None:
         wanted = np.array(terms, np.uint64)
         places = []
+        entries = 0
         for block in self.blocks:
-            at = np.searchsorted(block.terms, wanted)
-            inside = np.minimum(at, block.terms.size - 1)
-            held = block.terms[inside] == wanted
-            places.append((block, held.tolist(), block.offsets[inside].tolist(), block.offsets[inside + 1].tolist()))
+            at = np.minimum(np.searchsorted(block.terms, wanted), block.terms.size - 1)
+            held = block.terms[at] == wanted
+            starts = block.offsets[at]
+            stops = np.where(held, block.offsets[at + 1], starts)
+            entries += int((stops - starts).sum())
+            places.append((block, starts.tolist(), stops.tolist()))
+        if most is not None and entries + sum(len(self._tail[term][0]) for term in terms if term in self._tail) > most:
+            return None
         rows: list[Rows] = [_NO_ROWS]
         counts: list[Counts] = [self._nothing]
         ends, total = [], 0
         for number, term in enumerate(terms):
-            for block, held, starts, stops in places:
-                if held[number]:
-                    rows.append(block.rows[starts[number] : stops[number]])
-                    counts.append(block.counts[starts[number] : stops[number]])
-                    total += stops[number] - starts[number]
+            for block, firsts, lasts in places:
+                start, stop = firsts[number], lasts[number]
+                if start < stop:
+                    rows.append(block.rows[start:stop])
+                    counts.append(block.counts[start:stop])
+                    total += stop - start
             waiting = self._tail.get(term)
             if waiting is not None:
                 rows.append(np.array(waiting[0], np.uint32))
@@ -121,18 +135,6 @@ class Postings:
                 total += len(waiting[0])
             ends.append(total)
         return np.concatenate(rows), np.concatenate(counts), ends
-
-    def entries(self, terms: Sequence[int]) -> int:
-        """How many entries some terms have in all."""
-        if self.disguises is not None:
-            terms = _with_disguises(terms, self.disguises)[0]
-        wanted = np.array(terms, np.uint64)
-        total = sum(len(self._tail[term][0]) for term in terms if term in self._tail)
-        for block in self.blocks:
-            at = np.minimum(np.searchsorted(block.terms, wanted), block.terms.size - 1)
-            held = block.terms[at] == wanted
-            total += int(((block.offsets[at + 1] - block.offsets[at]) * held).sum())
-        return total
 
     def within(self, terms: Sequence[int], rows: npt.NDArray[np.int64]) -> tuple[Positions, Counts, list[int]]:
         """Which of some rows (ascending) hold each term: their positions in `rows`, how often, and where the part of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from .postings import Postings
 from .recall_index import RecallIndex
 
 Scores = npt.NDArray[np.float32]
+Found = TypeVar("Found")
 
 
 class Matches(NamedTuple):
@@ -62,11 +63,24 @@ class Survey:
             self._columns = {name: index.columns[name] for name in _COLUMNS}
             self._places, self._kinds = index.columns.position, index.columns.kinds
             self._source = source
+            self._found: dict[Hashable, Any] = {}
 
     @property
     def population(self) -> int:
         """How many rows statistics are about: these, or those that these were chosen from."""
         return self.size
+
+    @property
+    def small(self) -> bool:
+        """Whether there are so few rows that every one is ranked."""
+        return self.size <= _SMALL
+
+    def once(self, key: Hashable, find: Callable[[], Found]) -> Found:
+        """What `find` finds out about these rows, kept for the questions to come."""
+        if key not in self._found:
+            self._found[key] = find()
+        found: Found = self._found[key]
+        return found
 
     def column(self, name: str) -> npt.NDArray[Any]:
         whole = self._columns[name]
@@ -84,7 +98,7 @@ class Survey:
         """A column at some positions (any value for position -1)."""
         return self._columns[name][at if self._rows is None else self._rows[at]]
 
-    def groups_at(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    def sessions_at(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """The session of rows as a number; -1 for a memory outside any session."""
         group = self.column_at("group", at)
         return np.where(self._in_session[group], group, np.int32(-1))
@@ -114,6 +128,15 @@ class Survey:
         return self._neighbour("next", at)
 
     def _neighbour(self, name: str, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        if not self.small:
+            return self._find_neighbour(name, at)
+        return self.once(name, lambda: self._all_neighbours(name)).take(at)
+
+    def _all_neighbours(self, name: str) -> npt.NDArray[np.int64]:
+        """The neighbours of all rows; the last, which is that of -1, is -1."""
+        return np.append(self._find_neighbour(name, np.arange(self.size)), -1)
+
+    def _find_neighbour(self, name: str, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         found = self.column_at(name, at).astype(np.int64)
         inside = (found.view(np.uint64) < self._end) & (at >= 0)  # a negative number is a very large one
         if self._rows is not None:
@@ -167,18 +190,18 @@ class Survey:
         """Entries by position. Up to `few` of other rows, and as many again for each of our own, all are looked up
         together, which is faster than term by term."""
         with self._lock:
-            if self._rows is not None and postings.entries(terms) > few + _TIMES * self._rows.size:
+            found = postings.lookup(terms, None if self._rows is None else few + _TIMES * self._rows.size)
+            if found is None:
+                assert self._rows is not None
                 return Matches(*postings.within(terms, self._rows))
-            rows, counts, ends = postings.lookup(terms)
+        rows, counts, ends = found
         at = rows.astype(np.int64)
-        if self._rows is None and (not at.size or int(at.max()) < self._end):
-            return Matches(at, counts, ends)
-        inside = at < self._end
+        if at.size and int(at.max()) >= self._end:
+            at, counts, ends = _only(at < self._end, at, counts, ends)
         if self._rows is not None:
-            at = np.where(inside, self._positions_of(np.where(inside, at, 0)), -1)
-            inside = at >= 0
-        kept = np.append(0, np.cumsum(inside))
-        return Matches(at[inside], counts[inside], kept[np.array(ends, np.int64)].tolist())
+            at = self._positions_of(at)
+            at, counts, ends = _only(at >= 0, at, counts, ends)
+        return Matches(at, counts, ends)
 
     def relatives(self, words: Sequence[str], floor: float, most: int) -> list[list[tuple[int, str, float]]]:
         """For each question word (term, word, cosine) of words in the memories that are close to it in meaning."""
@@ -191,7 +214,13 @@ class Survey:
 
     def cosines(self, query: npt.NDArray[np.float32]) -> Estimate | None:
         """The cosine of every row, as far as the sign bits tell."""
-        return None if self._vectors is None else self._vectors.estimate(query, self._rows, self._end)
+        if self._vectors is None:
+            return None
+        if self._rows is None or not self.small or self.size * query.size > _LAID_OUT:
+            return self._vectors.estimate(query, self._rows, self._end)
+        rows, vectors = self._rows, self._vectors
+        every = self.once("vectors", lambda: vectors.decoded(rows))
+        return vectors.known(query, rows, every @ query)
 
     def close_cosines(self, query: npt.NDArray[np.float32], at: npt.NDArray[np.int64]) -> Scores:
         """Cosines of some positions, to about 0.001."""
@@ -209,6 +238,14 @@ class Survey:
     def texts(self, at: npt.NDArray[np.int64]) -> list[str]:
         """The texts of some positions."""
         return self._source.texts_at(self.seq[at])
+
+
+def _only(
+    wanted: npt.NDArray[np.bool_], at: npt.NDArray[np.int64], counts: npt.NDArray[Any], ends: list[int]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any], list[int]]:
+    """Some of the entries of terms, and where the part of each term ends then."""
+    kept = np.flatnonzero(wanted)
+    return at[kept], counts[kept], np.searchsorted(kept, ends).tolist()
 
 
 class Surveys:
@@ -233,6 +270,8 @@ class Surveys:
 
 
 _KEPT = 4
+_SMALL = 4096  # rows
+_LAID_OUT = 1 << 20  # numbers
 _FEW, _TIMES = 262_144, 8  # other rows, by themselves and for each of our own, that are no burden
 _COLUMNS = (
     "seq",

@@ -107,23 +107,17 @@ class Vocabulary:
             self._bounds = floor, most
         fresh = [word for word in words if word not in self._relatives and len(word) > 2 and word.isalpha()]
         if fresh:
-            vectors = self._vectors_of(fresh)
-            near: Sequence[npt.NDArray[np.int64] | slice] = [slice(0, self._columns.size)] * len(fresh)
-            if self._columns.centre is not None:
-                near = self._columns.nearby(vectors, _REACH)
-            for word, vector, rows in zip(fresh, vectors, near, strict=True):
-                self._relatives[word] = self._nearest(vector, rows, floor, most)
+            near = self._columns.nearby(self._vectors_of(fresh), _REACH)
+            for word, (rows, cosines) in zip(fresh, near, strict=True):
+                self._relatives[word] = self._nearest(rows, cosines, floor, most)
         return [self._relatives.get(word, []) for word in words]
 
     def _nearest(
-        self, query: npt.NDArray[np.float32], near: npt.NDArray[np.int64] | slice, floor: float, most: int
+        self, rows: npt.NDArray[np.int64], cosines: npt.NDArray[np.float32], floor: float, most: int
     ) -> list[tuple[int, str, float]]:
-        assert self._columns is not None
-        exact = self._columns.close(query, near)
-        best = top(exact, most)
-        best = best[exact[best] >= floor]
-        at = best if isinstance(near, slice) else near[best]
+        close = np.flatnonzero(cosines >= floor)
+        best = close[top(cosines[close], most)]
         return [
-            (self._hashes[i], self._words[i], cosine)
-            for i, cosine in zip(at.tolist(), exact[best].tolist(), strict=True)
+            (self._hashes[row], self._words[row], cosine)
+            for row, cosine in zip(rows[best].tolist(), cosines[best].tolist(), strict=True)
         ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 
 import numpy as np
@@ -20,54 +19,57 @@ Positions = npt.NDArray[np.int64]
 _DAY = 86_400.0
 _YEARS = 60
 _HANDFUL = 20
-_MUCH_SAID, _MUCH_NAMED = 30, 8  # words and names from which on more of them is no better
+_SAID, _NAMED = (np.log1p(np.arange(much + 1, dtype=np.float32)) for much in (30, 8))
+"""What a number of words, and of names, is worth; from the last on more of them is no better."""
 
 
-def lent_by_neighbours(
-    survey: Survey, at: Positions, fused: Callable[[Positions], Scores], settings: RecallSettings
-) -> Scores:
-    """What the rows around lend to each of the rows `at`. `fused` scores rows; position -1 lends nothing."""
+class Surroundings:
+    """What is around some rows, and what they are worth, whatever is asked."""
 
-    before, after = survey.before(at), survey.after(at)
-    around = [before, after]
-    if settings.far:
-        around += [survey.before(before), survey.after(after)]
-    places = np.concatenate(around)
-    values = np.where(places >= 0, fused(places), np.float32(0)).reshape(len(around), at.size)
-    lent: Scores = np.float32(settings.near) * (values[0] + values[1])
-    if settings.far:
-        lent += np.float32(settings.far) * (values[2] + values[3])
-    if settings.answer:
-        lent += np.float32(settings.answer) * values[0] * ((survey.column_at("flags", before) & ASKS) != 0)
-    return lent
+    def __init__(self, survey: Survey, at: Positions, settings: RecallSettings) -> None:
+        before, after = survey.before(at), survey.after(at)
+        around = [before, after]
+        if settings.far:
+            around += [survey.before(before), survey.after(after)]
+        self.places = np.concatenate(around)  # of the rows around; -1 where there is none
+        self.answers = survey.column_at("flags", before) & ASKS != 0
+        self.sessions = survey.sessions_at(at)
+        self.standing = sum(standing(survey, at, settings).values(), np.zeros(at.size, np.float32))
+
+    def lent(self, values: Scores, settings: RecallSettings) -> Scores:
+        """What the rows around lend to each of the rows; `values` are the scores of `places`."""
+        values = values.reshape(-1, self.answers.size)
+        lent: Scores = np.float32(settings.near) * (values[0] + values[1])
+        if settings.far:
+            lent += np.float32(settings.far) * (values[2] + values[3])
+        if settings.answer:
+            lent += np.float32(settings.answer) * values[0] * self.answers
+        return lent
+
+    def session_prior(self, scores: Scores, pool: int) -> Scores:
+        """The best score of each row's session, in deviations over sessions; 0 outside any session (-1)."""
+        best = np.full(int(self.sessions.max(initial=-1)) + 2, -np.inf, np.float32)
+        np.maximum.at(best, self.sessions, scores)
+        prior = standardised(best, scale_of(best[:-1][best[:-1] > -np.inf], pool))
+        prior[-1] = 0
+        return prior[self.sessions]
 
 
-def session_prior(groups: npt.NDArray[np.int32], scores: Scores, pool: int) -> Scores:
-    """The best score of each row's session, in deviations over sessions; 0 outside any session."""
-    prior = np.zeros_like(scores)
-    inside = groups >= 0
-    if not inside.any():
-        return prior
-    members = groups[inside]
-    best = np.full(int(members.max()) + 1, -np.inf, np.float32)
-    np.maximum.at(best, members, scores[inside])
-    prior[inside] = standardised(best[members], scale_of(best[best > -np.inf], pool))
-    return prior
-
-
-def manner(survey: Survey, at: Positions, settings: RecallSettings) -> dict[str, Scores]:
+def standing(survey: Survey, at: Positions, settings: RecallSettings) -> dict[str, Scores]:
     """What a row is worth before any question: substance up, questions and mere reactions down. Among a handful of
     rows scores cannot be many deviations apart, so this counts less there."""
-    trust = np.float32(survey.population / (survey.population + _HANDFUL))
+    trust = survey.population / (survey.population + _HANDFUL)
     flags = survey.column_at("flags", at)
-    said = np.log1p(np.minimum(survey.column_at("distinct", at), _MUCH_SAID).astype(np.float32))
-    named = np.log1p(np.minimum(survey.column_at("specific", at), _MUCH_NAMED).astype(np.float32))
-    return {
-        "length": trust * np.float32(settings.length) * said,
-        "specific": trust * np.float32(settings.specific) * named,
-        "asking": trust * np.float32(-settings.asking) * (flags & ASKS != 0),
-        "reacting": trust * np.float32(-settings.reacting) * (flags & REACTS != 0),
+    parts = {
+        "length": np.float32(trust * settings.length) * _SAID.take(survey.column_at("distinct", at), mode="clip"),
+        "specific": np.float32(trust * settings.specific) * _NAMED.take(survey.column_at("specific", at), mode="clip"),
+        "asking": np.float32(-trust * settings.asking) * (flags & ASKS != 0),
+        "reacting": np.float32(-trust * settings.reacting) * (flags & REACTS != 0),
     }
+    if settings.importance:
+        importance = survey.column_at("importance", at).astype(np.float32)
+        parts["importance"] = np.float32(settings.importance) * (importance - np.float32(0.5))
+    return parts
 
 
 def inside_span(times: npt.NDArray[np.float64], span: Span, settings: RecallSettings) -> Scores:

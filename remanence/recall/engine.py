@@ -60,12 +60,9 @@ def rank(
 
 
 def _rank_hybrid(hybrid: Hybrid, allowed: Mask | None, count: int, explain: bool) -> list[Ranked]:
-    at, components = hybrid.rank(allowed, count)
-    seqs, ranked = hybrid.survey.seq[at].tolist(), []
-    for number, place in enumerate(at.tolist()):
-        parts = {name: float(values[number]) for name, values in components.items()}
-        ranked.append(Ranked(seqs[number], sum(parts.values()), hybrid.explained(place, parts) if explain else None))
-    return ranked
+    found = hybrid.rank(allowed, count, explain=explain)
+    seqs = hybrid.survey.seq[[one.at for one in found]].tolist()
+    return [Ranked(seq, one.score, one.explanation) for seq, one in zip(seqs, found, strict=True)]
 
 
 def _rank_lexical(

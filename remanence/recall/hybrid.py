@@ -6,6 +6,7 @@ finds best, and the neighbours that these may lift: the rest cannot reach the to
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +28,45 @@ Vector = npt.NDArray[np.float32]
 QueryVector = Callable[[str, Callable[[str], float]], Vector | None]
 """(question without names, weight of a word) → its vector; None where there are no vectors."""
 
-_ALL_ROWS = 4096  # up to here every row gets its context
 _SIDE = 400  # of a larger survey: rows that each side sends on
 _LIFTED = 96  # of those: how many may lift their neighbours
 _RESCORED = 400
 FUNCTION_WORD = 0.5  # what words outside the index weigh in a question's vector
+
+
+class Placed(NamedTuple):
+    """A row by its position, and its score."""
+
+    at: int
+    score: float
+    explanation: Explanation | None
+
+
+class _Scored(NamedTuple):
+    """Candidates, their scores and what these are made of."""
+
+    at: Positions
+    total: Scores
+    words: Scores
+    vectors: Scores
+    lent: Scores
+    deviation: float
+    fused: Scores  # what words, vectors and neighbours come to
+    added: dict[str, Scores]
+
+    def components(self, number: int, ranking: Hybrid) -> dict[str, float]:
+        """The parts of the score of one candidate; they add up to it."""
+        inverse = 1 / self.deviation if self.deviation else 0.0
+        parts = {
+            "words": float(self.words[number]) * inverse,
+            "vectors": float(self.vectors[number]) * inverse,
+            "neighbours": float(self.lent[number]) * inverse,
+        }
+        parts["baseline"] = float(self.fused[number]) - sum(parts.values())
+        place = self.at[number : number + 1]
+        for name, values in context.standing(ranking.survey, place, ranking.settings).items():
+            parts[name] = float(values[0])
+        return parts | {name: float(values[number]) for name, values in self.added.items()}
 
 
 class Hybrid:
@@ -52,23 +87,28 @@ class Hybrid:
         """How telling a word is among these rows, for embedders that can weigh."""
         return self.words.weights.get(word, FUNCTION_WORD)
 
-    def rank(self, allowed: npt.NDArray[np.bool_] | None, count: int) -> tuple[Positions, dict[str, Scores]]:
-        """The best rows, best first, and the parts of their scores."""
+    def rank(self, allowed: npt.NDArray[np.bool_] | None, count: int, *, explain: bool) -> list[Placed]:
+        """The best rows, best first."""
         at = self._candidates(allowed, count)
-        components = self._components(at)
+        scored = self._scored(at)
+        total = scored.total
         if allowed is not None:
-            inside = allowed[at]
-            at = at[inside]
-            components = {name: values[inside] for name, values in components.items()}
-        best = top(sum(components.values(), np.zeros(at.size, np.float32)), count)
-        return at[best], {name: values[best] for name, values in components.items()}
+            total = np.where(allowed[at], total, -np.inf)
+        best = top(total, count)
+        found = zip(best.tolist(), at[best].tolist(), total[best].tolist(), strict=True)
+        return [
+            Placed(place, score, self._explained(place, scored.components(number, self)) if explain else None)
+            for number, place, score in found
+            if score > -np.inf
+        ]
 
     def _candidates(self, allowed: npt.NDArray[np.bool_] | None, count: int) -> Positions:
         """Rows that may reach the top, ascending; the best of them are looked at closely."""
         survey = self.survey
-        if survey.size <= max(_ALL_ROWS, 2 * count):
+        if survey.small or survey.size <= 2 * count:
             at = np.arange(survey.size)
-            self._look_closely(at, self._rough(at) if at.size > _RESCORED else None)
+            if self.cosines is not None and self.cosines.estimated:
+                self.cosines.look_closely(self._most_promising(at, self._rough(at)))
             return at
         wanted = max(_SIDE, 4 * count)
         chosen = np.zeros(survey.size, np.bool_)
@@ -81,7 +121,8 @@ class Hybrid:
             chosen |= allowed
         at = np.flatnonzero(chosen)
         rough = self._rough(at)
-        self._look_closely(at, rough)
+        if self.cosines is not None:
+            self.cosines.look_closely(self._most_promising(at, rough))
         if allowed is None and self.emphasis <= 1 and at.size > wanted:
             chosen[:] = False
             chosen[at[least(-rough, wanted)]] = True
@@ -103,9 +144,9 @@ class Hybrid:
             found.append(np.flatnonzero(self.survey.column("actor") == self.named[0][0])[-wanted:])
         return np.concatenate(found)
 
-    def _look_closely(self, at: Positions, rough: Scores | None) -> None:
-        if self.cosines is not None:
-            self.cosines.look_closely(at if rough is None else at[least(-rough, _RESCORED)])
+    def _most_promising(self, at: Positions, rough: Scores) -> Positions:
+        """Rows that are worth a closer look."""
+        return at[least(-rough, _RESCORED)]
 
     def _rough(self, at: Positions) -> Scores:
         """A first fused score, good enough to choose by."""
@@ -116,8 +157,8 @@ class Hybrid:
             rough = rough + self.share * standardised(cosines, scale_of(cosines, self.settings.pool))
         return rough.astype(np.float32)
 
-    def _components(self, at: Positions) -> dict[str, Scores]:
-        """The parts of the score of each candidate; they add up to it."""
+    def _scored(self, at: Positions) -> _Scored:
+        """The score of each candidate."""
         survey, settings, question = self.survey, self.settings, self.question
         words_scale = scale_of(self.lexical[at], settings.pool)
         vector_scale = (0.0, 0.0) if self.cosines is None else scale_of(self.cosines.at(at), settings.pool)
@@ -131,41 +172,37 @@ class Hybrid:
             return np.float32(self.share) * standardised(self.cosines.at(places), vector_scale)
 
         own_words, own_vectors = words(at), vectors(at)
-        lent = context.lent_by_neighbours(survey, at, lambda places: words(places) + vectors(places), settings)
+        if survey.small:
+            around = survey.once(settings, lambda: context.Surroundings(survey, at, settings))
+            lending = np.append(own_words + own_vectors, np.float32(0)).take(around.places)
+        else:
+            around = context.Surroundings(survey, at, settings)
+            lending = words(around.places) + vectors(around.places)
+            lending *= around.places >= 0
+        lent = around.lent(lending, settings)
         lifted = own_words + own_vectors + lent
         scale = scale_of(lifted, settings.pool)
         scored = standardised(lifted, scale)
-        inverse = np.float32(1 / scale[1]) if scale[1] else np.float32(0)
-        components = {
-            "words": own_words * inverse,
-            "vectors": own_vectors * inverse,
-            "neighbours": lent * inverse,
-            "baseline": scored - lifted * inverse,
-        }
         several = question.asks_several
         weight = settings.session * (settings.several_session if several else 1.0)
-        prior = context.session_prior(survey.groups_at(at), scored, settings.pool)
-        components["session"] = np.float32(weight) * prior
+        added = {"session": np.float32(weight) * around.session_prior(scored, settings.pool)}
         if len(self.named) == 1:
             weight = self.emphasis * settings.actor * (settings.several_actor if several else 1.0)
-            components["actor"] = np.float32(weight) * (survey.column_at("actor", at) == self.named[0][0])
-        components |= context.manner(survey, at, settings)
+            added["actor"] = np.float32(weight) * (survey.column_at("actor", at) == self.named[0][0])
         for title in question.titles:
             said = saying(survey, title, np.ones(survey.size, np.bool_))[at]
-            components["title"] = components.get("title", np.float32(0)) + np.float32(settings.title) * said
+            added["title"] = added.get("title", np.float32(0)) + np.float32(settings.title) * said
         if question.asks_time:
             tells = survey.column_at("flags", at) & TELLS_TIME != 0
-            components["when"] = np.float32(settings.when) * tells
+            added["when"] = np.float32(settings.when) * tells
         if question.span is not None and settings.time_words != "off":
             times = survey.column_at("time", at)
             weight = self.emphasis * settings.time
-            components["time"] = np.float32(weight) * context.inside_span(times, question.span, settings)
-        if settings.importance:
-            importance = survey.column_at("importance", at).astype(np.float32)
-            components["importance"] = np.float32(settings.importance) * (importance - np.float32(0.5))
-        return {name: values.astype(np.float32, copy=False) for name, values in components.items()}
+            added["time"] = np.float32(weight) * context.inside_span(times, question.span, settings)
+        total = sum(added.values(), scored + around.standing)
+        return _Scored(at, total, own_words, own_vectors, lent, scale[1], scored, added)
 
-    def explained(self, at: int, components: dict[str, float]) -> Explanation:
+    def _explained(self, at: int, components: dict[str, float]) -> Explanation:
         notes = []
         if len(self.named) == 1:
             notes.append(f"the question names {self.named[0][1]}")

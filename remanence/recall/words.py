@@ -83,7 +83,7 @@ class QuestionWords:
         found = sought(survey, question, text, settings, soft=soft)
         self._parts = found.parts
         self._scored = score_terms(survey, found.terms, found.shares, settings.k1, settings.b)
-        self.weights = found.weights(survey.population, self._scored.holding)
+        self.weights = found.weights(survey.population, lambda term: self._scored.holding(term, term + 1))
         self.scores = self._sum(survey, settings.spread if soft else 0.0)
 
     def _sum(self, survey: Survey, spread: float) -> Scores:
@@ -112,7 +112,7 @@ class QuestionWords:
 
     def _holding(self, part: Part) -> int:
         """How many times rows hold a word or one of its relatives."""
-        return sum(self._scored.holding(part.first + number) for number in range(len(part.names)))
+        return self._scored.holding(part.first, part.first + len(part.names))
 
     def matches(self, at: int) -> list[WordMatch]:
         """Which words a row answered, each by its best term."""
