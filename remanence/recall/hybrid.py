@@ -90,6 +90,8 @@ class Hybrid:
     def rank(self, allowed: npt.NDArray[np.bool_] | None, count: int, *, explain: bool) -> list[Placed]:
         """The best rows, best first."""
         at = self._candidates(allowed, count)
+        if not at.size:
+            return []
         scored = self._scored(at)
         total = scored.total
         if allowed is not None:
