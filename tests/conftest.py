@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -10,6 +12,9 @@ from hypothesis import HealthCheck, settings
 
 from remanence import Filter
 from remanence.testing.postgres import PostgresServer
+
+if TYPE_CHECKING:
+    from running_server import Running
 
 settings.register_profile(
     "remanence",
@@ -44,6 +49,31 @@ def postgres_url(postgres):
     url = postgres.new_database()
     yield url
     postgres.drop_database(url)
+
+
+@pytest.fixture
+def server_with(tmp_path) -> Iterator:
+    """A function that starts a real server, with a data folder, settings and limits of your own."""
+    from running_server import Running
+
+    from remanence.server.settings import Limits, ServerSettings
+
+    running: list[Running] = []
+
+    def start(limits: Limits | None = None, **settings: object) -> Running:
+        settings.setdefault("data", tmp_path / f"data-{len(running)}")
+        running.append(Running(ServerSettings(limits=limits or Limits(), **settings)).start())
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.stop()
+
+
+@pytest.fixture
+def server(server_with) -> Running:
+    """A server that has only been started: organisation and workspace "default", and one admin."""
+    return server_with()
 
 
 @pytest.fixture

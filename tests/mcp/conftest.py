@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from hashlib import sha256
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "server"))  # for running_server
-
 from mcp_clients import LEGACY, MODERN, Talk, clone
 from running_server import Running
 
-from remanence.server.settings import Limits, ServerSettings
+from remanence.server.settings import ServerSettings
 
 
 @pytest.fixture(autouse=True)
@@ -22,26 +17,6 @@ def _nobody_at_home(tmp_path, monkeypatch):
     """Whoever runs the tests has a name in git; it is not theirs that memories carry."""
     monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
     monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
-
-
-@pytest.fixture
-def server_with(tmp_path: Path) -> Iterator:
-    """A function that starts a server with settings and limits of your own."""
-    running: list[Running] = []
-
-    def start(limits: Limits | None = None, **settings: object) -> Running:
-        settings.setdefault("data", tmp_path / f"data-{len(running)}")
-        running.append(Running(ServerSettings(limits=limits or Limits(), **settings)).start())
-        return running[-1]
-
-    yield start
-    for one in running:
-        one.stop()
-
-
-@pytest.fixture
-def server(server_with) -> Running:
-    return server_with()
 
 
 @pytest.fixture(scope="module")

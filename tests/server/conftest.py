@@ -1,36 +1,14 @@
-"""A real server with a data folder of its own for each test that asks for one."""
+"""Clients of real servers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
 from running_server import Running
 
-from remanence.server.settings import Limits, ServerSettings
-
-
-@pytest.fixture
-def server_with(tmp_path: Path) -> Iterator:
-    """A function that starts a server with settings and limits of your own."""
-    running: list[Running] = []
-
-    def start(limits: Limits | None = None, **settings: object) -> Running:
-        settings.setdefault("data", tmp_path / f"data-{len(running)}")
-        running.append(Running(ServerSettings(limits=limits or Limits(), **settings)).start())
-        return running[-1]
-
-    yield start
-    for one in running:
-        one.stop()
-
-
-@pytest.fixture
-def server(server_with) -> Running:
-    """A server that has only been started: organisation and workspace "default", and one admin."""
-    return server_with()
+from remanence.server.settings import ServerSettings
 
 
 @pytest.fixture
