@@ -462,7 +462,7 @@ class MemorySpace:
     ) -> Memories:
         """What the tiers found, each list sorted already, merged by a heap."""
         answer = self._system.tiers.ask(self.agent_id, self._tiers(memory_tiers), search, where)
-        merged = heapq.merge(*answer.by_tier.values(), key=lambda found: found[0])
+        merged = heapq.merge(*answer.parts, key=lambda found: found[0])
         entries = (MemoryEntry(memory, score) for _, memory, score in merged)
         if limit is not None:
             entries = (entry for entry, _ in zip(entries, range(limit), strict=False))

@@ -39,9 +39,9 @@ class HotStore(Protocol):
 
 @dataclass(slots=True)
 class Answer(Generic[Found]):
-    """What each tier found, sorted as the search sorts, and the tiers for which the archive had to answer."""
+    """What each store found, sorted as the search sorts, and the tiers for which the archive had to answer."""
 
-    by_tier: dict[str, list[Found]] = field(default_factory=dict)
+    parts: list[list[Found]] = field(default_factory=list)
     missing: tuple[str, ...] = ()
 
 
@@ -135,21 +135,27 @@ class TieredStore:
         return gone
 
     def ask(self, agent: str, tiers: Sequence[str], search: Search[Found], where: Filter) -> Answer[Found]:
-        """Search some tiers at the same time. `where` names everything but the tier."""
+        """Search some tiers at the same time: each hot one, and in one go those that are in the archive alone. `where`
+        names everything but the tier."""
         missing: list[str] = []
 
-        def one(tier: str) -> list[Found]:
+        def hot(tier: str) -> list[Found]:
             inside = Filter.of(where, tier=(tier,))
-            if tier in self.hot:
-                try:
-                    return self.hot[tier].ask(agent, search, inside)
-                except StoreUnreachableError as error:
-                    missing.append(tier)
-                    log.warning("%s of %s is answered by the archive: %s", tier, agent, error)
-            return search(self.archive, inside)
+            try:
+                return self.hot[tier].ask(agent, search, inside)
+            except StoreUnreachableError as error:
+                missing.append(tier)
+                log.warning("%s of %s is answered by the archive: %s", tier, agent, error)
+                return search(self.archive, inside)
 
-        results = list(self._threads.map(one, tiers)) if len(tiers) > 1 else [one(tier) for tier in tiers]
-        return Answer(dict(zip(tiers, results, strict=True)), tuple(sorted(missing)))
+        waiting = [self._threads.submit(hot, tier) for tier in tiers if tier in self.hot]
+        cold = tuple(tier for tier in tiers if tier not in self.hot)
+        parts = []
+        if cold:  # in this thread: to wake another one takes longer than most searches
+            inside = where if len(cold) == len(TIERS) else Filter.of(where, tier=cold)
+            parts.append(search(self.archive, inside))
+        parts += [found.result() for found in waiting]
+        return Answer(parts, tuple(sorted(missing)))
 
     def close(self) -> None:
         self._threads.shutdown()

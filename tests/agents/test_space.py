@@ -181,6 +181,18 @@ def test_tiers_can_be_chosen(new_api):
     assert space.search_by_embedding(vector, k=9)[0]["step_number"] == 1
 
 
+def test_memories_of_one_step_come_in_the_order_in_which_they_were_stored_whatever_their_tiers(new_api):
+    api = new_api(stm_config={"memory_limit": 2}, im_config={"memory_limit": 2}, cleanup_interval=10**9)
+    for n, priority in enumerate([0.9, 0.1, 0.5, 0.2, 0.8, 0.6]):
+        api.store_agent_state("a", {"n": n, "kind": "x"}, 7, priority)
+    api.force_memory_maintenance()
+    space = api.get_memory_space("a")
+    assert {entry.tier for entry in space.retrieve_by_time_range(7, 7)} == {"stm", "im", "ltm"}
+    assert [entry["contents"]["n"] for entry in space.retrieve_by_time_range(7, 7)] == list(range(6))
+    assert [entry["contents"]["n"] for entry in space.retrieve_by_attributes({"kind": "x"})] == list(range(6))
+    assert [entry["contents"]["n"] for entry in space.retrieve_recent_states(4)] == [5, 4, 3, 2]
+
+
 # What it costs
 
 
