@@ -113,14 +113,26 @@ class Memory:
 
     def document(self) -> dict[str, Any]:
         """The documented structure, exactly its keys, ready for JSON."""
+        kept, vectors = self.metadata, self.embeddings
         return {
             "memory_id": self.memory_id,
             "agent_id": self.agent_id,
             "step_number": self.step_number,
             "timestamp": self.timestamp,
             "contents": self.contents,
-            "metadata": {name: getattr(self.metadata, name) for name in _METADATA},
-            "embeddings": {name: _listed(getattr(self.embeddings, name)) for name in _EMBEDDINGS},
+            "metadata": {
+                "creation_time": kept.creation_time,
+                "last_access_time": kept.last_access_time,
+                "compression_level": kept.compression_level,
+                "importance_score": kept.importance_score,
+                "retrieval_count": kept.retrieval_count,
+                "memory_type": kept.memory_type,
+            },
+            "embeddings": {
+                "full_vector": None if vectors.full_vector is None else vectors.full_vector.tolist(),
+                "compressed_vector": None if vectors.compressed_vector is None else vectors.compressed_vector.tolist(),
+                "abstract_vector": None if vectors.abstract_vector is None else vectors.abstract_vector.tolist(),
+            },
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -170,8 +182,6 @@ class Memory:
         )
 
 
-_METADATA = tuple(f.name for f in fields(Metadata))
-_EMBEDDINGS = tuple(f.name for f in fields(Embeddings))
 _EXTRA = ("text", "session", "actor", "tags", "tier", "position", "place")
 
 
@@ -190,10 +200,6 @@ def _read_metadata(data: Mapping[str, Any]) -> Metadata:
         retrieval_count=checks.whole("retrieval_count", data.get("retrieval_count", 0)),
         memory_type=checks.name("memory_type", data.get("memory_type", default.memory_type)),
     )
-
-
-def _listed(vector: Vector | None) -> list[float] | None:
-    return None if vector is None else vector.tolist()
 
 
 @dataclass(slots=True)

@@ -37,6 +37,15 @@ _DICTIONARY = 16_384
 _ZSTD_LEVEL = 9
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_decode = json.JSONDecoder().raw_decode
+
+
+def decoded(written: str) -> Any:
+    """What JSON of ours says. `json.loads` takes half as long again, to allow for spaces around the value."""
+    value, end = _decode(written)
+    if end != len(written):
+        raise ValueError(f"more than JSON, from character {end} on")
+    return value
 
 
 class Codec:
@@ -69,7 +78,8 @@ class Codec:
             number = zstandard.get_frame_parameters(packed).dict_id
             with self._lock:
                 reader = self._readers.get(number) or self._reader(number)
-                text, contents = json.loads(reader.decompress(packed).decode())
+                body = reader.decompress(packed)
+            text, contents = decoded(body.decode())
         except (zstandard.ZstdError, ValueError, TypeError) as error:
             raise StoreCorruptError(f"a packed memory cannot be read: {error}") from error
         return text, contents

@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+import zstandard
 
 from remanence.agents import AgentMemoryAPI, MemoryConfig, MemoryMaintenanceException, MemoryRetrievalException
 from remanence.stores.packing import shorten, widen
@@ -45,6 +46,19 @@ def test_contents_come_back_byte_for_byte_from_every_tier(new_api):
     found = api.retrieve_by_time_range("a", 0, 9)
     assert [json.dumps(e["contents"]) for e in found] == before
     assert [e["metadata"]["compression_level"] for e in found] == [2, 2, 1, 0]
+
+
+@pytest.mark.parametrize("body", ["", "[1", '["",{}]]', "nonsense"])
+def test_a_damaged_body_is_told_and_not_guessed(new_api, body):
+    api = new_api(stm_config={"memory_limit": 1}, cleanup_interval=10**9)
+    for n in range(2):
+        api.store_agent_state("a", state(n), n)
+    api.force_memory_maintenance()
+    packed = zstandard.ZstdCompressor().compress(body.encode())
+    store = api._system.brain.store
+    store.write(lambda connection: connection.execute("UPDATE memories SET packed = ? WHERE step = 0", (packed,)))
+    with pytest.raises(MemoryRetrievalException, match="cannot be read"):
+        api.retrieve_by_time_range("a", 0, 9)
 
 
 def test_vectors_get_shorter_from_tier_to_tier(new_api):

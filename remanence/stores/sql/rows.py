@@ -18,7 +18,7 @@ from ...index.numbers import NO_NUMBERS, Numbers
 from ...index.recall_index import IndexRow
 from ...models import Memory, Metadata
 from ..indexed import Derived
-from ..packing import Codec, embeddings_at, short_vector, widen
+from ..packing import Codec, decoded, embeddings_at, short_vector, widen
 from . import sealing
 from .sealing import Seal
 
@@ -102,7 +102,7 @@ def derived_values(derived: Derived) -> tuple[int, int, str, bytes, bytes, bytes
         derived.manner.specific,
         "\n".join(derived.terms.words),
         _pack_terms(derived.terms),
-        derived.marks.astype("<u8", copy=False).tobytes(),
+        derived.marks.astype(_U8, copy=False).tobytes(),
         _pack_numbers(derived.numbers),
     )
 
@@ -113,32 +113,29 @@ def to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
         _, memory_id, agent, session, kind, actor, tier, step, time, created, importance, level,
         position, place, tags, text, contents, vector, packed, _, sealed, version, accessed, count,
     ) = row  # fmt: skip
-    if sealed is None and version is not None:
-        raise StoreCorruptError(f"the encrypted fields of memory {memory_id!r} are gone; restore it from a backup")
-    opened = None if sealed is None else codec.vault.open(memory_id, sealed, version)
+    opened = None
+    if sealed is not None or version is not None:
+        if sealed is None:
+            raise StoreCorruptError(f"the encrypted fields of memory {memory_id!r} are gone; restore it from a backup")
+        opened = codec.vault.open(memory_id, sealed, version)
     text, body = body_of(text, contents, packed, codec, opened)
+    short = None if vector is None else np.frombuffer(vector, _TYPES[level])
+    # By position, because names take twice as long and a question may read thousands.
     return Memory(
-        memory_id=memory_id,
-        agent_id=agent,
-        step_number=step,
-        timestamp=time,
-        contents=body,
-        metadata=Metadata(
-            creation_time=created,
-            last_access_time=accessed if accessed is not None else created,
-            compression_level=level,
-            importance_score=importance,
-            retrieval_count=count or 0,
-            memory_type=kind,
-        ),
-        embeddings=embeddings_at(level, None if vector is None else np.frombuffer(vector, _KINDS[level])),
-        text=text,
-        session=session,
-        actor=actor,
-        tags=sealing.tags_of(opened) if opened and "tags" in opened else json.loads(tags) if tags else {},
-        tier=tier,
-        position=_position(position),
-        place=place,
+        memory_id,
+        agent,
+        step,
+        time,
+        body,
+        Metadata(created, created if accessed is None else accessed, level, importance, count or 0, kind),
+        embeddings_at(level, short),
+        text,
+        session,
+        actor,
+        sealing.tags_of(opened) if opened and "tags" in opened else decoded(tags) if tags else {},
+        tier,
+        _position(position),
+        place,
     )
 
 
@@ -168,7 +165,7 @@ def body_of(
     if packed is not None:
         text, body = codec.unpack(packed)
     else:
-        body = json.loads(contents) if contents else {}
+        body = decoded(contents) if contents else {}
     if opened is not None:
         text = sealing.revealed(opened["text"], codec)[0] if "text" in opened else text
         body = sealing.revealed(opened["contents"], codec)[1] if "contents" in opened else body
@@ -224,21 +221,22 @@ def vector_of(stored: bytes | None, level: int, dimension: int | None) -> npt.ND
     """A row's vector in the full space."""
     if stored is None:
         return None
-    short = np.frombuffer(stored, _KINDS[level])
+    short = np.frombuffer(stored, _TYPES[level])
     return widen(short, level, dimension if dimension is not None else short.size)
 
 
 def stored_vector(short: npt.NDArray[Any] | None, level: int) -> bytes | None:
-    return None if short is None else short.astype(_KINDS[level], copy=False).tobytes()
+    return None if short is None else short.astype(_TYPES[level], copy=False).tobytes()
 
 
-_KINDS = ("<f4", "i1", "u1")  # of the numbers of a vector, by its level
+_U2, _U8, _F8 = np.dtype("<u2"), np.dtype("<u8"), np.dtype("<f8")  # spelled out once: to read "<u8" takes a while
+_TYPES = tuple(np.dtype(kind) for kind in ("<f4", "i1", "u1"))  # of the numbers of a vector, by its level
 
 
 def _pack_numbers(numbers: Numbers) -> bytes | None:
     if not numbers.paths.size:
         return None
-    return numbers.paths.astype("<u8", copy=False).tobytes() + numbers.values.astype("<f8", copy=False).tobytes()
+    return numbers.paths.astype(_U8, copy=False).tobytes() + numbers.values.astype(_F8, copy=False).tobytes()
 
 
 def _unpack_numbers(packed: bytes | None) -> Numbers:
@@ -253,7 +251,7 @@ def _position(stored: str | None) -> tuple[float, ...] | None:
 
 
 def _pack_terms(terms: Terms) -> bytes:
-    return terms.hashes.astype("<u8", copy=False).tobytes() + terms.counts.astype("<u2", copy=False).tobytes()
+    return terms.hashes.astype(_U8, copy=False).tobytes() + terms.counts.astype(_U2, copy=False).tobytes()
 
 
 def unpack_terms(packed: bytes, words: str) -> Terms:
