@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
 from threading import Lock
+from types import TracebackType
 from typing import TypeVar
 
 from ..brain import Brain
@@ -135,30 +135,33 @@ def _hot_tier(tier: str, config: RedisConfig, brain: Brain) -> HotTier:
     return HotTier(tier, store, brain.store, CircuitBreaker(f"Redis at {config.host}:{config.port}"))
 
 
-@contextmanager
-def failing(kind: type[MemoryAPIException], agent: str | None = None) -> Iterator[None]:
-    """Every error of the engine as the exception that the document promises, with its context."""
-    try:
-        yield
-    except MemoryAPIException:
-        raise
-    except RemanenceError as error:
-        raise kind.caused_by(error, agent_id=agent) from error
+class failing:
+    """Every error of the engine as the exception that the document promises, with its context. A class, because every
+    call of the API goes through here and a generator takes three times as long."""
+
+    __slots__ = ("_agent", "_kind")
+
+    def __init__(self, kind: type[MemoryAPIException], agent: object = None) -> None:
+        self._kind, self._agent = kind, agent
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, RemanenceError) and not isinstance(error, MemoryAPIException):
+            agent = self._agent if isinstance(self._agent, str) else None
+            raise self._kind.caused_by(error, agent_id=agent) from error
 
 
-@contextmanager
-def storing(agent: object) -> Iterator[None]:
-    with failing(MemoryStoreException, agent if isinstance(agent, str) else None):
-        yield
+def storing(agent: object) -> failing:
+    return failing(MemoryStoreException, agent)
 
 
-@contextmanager
-def retrieving(agent: object) -> Iterator[None]:
-    with failing(MemoryRetrievalException, agent if isinstance(agent, str) else None):
-        yield
+def retrieving(agent: object) -> failing:
+    return failing(MemoryRetrievalException, agent)
 
 
-@contextmanager
-def tending(agent: object) -> Iterator[None]:
-    with failing(MemoryMaintenanceException, agent if isinstance(agent, str) else None):
-        yield
+def tending(agent: object) -> failing:
+    return failing(MemoryMaintenanceException, agent)

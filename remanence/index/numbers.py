@@ -4,7 +4,7 @@ paths `position[0]`, `position[1]` and `inventory.wood`. They are indexed by pat
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -15,6 +15,8 @@ from .analyser import term_hash
 from .postings import Postings
 
 _KEPT = 64  # paths
+_FEW = 64  # numbers; more are an array of data, whose paths are not worth remembering together
+_NESTED = (dict, list, tuple)
 
 
 class Numbers(NamedTuple):
@@ -27,27 +29,31 @@ class Numbers(NamedTuple):
 NO_NUMBERS = Numbers(np.empty(0, np.uint64), np.empty(0, np.float64))
 
 
-def leaves(contents: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def leaves(contents: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Every value that is no object and no list, with its path. Objects are dictionaries, as JSON has them: to ask an
     abstract class takes longer than all the rest."""
+    found: list[tuple[str, Any]] = []
     for key, value in contents.items():
-        if isinstance(value, dict | list | tuple):
-            yield from _inside(key, value)
+        if isinstance(value, _NESTED):
+            _inside(key, value, found)
         else:
-            yield key, value
+            found.append((key, value))
+    return found
 
 
-def _inside(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    steps = (
-        ((f"{path}.{key}", item) for key, item in value.items())
-        if isinstance(value, dict)
-        else ((f"{path}[{at}]", item) for at, item in enumerate(value))
-    )
-    for inner, item in steps:
-        if isinstance(item, dict | list | tuple):
-            yield from _inside(inner, item)
-        else:
-            yield inner, item
+def _inside(path: str, value: Any, found: list[tuple[str, Any]]) -> None:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(item, _NESTED):
+                _inside(f"{path}.{key}", item, found)
+            else:
+                found.append((f"{path}.{key}", item))
+    else:
+        for at, item in enumerate(value):
+            if isinstance(item, _NESTED):
+                _inside(f"{path}[{at}]", item, found)
+            else:
+                found.append((f"{path}[{at}]", item))
 
 
 def as_number(value: object) -> float | None:
@@ -64,12 +70,24 @@ def as_number(value: object) -> float | None:
 def numbers_of(contents: Mapping[str, Any]) -> Numbers:
     if len(contents) == 1 and "text" in contents:
         return NO_NUMBERS
-    found = [(path, number) for path, value in leaves(contents) if (number := as_number(value)) is not None]
-    if not found:
+    paths, values = [], []
+    for path, value in leaves(contents):
+        number = value if type(value) is float and math.isfinite(value) else as_number(value)
+        if number is not None:
+            paths.append(path)
+            values.append(number)
+    if not paths:
         return NO_NUMBERS
-    return Numbers(
-        np.array([path_hash(path) for path, _ in found], np.uint64), np.array([number for _, number in found])
-    )
+    hashed = _hashed(tuple(paths)) if len(paths) <= _FEW else np.array([path_hash(path) for path in paths], np.uint64)
+    return Numbers(hashed, np.array(values))
+
+
+@lru_cache(maxsize=256)
+def _hashed(paths: tuple[str, ...]) -> npt.NDArray[np.uint64]:
+    """States of one kind have the same paths, over and over."""
+    hashed = np.array([path_hash(path) for path in paths], np.uint64)
+    hashed.flags.writeable = False
+    return hashed
 
 
 @lru_cache(maxsize=4096)

@@ -91,6 +91,21 @@ def _all_sound(vectors: Sequence[Vector | None], dimension: int | None) -> bool:
     return bool((np.abs(lengths - 1) <= _UNEVEN).all())  # which infinity and NaN are not
 
 
+def _is_sound(vector: Vector | None, dimension: int | None) -> bool:
+    """The same for one, without a matrix."""
+    return (
+        isinstance(vector, np.ndarray)
+        and vector.dtype == np.float32
+        and vector.ndim == 1
+        and (
+            checks.MIN_DIMENSION <= vector.size <= checks.MAX_DIMENSION
+            if dimension is None
+            else vector.size == dimension
+        )
+        and abs(float(vector @ vector) - 1) <= _UNEVEN
+    )
+
+
 def new_id(memory: Memory) -> str:
     """The documented form: agent-step-timestamp. The store adds a number if that is taken."""
     return f"{memory.agent_id}-{memory.step_number}-{int(memory.timestamp)}"
@@ -119,6 +134,8 @@ class IndexedStore(RecordStore):
     def check_vectors(self, memories: Sequence[Memory]) -> None:
         """Refuse vectors that do not fit each other or the store, before anything is written; scale the rest."""
         dimension = None if self.index.vectors is None else self.index.vectors.dimension
+        if len(memories) == 1 and _is_sound(memories[0].embeddings.full_vector, dimension):
+            return
         if _all_sound([memory.embeddings.full_vector for memory in memories], dimension):
             return
         for memory in memories:

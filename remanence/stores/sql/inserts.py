@@ -39,14 +39,15 @@ def append(
             connection.executemany(rows.INSERT, [values for _, _, values in waiting])
 
     _fill_steps(connection, memories)
-    taken = held(connection, [memory.memory_id or new_id(memory) for memory in memories])
+    wanted = [memory.memory_id or new_id(memory) for memory in memories]
+    taken = held(connection, wanted)
     old_rows = [seq for seq, _ in taken.values()]
     data_keys.guard(connection, codec.vault, old_rows)
     hides = seal is not None and data_keys.replaces_readable(connection, old_rows)
     waiting: list[tuple[Memory, Derived, tuple[Any, ...]]] = []
     for seq, (memory, parts) in enumerate(zip(memories, derived, strict=True), last + 1):
         if not memory.memory_id:
-            memory.memory_id = _free_id(connection, new_id(memory), taken)
+            memory.memory_id = _free_id(connection, wanted[seq - last - 1], taken)
         old = taken.get(memory.memory_id)
         if old is not None:
             write(waiting)  # it may be one of them

@@ -36,6 +36,9 @@ Result = TypeVar("Result")
 
 _MOVE = f"UPDATE memories SET tier = ?, level = ?, {', '.join(f'{name} = ?' for name in rows.BODY)} WHERE seq = ?"
 _FETCH = 500  # ids or seqs in one statement
+KIND = ("analyser", "dimension", "embedder", "embedder_spec")
+"""The notes that tell of which kind the terms and vectors of a store are."""
+_KIND = f"SELECT key, value FROM notes WHERE key IN ({', '.join(f"'{key}'" for key in KIND)})"
 
 
 class Dialect(NamedTuple):
@@ -98,7 +101,7 @@ class SqlRecords(IndexedStore):
 
     def _check_kind(self, connection: Connection, memories: Sequence[Memory]) -> None:
         """Refuse vectors that are not of the store's kind; note the kind of the first ones."""
-        known = dict(connection.execute("SELECT key, value FROM notes").fetchall())
+        known = self.kind(connection)
         fresh = {} if "analyser" in known else {"analyser": str(ANALYSER)}
         given = next((m.embeddings.full_vector for m in memories if m.embeddings.full_vector is not None), None)
         if given is not None:
@@ -106,12 +109,16 @@ class SqlRecords(IndexedStore):
                 self.owner.check(known.get("embedder"))
                 fresh |= {"embedder": self.owner.name}
                 fresh |= {"embedder_spec": self.owner.spec} if self.owner.spec is not None else {}
-            if "dimension" in known:
-                checks.vector("vector", given, dimension=int(known["dimension"]))
+            if "dimension" in known and given.size != int(known["dimension"]):
+                checks.vector("vector", given, dimension=int(known["dimension"]))  # which says what is wrong
             fresh |= {"dimension": str(given.size)}
         new = [(key, value) for key, value in fresh.items() if key not in known]
         if new:
             connection.executemany("INSERT INTO notes VALUES (?, ?)", new)
+
+    def kind(self, connection: Connection) -> Mapping[str, str]:
+        """Which of the notes of KIND there are."""
+        return dict(connection.execute(_KIND).fetchall())
 
     def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
         def work(connection: Connection) -> Memory | None:
