@@ -38,7 +38,7 @@ _MOVE = f"UPDATE memories SET tier = ?, level = ?, {', '.join(f'{name} = ?' for 
 _FETCH = 500  # ids or seqs in one statement
 KIND = ("analyser", "dimension", "embedder", "embedder_spec")
 """The notes that tell of which kind the terms and vectors of a store are."""
-_KIND = f"SELECT key, value FROM notes WHERE key IN ({', '.join(f"'{key}'" for key in KIND)})"
+_KIND = f"SELECT key, value FROM notes WHERE key IN {KIND}"
 
 
 class Dialect(NamedTuple):
