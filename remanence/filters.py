@@ -54,9 +54,11 @@ class Filter:
                 put(key, checks.names(key, getattr(self, key)))
         for tier in self.tier or ():
             checks.one_of("tier", tier, TIERS)
-        put("tags", checks.labels("tags", self.tags))
-        attributes = checks.json_object("attributes", self.attributes)
-        put("attributes", {path: _canonical(value) for path, value in attributes.items()})
+        if self.tags != {}:
+            put("tags", checks.labels("tags", self.tags))
+        if self.attributes != {}:
+            attributes = checks.json_object("attributes", self.attributes)
+            put("attributes", {path: _canonical(value) for path, value in attributes.items()})
         for path, value in self.attributes.items():
             if isinstance(value, dict | list):
                 raise checks.refuse(f"attributes[{path!r}]", "a text, a number, True, False or None", value)
@@ -110,7 +112,7 @@ class Filter:
             return replace(where, **given)  # type: ignore[arg-type]
         if not isinstance(where, Mapping):
             raise checks.refuse("where", "a Filter or a mapping", where)
-        checks.known_fields("a filter", where, [f.name for f in fields(cls)])
+        checks.known_fields("a filter", where, _FIELDS)
         for key in given:
             if key in where:
                 raise InputError(f"{key} is given twice: in the filter and beside it", field=key)
@@ -127,16 +129,16 @@ class Filter:
 
     def key(self) -> str:
         """The same text for equal filters."""
-        return json.dumps(self.to_dict(), sort_keys=True)  # where True is not 1
+        return _key(self.to_dict())  # where True is not 1
 
     def to_dict(self) -> dict[str, Any]:
         """The fields that are set, ready for JSON; `Filter.of` reads it back."""
         result = {}
-        for f in fields(self):
-            value = getattr(self, f.name)
+        for name in _FIELDS:
+            value = getattr(self, name)
             if value is None or value == {}:
                 continue
-            result[f.name] = list(value) if isinstance(value, tuple) else value
+            result[name] = list(value) if isinstance(value, tuple) else value
         return result
 
     def matches(self, memory: Memory) -> bool:
@@ -174,6 +176,8 @@ class Filter:
         return True
 
 
+_FIELDS = [f.name for f in fields(Filter)]
+_key = json.JSONEncoder(sort_keys=True).encode
 _json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder for every memory
 
 

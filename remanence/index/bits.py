@@ -28,7 +28,8 @@ _PROJECTED = 512  # sign bits of vectors with fewer dimensions than that
 _SAMPLE = 256
 ALL_CLOSE = 2048  # rows whose codes are compared as fast as their bits
 _CENTRE_FROM = 1024
-_SORTED = 1024  # scores that are sorted faster than the best of them are found
+_SORTED = 64  # scores that are sorted faster than the best of them are found
+_PARTED = 16_384  # scores that are parted faster than a sample of them is drawn
 _FIT_A_BYTE = 4  # words of 64 bits whose differences are counted in eight bits
 
 
@@ -386,10 +387,7 @@ def top(scores: npt.NDArray[np.floating[Any]], count: int) -> RowNumbers:
     """Positions of the `count` highest scores, best first; ties go to the earlier position."""
     if scores.size <= max(count, _SORTED):
         return np.argsort(-scores, kind="stable")[:count]
-    near = least(-scores, count)
-    if near.size > count:  # `least` may have cut among equals; take them all, then the earliest
-        edge = np.partition(scores[near], near.size - count)[near.size - count]
-        near = np.flatnonzero(scores >= edge)
-    elif near.size == count and count:
-        near = np.flatnonzero(scores >= scores[near].min())
+    few = scores if scores.size <= _PARTED else scores[least(-scores, count)]
+    edge = np.partition(few, few.size - count)[few.size - count]
+    near = np.flatnonzero(scores >= edge)  # with all that are equal to the last, of which the earliest count
     return near[np.argsort(-scores[near], kind="stable")[:count]]

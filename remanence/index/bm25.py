@@ -15,7 +15,7 @@ from .analyser import Word
 from .survey import Matches
 
 K1, B = 0.9, 0.4
-_SPARSE = 16  # so many rows are added one after the other as fast as one by its number
+_SPARSE = 32  # so many rows are added in a row as fast as one by its number
 
 
 class Texts(Protocol):

@@ -138,10 +138,12 @@ class Survey:
 
     def _find_neighbour(self, name: str, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         found = self.column_at(name, at).astype(np.int64)
-        inside = (found.view(np.uint64) < self._end) & (at >= 0)  # a negative number is a very large one
-        if self._rows is not None:
-            found = self._positions_of(np.where(inside, found, 0))
-        return np.where(inside, found, -1)
+        found[at < 0] = -1
+        if found.size and int(found.max()) >= self._end:
+            found[found >= self._end] = -1
+        if self._rows is None:
+            return found
+        return np.where(found >= 0, self._positions_of(np.maximum(found, 0)), -1)
 
     def _positions_of(self, rows: RowNumbers) -> npt.NDArray[np.int64]:
         """The positions of rows; -1 outside the survey."""

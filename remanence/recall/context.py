@@ -34,6 +34,7 @@ class Surroundings:
         self.places = np.concatenate(around)  # of the rows around; -1 where there is none
         self.answers = survey.column_at("flags", before) & ASKS != 0
         self.sessions = survey.sessions_at(at)
+        self._last = int(self.sessions.max(initial=-1))
         self.standing = sum(standing(survey, at, settings).values(), np.zeros(at.size, np.float32))
 
     def lent(self, values: Scores, settings: RecallSettings) -> Scores:
@@ -48,7 +49,7 @@ class Surroundings:
 
     def session_prior(self, scores: Scores, pool: int) -> Scores:
         """The best score of each row's session, in deviations over sessions; 0 outside any session (-1)."""
-        best = np.full(int(self.sessions.max(initial=-1)) + 2, -np.inf, np.float32)
+        best = np.full(self._last + 2, -np.inf, np.float32)
         np.maximum.at(best, self.sessions, scores)
         prior = standardised(best, scale_of(best[:-1][best[:-1] > -np.inf], pool))
         prior[-1] = 0

@@ -94,18 +94,16 @@ class QuestionWords:
         parts = [self._scored.part(part.first, part.first + len(part.names)) for part in self._parts]
         few = min(_COMMON * survey.population + 256, _MANY)
         lending = [bool(spread) and self._holding(part) <= few for part in self._parts]
-        reached = _neighbours(survey, [part for part, lends in zip(parts, lending, strict=True) if lends])
+        reached = _neighbours(survey, [rows for (rows, _), lends in zip(parts, lending, strict=True) if lends])
+        shares = np.array([[spread], [spread / 2], [spread], [spread / 2]], np.float32)
         start = 0
         for (at, scores), lends in zip(parts, lending, strict=True):
             np.maximum.at(scratch, at, scores)
             if lends:
                 end = start + at.size
-                best = scratch[at]
-                shares = (spread, spread / 2, spread, spread / 2)
-                for places, share in zip(reached, shares, strict=True):
-                    there = places[start:end]
-                    scratch[there] = np.maximum(scratch[there], best * np.float32(share))
-                at = np.concatenate([at, *(places[start:end] for places in reached)])
+                near = reached[:, start:end].ravel()
+                np.maximum.at(scratch, near, (shares * scratch[at]).ravel())
+                at = np.concatenate([at, near])
                 start = end
             move(scratch, total, at)
         return total[: survey.size]
@@ -129,8 +127,8 @@ class QuestionWords:
         return matched
 
 
-def _neighbours(survey: Survey, parts: Sequence[tuple[npt.NDArray[np.int64], Scores]]) -> list[npt.NDArray[np.int64]]:
-    """The rows one and two steps after and before those of all parts, side by side."""
-    at = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in parts)])
+def _neighbours(survey: Survey, parts: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """The rows one and two steps after and before those of all parts, a line for each step."""
+    at = np.concatenate([np.empty(0, np.int64), *parts])
     after, before = survey.after(at), survey.before(at)
-    return [after, survey.after(after), before, survey.before(before)]
+    return np.stack([after, survey.after(after), before, survey.before(before)])
