@@ -21,7 +21,8 @@ from .staleness import staleness
 
 _SOURCES = 50  # of a memory that are kept; its count goes on
 _CLOSEST = 5  # memories that a new one is compared with
-_STALE_SCORE, _STALE_RELEVANCE = 2.0, 0.7  # what being out of date costs, in deviations and as a share
+# What being out of date costs, in deviations and as a share. Two memories alone are two deviations apart.
+_STALE_SCORE, _STALE_RELEVANCE = 2.5, 0.7
 
 
 class TeamMemory:
@@ -215,5 +216,7 @@ def _relevance(hit: Hit) -> float:
 
 def held(memory: Memory, when: float) -> bool:
     """Whether what a memory says was known at a time and had not been superseded yet."""
-    body = memory.contents
-    return float(body.get("valid_from", memory.timestamp)) <= when < float(body.get("valid_until", float("inf")))
+    start, end = (memory.contents.get(name) for name in ("valid_from", "valid_until"))
+    # A memory that is no team's may say "valid_until: soon" and mean something else.
+    known = float(start) if isinstance(start, int | float) else memory.timestamp
+    return known <= when and not (isinstance(end, int | float) and end <= when)
