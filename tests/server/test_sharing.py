@@ -11,6 +11,7 @@ import time
 
 import pytest
 from click.testing import CliRunner
+from cutting_proxy import DOWN, UP, CuttingProxy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +47,9 @@ class Member:
     def sync(self):
         self._monkeypatch.setenv("REMANENCE_HOME", str(self.home))
         return sync(self.brain, self.login, self.token)
+
+    def documents(self):
+        return sorted((document(memory) for memory in self.brain.memories(limit=None)), key=lambda told: told["id"])
 
     def texts(self):
         return sorted(memory.text for memory in self.brain.memories(limit=None))
@@ -196,6 +200,59 @@ def test_a_member_that_is_killed_in_the_middle_loses_and_doubles_nothing(member,
     found = bob.brain.memories(limit=None)
     assert len(found) == 400
     assert {memory.contents["count"] for memory in found} == {1}
+
+
+# A network that is cut in the middle
+
+
+@pytest.fixture
+def cut_off(member, server, monkeypatch):
+    """Ann, who knows something, behind a network that can be cut; bob told the server something else."""
+    monkeypatch.setattr("remanence.team.sync._PAGE", 10)  # several pages each way
+    monkeypatch.setattr("remanence.tables.link._FIRST_PAUSE", 0.001)
+    ann, bob = member("ann"), member("bob")
+    for number in range(25):
+        ann.learn(f"Service {number} listens on port {7000 + number}")
+        bob.learn(f"Queue {number} is drained by worker {number + 100}")
+    bob.sync()
+    proxy = CuttingProxy(server.url)
+    ann.login = Login(proxy.url, "default")
+    yield ann, bob, proxy
+    proxy.close()
+
+
+@pytest.mark.parametrize(
+    ("direction", "after"),
+    [(UP, 0), (UP, 3_000), (UP, 9_000), (UP, 15_000), (DOWN, 100), (DOWN, 700), (DOWN, 9_000), (DOWN, 22_000)],
+)
+def test_a_network_that_is_cut_in_the_middle_loses_and_doubles_nothing(cut_off, member, direction, after):
+    ann, bob, proxy = cut_off
+    before = {one["id"]: one for one in [*ann.documents(), *bob.documents()]}
+    proxy.cut(direction, after)
+    with pytest.raises(RemoteError, match=f"{proxy.url} cannot be reached: "):
+        ann.sync()
+    assert all(one == before[one["id"]] for one in ann.documents())
+    proxy.heal()
+    ann.sync()
+    bob.sync()
+    carl = member("carl")
+    carl.sync()
+    for one in (ann, bob, carl):
+        assert {told["id"]: told for told in one.documents()} == before
+        done = one.sync()
+        assert (done.sent, done.received, done.changed) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("direction", "after"), [(UP, 9_000), (DOWN, 100)])
+def test_a_short_break_is_not_even_noticed(cut_off, direction, after):
+    ann, bob, proxy = cut_off
+    proxy.cut(direction, after, once=True)
+    ann.sync()
+    bob.sync()
+    assert proxy.cuts == 1
+    assert ann.documents() == bob.documents()
+    assert len(ann.documents()) == 50
+    assert {one["contents"]["count"] for one in ann.documents()} == {1}
 
 
 def test_login_keeps_the_token_from_others_and_sync_uses_it(member, tmp_path, monkeypatch):
