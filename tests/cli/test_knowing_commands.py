@@ -68,6 +68,33 @@ def test_review_lists_contradictions_for_people_and_programs(rmem: Rmem, known: 
     }
 
 
+def test_recall_as_of_then_finds_what_was_superseded_since(rmem: Rmem, clone: Path) -> None:
+    rmem.home.mkdir(exist_ok=True)
+    here = repository(clone)
+    with Brain(rmem.home / "memories.db") as brain:
+        team = TeamMemory(brain, author="ann@acme.io")
+        jenkins = Note("We deploy with Jenkins.", "decision", author="ann@acme.io", when=1.7e9)  # November 2023
+        old = team.remember(jenkins.at(here)).memory_id
+        actions = Note("We deploy with Actions.", "decision", author="bob@acme.io", when=1.75e9, supersedes=old)
+        new = team.remember(actions.at(here)).memory_id  # June 2025
+
+    def found(*when: str) -> list[str]:
+        hits = rmem("recall", "how do we deploy", *when, "--json").json["hits"]
+        return [hit["memory"]["memory_id"] for hit in hits]
+
+    assert found("--as-of", "2023-01-01") == []
+    assert found("--as-of", "2024-12-24") == [old]
+    assert found("--as-of", "2025-12-24") == [new]
+    assert found("--as-of", "now") == [new]
+    assert "We deploy with Jenkins." in rmem("recall", "how do we deploy", "--as-of", "2024-12-24").out
+
+
+def test_recall_as_of_then_copes_with_memories_that_use_its_words_otherwise(rmem: Rmem) -> None:
+    key = rmem("remember", "The voucher is for new customers", "--meta", "valid_until=soon").out.strip()
+    answer = rmem("recall", "voucher", "--as-of", "now", "--json")
+    assert [hit["memory"]["memory_id"] for hit in answer.json["hits"]] == [key]
+
+
 def test_review_lists_what_is_out_of_date(rmem: Rmem, known: dict[str, str], clone: Path) -> None:
     (clone / "pool.py").write_text("all new\n")
     git("commit", "-qam", "Two")

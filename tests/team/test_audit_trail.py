@@ -111,3 +111,19 @@ def test_a_change_by_hand_is_told_with_the_fields_it_changed(tmp_path):
     assert run("--store", str(path), "update", "m", "--importance", "0.9")[0] == 0
     (entry,) = entries(path, "--action", "change")
     assert (entry["memory"], entry["detail"]["fields"]) == ("m", ["importance"])
+
+
+def test_a_login_is_told_with_who_and_where_and_without_the_token(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / ".gitconfig").write_text("[user]\n\temail = ann@acme.io\n")
+    path, token = tmp_path / "team.db", server.token_for("default", "default", "WRITE")
+    assert run("--store", str(path), "login", server.url, "--token", "wrong")[0] != 0
+    assert entries(path, "--action", "login") == []
+    code, output = run("--store", str(path), "login", server.url, "--token", token)
+    assert code == 0, output
+    (entry,) = entries(path, "--action", "login")
+    assert (entry["who"], entry["memory"]) == ("ann@acme.io", None)
+    assert entry["detail"] == {"origin": server.url, "workspace": "default"}
+    assert token not in json.dumps(entry)
+    assert run("--store", str(path), "audit", "verify") == (0, "The audit log is whole.\n")

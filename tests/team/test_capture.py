@@ -190,6 +190,35 @@ def test_a_briefing_has_rules_decisions_what_fails_and_where_work_stopped(agent,
     assert estimate_tokens(told) <= BUDGET + 60
 
 
+def test_a_briefing_names_the_files_that_change_most(brain, clone):
+    for number, files in enumerate((["etl/load.py", "etl/once.py"], ["etl/load.py", "etl/pool.py"], ["etl/pool.py"])):
+        agent = Agent(brain, clone, f"s{number}")
+        agent.tell(Kind.PROMPT, prompt=f"Repair the nightly import, part {number} of the plan")
+        for path in files:
+            agent.edits(path, "a", f"b{number}")
+        agent.edits("etl/load.py", "c", f"d{number}")
+        agent.tell(Kind.SESSION_END)
+    told = Briefing(brain).context(start(brain, clone))
+    _, _, hot = told.partition("Files that change most:\n")
+    assert hot.splitlines() == ["- etl/load.py", "- etl/pool.py"]
+
+
+def test_where_a_session_that_crashed_stopped_is_told_to_the_next_one(agent, brain, clone):
+    agent.tell(Kind.SESSION_START, source="startup")
+    agent.tell(Kind.PROMPT, prompt="Rewrite the loader to use upserts everywhere")
+    agent.tell(Kind.TOOL, tool="TodoWrite", input={"todos": [{"content": "port load()", "status": "in_progress"}]})
+    agent.edits("etl/load.py", "a", "b")
+    agent.runs("pytest tests/test_load.py", "E  KeyError: 'id'\n1 failed in 1s", True)
+    # Nobody says that it ends: the agent was killed. The next one starts in a new process.
+    told = Briefing(brain, Sessions()).context(start(brain, clone, session="s2"))
+    _, _, stopped = told.partition("Where work stopped last time:\n")
+    for words in ("Task: Rewrite the loader", "Plan: [in_progress] port load()", "Edited: etl/load.py",
+                  "Still failing: pytest tests/test_load.py", "KeyError: 'id'"):  # fmt: skip
+        assert words in stopped
+    elsewhere = start(brain, clone.parent, session="s3")
+    assert "Rewrite the loader" not in Briefing(brain, Sessions()).context(elsewhere)
+
+
 def test_what_no_longer_fails_is_not_told_as_failing(agent, brain, clone):
     agent.runs("pytest tests/test_client.py -v", "E  TypeError: timeout\n1 failed in 1s", True)
     agent.edits("client.py", "a", "b")
