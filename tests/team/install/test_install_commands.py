@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 
 import pytest
@@ -47,6 +48,23 @@ def test_installing_shows_the_change_and_a_second_run_does_nothing(rmem, claude,
     assert rmem("uninstall", "claude-code", "--yes").lines[-1] == "Claude Code: uninstalled"
     assert everything(home) == {".claude": None, ".claude/settings.json": b'{\n  "model": "opus" // mine\n}\n'}
     assert rmem("uninstall", "all").lines[0] == "Claude Code: nothing of ours is there"
+
+
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [
+        ("detect_secrets", "nothing is captured yet: the privacy policy needs detect-secrets"),
+        ("phonenumbers", "nothing is captured yet: the privacy policy needs phonenumbers"),
+        ("mcp", "agents cannot search yet: mcp is missing"),
+    ],
+)
+def test_installing_says_which_library_is_missing_and_what_that_means(module, said, rmem, claude, monkeypatch):
+    assert "yet:" not in rmem("install", "claude-code", "--yes").err
+    monkeypatch.setitem(sys.modules, module, None)
+    answer = rmem("install", "claude-code", "--yes")
+    assert answer.code == 0
+    assert [line for line in answer.err.splitlines() if said in line and "pip install" in line]
+    assert answer.err.count("yet:") == 1
 
 
 @pytest.mark.parametrize("command", ["install", "uninstall"])
