@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock, local
 from typing import Any, Literal, TypeVar
 
@@ -34,7 +34,7 @@ from .postgres_schema import prepare
 from .postgres_search import PostgresProspect
 from .postgres_vectors import Neighbours
 from .postgres_writer import PostgresWriter
-from .records import Dialect, SqlRecords
+from .records import KIND, Dialect, SqlRecords
 from .sealing import Seal
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,9 @@ class PostgresRecordStore(SqlRecords):
     disk."""
 
     dialect = Dialect(
-        touch="INSERT INTO access (born, last, count) SELECT born, ?, ? FROM memories WHERE id = ? "
+        touch="INSERT INTO access (born, last, count) SELECT m.born, t.last, t.count "
+        "FROM unnest(?::float8[], ?::bigint[], ?::text[]) t(last, count, id), "
+        "LATERAL (SELECT born FROM memories WHERE id = t.id LIMIT 1) m "  # the limit: one by one, by the index
         "ON CONFLICT (tenant, born) DO UPDATE SET last = greatest(access.last, excluded.last), "
         "count = access.count + excluded.count",
         note="INSERT INTO notes VALUES (?, ?) ON CONFLICT (tenant, key) DO UPDATE SET value = excluded.value",
@@ -127,8 +129,8 @@ class PostgresRecordStore(SqlRecords):
         return seen
 
     def note(self, key: str, value: str | None = None) -> str | None:
-        if key == "embedder" and value is None and self._together.connection is not None:
-            return self.read(self._look).embedder
+        if key in KIND and value is None and self._together.connection is not None:
+            return self.read(self._look).notes.get(key)
         return super().note(key, value)
 
     def write(self, work: Callable[[Connection], Result]) -> Result:
@@ -152,7 +154,8 @@ class PostgresRecordStore(SqlRecords):
 
         def work(connection: Connection) -> tuple[list[Memory], int]:
             kept = self.insert(connection, [memory.copied() for memory in checked], derived)[0]  # it may be repeated
-            return kept, state(connection).rows
+            assert connection.seen is not None
+            return kept, connection.seen.state.rows
 
         kept, held = self.write(work)
         if held > self._held_up_to:
@@ -163,16 +166,25 @@ class PostgresRecordStore(SqlRecords):
         self, connection: AnyConnection, memories: Sequence[Memory], derived: Sequence[Derived], seal: Seal | None
     ) -> bool:
         assert isinstance(connection, Connection)
-        last, dimension = state(connection).row, dimension_of(connection)
-        return inserts.append(
+        seen = connection.seen
+        if seen is None or seen.dimension is None:  # it may just have been noted
+            seen = look(connection)
+        hides = inserts.append(
             connection,
             memories,
             derived,
             self.codec,
             seal,
-            last,
-            lambda waiting: postgres_rows.insert(connection, waiting, dimension),
+            seen.state.row,
+            lambda waiting: postgres_rows.insert(connection, waiting, seen.dimension),
         )
+        connection.seen = seen.after(len(memories))
+        return hides
+
+    def kind(self, connection: AnyConnection) -> Mapping[str, str]:
+        assert isinstance(connection, Connection)
+        connection.seen = look(connection)
+        return connection.seen.notes
 
     @property
     def held(self) -> int:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ...index.recall_index import RecallIndex
 from . import rows
 from .postgres_link import Connection
+from .records import KIND
 
 _READ_AHEAD = 4096  # rows at a time
 
@@ -32,25 +33,33 @@ def state(connection: Connection) -> State:
 
 
 class Look(NamedTuple):
-    """What a recall needs to know first: how far the tenant has come, and whose vectors it has."""
+    """How far a tenant has come, and what is noted of its vectors and terms."""
 
     state: State
-    embedder: str | None
-    dimension: int | None
+    notes: dict[str, str]
+
+    @property
+    def dimension(self) -> int | None:
+        """How many numbers the vectors have."""
+        found = self.notes.get("dimension")
+        return None if found is None else int(found)
+
+    def after(self, added: int) -> Look:
+        """How things stand when rows were added, if they replaced none."""
+        return self._replace(state=self.state._replace(row=self.state.row + added, rows=self.state.rows + added))
 
 
 _LOOK = (
-    "SELECT seq, change, generation, rows, length, (SELECT value FROM notes WHERE key = 'embedder'), "
-    "(SELECT value FROM notes WHERE key = 'dimension') FROM heads"
+    "SELECT h.seq, h.change, h.generation, h.rows, h.length, n.key, n.value FROM heads h "
+    f"LEFT JOIN notes n ON n.key IN {KIND}"
 )
 
 
 def look(connection: Connection) -> Look:
-    found = connection.execute(_LOOK).fetchone()
-    if found is None:
-        return Look(State(0, 0, 0, 0, 0), None, None)
-    *counted, embedder, dimension = found
-    return Look(State(*counted), embedder, None if dimension is None else int(dimension))
+    found = connection.execute(_LOOK).fetchall()
+    if not found:
+        return Look(State(0, 0, 0, 0, 0), {})
+    return Look(State(*found[0][:5]), {key: value for *_, key, value in found if key is not None})
 
 
 def dimension_of(connection: Connection) -> int | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from ...errors import (
@@ -27,6 +27,9 @@ try:
     from psycopg.conninfo import conninfo_to_dict
 except ImportError as error:
     raise ConfigError(f"PostgreSQL needs {error.name}: pip install 'remanence[postgres]'") from error
+
+if TYPE_CHECKING:
+    from .postgres_index import Look
 
 _TENDING = 0x524D454D_0001  # an advisory lock
 
@@ -63,6 +66,9 @@ class Address(NamedTuple):
 class Connection:
     """A transaction under way, with the manners of SQLite's driver: parameters are written `?`."""
 
+    seen: Look | None = None
+    """How things stood, as far as it wrote itself."""
+
     def __init__(self, raw: Raw) -> None:
         self.raw = raw
 
@@ -89,24 +95,29 @@ class Frame(NamedTuple):
     durable: bool = True  # whatever the server would do by itself
 
     def enter(self, raw: Raw, kind: str) -> str | None:
-        """Begin a transaction of the tenant; its number when it writes. One that only reads takes one message."""
+        """Begin a transaction of the tenant, with one message; its number when it writes."""
+        told = raw.execute(_opening(self, kind))
         if kind != WRITE:
-            raw.execute(_opening(self, kind))
             return None
-        raw.execute(f"BEGIN {kind}".encode())
-        return self.become(raw, writing=True)
+        while told.nextset():
+            pass
+        found = told.fetchone()
+        return None if found is None else str(found[0])
 
-    def become(self, raw: Raw, *, writing: bool) -> str | None:
-        """Be the tenant for the rest of a transaction; its number when it writes."""
-        settings = {"search_path": self.path, "remanence.tenant": self.tenant}
+    def become(self, raw: Raw, *, writing: bool) -> None:
+        """Be the tenant for the rest of a transaction."""
+        settings = self.settings(writing=writing)
+        asked = ", ".join(f"set_config('{name}', %s, true)" for name in settings)
+        raw.execute(f"SELECT {asked}".encode(), list(settings.values()))
+
+    def settings(self, *, writing: bool) -> dict[str, str]:
+        """What is set in a transaction of the tenant."""
+        found = {"search_path": self.path, "remanence.tenant": self.tenant}
         if writing and self.durable:
-            settings["synchronous_commit"] = "on"
+            found["synchronous_commit"] = "on"
         if self.role is not None:
-            settings["role"] = self.role
-        asked = [f"set_config('{name}', %s, true)" for name in settings]
-        asked.append("pg_current_xact_id()::text" if writing else "NULL")
-        row = raw.execute(f"SELECT {', '.join(asked)}".encode(), list(settings.values())).fetchone()
-        return None if row is None or row[-1] is None else str(row[-1])
+            found["role"] = self.role
+        return found
 
     def stay(self, raw: Raw) -> None:
         """Be the role for as long as a connection lasts, for what cannot be done inside a transaction."""
@@ -117,12 +128,12 @@ class Frame(NamedTuple):
 
 @lru_cache(1024)
 def _opening(frame: Frame, kind: str) -> bytes:
-    """The beginning of a transaction that reads, as one text."""
-    settings = {"search_path": frame.path, "remanence.tenant": frame.tenant}
-    if frame.role is not None:
-        settings["role"] = frame.role
-    told = "".join(f"; SELECT set_config({_quoted(name)}, {_quoted(value)}, true)" for name, value in settings.items())
-    return f"BEGIN {kind}{told}".encode()
+    """The beginning of a transaction, as one text."""
+    told = "".join(
+        f"; SELECT set_config({_quoted(name)}, {_quoted(value)}, true)"
+        for name, value in frame.settings(writing=kind == WRITE).items()
+    )
+    return f"BEGIN {kind}{told}{'; SELECT pg_current_xact_id()::text' if kind == WRITE else ''}".encode()
 
 
 def _quoted(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 
+from ...errors import StoreUnreachableError
 from ..touches import Touches, Waiting
 from .postgres_link import Connection, Frame, Link, explain
 from .postgres_pool import is_conflict, is_lost
@@ -24,30 +25,42 @@ class PostgresWriter(Groups[Connection]):
 
     def _commit(self, batch: list[Job[Connection, Any]]) -> None:
         taken: Waiting = self._touches.take()
-
-        def work(connection: Connection) -> None:
-            connection.execute(_TAKE)
-            if taken:
-                counted = [(last, count, key) for key, (last, count) in taken.items()]
-                connection.executemany(self._touch, counted)
-            for job in batch:
-                self._attempt(connection, job, alone=len(batch) == 1)
-
         try:
-            self._link.write(self._frame, work)
+            self._link.write(self._frame, lambda connection: self._do(connection, batch, taken, apart=False))
         except BaseException as error:
-            self._touches.put_back(taken)
-            for job in batch:
-                job.error = job.error or error
+            if len(batch) > 1 and isinstance(error, Exception) and not isinstance(error, StoreUnreachableError):
+                self._commit_apart(batch, taken)
+            else:
+                self._failed(batch, taken, error)
         for job in batch:
             job.done = True
 
-    def _attempt(self, connection: Connection, job: Job[Connection, Any], *, alone: bool) -> None:
+    def _commit_apart(self, batch: list[Job[Connection, Any]], taken: Waiting) -> None:
+        """Once more after a job failed, so that no other fails with it."""
+        try:
+            self._link.write(self._frame, lambda connection: self._do(connection, batch, taken, apart=True))
+        except BaseException as error:
+            self._failed(batch, taken, error)
+
+    def _failed(self, batch: list[Job[Connection, Any]], taken: Waiting, error: BaseException) -> None:
+        self._touches.put_back(taken)
+        for job in batch:
+            job.error = job.error or error
+
+    def _do(self, connection: Connection, batch: list[Job[Connection, Any]], taken: Waiting, *, apart: bool) -> None:
+        connection.execute(_TAKE)
+        if taken:
+            when, counts = zip(*taken.values(), strict=True)
+            connection.execute(self._touch, (list(when), list(counts), list(taken)))
+        for job in batch:
+            job.error = None
+            if apart:
+                self._attempt(connection, job)
+            else:
+                job.result = job.work(connection)
+
+    def _attempt(self, connection: Connection, job: Job[Connection, Any]) -> None:
         """One job; if it fails, only its own part of the transaction is undone."""
-        job.error = None
-        if alone:
-            job.result = job.work(connection)
-            return
         connection.execute("SAVEPOINT job")
         try:
             job.result = job.work(connection)
