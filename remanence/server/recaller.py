@@ -1,19 +1,25 @@
-"""`python -m remanence.server.recaller`: a process that recalls for a server, one question at a time.
+"""`python -m remanence.server.recaller`: a process that recalls for a server, one question after another.
 
-It opens the same stores and finds every write that was acknowledged before it was asked. What there is to note of a
+It opens the same stores and finds every write that was acknowledged before it was asked. Questions that wait already
+share one look at what is new in their workspace: none of them was asked later. What there is to note of a
 recall, that hits were accessed and can be judged, goes back with the answer and is noted by the server. It ends with
 the pipe on which it is asked."""
 
 from __future__ import annotations
 
 import json
+import os
+import select
 import signal
 import struct
 import sys
+import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
-from typing import IO, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputError
 from ..judgements import Recall
@@ -21,8 +27,13 @@ from .recalling import Recalled, recalled
 from .settings import ServerSettings
 from .spaces import Space
 
+if TYPE_CHECKING:
+    from ..brain import Brain
+
 HEAD = struct.Struct("!II")
 _OPEN = 16  # workspaces at once
+_TOGETHER = 12  # questions that share a look, and are answered together
+_MOMENT = 0.1  # seconds after which those that are left look again
 
 
 def framed(note: dict[str, Any], body: bytes = b"") -> bytes:
@@ -31,13 +42,50 @@ def framed(note: dict[str, Any], body: bytes = b"") -> bytes:
     return HEAD.pack(len(head), len(body)) + head + body
 
 
-def _read(source: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
-    head = source.read(HEAD.size)
-    if len(head) < HEAD.size:
-        return None
-    note, body = HEAD.unpack(head)
-    told: dict[str, Any] = json.loads(source.read(note))
-    return told, source.read(body)
+class Question(NamedTuple):
+    note: dict[str, Any]
+    body: bytes
+
+
+class Inbox:
+    """What is asked through a pipe."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+        self._held = b""
+        self._ended = False
+
+    def waiting(self, most: int) -> list[Question]:
+        """The questions that are there now, at least one and at most so many; none when the pipe has ended."""
+        found: list[Question] = []
+        while len(found) < most:
+            question = self._next()
+            if question is not None:
+                found.append(question)
+            elif self._ended or (found and not self._more()):
+                break
+            else:
+                read = os.read(self._pipe, 1 << 20)
+                self._held, self._ended = self._held + read, not read
+        return found
+
+    def _next(self) -> Question | None:
+        """The first one that is whole."""
+        if len(self._held) < HEAD.size:
+            return None
+        note, body = HEAD.unpack_from(self._held)
+        middle, end = HEAD.size + note, HEAD.size + note + body
+        if len(self._held) < end:
+            return None
+        question = Question(json.loads(self._held[HEAD.size : middle]), self._held[middle:end])
+        self._held = self._held[end:]
+        return question
+
+    def _more(self) -> bool:
+        try:
+            return bool(select.select([self._pipe], [], [], 0)[0])
+        except OSError:  # where only sockets can be asked
+            return False
 
 
 class _Spaces:
@@ -67,14 +115,38 @@ class _Spaces:
             space.close()
 
 
-def _answered(spaces: _Spaces, note: dict[str, Any], body: bytes) -> bytes:
+def _answers(spaces: _Spaces, asked: Sequence[Question]) -> list[bytes]:
+    """The answers to the first of some questions in one workspace, as it is now: as many as take no longer than a
+    moment, one at least."""
     try:
-        found = recalled(spaces.take(**note).brain, body, touch=False)
+        brain = spaces.take(**asked[0].note).brain
+        return brain.store.together(lambda: _some(brain, asked))
+    except Exception as error:
+        return [_failed(error)]
+
+
+def _some(brain: Brain, asked: Sequence[Question]) -> list[bytes]:
+    until, answers = time.monotonic() + _MOMENT, list[bytes]()
+    for question in asked:
+        answers.append(_answered(brain, question.body))
+        if time.monotonic() > until:
+            break
+    return answers
+
+
+def _answered(brain: Brain, body: bytes) -> bytes:
+    try:
+        found = recalled(brain, body, touch=False)
     except InputError as error:
         return framed({"status": 400, "error": str(error)})
-    except Exception as error:  # the server tries it again, and tells and logs what is wrong
-        return framed({"status": 500, "error": f"{type(error).__name__}: {error}"})
+    except Exception as error:
+        return _failed(error)
     return framed({"status": 200, **noted(found)}, found.body)
+
+
+def _failed(error: Exception) -> bytes:
+    """For the server, which tries it again, and tells and logs what is wrong."""
+    return framed({"status": 500, "error": f"{type(error).__name__}: {error}"})
 
 
 def noted(found: Recalled) -> dict[str, Any]:
@@ -100,18 +172,24 @@ def settings_note(settings: ServerSettings) -> dict[str, Any]:
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the pipe
-    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    inbox, sink = Inbox(sys.stdin.fileno()), sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing else may get between the answers
-    first = _read(source)
-    if first is None:
+    first = inbox.waiting(1)
+    if not first:
         return
-    spaces = _Spaces(ServerSettings(**{**first[0], "data": Path(first[0]["data"])}))
+    told = first[0].note
+    spaces = _Spaces(ServerSettings(**{**told, "data": Path(told["data"])}))
     try:
         sink.write(framed({"status": 0}))
         sink.flush()
-        while (asked := _read(source)) is not None:
-            sink.write(_answered(spaces, *asked))
-            sink.flush()
+        while asked := inbox.waiting(_TOGETHER):
+            for _, of_one in groupby(asked, lambda question: question.note["id"]):
+                left = list(of_one)
+                while left:
+                    answers = _answers(spaces, left)
+                    left = left[len(answers) :]
+                    sink.write(b"".join(answers))
+                    sink.flush()
     except BrokenPipeError:
         pass
     finally:
