@@ -57,7 +57,8 @@ class MemorySystem:
         """Keep memories and, now and then, tend the tiers of their agents."""
         kept = self.brain.keep(memories)
         self.tiers.follow(kept)
-        for agent, number in Counter(memory.agent_id for memory in kept).items():
+        agents = {kept[0].agent_id: 1} if len(kept) == 1 else Counter(memory.agent_id for memory in kept)
+        for agent, number in agents.items():
             self.cache.invalidate(agent)
             if self._is_due(agent, number):
                 try:

@@ -110,6 +110,8 @@ class TieredStore:
 
     def follow(self, memories: Sequence[Memory]) -> None:
         """Memories that the archive has just taken in."""
+        if not self.hot:
+            return
         groups: dict[tuple[str, str], list[Memory]] = {}
         for memory in memories:
             if memory.tier in self.hot:
