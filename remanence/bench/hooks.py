@@ -25,6 +25,9 @@ _ASKED = "The nightly import dies with MemoryError: Unable to allocate 12 GiB in
 
 def measure(memories: int, calls: int) -> dict[str, Any]:
     """Wall milliseconds of each kind of call."""
+    from .processes import compile_package  # which loads numpy
+
+    compile_package()
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "REMANENCE_HOME": folder, "REMANENCE_KEEPER_IDLE": "5"}
         _fill(Path(folder) / "memories.db", memories)

@@ -209,7 +209,9 @@ class Columns:
         group = self["group"][first:]
         if not group.size:
             return
-        order = np.lexsort((self["born"][first:], group))
+        born = self["born"][first:]
+        in_order = bool((born[1:] >= born[:-1]).all())  # as they nearly always come
+        order = np.argsort(group, kind="stable") if in_order else np.lexsort((born, group))
         ordered, rows = group[order], order + first
         starts = starts_of_runs(ordered)
         codes = ordered[starts]

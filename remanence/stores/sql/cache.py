@@ -66,8 +66,15 @@ def absorb(
     connection: sqlite3.Connection, index: RecallIndex, first_seq: int, last_seq: int, rows: int, changes: int
 ) -> None:
     (head,) = connection.execute("SELECT head FROM segments WHERE first_seq = ?", (first_seq,)).fetchone()
-    stored = connection.execute("SELECT name, data FROM segment_arrays WHERE first_seq = ?", (first_seq,))
-    segments.absorb(index, segments.read(first_seq, last_seq, rows, changes, head, dict(stored)))
+    stored = connection.execute("SELECT name, rowid FROM segment_arrays WHERE first_seq = ?", (first_seq,)).fetchall()
+    arrays = {name: _blob(connection, rowid) for name, rowid in stored}
+    segments.absorb(index, segments.read(first_seq, last_seq, rows, changes, head, arrays))
+
+
+def _blob(connection: sqlite3.Connection, rowid: int) -> bytes:
+    """One array. SELECT would bring it together in SQLite first and copy it then."""
+    with connection.blobopen("segment_arrays", "data", rowid, readonly=True) as blob:
+        return blob.read()
 
 
 def next_segment(connection: sqlite3.Connection, index: RecallIndex, changes: int) -> Segment | None:
