@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 KINDS = (
     "private_key", "url_credentials", "secret", "card", "iban", "national_id", "email", "phone", "mac", "ip",
@@ -17,16 +17,18 @@ ROUNDS = 5
 """What is taken out may bring others together, so a changed text is read again; twice is nearly always enough."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """Characters `start` to `end` of a text are of this kind; `rule` says which pattern saw it."""
 
     start: int
     end: int
     kind: str
     rule: str
-    canonical: str = field(repr=False)
+    canonical: str
     """The value in one way of writing, so that `+49 30 1` and `0049301` are hashed alike."""
+
+    def __repr__(self) -> str:
+        return f"Finding(start={self.start}, end={self.end}, kind={self.kind!r}, rule={self.rule!r})"
 
 
 def resolved(findings: Iterable[Finding]) -> list[Finding]:
