@@ -72,6 +72,7 @@ class PostgresRecordStore(SqlRecords):
         "ON CONFLICT (tenant, born) DO UPDATE SET last = greatest(access.last, excluded.last), "
         "count = access.count + excluded.count",
         note="INSERT INTO notes VALUES (?, ?) ON CONFLICT (tenant, key) DO UPDATE SET value = excluded.value",
+        read=postgres_rows.READ,
     )
 
     def __init__(

@@ -19,6 +19,10 @@ from ..packing import full_vector
 from . import rows
 from .postgres_link import Connection
 
+READ = rows.READ.replace(  # one by one, by the key: before there are statistics the planner would read all counts
+    "LEFT JOIN access a ON a.born = m.born",
+    "LEFT JOIN LATERAL (SELECT last, count FROM access WHERE born = m.born LIMIT 1) a ON true",
+)
 _EXTRA = ("run", "lexemes", "counts", "length", "variety", "embedding")
 _TOGETHER = 64  # rows in one statement
 

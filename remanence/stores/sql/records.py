@@ -46,6 +46,7 @@ class Dialect(NamedTuple):
 
     touch: str  # last, count, id
     note: str  # key, value
+    read: str = rows.READ
 
 
 class SqlRecords(IndexedStore):
@@ -122,7 +123,7 @@ class SqlRecords(IndexedStore):
 
     def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
         def work(connection: Connection) -> Memory | None:
-            row = connection.execute(f"{rows.READ} WHERE m.id = ?", (memory_id,)).fetchone()
+            row = connection.execute(f"{self.dialect.read} WHERE m.id = ?", (memory_id,)).fetchone()
             if row is None:
                 return None
             memory = edit(rows.to_memory(row, self.codec))
@@ -142,7 +143,7 @@ class SqlRecords(IndexedStore):
             moved = 0
             for part in _parts(keys):
                 placed: list[tuple[Any, ...]] = []
-                for row in connection.execute(f"{rows.READ} WHERE m.id IN ({_marks(part)})", part):
+                for row in connection.execute(f"{self.dialect.read} WHERE m.id IN ({_marks(part)})", part):
                     memory, seal = rows.to_memory(row, self.codec), rows.seal_of(row)
                     bare = seal is not None and packing.short_vector(memory) is None  # and is to stay so
                     memory = packing.placed(memory, tier, None if bare else given.get(memory.memory_id))
@@ -314,13 +315,13 @@ class SqlRecords(IndexedStore):
 
     def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
         found: dict[str, Memory] = {}
-        for row in self._fetched(f"{rows.READ} WHERE m.id IN ({{}})", keys):
+        for row in self._fetched(f"{self.dialect.read} WHERE m.id IN ({{}})", keys):
             found[row[1]] = self.touches.counted(rows.to_memory(row, self.codec))
         return [found.get(key) for key in keys]
 
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
         found: dict[int, Memory] = {}
-        for row in self._fetched(f"{rows.READ} WHERE m.seq IN ({{}})", seqs):
+        for row in self._fetched(f"{self.dialect.read} WHERE m.seq IN ({{}})", seqs):
             memory = rows.readable(row, self.codec)
             if memory is not None:
                 found[row[0]] = self.touches.counted(memory)
