@@ -19,6 +19,7 @@ from .control import Role
 from .service import Service
 from .spaces import Space, Spaces
 from .tokens import Caller, Reach
+from .turns import looked_up
 
 if TYPE_CHECKING:
     from ..agents import AgentMemoryAPI
@@ -150,7 +151,9 @@ async def anybody(request: Request, _bearer: Annotated[Any, Depends(BEARER)] = N
 
 async def reach_of(service: Service, caller: Caller, workspace: str) -> Reach | None:
     known, found = service.tokens.known_reach(caller, workspace)
-    return found if known else await run_in_threadpool(service.tokens.reach, caller, workspace)
+    if known:
+        return found
+    return await looked_up((service.control.version, caller, workspace), service.tokens.reach, caller, workspace)
 
 
 def _caller(visit: Visit) -> Caller:

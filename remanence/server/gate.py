@@ -22,6 +22,7 @@ from .limits import retry_after
 from .problems import problem, told
 from .service import Service
 from .tokens import Caller, Refused
+from .turns import looked_up
 
 log = logging.getLogger("remanence.server")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
@@ -103,7 +104,9 @@ class Gate:
         else:
             try:
                 known = service.tokens.known(token)
-                caller = known if known is not None else await run_in_threadpool(service.tokens.caller, token)
+                if known is None:  # what was looked up before a change does not count after it
+                    known = await looked_up((service.control.version, token), service.tokens.caller, token)
+                caller = known
             except Refused as refused:
                 return self._no("token", 401, str(refused))
         org = headers.get(b"x-activeloop-org-id")
