@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import psycopg
 import pytest
 
-from remanence.errors import StoreClosedError
+from remanence import Filter
+from remanence.errors import InputError, StoreClosedError
 from remanence.stores.sql import postgres_pool
 from remanence.stores.sql.postgres import PostgresRecordStore
 from remanence.tables.engines.postgres import PostgresEngine
 from remanence.tables.engines.postgres_catalog import OWN
 from remanence.tables.workspace import Workspace
+from remanence.testing.contract import example
 
 SETTINGS = ("lock_timeout", "temp_file_limit", "idle_in_transaction_session_timeout", "jit")
 
@@ -73,3 +78,59 @@ def test_tables_may_come_before_memories(postgres_url):
         tables.query("INSERT INTO notes VALUES ('after')")
         assert tables.query("DELETE FROM notes").row_count == 2
         tables.query("CREATE TABLE more (text TEXT)")
+
+
+def test_what_is_read_together_is_of_one_moment_and_no_older_than_the_call(postgres_url):
+    store, other = PostgresRecordStore(postgres_url), PostgresRecordStore(postgres_url)
+    other.put([example("before")])
+
+    def look() -> tuple[int, int, int]:
+        first = store.count()
+        other.put([example("meanwhile")])
+        return first, store.count(), store.survey(Filter()).size
+
+    assert store.together(look) == (1, 1, 1)
+    assert store.together(lambda: (store.count(), store.survey(Filter()).size)) == (2, 2)
+    other.close()
+    store.close()
+
+
+def test_hits_are_looked_up_by_their_keys_before_there_are_statistics(postgres_url):
+    store = PostgresRecordStore(postgres_url)
+    store.put([example("note", memory_id=f"m{number}") for number in range(2000)])
+    asked = f"EXPLAIN (FORMAT JSON) {store.dialect.read} WHERE m.seq IN (?, ?, ?)"
+    (plan,) = store.read(lambda connection: connection.execute(asked, (1, 100, 200)).fetchone())
+    told = str(plan)
+    assert "memories_pkey" in told
+    assert "access_pkey" in told
+    assert "Hash" not in told
+    store.close()
+
+
+def test_a_write_that_fails_takes_no_other_of_its_transaction_with_it(postgres_url):
+    store = PostgresRecordStore(postgres_url)
+
+    def write(number: int) -> str:
+        if number % 4 == 0:
+            try:
+                store.write(lambda connection: connection.execute("SELECT 1 / 0"))
+            except InputError as error:
+                return type(error).__name__
+        if number % 4 == 1:
+            with pytest.raises(RuntimeError):
+                store.write(lambda _: (_ for _ in ()).throw(RuntimeError("no")))
+            return "RuntimeError"
+        return store.put([example(f"note {number}")])[0].text
+
+    with store._writer._turn, ThreadPoolExecutor(16) as pool:  # all of them wait, and so are one group
+        found = [pool.submit(write, number) for number in range(16)]
+        while len(store._writer._queue) < 16:
+            time.sleep(0.01)
+        store._writer._turn.release()
+        told = [one.result() for one in found]
+        store._writer._turn.acquire()
+    kept = [f"note {number}" for number in range(16) if number % 4 > 1]
+    assert [text for text in told if text.startswith("note")] == kept
+    assert sorted(memory.text for memory in store.select()) == sorted(kept)
+    assert sorted(memory.step_number for memory in store.select()) == list(range(8))
+    store.close()
