@@ -20,6 +20,7 @@ from psycopg.types.numeric import Int4, Int8
 from ...errors import SqlError
 from ..catalog import Kind, Type
 from ..sql.moments import Interval, read_interval
+from ..sql.types import NAMES
 
 _KINDS = {
     "int2": Kind.SMALLINT,
@@ -56,28 +57,7 @@ _TYPES = {psycopg.adapters.types[name].oid: Type(kind) for name, kind in _KINDS.
     psycopg.adapters.types[name].array_oid: Type(kind) for name, kind in _ARRAYS.items()
 }
 
-COPIED = {
-    Kind.TEXT: "text",
-    Kind.SMALLINT: "int2",
-    Kind.INTEGER: "int4",
-    Kind.BIGINT: "int8",
-    Kind.REAL: "float4",
-    Kind.DOUBLE: "float8",
-    Kind.NUMERIC: "numeric",
-    Kind.BOOLEAN: "bool",
-    Kind.JSONB: "jsonb",
-    Kind.TIMESTAMPTZ: "timestamptz",
-    Kind.TIMESTAMP: "timestamp",
-    Kind.DATE: "date",
-    Kind.TIME: "time",
-    Kind.INTERVAL: "interval",
-    Kind.UUID: "uuid",
-    Kind.BYTEA: "bytea",
-    Kind.VECTOR: "float4[]",
-    Kind.VECTORS: "float4[]",
-    Kind.TEXTS: "text[]",
-    Kind.INTEGERS: "int8[]",
-}
+COPIED = {**NAMES, Kind.VECTORS: "float4[]"}
 """The names of the types that COPY writes in PostgreSQL's binary form."""
 
 

@@ -11,6 +11,7 @@ from sqlglot import exp
 from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import ROW, Type
 from ..sql.dialect import Operator
+from ..sql.expressions import ARITHMETIC
 from ..sql.functions import Call
 from ..sql.reading import read
 from ..sql.scope import folded, shown
@@ -40,20 +41,6 @@ _COMPARED: dict[type[exp.Expr], str] = {
     exp.NullSafeEQ: "IS",
     exp.NullSafeNEQ: "IS NOT",
 }
-_WORDS: dict[type[exp.Expr], str] = {
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
-    exp.Div: "/",
-    exp.Mod: "%",
-    exp.Pow: "^",
-    exp.BitwiseAnd: "&",
-    exp.BitwiseOr: "|",
-    exp.BitwiseXor: "#",
-    exp.BitwiseLeftShift: "<<",
-    exp.BitwiseRightShift: ">>",
-    exp.DPipe: "||",
-}
 
 
 class ExpressionSql(PredicateSql):
@@ -63,7 +50,7 @@ class ExpressionSql(PredicateSql):
         if not isinstance(node, exp.Expression):
             raise SqlError("an expression is missing")
         kind = type(node)
-        if kind in _WORDS:
+        if kind in ARITHMETIC:
             return self._operator(node)
         if kind in _COMPARED:
             return self._comparison(node, _COMPARED[kind])
@@ -304,14 +291,14 @@ _LONGEST = 100  # arguments that a function of SQLite may have, and some left ov
 def _chain(node: exp.Expression, same: Callable[[exp.Expression], bool]) -> tuple[list[exp.Expression], list[str]]:
     """`a + b - c` as [a, b, c] and ["+", "-"]: the operators of one kind that lean to the left."""
     parts = [node.expression]
-    signs = [_WORDS[type(node)]]
+    signs = [ARITHMETIC[type(node)]]
     left = node.this
     while len(parts) < _LONGEST:
         inner = left.unnest()
-        if type(inner) not in _WORDS or not same(inner):
+        if type(inner) not in ARITHMETIC or not same(inner):
             break
         parts.append(inner.expression)
-        signs.append(_WORDS[type(inner)])
+        signs.append(ARITHMETIC[type(inner)])
         left = inner.this
     parts.append(left)
     return parts[::-1], signs[::-1]

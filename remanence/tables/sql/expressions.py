@@ -4,7 +4,7 @@ What has no branch here cannot be said."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from sqlglot import exp
 
@@ -28,10 +28,7 @@ from .types import (
     written,
 )
 
-if TYPE_CHECKING:
-    pass
-
-_ARITHMETIC: dict[type[exp.Expr], str] = {
+ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "+",
     exp.Sub: "-",
     exp.Mul: "*",
@@ -69,8 +66,8 @@ class Expressions(Predicates, Calls):
         if not isinstance(node, exp.Expression):
             raise SqlError("an expression is missing")
         kind = type(node)
-        if kind in _ARITHMETIC:
-            found = self._operator(node, _ARITHMETIC[kind], scope)
+        if kind in ARITHMETIC:
+            found = self._operator(node, ARITHMETIC[kind], scope)
         elif kind in _COMPARISONS:
             found = self._comparison(node, _COMPARISONS[kind], scope)
         else:
