@@ -36,7 +36,7 @@ _COMMON = (
     b'null,null,[0.0,0.0],"november 2026","health":0.,"inventory":{"wood":5,"stone":2}},"position health inventory",'
     b'1700000000.0,0.5,"interaction","action","state",null,null,null,null,{},"","text":null,"position":[10,20],"'
 )
-_KINDS = ("<f4", "i1", "u1")  # of the numbers of a vector, by its level
+_TYPES = tuple(np.dtype(kind) for kind in ("<f4", "i1", "u1"))  # of the numbers of a vector, by its level
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder().raw_decode
 
@@ -131,7 +131,7 @@ def pack(memory: Memory, derived: Derived) -> bytes:
             marks.astype("<u8", copy=False).tobytes(),
             numbers.paths.astype("<u8", copy=False).tobytes(),
             numbers.values.astype("<f8", copy=False).tobytes(),
-            b"" if vector is None else vector.astype(_KINDS[memory.metadata.compression_level], copy=False).tobytes(),
+            b"" if vector is None else vector.astype(_TYPES[memory.metadata.compression_level], copy=False).tobytes(),
         )
     )
 
@@ -218,7 +218,7 @@ def _counts(memory_id: str, body: bytes) -> _Counts:
     _, analyser, level, flags, specific, terms, marks, numbers, length = _COUNTS.unpack_from(body)
     derived = _COUNTS.size + length
     vector = derived + 10 * terms + 8 * marks + 16 * numbers
-    if len(body) < vector or level >= len(_KINDS) or (not level and (len(body) - vector) % 4):
+    if len(body) < vector or level >= len(_TYPES) or (not level and (len(body) - vector) % 4):
         raise StoreCorruptError(f"the row of {memory_id!r} in Redis is damaged: {len(body)} bytes of {vector} or more")
     return _Counts(analyser, level, Manner(flags, specific), terms, marks, numbers, derived, vector)
 
@@ -238,32 +238,26 @@ def _memory(agent: str, memory_id: str, head: Head, fields: list[Any], counts: _
         contents = {"text": text, **contents}
     elif contents["text"] is None:
         del contents["text"]
-    return Memory(
-        memory_id=memory_id,
-        agent_id=agent,
-        step_number=head.step,
-        timestamp=time,
-        contents=contents,
-        metadata=Metadata(
-            creation_time=created,
-            last_access_time=created,
-            compression_level=counts.level,
-            importance_score=importance,
-            memory_type=kind,
-        ),
-        embeddings=embeddings_at(counts.level, _vector(head.body, counts)),
-        text=text,
-        session=session,
-        actor=actor,
-        tags=tags,
-        tier=TIERS[tier],
-        position=None if position is None else tuple(position),
-        place=place,
+    return Memory(  # by position, which takes half as long as names
+        memory_id,
+        agent,
+        head.step,
+        time,
+        contents,
+        Metadata(created, created, counts.level, importance, 0, kind),
+        embeddings_at(counts.level, _vector(head.body, counts)),
+        text,
+        session,
+        actor,
+        tags,
+        TIERS[tier],
+        None if position is None else tuple(position),
+        place,
     )
 
 
 def _vector(body: bytes, counts: _Counts) -> npt.NDArray[Any] | None:
-    return np.frombuffer(body, _KINDS[counts.level], offset=counts.vector) if len(body) > counts.vector else None
+    return np.frombuffer(body, _TYPES[counts.level], offset=counts.vector) if len(body) > counts.vector else None
 
 
 def _derived(body: bytes, counts: _Counts, words: str) -> Derived | None:

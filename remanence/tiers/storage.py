@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import lru_cache
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
@@ -75,15 +76,15 @@ class HotTier:
             log.warning("%s of %s is behind the archive: %s", self.tier, agent, error)
 
     def _make_whole(self, agent: str) -> None:
-        where = Filter(agent=(agent,), tier=(self.tier,))
-        held_here = self.store.count(Filter(agent=(agent,)))
+        where, everything = _of(agent, self.tier), _of(agent)
+        held_here = self.store.count(everything)
         seen = agent in self._whole and self._whole[agent] == self._epoch(agent)
         # Another process may have died between the archive and us.
         if seen and self._archive.count(where) == held_here:
             return
         with self._lock:
             wanted = {memory.memory_id: memory for memory in self._archive.select(where)}
-            held = {memory.memory_id for memory in self.store.select(Filter(agent=(agent,)))}
+            held = {memory.memory_id for memory in self.store.select(everything)}
             lacking = [memory for key, memory in wanted.items() if key not in held]
             surplus = [key for key in held if key not in wanted]
             if surplus:
@@ -98,6 +99,12 @@ class HotTier:
         """In which history of the store the agent's rows were looked at last."""
         epoch: str | None = self.store.epoch(agent, look=False)  # type: ignore[attr-defined]
         return epoch
+
+
+@lru_cache(maxsize=256)
+def _of(agent: str, *tier: str) -> Filter:
+    """All of an agent, or what it has in a tier. Every question needs them, and to make one takes a while."""
+    return Filter(agent=(agent,), tier=tier or None)
 
 
 class TieredStore:
