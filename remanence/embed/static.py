@@ -77,7 +77,7 @@ class StaticEmbedder(Embedder):
             weights += [weigh(word.lower().replace("’", "'").removesuffix("'s"))] * len(pieces)
         if not numbers:
             return super().embed_query(text)
-        pooled = np.array(weights, np.float32) @ self._table[numbers].astype(np.float32)
+        pooled = np.array(weights, np.float32) @ self._floats.of(np.array(numbers))
         vector: Vector = unit_rows(pooled[None, :])[0]
         return vector
 
@@ -88,26 +88,21 @@ class StaticEmbedder(Embedder):
         vectors = np.zeros((len(words), _DIMENSION), np.float32)
         for row, word in enumerate(words):
             if has_content(word):
-                pieces = self._tokenizer.numbers(" " + word)
-                vectors[row] = np.add.reduce(self._table[pieces].astype(np.float32), axis=0)
+                pieces = np.array(self._tokenizer.numbers(" " + word))
+                vectors[row] = np.add.reduce(self._floats.of(pieces), axis=0)
         return unit_rows(vectors)
 
     def _add(self, sums: Matrix, rows: list[int], cut: list[list[str]]) -> None:
-        """Add the vectors of the words of each text in `cut` to its row of `sums`.
-
-        Vectors are converted to float32 once for each distinct token. Each text is summed alone and in order, so
-        its vector does not depend, to the last bit, on the texts beside it.
-        """
+        """Add the vectors of the words of each text in `cut` to its row of `sums`. Each text is summed alone and in
+        order, so its vector does not depend, to the last bit, on the texts beside it."""
         self._tokenizer.learn(cut)
         numbers = [self._tokenizer.numbers_of(words) for words in cut]
         tokens = np.fromiter(chain.from_iterable(numbers), np.intp)
-        used = distinct(tokens)
-        places = np.searchsorted(used, tokens)
-        vectors = self._table[used].astype(np.float32)
+        vectors = self._floats.with_all(tokens)
         start = 0
         for row, one in zip(rows, numbers, strict=True):
             end = start + len(one)
-            sums[row] += np.add.reduce(vectors.take(places[start:end], axis=0), axis=0)
+            sums[row] += np.add.reduce(vectors.take(tokens[start:end], axis=0), axis=0)
             start = end
 
     @cached_property
@@ -121,8 +116,35 @@ class StaticEmbedder(Embedder):
         return tokenizer
 
     @cached_property
+    def _floats(self) -> _Floats:
+        return _Floats(self._table)
+
+    @cached_property
     def _table(self) -> npt.NDArray[np.float16]:
         return _map_table(file_in_wheel("wordllama", f"weights/{_MODEL}.safetensors", install=_INSTALL))
+
+
+class _Floats:
+    """The rows of a float16 table as float32, each converted when it is first asked for: numpy takes 3 ns a number, and
+    texts use the same few thousand tokens again and again. Pages that nobody asked for take no memory."""
+
+    def __init__(self, table: npt.NDArray[np.float16]) -> None:
+        self._table = table
+        self._rows: Matrix = np.empty(table.shape, np.float32)
+        self._known = np.zeros(len(table), np.bool_)
+
+    def with_all(self, numbers: npt.NDArray[np.intp]) -> Matrix:
+        """The whole matrix, in which the rows of these numbers are right."""
+        missing = numbers[~self._known.take(numbers)]
+        if missing.size:
+            missing = distinct(missing)
+            self._rows[missing] = self._table[missing]
+            self._known[missing] = True  # last: other threads read along
+        return self._rows
+
+    def of(self, numbers: npt.NDArray[np.intp]) -> Matrix:
+        """The rows of these numbers."""
+        return self.with_all(numbers).take(numbers, axis=0)
 
 
 def _map_table(path: Path) -> npt.NDArray[np.float16]:
