@@ -65,11 +65,11 @@ class _Recaller:
 
     async def ask(self, note: dict[str, Any], body: bytes) -> Reply:
         """Its answer; ConnectionError if it has ended before it came to it."""
-        if self.ended:
+        if self.ended or self._sink.is_closing():  # its pipe may be known to be closed before the other one is
             raise ConnectionError("the recaller has ended")
+        self._sink.write(framed(note, body))
         answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.waiting.append(answer)
-        self._sink.write(framed(note, body))
         return await answer
 
     async def _read(self) -> None:
