@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,17 @@ _WRITABLE = (
     "place", "vector", "id", "tier",
 )  # fmt: skip
 _WRITABLE_SET = frozenset(_WRITABLE)
+
+
+class Sought(NamedTuple):
+    """A question, and which memories answer it."""
+
+    question: str
+    where: Filter
+    ranked: Sequence[Ranked]
+    k: int
+    token_budget: int | None
+    touch: bool
 
 
 class Brain:
@@ -476,6 +487,39 @@ class Brain:
         vector. `token_budget` leaves out hits whose text would not fit. Scores order the hits of one question;
         they are not probabilities. Hits count as accessed unless `touch` is False.
         """
+        sought = self.seek(
+            question,
+            k,
+            where,
+            since,
+            until,
+            mode,
+            token_budget,
+            explain,
+            vector=vector,
+            settings=settings,
+            now=now,
+            touch=touch,
+        )
+        return self.tell([sought])[0]
+
+    def seek(
+        self,
+        question: str,
+        k: int = 5,
+        where: Filter | Mapping[str, Any] | None = None,
+        since: datetime | float | str | None = None,
+        until: datetime | float | str | None = None,
+        mode: str = "hybrid",
+        token_budget: int | None = None,
+        explain: bool = False,
+        *,
+        vector: Sequence[float] | Vector | None = None,
+        settings: RecallSettings | Mapping[str, Any] | None = None,
+        now: datetime | None = None,
+        touch: bool = True,
+    ) -> Sought:
+        """The first part of `recall`, for whoever has several questions: find out which memories answer one."""
         asked = checks.text("question", question)
         checks.whole("k", k, low=1)
         checks.one_of("mode", mode, MODES)
@@ -510,12 +554,21 @@ class Brain:
         # With a budget, further hits may take the place of those that are too long.
         count = k if token_budget is None else 4 * k
         ranked = rank(rows, read, query_vector, used, mode=mode, count=count, explain=explain)
-        hits = self._hits(ranked)
-        if token_budget is not None:
-            hits = _within(hits, token_budget)[:k]
-        if touch:
+        return Sought(asked, filtered, ranked, k, token_budget, touch)
+
+    def tell(self, sought: Sequence[Sought]) -> list[Hits]:
+        """The second part: read the memories that were found for some questions, all at once."""
+        wanted = dict.fromkeys(found.seq for one in sought for found in one.ranked)
+        held = dict(self.store.memories_at(list(wanted)))
+        return [self._told(one, held) for one in sought]
+
+    def _told(self, sought: Sought, held: Mapping[int, Memory]) -> Hits:
+        hits = [Hit(held[found.seq], found.score, found.explanation) for found in sought.ranked if found.seq in held]
+        if sought.token_budget is not None:
+            hits = _within(hits, sought.token_budget)[: sought.k]
+        if sought.touch:
             self.store.touch([hit.memory.memory_id for hit in hits], time.time())
-        return Hits(hits, self._recalls.new(asked, filtered, self._judge))
+        return Hits(hits, self._recalls.new(sought.question, sought.where, self._judge))
 
     def take_over(self, recall: Recall, touched: Sequence[str]) -> None:
         """Note a recall that another process made on this store: it can be judged here, and its hits were accessed."""
@@ -542,11 +595,6 @@ class Brain:
             wish = "none"  # a question tells much of what it found
         kept = kept_question(asked, wish)
         self.store.judge([replace(judgement, question=kept)])
-
-    def _hits(self, ranked: Sequence[Ranked]) -> list[Hit]:
-        found = {one.seq: one for one in ranked}
-        kept = self.store.memories_at(list(found))
-        return [Hit(memory, found[seq].score, found[seq].explanation) for seq, memory in kept]
 
     def stats(self) -> dict[str, Any]:
         """What the store holds, and where."""

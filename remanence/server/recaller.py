@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputError
 from ..judgements import Recall
-from .recalling import Recalled, recalled
+from .recalling import Asked, Recalled, answered, asked
 from .settings import ServerSettings
 from .spaces import Space
 
@@ -115,32 +115,33 @@ class _Spaces:
             space.close()
 
 
-def _answers(spaces: _Spaces, asked: Sequence[Question]) -> list[bytes]:
+def _answers(spaces: _Spaces, questions: Sequence[Question]) -> list[bytes]:
     """The answers to the first of some questions in one workspace, as it is now: as many as take no longer than a
     moment, one at least."""
     try:
-        brain = spaces.take(**asked[0].note).brain
-        return brain.store.together(lambda: _some(brain, asked))
+        brain = spaces.take(**questions[0].note).brain
+        return brain.store.together(lambda: _some(brain, questions))
     except Exception as error:
         return [_failed(error)]
 
 
-def _some(brain: Brain, asked: Sequence[Question]) -> list[bytes]:
-    until, answers = time.monotonic() + _MOMENT, list[bytes]()
-    for question in asked:
-        answers.append(_answered(brain, question.body))
+def _some(brain: Brain, questions: Sequence[Question]) -> list[bytes]:
+    until, answers, sought = time.monotonic() + _MOMENT, list[bytes | None](), list[Asked]()
+    for question in questions:
+        try:
+            sought.append(asked(brain, question.body, touch=False))
+            answers.append(None)
+        except InputError as error:
+            answers.append(framed({"status": 400, "error": str(error)}))
+        except Exception as error:
+            answers.append(_failed(error))
         if time.monotonic() > until:
             break
-    return answers
+    found = iter(answered(brain, sought))
+    return [_told(next(found)) if one is None else one for one in answers]
 
 
-def _answered(brain: Brain, body: bytes) -> bytes:
-    try:
-        found = recalled(brain, body, touch=False)
-    except InputError as error:
-        return framed({"status": 400, "error": str(error)})
-    except Exception as error:
-        return _failed(error)
+def _told(found: Recalled) -> bytes:
     return framed({"status": 200, **noted(found)}, found.body)
 
 
@@ -182,8 +183,8 @@ def main() -> None:
     try:
         sink.write(framed({"status": 0}))
         sink.flush()
-        while asked := inbox.waiting(_TOGETHER):
-            for _, of_one in groupby(asked, lambda question: question.note["id"]):
+        while waiting := inbox.waiting(_TOGETHER):
+            for _, of_one in groupby(waiting, lambda question: question.note["id"]):
                 left = list(of_one)
                 while left:
                     answers = _answers(spaces, left)

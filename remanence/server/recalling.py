@@ -1,7 +1,8 @@
-"""One recall from the body of a request to the body of its answer, in whichever process it is done."""
+"""Recalls from the bodies of requests to the bodies of their answers, in whichever process they are done."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +11,7 @@ from ..models import Hits
 from .bodies import Document, encoded, fields_of, json_of, told
 
 if TYPE_CHECKING:
-    from ..brain import Brain
+    from ..brain import Brain, Sought
 
 MOST_HITS = 1000
 NAMES = (
@@ -26,8 +27,16 @@ class Recalled(NamedTuple):
     body: bytes
 
 
-def recalled(brain: Brain, body: bytes, *, touch: bool = True) -> Recalled:
-    """What a recall finds; without `touch`, accesses are left to the caller to note."""
+class Asked(NamedTuple):
+    """A request and what was found for it."""
+
+    sought: Sought
+    touch: bool
+    mode: str
+
+
+def asked(brain: Brain, body: bytes, *, touch: bool = True) -> Asked:
+    """What a request asks for, and which memories answer it; without `touch`, accesses are left to the caller."""
     options: dict[str, Any] = fields_of(json_of(body), "a recall", NAMES, ("query",))
     question = checks.text("query", options.pop("query"))
     if (as_of := options.pop("as_of", None)) is not None:
@@ -35,8 +44,15 @@ def recalled(brain: Brain, body: bytes, *, touch: bool = True) -> Recalled:
     if checks.whole("k", options.get("k", 5), low=1) > MOST_HITS:
         raise checks.refuse("k", f"a whole number from 1 to {MOST_HITS}", options["k"])
     wanted = checks.flag("touch", options.pop("touch", True))
-    hits = brain.recall(question, **options, touch=wanted and touch)
-    return Recalled(hits, wanted, encoded(_told(hits, options.get("mode", "hybrid"))))
+    return Asked(brain.seek(question, **options, touch=wanted and touch), wanted, options.get("mode", "hybrid"))
+
+
+def answered(brain: Brain, requests: Sequence[Asked]) -> list[Recalled]:
+    """The answers to some requests."""
+    return [
+        Recalled(hits, one.touch, encoded(_told(hits, one.mode)))
+        for one, hits in zip(requests, brain.tell([one.sought for one in requests]), strict=True)
+    ]
 
 
 def _told(hits: Hits, mode: str) -> Document:

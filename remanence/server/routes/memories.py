@@ -18,7 +18,7 @@ from ..access import Access, Role, allowed
 from ..bodies import MOST_AT_ONCE, Document, cursor_of, fields_of, is_among, json_of, parts_of, tag_of, told
 from ..exchange import answer, asking, given, tagged
 from ..recaller import recall_of
-from ..recalling import recalled
+from ..recalling import answered, asked
 from ..turns import reading, writing
 from .answers import RUNNING, Error
 
@@ -73,7 +73,7 @@ async def recall(request: Request, access: Reader) -> Response:
 
 
 def _recalled(access: Access, body: bytes) -> bytes:
-    return recalled(access.brain, body).body
+    return answered(access.brain, [asked(access.brain, body)])[0].body
 
 
 async def _taken_over(access: Access, note: Document) -> None:

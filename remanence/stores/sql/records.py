@@ -35,7 +35,8 @@ from .sealing import Seal
 Result = TypeVar("Result")
 
 _MOVE = f"UPDATE memories SET tier = ?, level = ?, {', '.join(f'{name} = ?' for name in rows.BODY)} WHERE seq = ?"
-_FETCH = 500  # ids or seqs in one statement
+_FETCH = 512  # ids or seqs in one statement
+_FEW = 8  # of which there is a statement for each number
 KIND = ("analyser", "dimension", "embedder", "embedder_spec")
 """The notes that tell of which kind the terms and vectors of a store are."""
 _KIND = f"SELECT key, value FROM notes WHERE key IN {KIND}"
@@ -309,7 +310,11 @@ class SqlRecords(IndexedStore):
         """The rows of a statement whose `{}` stands for some of many values."""
 
         def work(connection: Connection) -> list[tuple[Any, ...]]:
-            return [row for part in _parts(values) for row in connection.execute(sql.format(_marks(part)), part)]
+            return [
+                row
+                for part in map(_padded, _parts(values))
+                for row in connection.execute(sql.format(_marks(part)), part)
+            ]
 
         return self.read(work)
 
@@ -379,6 +384,12 @@ class SqlRecords(IndexedStore):
 def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
     for start in range(0, len(values), _FETCH):
         yield values[start : start + _FETCH]
+
+
+def _padded(values: Sequence[Any]) -> Sequence[Any]:
+    """Values with the last one repeated, so that there are few different statements to prepare."""
+    size = min(_FETCH, 1 << (len(values) - 1).bit_length()) if len(values) > _FEW else len(values)
+    return [*values, *[values[-1]] * (size - len(values))]
 
 
 def _marks(values: Sequence[Any]) -> str:
