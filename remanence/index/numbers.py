@@ -16,7 +16,7 @@ from .postings import Postings
 
 _KEPT = 64  # paths
 _FEW = 64  # numbers; more are an array of data, whose paths are not worth remembering together
-_NESTED = (dict, list, tuple)
+_NESTED, _NUMBERS = (dict, list, tuple), (int, float)
 
 
 class Numbers(NamedTuple):
@@ -58,7 +58,9 @@ def _inside(path: str, value: Any, found: list[tuple[str, Any]]) -> None:
 
 def as_number(value: object) -> float | None:
     """A finite number as a float; None for anything else, True and False among it."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if type(value) is float:
+        return value if math.isfinite(value) else None
+    if isinstance(value, bool) or not isinstance(value, _NUMBERS):
         return None
     try:
         number = float(value)
@@ -72,7 +74,7 @@ def numbers_of(contents: Mapping[str, Any]) -> Numbers:
         return NO_NUMBERS
     paths, values = [], []
     for path, value in leaves(contents):
-        number = value if type(value) is float and math.isfinite(value) else as_number(value)
+        number = as_number(value)
         if number is not None:
             paths.append(path)
             values.append(number)
