@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 from collections.abc import AsyncIterator, Callable
 
 import anyio.to_thread
@@ -58,6 +59,7 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
     @contextlib.asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = settings.threads
+        gc.freeze()  # what was imported stays; looking through it again and again held requests up
         try:
             yield
         finally:

@@ -39,7 +39,8 @@ class _Recaller:
         self._reading = asyncio.get_running_loop().create_task(self._read())
 
     @classmethod
-    async def start(cls, settings: ServerSettings) -> _Recaller:
+    async def start(cls, settings: ServerSettings, note: dict[str, Any], body: bytes) -> _Recaller:
+        """A new one, when it has answered a first question for itself: by that it has loaded an index."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -50,6 +51,7 @@ class _Recaller:
         made = cls(process)
         try:
             await asyncio.wait_for(made.ask(settings_note(settings), b""), _PATIENCE)
+            await made.ask(note, body)
         except BaseException:
             made.kill()
             raise
@@ -120,7 +122,7 @@ class Recallers:
         if self._failed or (not self._all and self.at_once < _CROWD):
             return None
         if len(self._all) + len(self._starting) < self._settings.recallers:
-            self._start()
+            self._start(note, body)
         if not self._all:
             return None
         recaller = min(self._all, key=lambda one: len(one.waiting))
@@ -132,14 +134,14 @@ class Recallers:
                 log.warning("a recaller ended unexpectedly")
             return None
 
-    def _start(self) -> None:
-        task = asyncio.get_running_loop().create_task(self._started())
+    def _start(self, note: dict[str, Any], body: bytes) -> None:
+        task = asyncio.get_running_loop().create_task(self._started(note, body))
         self._starting.add(task)
         task.add_done_callback(self._starting.discard)
 
-    async def _started(self) -> None:
+    async def _started(self, note: dict[str, Any], body: bytes) -> None:
         try:
-            self._all.append(await _Recaller.start(self._settings))
+            self._all.append(await _Recaller.start(self._settings, note, body))
         except (OSError, TimeoutError) as error:
             log.error("no recaller could be started, the server recalls by itself: %s", type(error).__name__)
             self._failed = True
