@@ -21,7 +21,7 @@ from ...index.vocabulary import WordVectors
 from ...judgements import Judgement
 from ...models import TIERS, Embeddings, Memory
 from .. import packing
-from ..base import SetAside, Size, Trace, Vector
+from ..base import Owner, SetAside, Size, Trace, Vector
 from ..indexed import Derived, IndexedStore, derive
 from ..packing import Codec
 from ..touches import Touches
@@ -63,6 +63,7 @@ class SqlRecords(IndexedStore):
         self.touches = Touches()
         self._train_from = packing.TRAIN_FROM
         self._unscrubbed = False
+        self._sound: tuple[Mapping[str, str], Owner | None, int | None] | None = None  # what _check_kind saw last
 
     @abstractmethod
     def read(self, work: Callable[[Connection], Result]) -> Result:
@@ -104,8 +105,11 @@ class SqlRecords(IndexedStore):
     def _check_kind(self, connection: Connection, memories: Sequence[Memory]) -> None:
         """Refuse vectors that are not of the store's kind; note the kind of the first ones."""
         known = self.kind(connection)
-        fresh = {} if "analyser" in known else {"analyser": str(ANALYSER)}
         given = next((m.embeddings.full_vector for m in memories if m.embeddings.full_vector is not None), None)
+        asked = known, self.owner, None if given is None else given.size
+        if asked == self._sound:
+            return
+        fresh = {} if "analyser" in known else {"analyser": str(ANALYSER)}
         if given is not None:
             if self.owner is not None:
                 self.owner.check(known.get("embedder"))
@@ -117,6 +121,8 @@ class SqlRecords(IndexedStore):
         new = [(key, value) for key, value in fresh.items() if key not in known]
         if new:
             connection.executemany("INSERT INTO notes VALUES (?, ?)", new)
+        else:
+            self._sound = dict(known), *asked[1:]
 
     def kind(self, connection: Connection) -> Mapping[str, str]:
         """Which of the notes of KIND there are."""
