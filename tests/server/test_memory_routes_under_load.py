@@ -35,8 +35,11 @@ def together(count: int, act: Callable[[int], None]) -> None:
 
 @pytest.fixture
 def busy(server_with):
+    return crowded(server_with(recallers=2))
+
+
+def crowded(server):
     """A server whose recallers run."""
-    server = server_with(recallers=2)
     admin = server.client(server.first_token)
     admin.post(f"{W}/memories", json=[{"text": f"apples number {n}"} for n in range(50)]).raise_for_status()
     until = time.monotonic() + 60
@@ -63,6 +66,25 @@ def test_every_write_is_found_by_whoever_recalls_next(busy):
             (key,) = client.post(f"{W}/memories", json={"text": f"I saw {word}"}).json()["ids"]
             found = client.post(f"{W}/recall", json={"query": word, "k": 1}).json()
             assert [hit["memory"]["memory_id"] for hit in found["hits"]] == [key]
+
+    together(8, act)
+
+
+def test_questions_of_two_tenants_that_wait_together_are_answered_apart(postgres_url, server_with):
+    server = crowded(server_with(recallers=2, store=postgres_url))
+    tokens = [server.token_for(org, "lab", "WRITE") for org in ("acme", "globex")]
+
+    def act(number: int) -> None:
+        own = ("acme", "globex")[number % 2]
+        client = server.client(tokens[number % 2])
+        for turn in range(6):
+            text = f"zebra {own} {number} {turn}"
+            (key,) = client.post("/workspaces/lab/memories", json={"text": text}).json()["ids"]
+            asked = {"query": f'"{text}"', "k": 3}
+            found = client.post("/workspaces/lab/recall", json=asked).json()["hits"]
+            assert [hit["memory"]["memory_id"] for hit in found] == [key]
+            found = client.post("/workspaces/lab/recall", json={"query": "zebra", "k": 50}).json()["hits"]
+            assert {hit["memory"]["text"].split()[1] for hit in found} == {own}
 
     together(8, act)
 
