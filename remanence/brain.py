@@ -322,8 +322,8 @@ class Brain:
         hidden = self.store.encryption is not None and self.store.encryption.hides_vectors
         if self._vectors is not None and bare and not hidden:
             vectors = self._vectors.of([(memory.text, memory.contents) for memory in bare])
-            for memory, vector, told in zip(bare, vectors, np.any(vectors, axis=1), strict=True):
-                memory.embeddings.full_vector = vector if told else None
+            for memory, vector in zip(bare, vectors, strict=True):
+                memory.embeddings.full_vector = vector if vector.any() else None
 
     def _check_given(self, memories: Sequence[Memory], embedder: Embedder | None) -> None:
         """Refuse given vectors that do not fit the store's, before anything is written."""

@@ -36,20 +36,21 @@ class MemoryVectors:
 
     def of(self, memories: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Vector]:
         """The vectors of (text, contents), in this order."""
-        said = [words_of(contents) if is_record(contents) else text for text, contents in memories]
-        kept = [
-            self._words.get(words) if is_record(contents) else None
-            for words, (_, contents) in zip(said, memories, strict=True)
+        records = [is_record(contents) for _, contents in memories]
+        said = [
+            words_of(contents) if record else text for record, (text, contents) in zip(records, memories, strict=True)
         ]
+        kept = [self._words.get(words) if record else None for record, words in zip(records, said, strict=True)]
         fresh = list(dict.fromkeys(words for words, known in zip(said, kept, strict=True) if known is None))
         vectors = dict(zip(fresh, self.embedder.embed(fresh), strict=True)) if fresh else {}
         result = []
-        for words, known, (_, contents) in zip(said, kept, memories, strict=True):
+        for record, words, known, (_, contents) in zip(records, said, kept, memories, strict=True):
             vector = vectors[words] if known is None else known
-            if is_record(contents):
-                if len(self._words) >= _WORDS_KEPT:
-                    self._words.clear()
-                self._words[words] = vector
+            if record:
+                if known is None:
+                    if len(self._words) >= _WORDS_KEPT:
+                        self._words.clear()
+                    self._words[words] = vector
                 vector = blended(vector, numbers_of(contents))
             result.append(vector)
         return result
@@ -74,34 +75,53 @@ def _described(contents: Mapping[str, Any], *, numbers: bool) -> str:
     parts: list[str] = []
     last = None
     for path, value in leaves(contents):
-        said = f"{value:.3g}" if isinstance(value, float) else str(value)
-        if not numbers and as_number(value) is not None:
-            said = ""
-        list_path = path.split("[", 1)[0] if path.endswith("]") else path
-        if parts and list_path == last:  # a further member of the same list
-            parts[-1] += f" {said}" if said else ""
+        if numbers or as_number(value) is None:
+            said = f"{value:.3g}" if isinstance(value, float) else str(value)
         else:
-            parts.append(f"{list_path.replace('.', ' ')}: {said}" if said else list_path.replace(".", " "))
+            said = ""
+        list_path, named = _named(path)
+        if parts and list_path == last:  # a further member of the same list
+            if said:
+                parts[-1] += f" {said}"
+        else:
+            parts.append(f"{named}: {said}" if said else named)
         last = list_path
     return "; ".join(parts)
+
+
+@lru_cache(maxsize=4096)
+def _named(path: str) -> tuple[str, str]:
+    """A path without the number of a list's member, and how it is said."""
+    list_path = path.split("[", 1)[0] if path.endswith("]") else path
+    return list_path, list_path.replace(".", " ")
 
 
 def blended(words: Vector, numbers: Numbers) -> Vector:
     """Words and numbers in one vector of unit length, each with half of it."""
     if not numbers.paths.size:
         return words
-    scaled = np.arcsinh(np.clip(numbers.values, -_LARGEST, _LARGEST) / _SMALLEST).astype(np.float32)
+    values = numbers.values
+    if not -_LARGEST <= min(tops := values.tolist()) <= max(tops) <= _LARGEST:
+        values = np.clip(values, -_LARGEST, _LARGEST)
+    scaled = np.arcsinh(values / _SMALLEST).astype(np.float32)
     paths = numbers.paths.tolist()
-    waves = np.zeros(words.size, np.float32)
-    for start in range(0, min(len(paths), _MOST_NUMBERS), _TOGETHER):
-        end = start + _TOGETHER
-        frequencies, phases = _waves(tuple(paths[start:end]), words.size)
-        waves += np.cos(frequencies * scaled[start:end, None] + phases).sum(axis=0)
+    waves = _wave(paths[:_TOGETHER], scaled[:_TOGETHER], words.size)
+    for start in range(_TOGETHER, min(len(paths), _MOST_NUMBERS), _TOGETHER):
+        waves += _wave(paths[start : start + _TOGETHER], scaled[start : start + _TOGETHER], words.size)
     length = float(np.sqrt(waves @ waves))
     if length:
         words = words + waves * np.float32(1 / length)
     length = float(np.sqrt(words @ words))
     result: Vector = words * np.float32(1 / length) if length else words
+    return result
+
+
+def _wave(paths: list[int], scaled: Vector, size: int) -> Vector:
+    """The sum of the waves of some numbers."""
+    frequencies, phases = _waves(tuple(paths), size)
+    angles = frequencies * scaled[:, None]
+    angles += phases
+    result: Vector = np.cos(angles, out=angles).sum(axis=0)
     return result
 
 

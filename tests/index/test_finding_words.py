@@ -6,8 +6,11 @@ import json
 import unicodedata
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from remanence import Brain
+from remanence.index import analyser
 from remanence.index.analyser import analyse, question_words
 
 FILLER = (
@@ -352,3 +355,10 @@ def test_what_is_analysed_twice_is_the_same():
         assert first.words == second.words
         assert len(set(first.hashes.tolist())) == first.hashes.size
         assert all(word.text for word in question_words(text))
+
+
+@given(st.from_regex(r"[0-9]{1,11}(\.[0-9]{1,11})?", fullmatch=True))
+def test_a_number_has_the_terms_of_any_code(number):
+    """Numbers are read on a way of their own, because states are full of them."""
+    whole_and_parts = dict.fromkeys(word for word, _ in analyser._code_terms(number, "english"))
+    assert list(analyse(number).words) == list(whole_and_parts)
