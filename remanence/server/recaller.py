@@ -13,27 +13,21 @@ import select
 import signal
 import struct
 import sys
-import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import InputError
 from ..judgements import Recall
-from .recalling import Asked, Recalled, answered, asked
+from .recalling import TOGETHER, Recalled, answers
 from .settings import ServerSettings
 from .spaces import Space
 
-if TYPE_CHECKING:
-    from ..brain import Brain
-
 HEAD = struct.Struct("!II")
 _OPEN = 16  # workspaces at once
-_TOGETHER = 12  # questions that share a look, and are answered together
-_MOMENT = 0.1  # seconds after which those that are left look again
 
 
 def framed(note: dict[str, Any], body: bytes = b"") -> bytes:
@@ -116,29 +110,12 @@ class _Spaces:
 
 
 def _answers(spaces: _Spaces, questions: Sequence[Question]) -> list[bytes]:
-    """The answers to the first of some questions in one workspace, as it is now: as many as take no longer than a
-    moment, one at least."""
+    """The answers to the first of some questions in one workspace, one at least."""
     try:
-        brain = spaces.take(**questions[0].note).brain
-        return brain.store.together(lambda: _some(brain, questions))
+        found = answers(spaces.take(**questions[0].note).brain, [one.body for one in questions], touch=False)
     except Exception as error:
-        return [_failed(error)]
-
-
-def _some(brain: Brain, questions: Sequence[Question]) -> list[bytes]:
-    until, answers, sought = time.monotonic() + _MOMENT, list[bytes | None](), list[Asked]()
-    for question in questions:
-        try:
-            sought.append(asked(brain, question.body, touch=False))
-            answers.append(None)
-        except InputError as error:
-            answers.append(framed({"status": 400, "error": str(error)}))
-        except Exception as error:
-            answers.append(_failed(error))
-        if time.monotonic() > until:
-            break
-    found = iter(answered(brain, sought))
-    return [_told(next(found)) if one is None else one for one in answers]
+        found = [error]
+    return [_failed(one) if isinstance(one, Exception) else _told(one) for one in found]
 
 
 def _told(found: Recalled) -> bytes:
@@ -146,7 +123,9 @@ def _told(found: Recalled) -> bytes:
 
 
 def _failed(error: Exception) -> bytes:
-    """For the server, which tries it again, and tells and logs what is wrong."""
+    """For the server, which tries again what was not asked wrongly, and tells and logs what is wrong."""
+    if isinstance(error, InputError):
+        return framed({"status": 400, "error": str(error)})
     return framed({"status": 500, "error": f"{type(error).__name__}: {error}"})
 
 
@@ -183,13 +162,13 @@ def main() -> None:
     try:
         sink.write(framed({"status": 0}))
         sink.flush()
-        while waiting := inbox.waiting(_TOGETHER):
+        while waiting := inbox.waiting(TOGETHER):
             for _, of_one in groupby(waiting, lambda question: question.note["id"]):
                 left = list(of_one)
                 while left:
-                    answers = _answers(spaces, left)
-                    left = left[len(answers) :]
-                    sink.write(b"".join(answers))
+                    found = _answers(spaces, left)
+                    left = left[len(found) :]
+                    sink.write(b"".join(found))
                     sink.flush()
     except BrokenPipeError:
         pass

@@ -121,7 +121,7 @@ class Recallers:
         """The answer of a recaller; None where there is none to ask."""
         if self._failed or (not self._all and self.at_once < _CROWD):
             return None
-        if len(self._all) + len(self._starting) < self._settings.recallers:
+        if not self._starting and len(self._all) < self._settings.recallers:  # one by one: we compute as well
             self._start(note, body)
         if not self._all:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from ..brain import Brain, Sought
 
 MOST_HITS = 1000
+TOGETHER = 12  # requests that share a look, and are answered together
+_MOMENT = 0.1  # seconds after which those that are left look again
 NAMES = (
     "query", "k", "where", "since", "until", "mode", "token_budget", "explain", "vector", "settings", "as_of", "touch",
 )  # fmt: skip
@@ -47,12 +50,29 @@ def asked(brain: Brain, body: bytes, *, touch: bool = True) -> Asked:
     return Asked(brain.seek(question, **options, touch=wanted and touch), wanted, options.get("mode", "hybrid"))
 
 
-def answered(brain: Brain, requests: Sequence[Asked]) -> list[Recalled]:
-    """The answers to some requests."""
-    return [
-        Recalled(hits, one.touch, encoded(_told(hits, one.mode)))
-        for one, hits in zip(requests, brain.tell([one.sought for one in requests]), strict=True)
-    ]
+def answers(brain: Brain, bodies: Sequence[bytes], *, touch: bool = True) -> list[Recalled | Exception]:
+    """The answers to the first of some requests, with the store as it is now: as many as take no longer than a moment,
+    one at least. What is wrong with one is told in its place."""
+    return brain.store.together(lambda: _answers(brain, bodies, touch))
+
+
+def _answers(brain: Brain, bodies: Sequence[bytes], touch: bool) -> list[Recalled | Exception]:
+    until = time.monotonic() + _MOMENT
+    found: list[Asked | Exception] = []
+    for body in bodies:
+        try:
+            found.append(asked(brain, body, touch=touch))
+        except Exception as error:
+            found.append(error)
+        if time.monotonic() > until:
+            break
+    sought = [one for one in found if isinstance(one, Asked)]
+    hits = iter(brain.tell([one.sought for one in sought]))
+    return [one if isinstance(one, Exception) else _recalled(one, next(hits)) for one in found]
+
+
+def _recalled(request: Asked, hits: Hits) -> Recalled:
+    return Recalled(hits, request.touch, encoded(_told(hits, request.mode)))
 
 
 def _told(hits: Hits, mode: str) -> Document:

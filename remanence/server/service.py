@@ -8,6 +8,7 @@ from .control import Control
 from .idempotency import Answers
 from .limits import Buckets
 from .metrics import Metrics
+from .own_recalls import OwnRecalls
 from .recallers import Recallers
 from .settings import ServerSettings
 from .spaces import Spaces
@@ -29,9 +30,11 @@ class Service:
     buckets: Buckets = field(init=False)
     answers: Answers = field(init=False)
     recallers: Recallers = field(init=False)
+    own_recalls: OwnRecalls = field(init=False)
 
     def __post_init__(self) -> None:
         self.metrics = Metrics(lambda: len(self.spaces))
         self.buckets = Buckets(self.settings.limits)
         self.answers = Answers(self.control)
         self.recallers = Recallers(self.settings)
+        self.own_recalls = OwnRecalls()

@@ -6,31 +6,13 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
 
 import pytest
+from crowds import together
 
 from remanence.bench.usage import tree_usage
 
 W = "/workspaces/default"
-
-
-def together(count: int, act: Callable[[int], None]) -> None:
-    failures: list[BaseException] = []
-
-    def run(number: int) -> None:
-        try:
-            act(number)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
 
 
 @pytest.fixture

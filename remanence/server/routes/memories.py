@@ -18,7 +18,6 @@ from ..access import Access, Role, allowed
 from ..bodies import MOST_AT_ONCE, Document, cursor_of, fields_of, is_among, json_of, parts_of, tag_of, told
 from ..exchange import answer, asking, given, tagged
 from ..recaller import recall_of
-from ..recalling import answered, asked
 from ..turns import reading, writing
 from .answers import RUNNING, Error
 
@@ -61,7 +60,7 @@ async def recall(request: Request, access: Reader) -> Response:
     try:
         reply = await recallers.ask({"org": access.org, "id": access.workspace_id, "name": access.workspace}, body)
         if reply is None or reply.note["status"] >= 500:  # what failed there is tried, and told, here
-            found = await reading(_recalled, access, body)
+            found = await access.service.own_recalls.ask(access, body)
         elif reply.note["status"] >= 400:
             raise HTTPException(reply.note["status"], reply.note["error"])
         else:
@@ -70,10 +69,6 @@ async def recall(request: Request, access: Reader) -> Response:
     finally:
         recallers.at_once -= 1
     return Response(found, media_type="application/json")
-
-
-def _recalled(access: Access, body: bytes) -> bytes:
-    return answered(access.brain, [asked(access.brain, body)])[0].body
 
 
 async def _taken_over(access: Access, note: Document) -> None:
