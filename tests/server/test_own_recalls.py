@@ -1,4 +1,4 @@
-"""Recalls in the server's own process: those that wait for each other are answered together, each as if it were alone."""
+"""Recalls in the server's own process: those that wait for each other are answered together, each as if alone."""
 
 from __future__ import annotations
 
