@@ -272,16 +272,16 @@ class Estimate:
 
     def _raw(self, at: RowNumbers) -> Matrix:
         if self._values is not None:
-            return self._values[at]
+            return self._values.take(at)
         assert self._distance is not None
-        result: Matrix = self._table[self._distance[at]]
+        result: Matrix = self._table.take(self._distance.take(at))
         return result
 
     def at(self, at: RowNumbers) -> Matrix:
         """The cosines of some positions; the mean for rows without a vector."""
         result = self._raw(at)
         if self._known is not None:
-            known = self._known[at]
+            known = self._known.take(at)
             result = np.where(np.isnan(known), result, known)
         if self._missing is not None:
             result = np.where(self._missing[at], np.float32(self.absent or 0.0), result)

@@ -96,7 +96,7 @@ class Survey:
 
     def column_at(self, name: str, at: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """A column at some positions (any value for position -1)."""
-        return self._columns[name][at if self._rows is None else self._rows[at]]
+        return self._columns[name].take(at if self._rows is None else self._rows.take(at))
 
     def sessions_at(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """The session of rows as a number; -1 for a memory outside any session."""

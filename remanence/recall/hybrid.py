@@ -5,7 +5,7 @@ finds best, and the neighbours that these may lift: the rest cannot reach the to
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +32,12 @@ _SIDE = 400  # of a larger survey: rows that each side sends on
 _LIFTED = 96  # of those: how many may lift their neighbours
 _RESCORED = 400
 FUNCTION_WORD = 0.5  # what words outside the index weigh in a question's vector
+
+
+def _united(positions: Sequence[Positions]) -> Positions:
+    """All of them once, ascending."""
+    every = np.sort(np.concatenate(positions))
+    return every[np.append(True, every[1:] != every[:-1])] if every.size else every
 
 
 class Placed(NamedTuple):
@@ -113,27 +119,23 @@ class Hybrid:
                 self.cosines.look_closely(self._most_promising(at, self._rough(at)))
             return at
         wanted = max(_SIDE, 4 * count)
-        chosen = np.zeros(survey.size, np.bool_)
-        chosen[most(self.lexical, wanted)] = True
+        found = [most(self.lexical, wanted)]
         if self.cosines is not None:
-            chosen[self.cosines.best(wanted)] = True
+            found.append(self.cosines.best(wanted))
         if self.emphasis > 1:
-            chosen[self._asked_for(wanted)] = True
-        if allowed is not None and int((chosen & allowed).sum()) < count:
-            chosen |= allowed
-        at = np.flatnonzero(chosen)
+            found.append(self._asked_for(wanted))
+        at = _united(found)
+        if allowed is not None and int(allowed[at].sum()) < count:
+            at = _united([at, np.flatnonzero(allowed)])
         rough = self._rough(at)
         if self.cosines is not None:
             self.cosines.look_closely(self._most_promising(at, rough))
-        if allowed is None and self.emphasis <= 1 and at.size > wanted:
-            chosen[:] = False
-            chosen[at[least(-rough, wanted)]] = True
         lifting = at[least(-rough, _LIFTED)]
-        for step in (survey.before, survey.after):
-            near = step(lifting)
-            for place in (near, step(near)):
-                chosen[place[place >= 0]] = True
-        return np.flatnonzero(chosen)
+        if allowed is None and self.emphasis <= 1 and at.size > wanted:
+            at = at[least(-rough, wanted)]
+        before, after = survey.before(lifting), survey.after(lifting)
+        near = _united([at, before, survey.before(before), after, survey.after(after)])
+        return near[int(np.searchsorted(near, 0)) :]
 
     def _asked_for(self, wanted: int) -> Positions:
         """The newest rows of the time and of the one person that the question names."""
@@ -166,7 +168,7 @@ class Hybrid:
         vector_scale = (0.0, 0.0) if self.cosines is None else scale_of(self.cosines.at(at), settings.pool)
 
         def words(places: Positions) -> Scores:
-            return np.float32(1 - self.share) * standardised(self.lexical[places], words_scale)
+            return np.float32(1 - self.share) * standardised(self.lexical.take(places), words_scale)
 
         def vectors(places: Positions) -> Scores:
             if self.cosines is None:
