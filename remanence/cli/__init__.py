@@ -13,11 +13,11 @@ import sys
 import threading
 from contextlib import suppress
 
-_GARBAGE = 200_000  # objects; most commands end before so many are made, and a collection takes them a quarter longer
+_YOUNG = 10_000  # objects between two looks for garbage: loading makes many that stay, and no look takes a millisecond
 
 
 def main() -> None:
-    gc.set_threshold(_GARBAGE, 20, 20)
+    gc.set_threshold(_YOUNG, 10, 10)
     try:
         _run()
     except SystemExit as ended:
