@@ -6,6 +6,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -41,6 +42,12 @@ class Block:
         starts = starts_of_runs(ordered)
         offsets = np.append(starts, ordered.size).astype(np.int64)
         return cls(ordered[starts], offsets, rows[order], counts[order])
+
+    def spans(self, terms: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Where the entries of each term start and stop; at the same place if it has none."""
+        at = np.minimum(np.searchsorted(self.terms, terms), self.terms.size - 1)
+        starts = self.offsets[at]
+        return starts, np.where(self.terms[at] == terms, self.offsets[at + 1], starts)
 
 
 class Postings:
@@ -110,10 +117,7 @@ class Postings:
         places = []
         entries = 0
         for block in self.blocks:
-            at = np.minimum(np.searchsorted(block.terms, wanted), block.terms.size - 1)
-            held = block.terms[at] == wanted
-            starts = block.offsets[at]
-            stops = np.where(held, block.offsets[at + 1], starts)
+            starts, stops = block.spans(wanted)
             entries += int((stops - starts).sum())
             places.append((block, starts.tolist(), stops.tolist()))
         if most is not None and entries + sum(len(self._tail[term][0]) for term in terms if term in self._tail) > most:
@@ -135,6 +139,23 @@ class Postings:
                 total += len(waiting[0])
             ends.append(total)
         return np.concatenate(rows), np.concatenate(counts), ends
+
+    def holding(self, terms: Sequence[int]) -> dict[int, int]:
+        """In how many rows each term occurs."""
+        if self.disguises is None:
+            return dict(zip(terms, self._holding(terms), strict=True))
+        all_terms, bounds = _with_disguises(terms, self.disguises)
+        total = [0, *accumulate(self._holding(all_terms))]
+        return {term: total[end] - total[start] for term, start, end in zip(terms, [0, *bounds], bounds, strict=False)}
+
+    def _holding(self, terms: Sequence[int]) -> list[int]:
+        wanted = np.array(terms, np.uint64)
+        held = np.array([len(self._tail[term][0]) if term in self._tail else 0 for term in terms], np.int64)
+        for block in self.blocks:
+            starts, stops = block.spans(wanted)
+            held += stops - starts
+        counted: list[int] = held.tolist()
+        return counted
 
     def within(self, terms: Sequence[int], rows: npt.NDArray[np.int64]) -> tuple[Positions, Counts, list[int]]:
         """Which of some rows (ascending) hold each term: their positions in `rows`, how often, and where the part of

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..filters import Filter
+from .analyser import Word
 from .recall_index import RecallIndex
 from .survey import Matches, RowSource, Survey
 
@@ -59,7 +60,7 @@ class Prospect(ABC):
         """Those who act in these rows and are named in a text."""
 
     @abstractmethod
-    def relatives(self, words: Sequence[str], floor: float, most: int) -> list[list[tuple[int, str, float]]]:
+    def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]:
         """As `Survey.relatives`."""
 
     @abstractmethod
@@ -83,7 +84,7 @@ class Gathered(Survey):
     def population(self) -> int:
         return self._prospect.size
 
-    def relatives(self, words: Sequence[str], floor: float, most: int) -> list[list[tuple[int, str, float]]]:
+    def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]:
         return self._prospect.relatives(words, floor, most)
 
     def matches(self, terms: Sequence[int]) -> Matches:

@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..filters import Filter
+from .analyser import Word
 from .bits import Estimate, top
 from .columns import RowNumbers
 from .postings import Postings
 from .recall_index import RecallIndex
+from .vocabulary import needing
 
 Scores = npt.NDArray[np.float32]
 Found = TypeVar("Found")
@@ -205,10 +207,13 @@ class Survey:
             at, counts, ends = _only(at >= 0, at, counts, ends)
         return Matches(at, counts, ends)
 
-    def relatives(self, words: Sequence[str], floor: float, most: int) -> list[list[tuple[int, str, float]]]:
-        """For each question word (term, word, cosine) of words in the memories that are close to it in meaning."""
+    def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]:
+        """For question words that few memories hold (term, word, cosine) of words in the memories that are close to
+        them in meaning."""
         with self._lock:
-            return self._vocabulary.relatives(words, floor, most)
+            held = self._postings.holding([term for word in words for term in word.hashes])
+            rare = needing(words, held, self._end)
+            return dict(zip(rare, self._vocabulary.relatives(rare, floor, most), strict=True))
 
     @property
     def dimension(self) -> int | None:

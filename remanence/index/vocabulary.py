@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from .analyser import Word
 from .bits import VectorColumns, top
 
 WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
 _LIMIT = 32_768  # words; later ones still match themselves
+_FEW, _FEW_IN = 8, 0.01  # rows, and share of all rows, that hold a word which finds enough by itself
 _REACH = 0.4  # share of differing bits up to which two words may be relatives; 0.5 is none at all
+
+
+def needing(words: Sequence[Word], held: Mapping[int, int], rows: int) -> list[str]:
+    """The words that need relatives to find what is meant: those that few of the rows hold. `held` says how many hold
+    each of their terms. (On the development set, relatives of the others changed nothing or did harm.)"""
+    few = max(_FEW, _FEW_IN * rows)
+    return [word.text for word in words if max((held[term] for term in word.hashes), default=0) <= few]
 
 
 class PackedWords(NamedTuple):

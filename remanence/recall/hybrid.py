@@ -28,9 +28,9 @@ Vector = npt.NDArray[np.float32]
 QueryVector = Callable[[str, Callable[[str], float]], Vector | None]
 """(question without names, weight of a word) → its vector; None where there are no vectors."""
 
-_SIDE = 400  # of a larger survey: rows that each side sends on
-_LIFTED = 96  # of those: how many may lift their neighbours
-_RESCORED = 400
+_SIDE = 448  # of a larger survey: rows that each side sends on
+_LIFTED = 160  # of those: how many may lift their neighbours
+_RESCORED = 448
 FUNCTION_WORD = 0.5  # what words outside the index weigh in a question's vector
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..index.analyser import plain
+from ..index.analyser import Word, plain
 from ..index.bm25 import idf, move, score_terms
 from ..index.survey import Survey
 from .explain import WordMatch
@@ -35,7 +35,7 @@ class Part:
 class Related(Protocol):
     """What knows the words of the memories."""
 
-    def relatives(self, words: Sequence[str], floor: float, most: int) -> list[list[tuple[int, str, float]]]: ...
+    def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]: ...
 
 
 class Sought(NamedTuple):
@@ -60,14 +60,14 @@ def sought(source: Related, question: Question, text: str, settings: RecallSetti
     shares: list[float] = []
     kept = set(plain(text).split()) if text != question.text else None
     words = [word for word in question.words if kept is None or not word.text.isalnum() or word.text in kept]
-    related: list[list[tuple[int, str, float]]] = [[] for _ in words]
+    related: dict[str, list[tuple[int, str, float]]] = {}
     if soft and settings.soft_weight > 0 and len(words) <= _SOFT_UP_TO:
-        related = source.relatives([word.text for word in words], settings.soft_floor, settings.soft_most)
-    for word, relatives in zip(words, related, strict=True):
+        related = source.relatives(words, settings.soft_floor, settings.soft_most)
+    for word in words:
         part = Part(word.text, [word.text] * len(word.hashes), len(word.hashes), len(terms))
         terms += word.hashes
         shares += [1.0] * len(word.hashes)
-        for term, name, cosine in relatives:
+        for term, name, cosine in related.get(word.text, ()):
             if term not in word.hashes:
                 part.names.append(name)
                 terms.append(term)

@@ -15,6 +15,7 @@ from strategies import AGENTS, WORDS
 from remanence import Brain
 from remanence.errors import InputError
 from remanence.index.analyser import fold, question_words
+from remanence.index.stopwords import VOTES
 from remanence.recall.question import read_question
 from remanence.stores.indexed import date_words
 from remanence.stores.sql import cache
@@ -305,10 +306,9 @@ def test_every_word_that_was_kept_is_found_again_by_itself(text):
         return
     with Brain(":memory:", embedder="none") as brain:
         brain.remember(text)
-        if not any(not word.stop for word in read_question(text, NOW).words):
-            return  # "E O" is nothing but function words of another language
         for piece in text.split()[:5]:
-            words = [word for word in read_question(piece, NOW).words if not word.stop]
+            # "A O" may be the function words of another language
+            words = [word for word in read_question(piece, NOW).words if not word.stop and word.text not in VOTES]
             asked = read_question(piece, NOW)
             if words and not asked.excluded and not asked.phrases and piece.strip('"“”') == piece:
                 assert brain.recall(piece, mode="lexical"), piece

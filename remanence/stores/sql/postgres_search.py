@@ -12,12 +12,12 @@ import numpy.typing as npt
 from pgvector import HalfVector
 
 from ...filters import Filter
-from ...index.analyser import plain, question_words
+from ...index.analyser import Word, plain, question_words
 from ...index.bits import top
 from ...index.bm25 import K1, B, idf
 from ...index.prospect import Asked, Gathered, Prospect
 from ...index.survey import Survey
-from ...index.vocabulary import Vocabulary, WordVectors
+from ...index.vocabulary import Vocabulary, WordVectors, needing
 from .postgres_candidates import laid_out
 from .postgres_filters import Condition, known_as
 from .postgres_index import State, dimension_of, state
@@ -65,7 +65,7 @@ class PostgresProspect(Prospect):
 
     def __init__(self, store: PostgresRecordStore, where: Filter) -> None:
         self._store, self._where = store, where
-        self._relatives: dict[tuple[tuple[str, ...], float, int], list[list[tuple[int, str, float]]]] = {}
+        self._relatives: dict[tuple[tuple[Word, ...], float, int], dict[str, list[tuple[int, str, float]]]] = {}
         self._now, self._inside, self.size, self.average_length, self.dimension = store.read(self._looked)
 
     def _looked(self, connection: Connection) -> tuple[State, Condition, int, float, int | None]:
@@ -89,12 +89,14 @@ class PostgresProspect(Prospect):
         found = self._store.read(lambda connection: connection.execute(sql, (marks, *self._inside.values)).fetchall())
         return sorted(actor for (actor,) in found)
 
-    def relatives(self, words: Sequence[str], floor: float, most: int) -> list[list[tuple[int, str, float]]]:
+    def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]:
         asked = (tuple(words), floor, most)
         if asked not in self._relatives:
-            self._relatives[asked] = self._store.read(
-                lambda connection: self._store.vocabulary.relatives(connection, self._now, words, floor, most)
+            rare = needing(words, self.holding([term for word in words for term in word.hashes]), self.size)
+            found = self._store.read(
+                lambda connection: self._store.vocabulary.relatives(connection, self._now, rare, floor, most)
             )
+            self._relatives[asked] = dict(zip(rare, found, strict=True))
         return self._relatives[asked]
 
     def holding(self, terms: Sequence[int]) -> dict[int, int]:
