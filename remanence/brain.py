@@ -26,7 +26,7 @@ from .index.bits import unit
 from .judgements import QUESTIONS, Judgement, Recall, Recalls, kept_question
 from .models import TIERS, Embeddings, Hit, Hits, Memory, Metadata
 from .privacy.choice import PrivacySpec, policy_of
-from .recall.budget import estimate_tokens
+from .recall.budget import fitting
 from .recall.engine import MODES, Ranked, rank
 from .recall.question import read_question
 from .recall.settings import RecallSettings
@@ -565,7 +565,7 @@ class Brain:
     def _told(self, sought: Sought, held: Mapping[int, Memory]) -> Hits:
         hits = [Hit(held[found.seq], found.score, found.explanation) for found in sought.ranked if found.seq in held]
         if sought.token_budget is not None:
-            hits = _within(hits, sought.token_budget)[: sought.k]
+            hits = fitting(hits, lambda hit: hit.text, sought.token_budget)[: sought.k]
         if sought.touch:
             self.store.touch([hit.memory.memory_id for hit in hits], time.time())
         return Hits(hits, self._recalls.new(sought.question, sought.where, self._judge))
@@ -631,16 +631,6 @@ def _given(field: str, value: object) -> Vector:
         raise VectorError(f"{field} must not be all zeros", field=field)
     scaled: Vector = unit(array[None, :])[0]
     return scaled
-
-
-def _within(hits: Sequence[Hit], budget: int) -> list[Hit]:
-    kept, spent = [], 0
-    for hit in hits:
-        cost = estimate_tokens(hit.text)
-        if spent + cost <= budget:
-            kept.append(hit)
-            spent += cost
-    return kept
 
 
 def _chunks(items: Iterable[Memory], size: int) -> Iterator[list[Memory]]:

@@ -69,14 +69,16 @@ def recall(
             k=k if then is None else _BESIDE * k,
             where=where,
             mode=mode,
-            token_budget=token_budget,
+            token_budget=token_budget if then is None else None,
             explain=explain,
             settings=values("--settings", settings) if settings else None,
         )
     if then is not None:
+        from ..recall.budget import fitting
         from ..team.memory import held
 
-        hits = [hit for hit in hits if held(hit.memory, then)][:k]
+        hits = [hit for hit in hits if held(hit.memory, then)]
+        hits = (hits if token_budget is None else fitting(hits, lambda hit: hit.text, token_budget))[:k]
     if face.json:
         face.document({"question": asked, "hits": [hit.to_dict() for hit in hits]})
     elif not hits:

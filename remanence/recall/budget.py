@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+Item = TypeVar("Item")
 
 _PIECES = re.compile(r"\w+|[^\w\s]")
 CUT = "…"  # one token, where something was left out
@@ -18,6 +22,17 @@ def _cost(piece: str) -> int:
     if not piece.isascii():
         return len(piece)
     return 1 if len(piece) <= 6 else (len(piece) + 5) // 4
+
+
+def fitting(items: Iterable[Item], text: Callable[[Item], str], tokens: int) -> list[Item]:
+    """Items in their order, without those whose text no longer fits into so many tokens."""
+    kept, left = [], tokens
+    for item in items:
+        cost = estimate_tokens(text(item))
+        if cost <= left:
+            kept.append(item)
+            left -= cost
+    return kept
 
 
 def shorten(text: str, tokens: int) -> str:

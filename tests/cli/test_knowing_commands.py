@@ -86,6 +86,7 @@ def test_recall_as_of_then_finds_what_was_superseded_since(rmem: Rmem, clone: Pa
     assert found("--as-of", "2024-12-24") == [old]
     assert found("--as-of", "2025-12-24") == [new]
     assert found("--as-of", "now") == [new]
+    assert found("--as-of", "2024-12-24", "--token-budget", "8") == [old], "what did not hold takes no tokens"
     assert "We deploy with Jenkins." in rmem("recall", "how do we deploy", "--as-of", "2024-12-24").out
 
 
