@@ -238,7 +238,8 @@ def plain_item(item: Any, kind: str) -> Any:
 def stored_vector(value: Any, kind: str) -> bytes:
     """A vector or a list of vectors as 32-bit floats; what is not finite is refused."""
     try:
-        data = np.asarray(value, dtype="<f4")
+        with np.errstate(over="ignore"):  # what is too large becomes infinity, and is refused below
+            data = np.asarray(value, dtype="<f4")
     except (TypeError, ValueError, OverflowError):
         raise SqlError("a vector must be a list of numbers") from None
     depth = 1 if kind == "float4[]" else 2
