@@ -20,6 +20,8 @@ from .timewords import time_ago, time_span
 
 MAX_TEXT = 4 * 1024 * 1024
 MAX_BITS = 1024
+MAX_DEPTH = 64
+_SMALL = 2**62
 MAX_NAME = 512
 _CONTROL = re.compile(r"[\x00-\x1f]")
 MIN_DIMENSION, MAX_DIMENSION = 8, 4096
@@ -215,7 +217,7 @@ def labels(field: str, value: object) -> dict[str, str]:
     for key, item in value.items():
         key = name(f"{field} key", key)
         if isinstance(item, bool | int | float):
-            item = json.dumps(_json_value(f"{field}[{key!r}]", item, 1))
+            item = json.dumps(_json_value(item, (field,), key))
         result[key] = name(f"{field}[{key!r}]", item)
     return result
 
@@ -224,41 +226,71 @@ def json_object(field: str, value: object) -> dict[str, Any]:
     """A mapping that JSON can carry there and back unchanged."""
     if not isinstance(value, dict) and not isinstance(value, Mapping):
         raise refuse(field, "a mapping", value)
-    return {_key(field, key): _json_value(f"{field}[{key!r}]", item, 1) for key, item in value.items()}
+    return _json_members(value, (field,))
 
 
-def _key(field: str, key: object) -> str:
+_Where = tuple[Any, ...]
+"""A field, and the keys and positions that lead into it. Spelled out only in an error: that takes longer than all the
+rest."""
+
+
+def _spelled(where: _Where) -> str:
+    return str(where[0]) + "".join(f"[{key!r}]" for key in where[1:])
+
+
+def _json_members(value: Mapping[Any, Any], where: _Where) -> dict[str, Any]:
+    return {_key(key, where): _json_value(item, where, key) for key, item in value.items()}
+
+
+def _key(key: object, where: _Where) -> str:
+    if type(key) is str and key.isascii() and "\x00" not in key:
+        return key
     if not isinstance(key, str):
-        raise refuse(f"{field} key", "a text", key)
-    return _sound(f"{field} key", key)
+        raise refuse(f"{_spelled(where)} key", "a text", key)
+    return _sound(f"{_spelled(where)} key", key)
 
 
-def _json_value(field: str, value: object, depth: int) -> Any:
-    if depth > 64:
-        raise InputError(f"{field} must not be nested deeper than 64 levels", field=field)
+def _json_value(value: Any, where: _Where, key: object) -> Any:
+    """The member `key` of what is at `where`."""
+    kind = type(value)
+    if kind is float and math.isfinite(value):
+        return value
+    if kind is int and -_SMALL < value < _SMALL:
+        return value
+    if kind is str and value.isascii() and "\x00" not in value:
+        return value
+    return _careful_value(value, (*where, key))
+
+
+def _careful_value(value: Any, where: _Where) -> Any:
     if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, dict | list | tuple):
+        if len(where) > MAX_DEPTH and value:
+            field = _spelled(where)
+            raise InputError(f"{field} must not be nested deeper than {MAX_DEPTH} levels", field=field)
+        if isinstance(value, dict):
+            return _json_members(value, where)
+        return [_json_value(item, where, at) for at, item in enumerate(value)]
     if isinstance(value, str):
-        return _sound(field, value)
+        return _sound(_spelled(where), value)
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, int):
         if value.bit_length() > MAX_BITS:
-            raise InputError(f"{field} must be a number of at most {MAX_BITS} bits", field=field)
+            raise InputError(f"{_spelled(where)} must be a number of at most {MAX_BITS} bits", field=_spelled(where))
         return value
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise refuse(field, "a finite number", value)
+            raise refuse(_spelled(where), "a finite number", value)
         return value
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, np.ndarray):
-        value = value.tolist()
+        return _careful_value(value.tolist(), where)
     if isinstance(value, Mapping):
-        return {_key(field, key): _json_value(f"{field}[{key!r}]", item, depth + 1) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json_value(f"{field}[{at}]", item, depth + 1) for at, item in enumerate(value)]
-    raise refuse(field, "a value that JSON can hold", value)
+        return _careful_value(dict(value), where)
+    raise refuse(_spelled(where), "a value that JSON can hold", value)
 
 
 def point(field: str, value: object) -> tuple[float, ...]:
