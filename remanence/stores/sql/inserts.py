@@ -15,7 +15,6 @@ from .connection import Connection
 from .sealing import Seal
 
 _FETCH = 500  # ids in one statement
-_INSERT_IF_FREE = f"{rows.INSERT} ON CONFLICT (id) DO NOTHING"
 
 Insert = Callable[[list[tuple[Memory, Derived, tuple[Any, ...]]]], None]
 """Writes rows: memories, what was derived from them, and the values of rows.COLUMNS."""
@@ -40,13 +39,6 @@ def append(
             connection.executemany(rows.INSERT, [values for _, _, values in waiting])
 
     _fill_steps(connection, memories)
-    if insert is None and len(memories) == 1 and not memories[0].memory_id:
-        memory = memories[0]
-        memory.memory_id = new_id(memory)  # nearly always free, so it is tried before it is looked up
-        values = rows.to_row(memory, derived[0], last + 1, last + 1, codec, seal)
-        if connection.execute(_INSERT_IF_FREE, values).rowcount:
-            return False
-        memory.memory_id = ""
     wanted = [memory.memory_id or new_id(memory) for memory in memories]
     taken = held(connection, wanted)
     old_rows = [seq for seq, _ in taken.values()]

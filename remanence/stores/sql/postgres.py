@@ -34,7 +34,8 @@ from .postgres_schema import prepare
 from .postgres_search import PostgresProspect
 from .postgres_vectors import Neighbours
 from .postgres_writer import PostgresWriter
-from .records import KIND, Dialect, SqlRecords
+from .records import Dialect, SqlRecords
+from .rows import KIND
 from .sealing import Seal
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ...index.recall_index import RecallIndex
 from . import rows
 from .postgres_link import Connection
-from .records import KIND
+from .rows import KIND
 
 _READ_AHEAD = 4096  # rows at a time
 

@@ -37,9 +37,7 @@ Result = TypeVar("Result")
 _MOVE = f"UPDATE memories SET tier = ?, level = ?, {', '.join(f'{name} = ?' for name in rows.BODY)} WHERE seq = ?"
 _FETCH = 512  # ids or seqs in one statement
 _FEW = 8  # of which there is a statement for each number
-KIND = ("analyser", "dimension", "embedder", "embedder_spec")
-"""The notes that tell of which kind the terms and vectors of a store are."""
-_KIND = f"SELECT key, value FROM notes WHERE key IN {KIND}"
+_KIND = f"SELECT key, value FROM notes WHERE key IN {rows.KIND}"
 
 
 class Dialect(NamedTuple):

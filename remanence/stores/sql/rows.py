@@ -24,7 +24,7 @@ from .sealing import Seal
 
 log = logging.getLogger(__name__)
 
-_MEMORY = (
+MEMORY = (
     "id", "agent", "session", "type", "actor", "tier", "step", "time", "created", "importance", "level",
     "position", "place", "tags", "text", "contents", "vector", "packed", "unpacked", "sealed", "key_version",
 )  # fmt: skip
@@ -33,12 +33,14 @@ _INDEX = (
     "specific", "words", "terms", "marks", "numbers", "vector", "level",
 )  # fmt: skip
 DERIVED = ("flags", "specific", "words", "terms", "marks", "numbers")
-BODY = _MEMORY[_MEMORY.index("tags") :]
-COLUMNS = ("seq", *_MEMORY, "born", *DERIVED)
+BODY = MEMORY[MEMORY.index("tags") :]
+COLUMNS = ("seq", *MEMORY, "born", *DERIVED)
+KIND = ("analyser", "dimension", "embedder", "embedder_spec")
+"""The notes that tell of which kind the terms and vectors of a store are."""
 
 INSERT = f"INSERT INTO memories ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 READ = (
-    f"SELECT m.seq, {', '.join('m.' + name for name in _MEMORY)}, a.last, a.count "
+    f"SELECT m.seq, {', '.join('m.' + name for name in MEMORY)}, a.last, a.count "
     "FROM memories m LEFT JOIN access a ON a.born = m.born"
 )
 READ_INDEX = f"SELECT {', '.join(_INDEX)} FROM memories WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
@@ -53,8 +55,12 @@ def to_row(
     memory: Memory, derived: Derived, seq: int, born: int, codec: Codec, seal: Seal | None = None
 ) -> tuple[Any, ...]:
     """The values of COLUMNS."""
+    return seq, *memory_values(memory, codec, seal), born, *derived_values(derived)
+
+
+def memory_values(memory: Memory, codec: Codec, seal: Seal | None = None) -> tuple[Any, ...]:
+    """The values of MEMORY."""
     return (
-        seq,
         memory.memory_id,
         memory.agent_id,
         memory.session,
@@ -66,11 +72,9 @@ def to_row(
         memory.metadata.creation_time,
         memory.importance,
         memory.metadata.compression_level,
-        None if memory.position is None else _json(memory.position),
+        None if memory.position is None else str(list(memory.position)),
         memory.place,
         *body_values(memory, codec, seal),
-        born,
-        *derived_values(derived),
     )
 
 
@@ -155,7 +159,7 @@ def seal_of(row: tuple[Any, ...]) -> Seal | None:
     return None if row[_SEALED] is None else Seal(row[_SEALED + 1], sealed_fields(row[_SEALED]))
 
 
-_SEALED = 1 + _MEMORY.index("sealed")
+_SEALED = 1 + MEMORY.index("sealed")
 
 
 def body_of(

@@ -16,7 +16,7 @@ from ...errors import StoreError
 from ...index.vocabulary import WordVectors
 from ...models import Memory
 from ..base import StoreStats
-from ..indexed import Derived, derive, index_row
+from ..indexed import Derived, derive, index_row, new_id
 from . import audit, cache, inserts, rows
 from . import keys as data_keys
 from .connection import Connection
@@ -32,6 +32,15 @@ Result = TypeVar("Result")
 
 _READ_AHEAD = 8192  # rows read into the index at a time
 _BULK = 256  # memories written together from which on a writer looks after its own index
+
+# A row behind the last one, if its id is free and the notes of its kind are what they were.
+_INSERT_ONE = (
+    f"INSERT INTO memories (seq, born, {', '.join(rows.MEMORY + rows.DERIVED)}) "
+    f"SELECT next.seq, next.seq, {', '.join('?' * len(rows.MEMORY + rows.DERIVED))} "
+    "FROM (SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'memories'), 0) + 1 AS seq) AS next WHERE "
+    + " AND ".join(f"(SELECT value FROM notes WHERE key = '{key}') IS ?" for key in rows.KIND)
+    + " ON CONFLICT (id) DO NOTHING"
+)
 
 
 class SqliteRecordStore(SqlRecords):
@@ -120,6 +129,28 @@ class SqliteRecordStore(SqlRecords):
         """Write the access counts that wait; a read-only file keeps none."""
         if self.touches and not self._file.read_only:
             self.write(self.write_touched)
+
+    def insert(
+        self, connection: Connection, memories: Sequence[Memory], derived: Sequence[Derived]
+    ) -> tuple[list[Memory], Sequence[Derived]]:
+        if len(memories) == 1 and self._insert_one(connection, memories[0], derived[0]):
+            return list(memories), derived
+        return super().insert(connection, memories, derived)
+
+    def _insert_one(self, connection: Connection, memory: Memory, derived: Derived) -> bool:
+        """A new memory of the kind that the last one was, as agents store them one by one; False for any other."""
+        vector = memory.embeddings.full_vector
+        if self._sound is None or self._sound[1:] != (self.owner, None if vector is None else vector.size):
+            return False
+        if memory.memory_id or memory.step_number < 0 or self.encryption is not None:
+            return False
+        self.write_touched(connection)
+        memory.memory_id = new_id(memory)  # nearly always free
+        values = *rows.memory_values(memory, self.codec), *rows.derived_values(derived)
+        if connection.execute(_INSERT_ONE, (*values, *map(self._sound[0].get, rows.KIND))).rowcount:
+            return True
+        memory.memory_id = ""
+        return False
 
     def append(
         self, connection: Connection, memories: Sequence[Memory], derived: Sequence[Derived], seal: Seal | None
