@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from . import checks
+from .contents import laid_out
 from .errors import InputError
 from .models import TIERS, Memory
 
@@ -182,30 +183,22 @@ _json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an 
 
 
 def mark_of(path: str, value: object) -> str:
-    """The searchable form of one attribute: `1` and `1.0` are one value, `True` is not `1`."""
-    if isinstance(value, str):
-        return f"{path}={_json(value)}"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return f"{path}={_json(value)}"
-    return f"{path}={_canonical(value)!r}"  # as JSON has it, without asking an encoder
+    """The searchable form of one attribute."""
+    return f"{path}={written(value)}"
+
+
+def written(value: object) -> str:
+    """A value as marks have it: `1` and `1.0` are one value, `True` is not `1`."""
+    if isinstance(value, float):
+        return repr(int(value)) if value.is_integer() else float.__repr__(value)
+    return repr(value) if type(value) is int else _json(value)
 
 
 def _canonical(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def attribute_marks(contents: Mapping[str, Any], prefix: str = "") -> set[str]:
+def attribute_marks(contents: Mapping[str, Any]) -> set[str]:
     """Every `path=value` inside contents; the members of a list stand under the path of the list."""
-    marks: set[str] = set()
-    pending: list[tuple[str, Any]] = [(f"{prefix}{key}", value) for key, value in contents.items()]
-    while pending:
-        path, value = pending.pop()
-        if isinstance(value, str):
-            marks.add(mark_of(path, value))
-        elif isinstance(value, dict):
-            pending += [(f"{path}.{key}", item) for key, item in value.items()]
-        elif isinstance(value, list | tuple):
-            pending += [(path, item) for item in value]
-        else:
-            marks.add(mark_of(path, value))
-    return marks
+    layout, values = laid_out(contents)
+    return set(map(mark_of, layout.under, values))

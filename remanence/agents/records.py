@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import checks
-from ..embed.state import text_of
+from ..contents import text_of
 from ..index.numbers import as_number
 from ..models import Memory, Metadata
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from .. import checks
-from ..embed.state import text_of
+from ..contents import text_of
 from ..errors import InputError, NotFoundError
 from ..filters import Filter
 from ..models import TIERS, Memory

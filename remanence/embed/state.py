@@ -7,6 +7,7 @@ do with it. That holds from a thousandth to a million without knowing what is us
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..index.numbers import Numbers, as_number, leaves, numbers_of
+from ..contents import is_record, laid_out, words_in
+from ..index.numbers import Numbers, numbers_in
 
 if TYPE_CHECKING:
     from .base import Embedder
@@ -36,84 +38,49 @@ class MemoryVectors:
 
     def of(self, memories: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Vector]:
         """The vectors of (text, contents), in this order."""
-        records = [is_record(contents) for _, contents in memories]
+        records = [laid_out(contents) if is_record(contents) else None for _, contents in memories]
         said = [
-            words_of(contents) if record else text for record, (text, contents) in zip(records, memories, strict=True)
+            text if record is None else words_in(*record) for record, (text, _) in zip(records, memories, strict=True)
         ]
-        kept = [self._words.get(words) if record else None for record, words in zip(records, said, strict=True)]
-        fresh = list(dict.fromkeys(words for words, known in zip(said, kept, strict=True) if known is None))
-        vectors = dict(zip(fresh, self.embedder.embed(fresh), strict=True)) if fresh else {}
+        known = {words: vector for words in said if (vector := self._words.get(words)) is not None}
+        if fresh := [words for words in dict.fromkeys(said) if words not in known]:
+            known.update(zip(fresh, self.embedder.embed(fresh), strict=True))
         result = []
-        for record, words, known, (_, contents) in zip(records, said, kept, memories, strict=True):
-            vector = vectors[words] if known is None else known
-            if record:
-                if known is None:
-                    if len(self._words) >= _WORDS_KEPT:
-                        self._words.clear()
-                    self._words[words] = vector
-                vector = blended(vector, numbers_of(contents))
+        for words, record in zip(said, records, strict=True):
+            vector = known[words]
+            if record is not None:
+                self._keep(words, vector)
+                vector = blended(vector, numbers_in(*record))
             result.append(vector)
         return result
 
-
-def is_record(contents: Mapping[str, Any]) -> bool:
-    return bool(contents) and "text" not in contents
-
-
-def words_of(contents: Mapping[str, Any]) -> str:
-    """The keys and the texts of a record, without its numbers."""
-    return _described(contents, numbers=False)
-
-
-def text_of(contents: Mapping[str, Any]) -> str:
-    """A record as words: `action_type: trade; items_given wood: 2; outcome: success`. Numbers are rounded to three
-    digits: nobody asks for more in words."""
-    return _described(contents, numbers=True)
-
-
-def _described(contents: Mapping[str, Any], *, numbers: bool) -> str:
-    parts: list[str] = []
-    last = None
-    for path, value in leaves(contents):
-        if numbers or as_number(value) is None:
-            said = f"{value:.3g}" if isinstance(value, float) else str(value)
-        else:
-            said = ""
-        list_path, named = _named(path)
-        if parts and list_path == last:  # a further member of the same list
-            if said:
-                parts[-1] += f" {said}"
-        else:
-            parts.append(f"{named}: {said}" if said else named)
-        last = list_path
-    return "; ".join(parts)
-
-
-@lru_cache(maxsize=4096)
-def _named(path: str) -> tuple[str, str]:
-    """A path without the number of a list's member, and how it is said."""
-    list_path = path.split("[", 1)[0] if path.endswith("]") else path
-    return list_path, list_path.replace(".", " ")
+    def _keep(self, words: str, vector: Vector) -> None:
+        if words not in self._words:
+            if len(self._words) >= _WORDS_KEPT:
+                self._words.clear()
+            self._words[words] = vector
 
 
 def blended(words: Vector, numbers: Numbers) -> Vector:
     """Words and numbers in one vector of unit length, each with half of it."""
-    if not numbers.paths.size:
+    paths = numbers.paths.tolist()[:_MOST_NUMBERS]
+    if not paths:
         return words
-    values = numbers.values
-    if not -_LARGEST <= min(tops := values.tolist()) <= max(tops) <= _LARGEST:
-        values = np.clip(values, -_LARGEST, _LARGEST)
-    scaled = np.arcsinh(values / _SMALLEST).astype(np.float32)
-    paths = numbers.paths.tolist()
+    values = numbers.values.tolist()[:_MOST_NUMBERS]
+    if max(values) > _LARGEST or min(values) < -_LARGEST:
+        values = [max(-_LARGEST, min(value, _LARGEST)) for value in values]
+    scaled = np.array([math.asinh(value / _SMALLEST) for value in values], np.float32)
     waves = _wave(paths[:_TOGETHER], scaled[:_TOGETHER], words.size)
-    for start in range(_TOGETHER, min(len(paths), _MOST_NUMBERS), _TOGETHER):
+    for start in range(_TOGETHER, len(paths), _TOGETHER):
         waves += _wave(paths[start : start + _TOGETHER], scaled[start : start + _TOGETHER], words.size)
-    length = float(np.sqrt(waves @ waves))
+    length = math.sqrt(waves @ waves)
     if length:
-        words = words + waves * np.float32(1 / length)
-    length = float(np.sqrt(words @ words))
-    result: Vector = words * np.float32(1 / length) if length else words
-    return result
+        waves *= 1 / length
+    waves += words
+    length = math.sqrt(waves @ waves)
+    if length:
+        waves *= 1 / length
+    return waves
 
 
 def _wave(paths: list[int], scaled: Vector, size: int) -> Vector:
@@ -121,8 +88,9 @@ def _wave(paths: list[int], scaled: Vector, size: int) -> Vector:
     frequencies, phases = _waves(tuple(paths), size)
     angles = frequencies * scaled[:, None]
     angles += phases
-    result: Vector = np.cos(angles, out=angles).sum(axis=0)
-    return result
+    np.cos(angles, angles)
+    summed: Vector = np.add.reduce(angles)
+    return summed
 
 
 @lru_cache(maxsize=256)

@@ -4,13 +4,13 @@ groups and from marks where it names any, so that its cost follows what it selec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..filters import Filter, mark_of
+from ..filters import Filter, written
 from ..models import TIERS
 from .analyser import plain, term_hash
 from .arrays import distinct, starts_of_runs
@@ -75,13 +75,12 @@ class Actors(Names[str | None]):
         return sorted(code for run in runs for code in self._by_name.get(run, ()))
 
 
-def marks_of(memory_tags: dict[str, str], place: str | None, attributes: set[str]) -> npt.NDArray[np.uint64]:
+def marks_of(memory_tags: dict[str, str], place: str | None, attributes: Iterable[int]) -> npt.NDArray[np.uint64]:
     """The hashed equality terms of one memory, for the filter's tags, place and attributes."""
-    marks = [_tag_mark(key, value) for key, value in memory_tags.items()]
-    marks += [_attribute_mark(mark) for mark in attributes]
+    marks = {*attributes, *[_tag_mark(key, value) for key, value in memory_tags.items()]}
     if place is not None:
-        marks.append(_place_mark(place))
-    return np.array(sorted(set(marks)), np.uint64)
+        marks.add(_place_mark(place))
+    return np.array(sorted(marks), np.uint64)
 
 
 def _tag_mark(key: str, value: str) -> int:
@@ -90,11 +89,11 @@ def _tag_mark(key: str, value: str) -> int:
 
 def attribute_mark(path: str, value: object) -> int:
     """The hashed equality term of one value under a path."""
-    return _attribute_mark(mark_of(path, value))
+    return term_hash(attribute_prefix(path) + written(value))
 
 
-def _attribute_mark(mark: str) -> int:
-    return term_hash(f"attribute\x00{mark}")
+def attribute_prefix(path: str) -> str:
+    return f"attribute\x00{path}="
 
 
 def _place_mark(place: str) -> int:

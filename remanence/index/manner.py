@@ -7,6 +7,7 @@ import re
 from typing import NamedTuple
 
 ASKS, REACTS, TELLS_TIME = 1, 2, 4
+MOST_SPECIFIC = 255
 SEALED = 128  # nothing is told of the manner of an encrypted text
 
 _TIME_WORDS = frozenset(
@@ -43,7 +44,7 @@ def manner_of(text: str) -> Manner:
     flags = ASKS * said.endswith("?")
     flags |= REACTS * bool(_REACTION.match(text.lstrip()))
     flags |= TELLS_TIME * _tells_time(head.lower())
-    return Manner(flags, min(len(_SPECIFIC.findall(_without_note(head))), 255))
+    return Manner(flags, min(len(_SPECIFIC.findall(_without_note(head))), MOST_SPECIFIC))
 
 
 def _without_note(text: str) -> str:

@@ -1,22 +1,19 @@
-"""The numbers inside a memory's contents: `{"position": [10, 20], "inventory": {"wood": 5}}` holds three, under the
-paths `position[0]`, `position[1]` and `inventory.wood`. They are indexed by path, so that states can be compared."""
+"""The numbers inside a memory's contents. They are indexed by path, so that states can be compared."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ..contents import Layout, for_each_layout
 from .analyser import term_hash
 from .postings import Postings
 
 _KEPT = 64  # paths
-_FEW = 64  # numbers; more are an array of data, whose paths are not worth remembering together
-_NESTED, _NUMBERS = (dict, list, tuple), (int, float)
 
 
 class Numbers(NamedTuple):
@@ -29,38 +26,11 @@ class Numbers(NamedTuple):
 NO_NUMBERS = Numbers(np.empty(0, np.uint64), np.empty(0, np.float64))
 
 
-def leaves(contents: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Every value that is no object and no list, with its path. Objects are dictionaries, as JSON has them: to ask an
-    abstract class takes longer than all the rest."""
-    found: list[tuple[str, Any]] = []
-    for key, value in contents.items():
-        if isinstance(value, _NESTED):
-            _inside(key, value, found)
-        else:
-            found.append((key, value))
-    return found
-
-
-def _inside(path: str, value: Any, found: list[tuple[str, Any]]) -> None:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if isinstance(item, _NESTED):
-                _inside(f"{path}.{key}", item, found)
-            else:
-                found.append((f"{path}.{key}", item))
-    else:
-        for at, item in enumerate(value):
-            if isinstance(item, _NESTED):
-                _inside(f"{path}[{at}]", item, found)
-            else:
-                found.append((f"{path}[{at}]", item))
-
-
 def as_number(value: object) -> float | None:
     """A finite number as a float; None for anything else, True and False among it."""
     if type(value) is float:
         return value if math.isfinite(value) else None
-    if isinstance(value, bool) or not isinstance(value, _NUMBERS):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
         number = float(value)
@@ -69,25 +39,22 @@ def as_number(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def numbers_of(contents: Mapping[str, Any]) -> Numbers:
-    if len(contents) == 1 and "text" in contents:
+def numbers_in(layout: Layout, values: list[Any]) -> Numbers:
+    if not layout.numbers:
         return NO_NUMBERS
-    paths, values = [], []
-    for path, value in leaves(contents):
-        number = as_number(value)
-        if number is not None:
-            paths.append(path)
-            values.append(number)
-    if not paths:
-        return NO_NUMBERS
-    hashed = _hashed(tuple(paths)) if len(paths) <= _FEW else np.array([path_hash(path) for path in paths], np.uint64)
-    return Numbers(hashed, np.array(values))
+    try:
+        found = [float(values[at]) for at in layout.numbers]
+    except OverflowError:
+        found = [math.inf]
+    if math.isfinite(sum(found)):
+        return Numbers(_hashed(layout), np.array(found))
+    sound = [(layout.paths[at], number) for at in layout.numbers if (number := as_number(values[at])) is not None]
+    return Numbers(np.array([path_hash(path) for path, _ in sound], np.uint64), np.array([one for _, one in sound]))
 
 
-@lru_cache(maxsize=256)
-def _hashed(paths: tuple[str, ...]) -> npt.NDArray[np.uint64]:
-    """States of one kind have the same paths, over and over."""
-    hashed = np.array([path_hash(path) for path in paths], np.uint64)
+@for_each_layout
+def _hashed(layout: Layout) -> npt.NDArray[np.uint64]:
+    hashed = np.array([path_hash(layout.paths[at]) for at in layout.numbers], np.uint64)
     hashed.flags.writeable = False
     return hashed
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..embed.state import text_of
+from ..contents import text_of
 from ..models import Embeddings, Memory
 from .replacing import Everywhere, Walk, refuse_secrets
 

@@ -7,7 +7,6 @@ not. Values that a memory lacks count against it; values that the question lacks
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,16 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..contents import laid_out
 from ..index.bits import top
 from ..index.columns import attribute_mark
-from ..index.numbers import as_number, leaves, path_hash
+from ..index.numbers import as_number, path_hash
 from ..index.survey import Survey
 
 Distances = npt.NDArray[np.float64]
 
 _OTHER = 2.0  # squared deviations between two numbers drawn at random, and so between two different texts
 _MISSING = 4.0
-_INDEX = re.compile(r"\[\d+\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +36,15 @@ class StateQuestion:
 
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> StateQuestion:
+        layout, held = laid_out(state)
         paths, values, marks = [], [], []
-        for path, value in leaves(state):
+        for path, under, value in zip(layout.paths, layout.under, held, strict=True):
             number = as_number(value)
             if number is not None:
                 paths.append(path_hash(path))
                 values.append(number)
             else:
-                marks.append(attribute_mark(_INDEX.sub("", path), value))
+                marks.append(attribute_mark(under, value))
         return cls(tuple(paths), tuple(values), tuple(marks))
 
     def __len__(self) -> int:

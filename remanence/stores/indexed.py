@@ -13,14 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import checks
-from ..filters import Filter, attribute_marks
+from ..contents import is_record, laid_out, text_in
+from ..filters import Filter
 from ..index import bits
 from ..index.analyser import Terms, analyse, question_words
 from ..index.bm25 import bm25
 from ..index.columns import marks_of
 from ..index.manner import SEALED, Manner, manner_of
-from ..index.numbers import Numbers, numbers_of
+from ..index.numbers import Numbers, numbers_in
 from ..index.recall_index import IndexRow, RecallIndex
+from ..index.records import marks_in, said_by
 from ..index.survey import Survey, Surveys, nearest_rows
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
@@ -42,11 +44,17 @@ class Derived(NamedTuple):
 
 def derive(memory: Memory) -> Derived:
     """Terms of the text and of its date, marks of tags, place and attributes, and its manner."""
+    layout, values = laid_out(memory.contents)
+    dated = date_words(memory.timestamp)
+    if is_record(memory.contents) and memory.text == text_in(layout, values):
+        terms, manner = said_by(layout, values, dated)
+    else:
+        terms, manner = analyse(memory.text, dated), manner_of(memory.text)
     return Derived(
-        terms=analyse(memory.text, date_words(memory.timestamp)),
-        marks=marks_of(memory.tags, memory.place, attribute_marks(memory.contents)),
-        numbers=numbers_of(memory.contents),
-        manner=manner_of(memory.text),
+        terms=terms,
+        marks=marks_of(memory.tags, memory.place, marks_in(layout, values)),
+        numbers=numbers_in(layout, values),
+        manner=manner,
     )
 
 

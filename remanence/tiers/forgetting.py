@@ -17,8 +17,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from .. import checks
+from ..contents import leaves
 from ..errors import KeyMissingError
-from ..index.numbers import leaves
 from ..judgements import Judgement
 from ..models import Memory
 from ..stores.base import RecordStore, Trace
