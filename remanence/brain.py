@@ -323,7 +323,7 @@ class Brain:
         if self._vectors is not None and bare and not hidden:
             vectors = self._vectors.of([(memory.text, memory.contents) for memory in bare])
             for memory, vector in zip(bare, vectors, strict=True):
-                memory.embeddings.full_vector = vector if vector.any() else None
+                memory.embeddings.full_vector = vector if vector[0] or vector.any() else None
 
     def _check_given(self, memories: Sequence[Memory], embedder: Embedder | None) -> None:
         """Refuse given vectors that do not fit the store's, before anything is written."""

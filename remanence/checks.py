@@ -22,6 +22,7 @@ MAX_TEXT = 4 * 1024 * 1024
 MAX_BITS = 1024
 MAX_DEPTH = 64
 _SMALL = 2**62
+_CONTAINERS = (dict, list, tuple)  # spelled `dict | list | tuple`, it would be made anew for every question
 MAX_NAME = 512
 _CONTROL = re.compile(r"[\x00-\x1f]")
 MIN_DIMENSION, MAX_DIMENSION = 8, 4096
@@ -265,7 +266,7 @@ def _json_value(value: Any, where: _Where, key: object) -> Any:
 def _careful_value(value: Any, where: _Where) -> Any:
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, dict | list | tuple):
+    if isinstance(value, _CONTAINERS):
         if len(where) > MAX_DEPTH and value:
             field = _spelled(where)
             raise InputError(f"{field} must not be nested deeper than {MAX_DEPTH} levels", field=field)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, TypeVar
 
-_SIMPLE = frozenset((float, int, str, bool, type(None)))
+_OWN = frozenset((float, int, str, bool, type(None), dict, list))  # the types that JSON is read into
 _EMPTY = ""  # the kind of a text that says nothing
 _KEPT = 1024  # layouts
 _FEW = 64  # values; more are an array of data, whose layout is hardly seen again
@@ -71,7 +71,7 @@ def _outline(keys: tuple[str, ...] | None, members: Iterable[Any], values: list[
     outline: list[Any] = [keys]
     for member in members:
         kind = type(member)
-        if kind not in _SIMPLE:
+        if kind not in _OWN:
             kind = _nearest(member)
         if kind is dict:
             outline.append(_outline(tuple(member), member.values(), values))
@@ -84,7 +84,7 @@ def _outline(keys: tuple[str, ...] | None, members: Iterable[Any], values: list[
 
 
 def _nearest(member: object) -> type:
-    """The kind of a value whose type is none of JSON's own, such as that of an enumeration."""
+    """The kind of a value of any other type, such as a tuple or a member of an enumeration."""
     if isinstance(member, dict):
         return dict
     if isinstance(member, list | tuple):

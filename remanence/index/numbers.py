@@ -14,6 +14,7 @@ from .analyser import term_hash
 from .postings import Postings
 
 _KEPT = 64  # paths
+_NUMBERS = (int, float)
 
 
 class Numbers(NamedTuple):
@@ -30,7 +31,7 @@ def as_number(value: object) -> float | None:
     """A finite number as a float; None for anything else, True and False among it."""
     if type(value) is float:
         return value if math.isfinite(value) else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, _NUMBERS):
         return None
     try:
         number = float(value)
