@@ -96,10 +96,10 @@ def for_each_layout(work: Callable[[Layout], Found]) -> Callable[[Layout], Found
     """Does the work once for a layout."""
 
     def known(layout: Layout) -> Found:
-        found = layout.kept.get(work)
-        if found is None:
-            found = layout.kept[work] = work(layout)
-        return found
+        try:
+            return layout.kept[work]  # type: ignore[no-any-return]
+        except KeyError:
+            return layout.kept.setdefault(work, work(layout))  # type: ignore[no-any-return]
 
     return known
 

@@ -176,8 +176,8 @@ def language_of(words: Sequence[str]) -> str:
 
 
 def speaks_for_none(words: Iterable[str]) -> bool:
-    """Whether these words leave the language open."""
-    return VOTES.keys().isdisjoint(words)
+    """Whether these words leave the language open, which makes it English."""
+    return VOTES.keys().isdisjoint([word.lower() for word in words])
 
 
 def chunks(text: str) -> list[str]:
@@ -315,7 +315,7 @@ class _KnownChunks(dict[str, ChunkTerms]):
 _known_chunks = cache(_KnownChunks)
 
 
-def terms_of(pieces: Iterable[str], language: str) -> Iterator[ChunkTerms]:
+def terms_of(pieces: Iterable[str], language: str = "english") -> Iterator[ChunkTerms]:
     """The terms of each word or identifier."""
     return map(_known_chunks(language).__getitem__, pieces)
 
@@ -324,7 +324,7 @@ def analyse(text: str, extra: Iterable[str] = ()) -> Terms:
     """The terms of a memory. `extra` are further words that belong to it, such as those of its date."""
     pieces = chunks(text)
     language = language_of([piece.lower() for piece in pieces])
-    return gathered([*terms_of(pieces, language), *terms_of(extra, "english")])
+    return gathered([*terms_of(pieces, language), *terms_of(extra)])
 
 
 def gathered(terms: Iterable[ChunkTerms], names: Counted | None = None) -> Terms:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..contents import Layout, for_each_layout, names_in, words_in
 from ..filters import written
-from .analyser import Counted, Terms, chunks, counted, gathered, language_of, speaks_for_none, term_hash, terms_of
+from .analyser import Counted, Terms, chunks, counted, gathered, speaks_for_none, term_hash, terms_of
 from .columns import attribute_prefix
 from .manner import MOST_SPECIFIC, TELLS_TIME, Manner, manner_of
 
@@ -17,10 +17,12 @@ _YEARS = range(1900, 2100)
 _SHORT = 256  # characters of words that may well come again
 
 
-def said_by(layout: Layout, values: list[Any], extra: Iterable[str]) -> tuple[Terms, Manner]:
+def said_by(layout: Layout, values: list[Any], extra: Iterable[str]) -> tuple[Terms, Manner] | None:
     """The terms that `analyse` finds in the text of a record, and its manner: that of its words, to which numbers add
-    something specific and years a time."""
-    names, silent = _names(layout)
+    something specific and years a time. None if words speak for a language, which only the whole text decides."""
+    names = _terms_of_names(layout)
+    if names is None:
+        return None
     said: list[str] = []
     flags = specific = 0
     for kind, value in zip(layout.kinds, values, strict=True):
@@ -34,13 +36,13 @@ def said_by(layout: Layout, values: list[Any], extra: Iterable[str]) -> tuple[Te
                 flags = TELLS_TIME
             said.append(str(value).lstrip("-"))
         elif pieces := chunks(str(value)):
+            if not speaks_for_none(pieces):
+                return None
             said += pieces
-            silent = silent and speaks_for_none([piece.lower() for piece in pieces])
-    language = "english" if silent else language_of([*names, *[piece.lower() for piece in said]])
     words = words_in(layout, values)
     manner = _manner_of_words(words) if len(words) <= _SHORT else manner_of(words)
     return (
-        gathered([*terms_of(said, language), *terms_of(extra, "english")], _terms_of_names(layout, language)),
+        gathered([*terms_of(said), *terms_of(extra)], names),
         Manner(manner.flags | flags, min(manner.specific + specific, MOST_SPECIFIC)),
     )
 
@@ -49,20 +51,12 @@ _manner_of_words = lru_cache(maxsize=4096)(manner_of)
 
 
 @for_each_layout
-def _names(layout: Layout) -> tuple[list[str], bool]:
-    """The words of a layout's keys, in lower case, and whether none of them speaks for a language."""
-    names = [piece.lower() for piece in chunks(names_in(layout))]
-    return names, speaks_for_none(names)
-
-
-def _terms_of_names(layout: Layout, language: str) -> Counted:
-    found: Counted | None = layout.kept.get(language)
-    if found is None:
-        terms = list(terms_of(chunks(names_in(layout)), language))
-        found = layout.kept[language] = counted(
-            [hashed for hashes, _ in terms for hashed in hashes], [word for _, words in terms for word in words]
-        )
-    return found
+def _terms_of_names(layout: Layout) -> Counted | None:
+    names = chunks(names_in(layout))
+    if not speaks_for_none(names):
+        return None
+    terms = list(terms_of(names))
+    return counted([hashed for hashes, _ in terms for hashed in hashes], [word for _, words in terms for word in words])
 
 
 def marks_in(layout: Layout, values: list[Any]) -> list[int]:

@@ -46,10 +46,10 @@ def derive(memory: Memory) -> Derived:
     """Terms of the text and of its date, marks of tags, place and attributes, and its manner."""
     layout, values = laid_out(memory.contents)
     dated = date_words(memory.timestamp)
+    said = None
     if is_record(memory.contents) and memory.text == text_in(layout, values):
-        terms, manner = said_by(layout, values, dated)
-    else:
-        terms, manner = analyse(memory.text, dated), manner_of(memory.text)
+        said = said_by(layout, values, dated)
+    terms, manner = said or (analyse(memory.text, dated), manner_of(memory.text))
     return Derived(
         terms=terms,
         marks=marks_of(memory.tags, memory.place, marks_in(layout, values)),

@@ -1,0 +1,69 @@
+"""Memories that are stored one by one, each in one statement that also checks of which kind the store is."""
+
+from __future__ import annotations
+
+import pytest
+
+from remanence import Brain
+from remanence.errors import EmbedderMismatchError, VectorError
+from remanence.models import Embeddings, Memory
+from remanence.stores.base import Owner
+from remanence.stores.sql.sqlite import SqliteRecordStore
+from remanence.testing.contract import clustered_vectors
+
+VECTORS = clustered_vectors(4, 16, seed=3)
+
+
+def memory(text, step=1, vector=VECTORS[0]):
+    return Memory("", "ann", step, 1_700_000_000.0, {}, text=text, embeddings=Embeddings(full_vector=vector))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "memories.db"
+
+
+def test_memories_of_one_step_and_second_get_ids_of_their_own(path):
+    with Brain(path, embedder="none") as brain:
+        kept = [brain.store.put([memory(f"thought {number}", vector=None)])[0] for number in range(5)]
+        assert [one.memory_id for one in kept] == [
+            "ann-1-1700000000",
+            *(f"ann-1-1700000000-{number}" for number in range(2, 6)),
+        ]
+        assert [brain.get(one.memory_id).text for one in kept] == [f"thought {number}" for number in range(5)]
+
+
+def test_what_another_process_did_to_the_kind_of_the_store_is_noticed(path):
+    one, other = SqliteRecordStore(path), SqliteRecordStore(path)
+    one.owner = Owner("letters", None)
+    one.put([memory("first")])
+    one.put([memory("second", 2)])
+    other.note("embedder", "newer")
+    with pytest.raises(EmbedderMismatchError, match="newer"):
+        one.put([memory("third", 3)])
+    assert other.count() == 2
+    other.note("embedder", "letters")
+    one.put([memory("third", 3)])
+    assert other.count() == 3
+    one.close(), other.close()
+
+
+def test_a_vector_of_another_size_is_refused_after_many_that_fit(path):
+    with SqliteRecordStore(path) as store:
+        for step in range(3):
+            store.put([memory("fits", step)])
+        with pytest.raises(VectorError, match="16"):
+            store.put([memory("does not", 9, clustered_vectors(1, 32, seed=1)[0])])
+        assert store.count() == 3
+        store.put([memory("without a vector", 10, None)])
+        assert store.count() == 4
+
+
+def test_access_counts_that_wait_are_written_with_a_single_memory(path):
+    with SqliteRecordStore(path) as store, SqliteRecordStore(path) as other:
+        first = store.put([memory("first")])[0]
+        store.put([memory("second", 2)])
+        store.touch([first.memory_id], 1_800_000_000.0)
+        store.put([memory("third", 3)])
+        seen = other.get(first.memory_id)
+        assert (seen.metadata.retrieval_count, seen.metadata.last_access_time) == (1, 1_800_000_000.0)
