@@ -271,6 +271,10 @@ class RedisRecordStore(IndexedStore):
         held = self._rows_at(seqs, access=True)
         return [(seq, self._touches.counted(rows.held_memory(key, one))) for seq, (key, one) in held.items()]
 
+    def ids_at(self, seqs: Sequence[int]) -> list[str]:
+        with self.index.lock:
+            return [named[1] for seq in seqs if (named := self._mirror.name(seq)) is not None]
+
     def vectors_at(self, seqs: npt.NDArray[np.int64], dimension: int) -> npt.NDArray[np.float32]:
         matrix = np.zeros((seqs.size, dimension), np.float32)
         at = {seq: position for position, seq in enumerate(seqs.tolist())}
@@ -285,7 +289,8 @@ class RedisRecordStore(IndexedStore):
         return [rows.text_of(found[seq][0], found[seq][1].value) if seq in found else "" for seq in seqs.tolist()]
 
     def _rows_at(self, seqs: Sequence[int], access: bool = False) -> dict[int, tuple[str, Held]]:
-        """By seq, in this order: id and row, of those that are still there."""
+        """By seq, in this order: id and row, of those that are still there. If some are not, it is found out whether
+        Redis has lost them, which `epoch` tells."""
         agents: dict[str, dict[int, str]] = defaultdict(dict)
         with self.index.lock:
             for seq in seqs:
@@ -306,6 +311,8 @@ class RedisRecordStore(IndexedStore):
             for (seq, key), value, count in zip(ids.items(), values, counts, strict=True):
                 if value is not None:
                     found[seq] = key, Held(agent, value, count, None)
+            if None in values:
+                self._read(agent, self._read_kind().dimension)
         return {seq: found[seq] for seq in seqs if seq in found}
 
     def _held(self, keys: Sequence[str], clocks: bool = False) -> dict[str, Held]:
@@ -365,7 +372,7 @@ class RedisRecordStore(IndexedStore):
             if not self._link.fresh:
                 break
         needed = {
-            agent: Seen(epoch, int(clock), int(clock)) if epoch else NOTHING
+            agent: Seen(epoch, int(clock), int(clock)) if epoch and clock else NOTHING
             for agent, (epoch, clock) in zip(agents, states, strict=True)
         }
         with self.index.lock:

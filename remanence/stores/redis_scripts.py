@@ -6,13 +6,22 @@
     access  hash  id → count and time   step    the next step
     lent    set   ids of this agent's form that another agent uses
 
-Steps are handled as decimal texts: Lua's numbers are exact only up to 2^53."""
+Steps are handled as decimal texts: Lua's numbers are exact only up to 2^53. A Redis that is short of memory may have
+evicted some keys of an agent and not others; what is left of its rows is then removed, which is another history."""
 
 from __future__ import annotations
 
 PARTS = ("rows", "log", "gone", "clock", "epoch", "floor", "step", "access", "lent")
 
 _KEYS = f"local {', '.join(f'{name}_key' for name in PARTS)} = unpack(KEYS)\n"
+
+_WHOLE = """
+local rows_held, rows_listed = redis.call('HLEN', rows_key), redis.call('ZCARD', log_key)
+local begun = redis.call('EXISTS', epoch_key, clock_key)
+if begun == 1 or rows_held ~= rows_listed or (begun == 0 and rows_held > 0) then
+  redis.call('DEL', rows_key, log_key, gone_key, clock_key, epoch_key, floor_key, access_key)
+end
+"""
 
 _ACCESS = """
 local function seen(id)
@@ -31,6 +40,7 @@ end
 # or {epoch, clock before, id, step, born, id, step, born, …}.
 PUT = (
     _KEYS
+    + _WHOLE
     + _ACCESS
     + """
 for at = 3, #ARGV, 6 do
@@ -98,6 +108,7 @@ return reply
 # ARGV: how many removals to keep listed at least, ids. Answers {epoch or '', clock before, ids that were there}.
 FORGET = (
     _KEYS
+    + _WHOLE
     + """
 local now = tonumber(redis.call('GET', clock_key) or 0)
 local reply = {redis.call('GET', epoch_key) or '', now}
@@ -127,6 +138,7 @@ return reply
 # Answers {epoch or '', 1 if all is read anew, clock of the rows, clock of the removals, ids gone, ids, values}.
 FOLLOW = (
     _KEYS
+    + _WHOLE
     + """
 local epoch = redis.call('GET', epoch_key) or ''
 local clock = tonumber(redis.call('GET', clock_key) or 0)

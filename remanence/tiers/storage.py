@@ -6,17 +6,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Lock
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import StoreUnreachableError
+from ..errors import StoreClosedError, StoreError, StoreUnreachableError
 from ..filters import Filter
+from ..index.survey import Survey
 from ..models import TIERS, Memory
 from ..stores.base import RecordStore
 from ..stores.breaker import CircuitBreaker
@@ -28,6 +29,7 @@ Found = TypeVar("Found")
 Search = Callable[[RecordStore, Filter], list[Found]]
 
 _BATCH = 500
+_TRIES = 3  # searches of tiers among which memories move meanwhile, before the archive answers for all
 
 
 class HotStore(Protocol):
@@ -46,19 +48,45 @@ class Answer(Generic[Found]):
     missing: tuple[str, ...] = ()
 
 
+class Mark(NamedTuple):
+    """By what two stores are seen to hold the same memories: how many, and a sum over their steps and times."""
+
+    size: int
+    sum: int
+
+    @classmethod
+    def of(cls, survey: Survey, tier: str | None = None) -> Mark:
+        """The mark of the rows of a survey, or of those in a tier."""
+        return survey.once(("mark", tier), lambda: cls._of(survey, tier))
+
+    @classmethod
+    def _of(cls, survey: Survey, tier: str | None) -> Mark:
+        steps, times = survey.column("step"), survey.column("time").view(np.int64)
+        if tier is not None:
+            inside = survey.column("tier") == TIERS.index(tier)
+            steps, times = steps[inside], times[inside]
+        return cls(steps.size, int(((2 * steps + 1) * times).sum()))  # it runs over, and is a mark all the same
+
+
 class HotTier:
     """One tier in a store of its own."""
 
     def __init__(self, tier: str, store: RecordStore, archive: RecordStore, breaker: CircuitBreaker) -> None:
         self.tier, self.store, self._archive, self.breaker = tier, store, archive, breaker
-        self._whole: dict[str, str | None] = {}  # agent → the epoch in which all of it was seen to be there
         self._lock = Lock()
 
     def ask(self, agent: str, search: Search[Found], where: Filter) -> list[Found]:
         """The answer of this tier, whole; StoreUnreachableError if it cannot be had."""
-        with self.breaker:
+
+        def work() -> list[Found]:
             self._make_whole(agent)
-            return search(self.store, where)
+            epoch = self._epoch(agent)
+            found = search(self.store, where)
+            if self._epoch(agent) != epoch:
+                raise StoreUnreachableError("it was emptied while it was searched")
+            return found
+
+        return self._use(work)
 
     def put(self, agent: str, memories: Sequence[Memory]) -> None:
         self._try(agent, lambda: self.store.put(memories))
@@ -69,36 +97,50 @@ class HotTier:
     def _try(self, agent: str, work: Callable[[], object]) -> None:
         """Follow the archive. Where that fails the agent is made whole before its next answer."""
         try:
-            with self.breaker:
-                work()
+            self._use(work)
         except StoreUnreachableError as error:
-            self._whole.pop(agent, None)
             log.warning("%s of %s is behind the archive: %s", self.tier, agent, error)
 
+    def _use(self, work: Callable[[], Found]) -> Found:
+        """Whatever keeps the store from its work (it is full, or may not be written), the archive has everything."""
+        with self.breaker:
+            try:
+                return work()
+            except (StoreUnreachableError, StoreClosedError):
+                raise
+            except StoreError as error:
+                raise StoreUnreachableError(str(error)) from error
+
     def _make_whole(self, agent: str) -> None:
-        where, everything = _of(agent, self.tier), _of(agent)
-        held_here = self.store.count(everything)
-        seen = agent in self._whole and self._whole[agent] == self._epoch(agent)
-        # Another process may have died between the archive and us.
-        if seen and self._archive.count(where) == held_here:
+        """Bring the store to what the archive has in this tier, where others have died or failed in between."""
+        if self._is_whole(agent):
             return
         with self._lock:
-            wanted = {memory.memory_id: memory for memory in self._archive.select(where)}
-            held = {memory.memory_id for memory in self.store.select(everything)}
-            lacking = [memory for key, memory in wanted.items() if key not in held]
-            surplus = [key for key in held if key not in wanted]
+            # In this order, so that what is written meanwhile is not taken for surplus: the archive had it before.
+            held = set(_ids(self.store, self.store.survey(_of(agent))))
+            wanted = _ids(self._archive, self._archive.survey(_of(agent, self.tier)))
+            lacking = [key for key in wanted if key not in held]
+            surplus = list(held.difference(wanted))
             if surplus:
                 self.store.forget_many(surplus)
             for start in range(0, len(lacking), _BATCH):
-                self.store.put(lacking[start : start + _BATCH])
+                found = self._archive.get_many(lacking[start : start + _BATCH])
+                self.store.put([memory for memory in found if memory is not None and memory.tier == self.tier])
             if lacking or surplus:
                 log.info("%s of %s: %d refilled, %d removed", self.tier, agent, len(lacking), len(surplus))
-            self._whole[agent] = self._epoch(agent)
+
+    def _is_whole(self, agent: str) -> bool:
+        held = Mark.of(self.store.survey(_of(agent)))
+        return held == Mark.of(self._archive.survey(_of(agent)), self.tier)
 
     def _epoch(self, agent: str) -> str | None:
         """In which history of the store the agent's rows were looked at last."""
         epoch: str | None = self.store.epoch(agent, look=False)  # type: ignore[attr-defined]
         return epoch
+
+
+def _ids(store: RecordStore, survey: Survey) -> list[str]:
+    return store.ids_at(survey.seq.tolist())
 
 
 @lru_cache(maxsize=256)
@@ -145,7 +187,17 @@ class TieredStore:
 
     def ask(self, agent: str, tiers: Sequence[str], search: Search[Found], where: Filter) -> Answer[Found]:
         """Search some tiers at the same time: each hot one, and in one go those that are in the archive alone. `where`
-        names everything but the tier."""
+        names everything but the tier. A memory that moves between them meanwhile is told once, and is told."""
+        if not any(tier in self.hot for tier in tiers):
+            return Answer([self._search_archive(tiers, search, where)])
+        for _ in range(_TRIES):
+            before = self._moves(agent)
+            answer = self._search(agent, tiers, search, where)
+            if self._moves(agent) == before:
+                return answer
+        return Answer([self._search_archive(tiers, search, where)], answer.missing)
+
+    def _search(self, agent: str, tiers: Sequence[str], search: Search[Found], where: Filter) -> Answer[Found]:
         missing: list[str] = []
 
         def hot(tier: str) -> list[Found]:
@@ -157,14 +209,27 @@ class TieredStore:
                 log.warning("%s of %s is answered by the archive: %s", tier, agent, error)
                 return search(self.archive, inside)
 
-        waiting = [self._threads.submit(hot, tier) for tier in tiers if tier in self.hot]
-        cold = tuple(tier for tier in tiers if tier not in self.hot)
-        parts = []
-        if cold:  # in this thread: to wake another one takes longer than most searches
-            inside = where if len(cold) == len(TIERS) else Filter.of(where, tier=cold)
-            parts.append(search(self.archive, inside))
+        waiting = [self._start(hot, tier) for tier in tiers if tier in self.hot]
+        cold = [tier for tier in tiers if tier not in self.hot]
+        # In this thread: to wake another one takes longer than most searches.
+        parts = [self._search_archive(cold, search, where)] if cold else []
         parts += [found.result() for found in waiting]
         return Answer(parts, tuple(sorted(missing)))
+
+    def _search_archive(self, tiers: Sequence[str], search: Search[Found], where: Filter) -> list[Found]:
+        return search(self.archive, where if len(tiers) == len(TIERS) else Filter.of(where, tier=tuple(tiers)))
+
+    def _start(self, work: Callable[[str], list[Found]], tier: str) -> Future[list[Found]]:
+        try:
+            return self._threads.submit(work, tier)
+        except RuntimeError as error:
+            raise StoreClosedError("this memory is closed; open it again to use it") from error
+
+    def _moves(self, agent: str) -> int:
+        """Another number once a memory of the agent is in another tier. One that is new comes to the first and changes
+        nothing."""
+        survey = self.archive.survey(_of(agent))
+        return survey.once("moves", lambda: int(survey.column("tier").astype(np.int64) @ survey.seq))
 
     def close(self) -> None:
         self._threads.shutdown()

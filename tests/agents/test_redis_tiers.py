@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
-from remanence.agents import MemoryConfig, RedisIMConfig, RedisSTMConfig
+from remanence.agents import MemoryConfig, MemoryRetrievalException, RedisIMConfig, RedisSTMConfig
 from remanence.testing.redis import RedisCluster, RedisServer, free_port
 
 
@@ -134,6 +135,86 @@ def test_a_memory_that_redis_never_got_is_found(new_api, server):
     api._system.brain.keep([record("a", "state", state(3), 3, 1.0)])
     everything_is_there(other, 4)
     assert len(other._system.tiers.hot["stm"].store) == 4
+
+
+def test_a_tier_that_lacks_as_many_as_it_has_too_many_is_made_whole(new_api, server):
+    """Another process stored some and moved as many away while it could not reach Redis."""
+    api = new_api("shared", **redis_config(server), cache_ttl=0)
+    fill(api, 5)
+    everything_is_there(api, 5)
+    other = new_api("shared", **redis_config(type("Away", (), {"port": free_port()})))
+    for n in range(5, 10):
+        other.store_agent_state("a", state(n), n)
+    assert other.force_memory_maintenance("a")["stm_to_im"] == 5
+    assert everything_is_there(api, 10).missing_tiers == ()
+    assert steps(api.get_memory_space("a").retrieve_by_time_range(0, 99, memory_tiers=["stm"])) == [5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("part", ["rows", "log", "clock", "epoch", "gone", "access"])
+def test_a_redis_that_evicts_keys_leaves_no_gap(new_api, server, part):
+    api = new_api(**redis_config(server), cache_ttl=0)
+    fill(api, 12)
+    api.force_memory_maintenance()
+    everything_is_there(api, 12)
+    for tier in ("stm", "im"):
+        server.client().delete(f"remanence.{tier}:{{a}}:{part}")
+    everything_is_there(api, 12)
+    for tier in ("stm", "im"):
+        server.client().delete(f"remanence.{tier}:{{a}}:{part}")
+    api.store_agent_state("a", state(12), 12)
+    everything_is_there(api, 13)
+    deadline = time.monotonic() + 20
+    while api.retrieve_by_time_range("a", 0, 99).missing_tiers:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    everything_is_there(new_api(**redis_config(server), cache_ttl=0), 13)
+
+
+def test_a_full_redis_keeps_nobody_from_storing(new_api, caplog):
+    with RedisServer() as server:
+        api = new_api(**redis_config(server, stm=100), cache_ttl=0)
+        fill(api, 3)
+        server.client().config_set("maxmemory", 1)
+        with caplog.at_level(logging.WARNING):
+            for n in range(3, 6):
+                api.store_agent_state("a", state(n), n)
+            assert "stm" in everything_is_there(api, 6).missing_tiers
+        assert "stm of a" in caplog.text
+        server.client().config_set("maxmemory", 0)
+        deadline = time.monotonic() + 20
+        while api.retrieve_by_time_range("a", 0, 99).missing_tiers:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert len(api._system.tiers.hot["stm"].store) == 6
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_memories_that_move_while_they_are_asked_for_are_told_once(new_api, server, count):
+    config = redis_config(server) | {"cleanup_interval": 2}
+    apis = [new_api("shared", **config, cache_ttl=0) for _ in range(count)]
+    writer, reader = apis[0], apis[-1]
+    fill(writer, 20)
+    stored = [19]
+
+    def write():
+        for n in range(20, 100):
+            writer.store_agent_state("a", state(n), n)
+            stored[0] = n
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    while thread.is_alive():
+        upto = stored[0]
+        assert steps(reader.retrieve_by_time_range("a", 0, upto)) == list(range(upto + 1))
+    thread.join()
+
+
+def test_a_closed_memory_says_so(new_api, server):
+    api = new_api(**redis_config(server))
+    fill(api, 1)
+    api.close()
+    with pytest.raises(MemoryRetrievalException, match="closed"):
+        api.retrieve_by_time_range("a", 0, 9)
 
 
 def test_two_processes_share_the_hot_tiers(new_api, server, tmp_path):
