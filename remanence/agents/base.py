@@ -30,7 +30,7 @@ class BaseAgent:
     def __init__(self, config: Any = None, agent_id: str | None = None, memory_api: Any = None) -> None:
         self.config = config
         self.step_number = 0
-        if memory_api is not None:
+        if checked_memory(memory_api) is not None:
             self.memory_api = memory_api
         try:
             self.agent_id = f"agent-{uuid.uuid4().hex[:12]}" if agent_id is None else checks.name("agent_id", agent_id)
@@ -52,3 +52,11 @@ class BaseAgent:
 
     def get_state(self) -> AgentState:
         return AgentState(agent_id=self.agent_id, step_number=self.step_number)
+
+
+def checked_memory(memory_api: Any) -> Any:
+    """The memory given to an agent, or None. Refused here, for while it acts it would only be logged."""
+    if memory_api is None or (not isinstance(memory_api, type) and hasattr(memory_api, "store_agent_state")):
+        return memory_api
+    wanted = "an AgentMemoryAPI or an AsyncAgentMemoryAPI"
+    raise MemoryInputError.caused_by(checks.refuse("memory_api", wanted, memory_api))

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast, overload
 
 from .. import checks
 from ..errors import MemoryInputError
-from .base import BaseAgent
+from .base import BaseAgent, checked_memory
 from .recording import Call, Recorder
 
 Agent = TypeVar("Agent")
@@ -35,6 +35,7 @@ def install_memory_hooks(agent_class: Any = None, *, memory_api: Any = None) -> 
     given here (a BaseAgent may be made with another), else the agent's `memory_api`, else a shared one, of the
     MemoryConfig in the agent's `config` if there is one.
     """
+    checked_memory(memory_api)
     if agent_class is None:
         return partial(install_memory_hooks, memory_api=memory_api)
     if not isinstance(agent_class, type):
@@ -57,8 +58,12 @@ def with_memory(agent: Agent, agent_id: str | None = None, memory_api: Any = Non
     that cannot hold that (it has `__slots__`) is returned inside another that behaves like it. A `copy.copy` of the
     agent would share its `act`: copy first, then give memory.
     """
+    checked_memory(memory_api)
     if not callable(getattr(agent, "act", None)):
         raise MemoryInputError.caused_by(checks.refuse("agent", "an object with a method act", agent))
+    if isinstance(agent, type):
+        wanted = "an object with a method act (a class takes install_memory_hooks)"
+        raise MemoryInputError.caused_by(checks.refuse("agent", wanted, agent))
     if agent_id is not None:
         try:
             checks.name("agent_id", agent_id)
@@ -68,15 +73,16 @@ def with_memory(agent: Agent, agent_id: str | None = None, memory_api: Any = Non
         agent.memory_api = memory_api
     act: Any = agent.act  # type: ignore[attr-defined]
     recorder = Recorder(memory_api, agent_id)
-    if inspect.ismethod(act) and act.__self__ is agent:
+    itself = object.__getattribute__(agent, "_agent") if issubclass(type(agent), _Remembering) else agent
+    if inspect.ismethod(act) and act.__self__ is itself:
         hooked = _hooked(act.__func__, recorder)
     else:  # a function in the instance, a class method, any callable: it does not take the agent
         hooked = _hooked(act, recorder, takes_agent=False)
-    method = MethodType(hooked, agent)
+    method = MethodType(hooked, itself)
     try:
         object.__setattr__(agent, "act", method)
     except (AttributeError, TypeError):
-        return cast(Agent, _Remembering(agent, method))
+        return cast(Agent, _stand_in(agent, method))
     return agent
 
 
@@ -124,9 +130,17 @@ def _hooked(act: Act, recorder: Recorder, *, takes_agent: bool = True) -> Act:
     for is_kind, wrapped in _KINDS:
         if is_kind(act) or is_kind(called):
             hooked = wraps(act)(wrapped(hook))
+            if hook.signature is not None and not takes_agent:
+                hooked.__signature__ = _with_agent(hook.signature)  # type: ignore[attr-defined]
             setattr(hooked, _MARK, hooked)  # to itself: `wraps` would copy a mere flag to wrappers that are not hooked
             return hooked
     raise AssertionError("every callable is of some kind")
+
+
+def _with_agent(signature: inspect.Signature) -> inspect.Signature:
+    """That of a method, from which `inspect.signature` takes the first parameter away."""
+    agent = inspect.Parameter("__agent", inspect.Parameter.POSITIONAL_ONLY)
+    return signature.replace(parameters=[agent, *signature.parameters.values()])
 
 
 class _Hook:
@@ -153,7 +167,12 @@ class _Hook:
             bound = self.signature.bind(*(args if self.takes_agent else args[1:]), **options).arguments
         except TypeError:
             return {"args": args[1:], **options}
-        return dict(list(bound.items())[1:] if self.takes_agent else bound)
+        if self.takes_agent:
+            name, value = next(iter(bound.items()))
+            del bound[name]
+            if self.signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL:  # the agent is one of many
+                return {name: value[1:], **bound}
+        return bound
 
 
 def _function(hook: _Hook) -> Act:
@@ -165,6 +184,9 @@ def _function(hook: _Hook) -> Act:
                 result = hook.run(args, options)
         except Exception as error:
             call.end(error=error)
+            raise
+        except BaseException:
+            call.leave()
             raise
         call.end(result=result)
         return result
@@ -181,6 +203,9 @@ def _coroutine(hook: _Hook) -> Act:
                 result = await hook.run(args, options)
         except Exception as error:
             await call.end_async(error=error)
+            raise
+        except BaseException:
+            call.leave()
             raise
         await call.end_async(result=result)
         return result
@@ -214,6 +239,9 @@ def _generator(hook: _Hook) -> Act:
         except Exception as error:
             call.end(error=error)
             raise
+        except BaseException:
+            call.leave()
+            raise
         call.end(result=result)
         return result
 
@@ -245,6 +273,9 @@ def _async_generator(hook: _Hook) -> Act:
             await call.end_async()
         except Exception as error:
             await call.end_async(error=error)
+            raise
+        except BaseException:
+            call.leave()
             raise
 
     return act
@@ -288,6 +319,34 @@ class _Remembering:
     def __hash__(self) -> int:
         return hash(self._agent)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _stand_in, (self._agent, self.act)
+
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # isinstance asks for this
         return type(self._agent)
+
+
+_OF_ITS_OWN = {"__new__", "__init__", "__del__", "__init_subclass__", "__class_getitem__", "__getattribute__"}
+
+
+def _stand_in(agent: object, act: Act) -> _Remembering:
+    """Python looks for `__len__` and the like in the class, so the stand-in has a class that tells what the agent's
+    does."""
+    kind = type(agent)
+    special = {
+        name: _special(name)
+        for name in set(dir(kind)) - _OF_ITS_OWN - vars(_Remembering).keys()
+        if name.startswith("__")
+        and callable(getattr(kind, name))
+        and getattr(kind, name) is not getattr(object, name, 0)
+    }
+    return cast(_Remembering, type(kind.__name__, (_Remembering,), {"__slots__": (), **special})(agent, act))
+
+
+def _special(name: str) -> Act:
+    def method(self: _Remembering, *args: Any, **options: Any) -> Any:
+        result = getattr(self._agent, name)(*args, **options)
+        return self if result is self._agent else result
+
+    return method

@@ -14,7 +14,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -54,9 +54,12 @@ def unharmed(agent: object, doing: str) -> Iterator[None]:
 
 
 def _described(agent: object) -> str:
-    name = agent.__name__ if isinstance(agent, type) else type(agent).__name__
-    known = getattr(agent, "__dict__", {}).get("agent_id")
-    return f"{name} {known!r}" if isinstance(known, str) else name
+    name = type(agent).__name__
+    with suppress(Exception):  # it may refuse to be asked
+        name = agent.__name__ if isinstance(agent, type) else name
+        known = getattr(agent, "__dict__", {}).get("agent_id")
+        return f"{name} {known!r}" if isinstance(known, str) else name
+    return name
 
 
 # Which memory
@@ -139,7 +142,7 @@ class _Trace:
 
 
 _traces: WeakKeyDictionary[object, LRUCache[str, _Trace]] = WeakKeyDictionary()
-_tracing = threading.Lock()
+_tracing = threading.RLock()  # a step may be a property of the agent, and act
 
 
 def _trace_of(memory: AgentMemoryAPI, agent_id: str) -> _Trace:
@@ -154,10 +157,30 @@ def _trace_of(memory: AgentMemoryAPI, agent_id: str) -> _Trace:
     return trace
 
 
+@dataclass(slots=True)
+class _Counting:
+    """The acts of a BaseAgent that run at the same time, each by what the agent itself had counted at its beginning,
+    and the steps that were counted for it meanwhile."""
+
+    acts: list[int] = field(default_factory=list)
+    counted: int = 0
+
+
+_counting: dict[int, _Counting] = {}  # by the id of the agent, while it acts
+
+
 # One act
 
 
-_open: ContextVar[tuple[Call, ...]] = ContextVar("open_acts", default=())
+@dataclass(slots=True, eq=False)
+class _Span:
+    """A while in which an agent's own code runs. A task that it starts may still know of it when it is over."""
+
+    agent: Any
+    over: bool = False
+
+
+_open: ContextVar[tuple[_Span, ...]] = ContextVar("open_acts", default=())
 
 
 @dataclass(slots=True)
@@ -169,7 +192,7 @@ class Recorder:
 
     def begin(self, agent: Any, arguments: Callable[[], Mapping[str, Any]]) -> Call:
         """A new act. Inside another act of the same agent (`super().act()`) it is part of that one."""
-        call = Call(self, agent, part=any(other.agent is agent and not other.done for other in _open.get()))
+        call = Call(self, agent, part=any(span.agent is agent and not span.over for span in _open.get()))
         if not call.part:
             with unharmed(agent, "reading the arguments"):
                 call.arguments = plain(arguments())
@@ -184,12 +207,13 @@ class Call:
     agent: Any
     part: bool
     arguments: dict[str, Any] = field(default_factory=dict)
-    done: bool = False
     memory: AgentMemoryAPI | None = None
     agent_id: str = ""
     trace: _Trace = field(default_factory=lambda: _Trace(0))
     step: int = 0
     next_step: int = 0
+    own_count: int | None = None
+    """What a BaseAgent itself had counted when the act began; None when it is over."""
     told_step: int | None = None
     """What the state that was seen last says itself."""
     before: dict[str, Any] | None = None
@@ -200,11 +224,12 @@ class Call:
     @contextmanager
     def running(self) -> Iterator[None]:
         """While the agent's own code runs. Not held over a `yield`: a generator shares the context of its caller."""
-        outside = _open.get()
-        _open.set((*outside, self))
+        outside, span = _open.get(), _Span(self.agent)
+        _open.set((*outside, span))
         try:
             yield
         finally:
+            span.over = True
             _open.set(outside)
 
     # Before
@@ -217,7 +242,8 @@ class Call:
 
     async def start_async(self) -> None:
         if not self.part:
-            await asyncio.to_thread(self._prepare)
+            with unharmed(self.agent, "opening"):
+                await _aside(self._prepare)
             self.before = await self._state_async()
             self._begin()
 
@@ -235,9 +261,20 @@ class Call:
         own = own_step(self.agent)
         own = self.told_step if own is None else own
         with _tracing:  # two acts at the same time are two steps
+            if own is not None:
+                own += self._others(own)
             self.step = self.trace.step if own is None else own
             self.trace.step = self.step + 1
         self.started = time.perf_counter()
+
+    def _others(self, own: int) -> int:
+        """How many acts of this BaseAgent are under way that nobody has counted yet."""
+        if not issubclass(type(self.agent), BaseAgent):
+            return 0
+        counting = _counting.setdefault(id(self.agent), _Counting())
+        self.own_count = own - counting.counted
+        counting.acts.append(self.own_count)
+        return counting.acts.count(self.own_count) - 1
 
     # After
 
@@ -256,19 +293,37 @@ class Call:
             self._count()
             if self.memory is not None:
                 with unharmed(self.agent, "storing"):
-                    await asyncio.to_thread(self._store, outcome)
+                    await _aside(self._store, outcome)
+
+    def leave(self) -> None:
+        """The act was broken off: it was no step, and there is nothing to tell."""
+        with _tracing:
+            self._over(0)
 
     def _finish(self) -> None:
         self.took = time.perf_counter() - self.started
-        self.done = True
-        if isinstance(self.agent, BaseAgent) and own_step(self.agent) == self.step:
-            with unharmed(self.agent, "counting its steps"):
-                self.agent.step_number += 1
+        with unharmed(self.agent, "counting its steps"), _tracing:
+            self._over(1)
+
+    def _over(self, steps: int) -> None:
+        """End the counting of this act of a BaseAgent, and count its steps unless the agent has done so."""
+        if self.own_count is None:
+            return
+        counting, before = _counting[id(self.agent)], self.own_count
+        self.own_count = None
+        counting.acts.remove(before)
+        if not counting.acts:
+            del _counting[id(self.agent)]
+        if steps and own_step(self.agent) == before + counting.counted:
+            self.agent.step_number += steps
+            counting.counted += steps
+            self.next_step = self.step + steps
 
     def _count(self) -> None:
-        own = own_step(self.agent)
-        own = self.told_step if own is None else own
-        self.next_step = self.step + 1 if own is None else own
+        if not self.next_step:
+            own = own_step(self.agent)
+            own = self.told_step if own is None else own
+            self.next_step = self.step + 1 if own is None else own
 
     def _store(self, outcome: dict[str, Any]) -> None:
         memory, priority = self.memory, LEAST
@@ -307,7 +362,7 @@ class Call:
     # States
 
     def _state(self) -> dict[str, Any] | None:
-        with unharmed(self.agent, "looking at its state"):
+        with unharmed(self.agent, "looking at its state"), self.running():
             seen = self._look()
             if inspect.isawaitable(seen):
                 if inspect.iscoroutine(seen):
@@ -317,7 +372,7 @@ class Call:
         return None
 
     async def _state_async(self) -> dict[str, Any] | None:
-        with unharmed(self.agent, "looking at its state"):
+        with unharmed(self.agent, "looking at its state"), self.running():
             seen = self._look()
             return self._read(await seen if inspect.isawaitable(seen) else seen)
         return None
@@ -341,6 +396,16 @@ class Call:
             raise checks.refuse("get_state()", "an AgentState or a mapping", seen)
         self.told_step = _step(state.get("step_number"))
         return {name: value for name, value in state.items() if name not in _OF_THE_RECORD}
+
+
+async def _aside(work: Callable[..., None], *args: Any) -> None:
+    """In a thread of asyncio; where another loop drives the agent, at once."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        work(*args)
+    else:
+        await asyncio.to_thread(work, *args)
 
 
 def _name(value: object, default: str) -> str:
