@@ -210,7 +210,7 @@ def test_memories_that_move_while_they_are_asked_for_are_told_once(new_api, serv
 
 
 def test_a_closed_memory_says_so(new_api, server):
-    api = new_api(**redis_config(server))
+    api = new_api(**redis_config(server), cache_ttl=0)
     fill(api, 1)
     api.close()
     with pytest.raises(MemoryRetrievalException, match="closed"):
