@@ -127,8 +127,10 @@ def share(field: str, value: object) -> float:
 def whole(field: str, value: object, *, low: int = 0, high: int = 2**62) -> int:
     if type(value) is int and low <= value <= high:
         return value
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or not low <= int(value) <= high:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or int(value) < low:
         raise refuse(field, f"a whole number ≥ {low}", value)
+    if int(value) > high:
+        raise refuse(field, f"a whole number from {low} to {high}", value)
     return int(value)
 
 
@@ -248,7 +250,7 @@ def _key(key: object, where: _Where) -> str:
         return key
     if not isinstance(key, str):
         raise refuse(f"{_spelled(where)} key", "a text", key)
-    return _sound(f"{_spelled(where)} key", key)
+    return _sound(f"{_spelled(where)} key", str.__str__(key))
 
 
 def _json_value(value: Any, where: _Where, key: object) -> Any:
@@ -274,24 +276,31 @@ def _careful_value(value: Any, where: _Where) -> Any:
             return _json_members(value, where)
         return [_json_value(item, where, at) for at, item in enumerate(value)]
     if isinstance(value, str):
-        return _sound(_spelled(where), value)
+        return _sound(_spelled(where), str.__str__(value))  # a plain text, also of a member of an enumeration
     if isinstance(value, np.generic):
-        value = value.item()
+        value = from_numpy(value)
     if isinstance(value, int):
         if value.bit_length() > MAX_BITS:
             raise InputError(f"{_spelled(where)} must be a number of at most {MAX_BITS} bits", field=_spelled(where))
-        return value
+        return value if isinstance(value, bool) else int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
             raise refuse(_spelled(where), "a finite number", value)
-        return value
+        return float(value)
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, np.ndarray):
-        return _careful_value(value.tolist(), where)
+        return _careful_value(from_numpy(value), where)
     if isinstance(value, Mapping):
         return _careful_value(dict(value), where)
     raise refuse(_spelled(where), "a value that JSON can hold", value)
+
+
+def from_numpy(value: np.generic | npt.NDArray[Any]) -> Any:
+    """A value or an array of numpy as plain Python has it."""
+    if value.dtype == "datetime64[ns]":  # which numpy makes a number of
+        value = value.astype("datetime64[us]")
+    return value.tolist()
 
 
 def point(field: str, value: object) -> tuple[float, ...]:

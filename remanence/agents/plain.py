@@ -34,11 +34,15 @@ def plain(value: object, depth: int = 0) -> Any:
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, np.generic):
-        return plain(value.item(), depth)
+        return plain(checks.from_numpy(value), depth)
     if depth >= _DEEPEST:
         return _text(checks.shown(value))
     if isinstance(value, np.ndarray):
-        return plain(value.tolist(), depth) if value.size <= _MOST_NUMBERS else f"<array {value.dtype} {value.shape}>"
+        return (
+            plain(checks.from_numpy(value), depth)
+            if value.size <= _MOST_NUMBERS
+            else f"<array {value.dtype} {value.shape}>"
+        )
     if isinstance(value, Mapping):
         return {_text(str(key)): plain(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple | deque):
