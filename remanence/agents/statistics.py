@@ -21,7 +21,7 @@ def of_agent(system: MemorySystem, agent: str) -> dict[str, Any]:
     tiers = np.bincount(survey.column("tier"), minlength=len(TIERS)).tolist()
     times = survey.column("time")
     importance = survey.column("importance")
-    bins, _ = np.histogram(importance, bins=_BINS, range=(0.0, 1.0))
+    bins = np.bincount(np.minimum(importance * _BINS, _BINS - 1).astype(np.int64), minlength=_BINS)
     sizes = store.sizes(Filter(agent=(agent,)))
     packed, before = sum(size.packed for size in sizes.values()), sum(size.unpacked for size in sizes.values())
     return {
