@@ -70,8 +70,8 @@ def _deviation(column: npt.NDArray[np.float64]) -> float:
 def similar_rows(
     survey: Survey, question: StateQuestion, scales: tuple[float, ...], k: int
 ) -> tuple[npt.NDArray[np.int64], Distances]:
-    """The positions of the k rows most like a state, and their distances. Of equals the newest come first; rows that
-    share no path and no value with the question are left out."""
+    """The positions of the k rows most like a state, and their distances. Of equals the last steps come first; rows
+    that share no path and no value with the question are left out."""
     total = np.full(survey.size, _OTHER * len(question.marks))
     shared = np.zeros(survey.size, np.bool_)
     for path, value, scale in zip(question.paths, question.values, scales, strict=True):
@@ -87,7 +87,8 @@ def similar_rows(
         at, _ = marked.part(number)
         total[at] -= _OTHER
         shared[at] = True
-    rows = np.flatnonzero(shared)[::-1]
+    rows = survey.once("last steps first", lambda: np.argsort(survey.column("step"), kind="stable")[::-1])
+    rows = rows[shared[rows]]
     best = rows[top(-total[rows], k)]
     return best, np.sqrt(np.maximum(total[best], 0.0) / max(len(question), 1))
 
