@@ -8,22 +8,53 @@ from typing import Any
 
 Changes = dict[str, dict[str, Any]]
 
-_PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+_MEMBER = re.compile(r"\[([0-9]+)\]")
 
 
 def value_at(contents: Mapping[str, Any], path: str) -> tuple[bool, Any]:
     """Whether there is such a value, and the value: `value_at(state, "inventory.wood")`, `"position[0]"`."""
-    if path in contents:  # a key may itself hold a dot
-        return True, contents[path]
-    value: Any = contents
-    for index, key in _PART.findall(path):
-        if index and isinstance(value, list) and int(index) < len(value):
-            value = value[int(index)]
-        elif key and isinstance(value, Mapping) and key in value:
-            value = value[key]
-        else:
-            return False, None
-    return True, value
+    for value in _reached(contents, f".{path}"):
+        return True, value
+    return False, None
+
+
+def _reached(value: Any, way: str) -> Iterator[Any]:
+    """What is at the end of a way such as `.inventory.wood` or `[0].name`. A key may itself hold dots and brackets, so
+    the longest that fits is tried first."""
+    if not way:
+        yield value
+    elif isinstance(value, Mapping) and way[0] == ".":
+        for end in range(len(way), 0, -1):
+            if (end == len(way) or way[end] in ".[") and way[1:end] in value:
+                yield from _reached(value[way[1:end]], way[end:])
+    elif isinstance(value, list) and (member := _MEMBER.match(way)) and int(member[1]) < len(value):
+        yield from _reached(value[int(member[1])], way[member.end() :])
+
+
+def values_under(value: Any, path: str) -> Iterator[Any]:
+    """Every value under a dotted path, where the members of a list stand under the path of the list."""
+    if isinstance(value, list):
+        for member in value:
+            yield from values_under(member, path)
+    elif isinstance(value, Mapping):
+        for key, inside in value.items():
+            if key == path:
+                yield inside
+            elif path.startswith(f"{key}."):
+                yield from values_under(inside, path[len(key) + 1 :])
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal, where True is not 1, at any depth."""
+    if one != other:
+        return False
+    if isinstance(one, bool) or isinstance(other, bool):
+        return type(one) is type(other)
+    if isinstance(one, list):
+        return all(map(same, one, other))
+    if isinstance(one, Mapping):
+        return all(same(value, other[key]) for key, value in one.items())
+    return True
 
 
 def changed_paths(before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:
@@ -45,7 +76,7 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any], above: str) ->
             old, new = before[key], after[key]
             if isinstance(old, Mapping) and isinstance(new, Mapping):
                 yield from _changes(old, new, f"{path}.")
-            elif isinstance(old, bool) is not isinstance(new, bool) or old != new:
+            elif not same(old, new):
                 yield path, {"before": old, "after": new}
 
 
@@ -61,7 +92,7 @@ def _amount(change: Mapping[str, Any]) -> float:
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         return max((_amount({"before": a, "after": b}) for a, b in zip(old, new, strict=True)), default=0.0)
     if any(isinstance(side, bool) or not isinstance(side, int | float) for side in (old, new)):
-        return float(old != new)
+        return float(not same(old, new))
     try:
         old, new = float(old), float(new)
     except OverflowError:  # whole numbers may be larger than any float

@@ -22,7 +22,7 @@ from ..recall.similar import StateQuestion, deviations, similar_rows, similarity
 from ..stores.base import Order, RecordStore
 from . import records, statistics
 from .cache import key_of
-from .changes import changed_paths, value_at
+from .changes import changed_paths, same, value_at, values_under
 from .entries import Memories, MemoryEntry
 from .system import MemorySystem, retrieving, storing, tending
 
@@ -93,9 +93,7 @@ class MemorySpace:
         with retrieving(self.agent_id):
             self._mine(agent_id)
             low, high = checks.whole("start_step", start_step), checks.whole("end_step", end_step)
-            if low > high:
-                raise InputError(f"start_step must not be after end_step: {low} > {high}", field="start_step")
-            where = Filter.of(self._where(memory_type), min_step=low, max_step=high)
+            where = Filter.of(self._where(memory_type), **_steps(low, high))
             return self._cached("range", where, memory_tiers, lambda: self._sorted("step", where, memory_tiers))
 
     def retrieve_by_time(
@@ -151,14 +149,13 @@ class MemorySpace:
         with retrieving(self.agent_id):
             if position is None and box is None and place is None:
                 raise InputError("one of position, box and place must be given", field="position")
-            given: dict[str, Any] = {"box": box, "place": place}
-            if radius is not None:
-                given |= {"near": position, "radius": radius}
-            where = Filter.of(self._where(memory_type), **given)
+            at = _position(position, radius)
+            near = at if radius is not None else None
+            where = Filter.of(self._where(memory_type), box=box, place=place, near=near, radius=radius)
             limit = None if k is None else checks.whole("k", k, low=1)
-            if position is None:
+            if at is None:
                 return self._sorted("step", where, memory_tiers, limit=limit)
-            return self._nearest(checks.point("position", position), where, memory_tiers, limit)
+            return self._nearest(at, where, memory_tiers, limit)
 
     def retrieve_by_importance(
         self,
@@ -235,7 +232,8 @@ class MemorySpace:
         with retrieving(self.agent_id):
             if isinstance(content_query, Mapping):
                 content_query = text_of(checks.json_object("content_query", content_query))
-            return self._said(content_query, k, self._where(memory_type), memory_tiers)
+            asked = checks.text("content_query", content_query)
+            return self._said(asked, k, self._where(memory_type), memory_tiers)
 
     def recall(self, question: str, k: int = 5, **filters: Any) -> Memories:
         """The answer to a question: "what happened yesterday?", "what did I see in the forest?".
@@ -266,38 +264,36 @@ class MemorySpace:
         """Everything in one call: all that is given must hold. A `text` or a state `similar_to` ranks what is left;
         else a `position` ranks by distance; else memories come by step.
 
-            space.query("berries", near=…, since="yesterday", min_importance=0.5, memory_type="state", k=10)
+            space.query("berries", position=[10, 20], radius=5, since="yesterday", min_importance=0.5, k=10)
         """
         with retrieving(self.agent_id):
             if text is not None and similar_to is not None:
                 raise InputError("text and similar_to cannot both rank the memories: give one", field="similar_to")
-            if radius is not None and position is None:
-                raise InputError("radius needs a position", field="radius")
+            at = _position(position, radius)
             asked = None if attributes is None else _Attributes.of(attributes)
             given: dict[str, Any] = {
-                "min_step": start_step,
-                "max_step": end_step,
+                **_steps(start_step, end_step),
                 "since": since,
                 "until": until,
                 "min_importance": min_importance,
                 "attributes": None if asked is None else asked.indexed,
                 "box": box,
                 "place": place,
-                "near": position if radius is not None else None,
+                "near": at if radius is not None else None,
                 "radius": radius,
             }
             where = Filter.of(self._where(memory_type), **given)
             if asked is not None and asked.lists and (text, similar_to, position) != (None, None, None):
                 raise InputError("attributes must not hold lists where memories are ranked", field="attributes")
             if text is not None:
-                return self._said(text, 5 if k is None else k, where, memory_tiers)
+                return self._said(checks.text("text", text), 5 if k is None else k, where, memory_tiers)
             if similar_to is not None:
                 return self.retrieve_similar_states(
                     similar_to, 5 if k is None else k, memory_tiers=memory_tiers, where=where
                 )
             limit = None if k is None else checks.whole("k", k, low=1)
-            if position is not None:
-                return self._nearest(checks.point("position", position), where, memory_tiers, limit)
+            if at is not None:
+                return self._nearest(at, where, memory_tiers, limit)
             return self._sorted("step", where, memory_tiers, limit=limit, keep=None if asked is None else asked.hold)
 
     def embed(self, state_or_text: str | Mapping[str, Any]) -> list[float]:
@@ -345,6 +341,7 @@ class MemorySpace:
             if self._held(memory_id) is None:
                 return False
             gone = self._system.tiers.forget(self.agent_id, [memory_id])
+            self._known.clear()
             self._system.cache.invalidate(self.agent_id)
             return gone > 0
 
@@ -377,7 +374,7 @@ class MemorySpace:
             for entry in self.query(memory_type=memory_type, start_step=start_step, end_step=end_step):
                 found, value = value_at(entry["contents"], path)
                 if found:
-                    changed = not history or history[-1]["value"] != value
+                    changed = not history or not same(history[-1]["value"], value)
                     history.append(
                         {
                             "step_number": entry["step_number"],
@@ -431,10 +428,12 @@ class MemorySpace:
 
     def _where(self, memory_type: str | None, more: Filter | Mapping[str, Any] | None = None) -> Filter:
         kind = None if memory_type is None else checks.name("memory_type", memory_type)
-        given = {key: value for key, value in (("agent", self.agent_id), ("type", kind)) if value is not None}
-        if more is not None and (isinstance(more, Mapping) or more.agent is None):
-            return Filter.of(more, **given)
-        return more if isinstance(more, Filter) else Filter.of(given)
+        if more is None:
+            return Filter(agent=(self.agent_id,), type=None if kind is None else (kind,))
+        where = Filter.of(more)
+        for agent in where.agent or ():
+            self._mine(agent)
+        return Filter.of(where, agent=None if where.agent else self.agent_id, type=kind)
 
     def _tiers(self, memory_tiers: Sequence[str] | None) -> tuple[str, ...]:
         if memory_tiers is None:
@@ -534,6 +533,23 @@ class MemorySpace:
         return Memories(MemoryEntry(hit.memory, hit.score) for hit in hits)
 
 
+def _steps(start: int | None, end: int | None) -> dict[str, Any]:
+    """A span of steps as filters have it."""
+    low = None if start is None else checks.whole("start_step", start)
+    high = None if end is None else checks.whole("end_step", end)
+    if low is not None and high is not None and low > high:
+        raise InputError(f"start_step must not be after end_step: {low} > {high}", field="start_step")
+    return {"min_step": low, "max_step": high}
+
+
+def _position(position: Sequence[float] | None, radius: float | None) -> tuple[float, ...] | None:
+    if position is not None:
+        return checks.point("position", position)
+    if radius is not None:
+        raise InputError("radius needs a position", field="radius")
+    return None
+
+
 _ORDERS: dict[tuple[str, bool], Order] = {
     ("step", False): "step",
     ("step", True): "last step",
@@ -574,4 +590,6 @@ class _Attributes:
         return cls(indexed, lists)
 
     def hold(self, memory: Memory) -> bool:
-        return all(value_at(memory.contents, path) == (True, value) for path, value in self.lists.items())
+        return all(
+            any(same(held, value) for held in values_under(memory.contents, path)) for path, value in self.lists.items()
+        )
