@@ -16,6 +16,8 @@ import weakref
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, fields, is_dataclass
+from datetime import datetime
+from decimal import Decimal
 from functools import wraps
 from types import MethodType, NoneType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
@@ -63,7 +65,11 @@ class QueryCache:
         while True:
             found = self._look(key, group, threading.get_ident())
             if isinstance(found, _Entry):
-                return cast(Result, found.value())
+                try:
+                    return cast(Result, found.value())
+                except Exception:  # some objects can be pickled but not unpickled; then it is computed
+                    key = None
+                    continue
             if not found.ours:
                 found.landed.result()
                 continue
@@ -81,7 +87,11 @@ class QueryCache:
         while True:
             found = self._look(key, group, asyncio.current_task())
             if isinstance(found, _Entry):
-                return cast(Result, found.value())
+                try:
+                    return cast(Result, found.value())
+                except Exception:  # some objects can be pickled but not unpickled; then it is computed
+                    key = None
+                    continue
             if not found.ours:
                 # Whoever computes may be in another loop; and one who gives up waiting must not end the wait of all.
                 await asyncio.shield(asyncio.wrap_future(found.landed))
@@ -225,10 +235,15 @@ def cacheable(
         if not callable(function):
             raise checks.refuse("function", "a function (put @cacheable below @classmethod)", function)
         cache = QueryCache(ttl, size)
-        signature = inspect.signature(function)
-        has_self = next(iter(signature.parameters), None) == "self"
+        try:
+            signature: inspect.Signature | None = inspect.signature(function)
+        except ValueError:  # some built-in functions have none
+            signature = None
+        has_self = signature is not None and next(iter(signature.parameters), None) == "self"
 
         def key(args: tuple[Any, ...], options: dict[str, Any]) -> Hashable | None:
+            if signature is None:
+                return key_of(function, args, options)
             try:
                 bound = signature.bind(*args, **options)
             except TypeError:
@@ -262,7 +277,7 @@ def key_of(*parts: object) -> Hashable | None:
     """
     try:
         return tuple(map(_frozen, parts))
-    except (TypeError, RecursionError):
+    except Exception:  # an object may refuse with any error at all; then there is no key
         return None
 
 
@@ -272,12 +287,16 @@ def _frozen(value: object) -> Hashable:
         return kind, value
     if isinstance(value, float):
         return kind, value.hex()  # NaN is itself, and -0.0 is not 0.0
+    if isinstance(value, complex | Decimal | datetime):
+        return kind, repr(value)  # equal ones may still differ: in digits, in the zone
     if isinstance(value, Mapping):
         return kind, frozenset((_frozen(key), _frozen(item)) for key, item in value.items())
     if isinstance(value, list | tuple):
         return kind, tuple(map(_frozen, value))
     if isinstance(value, set | frozenset):
         return kind, frozenset(map(_frozen, value))
+    if isinstance(value, np.ma.MaskedArray):
+        return kind, _frozen(value.data), _frozen(np.ma.getmaskarray(value))
     if isinstance(value, np.ndarray | np.generic):
         body = _frozen(value.tolist()) if value.dtype.hasobject else hashlib.blake2b(value.tobytes()).digest()
         return kind, str(value.dtype), value.shape, body

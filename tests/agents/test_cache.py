@@ -9,7 +9,9 @@ import threading
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -110,6 +112,10 @@ DIFFERENT = [
     (Tag(), Tag()),
     (lambda: 1, lambda: 1),
     (float, int),
+    (complex(0, 0), complex(0, -0.0)),
+    (Decimal("1.0"), Decimal("1.00")),
+    (datetime(2026, 1, 1, 12, tzinfo=UTC), datetime(2026, 1, 1, 13, tzinfo=timezone(timedelta(hours=1)))),
+    (np.ma.array([1, 2], mask=[False, True]), np.ma.array([1, 999_999])),
 ]
 
 
@@ -148,6 +154,28 @@ def test_what_has_no_key_is_computed_each_time():
         function(odd)
         function(odd)
     assert len(calls) == 4
+
+
+def test_an_argument_that_refuses_to_be_a_key_does_not_stop_the_call():
+    @dataclass
+    class Unfinished:
+        size: int = field(init=False)
+
+    class Refusing:
+        def __hash__(self):
+            raise ValueError("no")
+
+    function, calls = counted(ttl=60)
+    for odd in (Unfinished(), Refusing()):
+        assert key_of(odd) is None
+        function(odd)
+    assert len(calls) == 2
+
+
+def test_a_function_without_a_signature_can_be_kept():
+    largest = cacheable(ttl=60)(max)
+    assert (largest(1, 2), largest(1, 2), largest([3], default=0)) == (2, 2, 3)
+    assert largest.cache.statistics()["hits"] == 1
 
 
 def test_two_functions_of_one_name_never_share():
@@ -288,6 +316,31 @@ def test_what_cannot_be_pickled_is_copied_and_what_cannot_be_copied_is_computed(
         return threading.Lock()
 
     assert lock() is not lock()
+
+
+class Failure(Exception):
+    """Can be pickled, but not unpickled."""
+
+    def __init__(self, code, reason):
+        super().__init__(f"{code} {reason}")
+
+
+def test_what_cannot_be_unpickled_is_computed():
+    calls = []
+
+    @cacheable(ttl=60)
+    def failures():
+        calls.append(1)
+        return [Failure(1, "x")]
+
+    @cacheable(ttl=60)
+    async def failures_async():
+        calls.append(2)
+        return [Failure(1, "x")]
+
+    assert [str(failures()[0]) for _ in range(3)] == ["1 x"] * 3
+    assert [str(asyncio.run(failures_async())[0]) for _ in range(2)] == ["1 x"] * 2
+    assert calls == [1, 1, 1, 2, 2]
 
 
 def test_none_is_a_result_like_any_other():
