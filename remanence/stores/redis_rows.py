@@ -87,11 +87,13 @@ def _zstd() -> _Zstd:
 
 def pack(memory: Memory, derived: Derived) -> bytes:
     """The body of a memory's value."""
-    contents = memory.contents
-    if contents.get("text") == memory.text:
-        contents = {key: value for key, value in contents.items() if key != "text"}
-    elif "text" not in contents:
-        contents = {**contents, "text": None}  # so that reading does not put the text in
+    contents: dict[str, Any] | list[dict[str, Any]] = memory.contents
+    if memory.contents.get("text", "") is None:
+        contents = [memory.contents]  # as it is
+    elif memory.contents.get("text") == memory.text:
+        contents = {key: value for key, value in memory.contents.items() if key != "text"}
+    elif "text" not in memory.contents:
+        contents = {**memory.contents, "text": None}  # so that reading does not put the text in
     fields = _encode(
         [
             memory.timestamp,
@@ -234,7 +236,9 @@ def _fields(memory_id: str, body: bytes) -> tuple[list[Any], _Counts]:
 
 def _memory(agent: str, memory_id: str, head: Head, fields: list[Any], counts: _Counts) -> Memory:
     time, created, importance, kind, tier, session, actor, place, position, tags, text, contents, _ = fields
-    if "text" not in contents:
+    if isinstance(contents, list):
+        contents = contents[0]
+    elif "text" not in contents:
         contents = {"text": text, **contents}
     elif contents["text"] is None:
         del contents["text"]

@@ -365,6 +365,16 @@ def test_an_id_of_another_agents_form_is_never_given_twice(open_store):
     assert open_store().get("a-5-1700000000").text == "come home"
 
 
+@pytest.mark.parametrize(
+    "contents", [{"text": None, "n": 1}, {"n": 1}, {"text": [None]}, {"text": "words", "n": 1}, {}]
+)
+def test_contents_come_back_with_or_without_a_text_of_their_own(open_store, contents):
+    memory = example("words", memory_id="m")
+    memory.contents = contents
+    open_store().put([memory])
+    assert open_store().get("m").contents == contents
+
+
 def test_steps_are_exact_however_large(open_store):
     store = open_store()
     store.put([example("far", step_number=2**60 + 1)])
