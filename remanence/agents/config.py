@@ -29,24 +29,24 @@ def _count(name: str, value: object) -> int:
     return checks.whole(name, value, low=1)
 
 
-def _seconds(name: str, value: object) -> float:
-    seconds = checks.number(name, value, low=0)
-    if not seconds:
-        raise checks.refuse(name, "a number of seconds > 0", value)
-    return seconds
+def _positive(expected: str, check: Check) -> Check:
+    """Numbers above 0; whatever is wrong, all that is expected is told."""
+
+    def checked(name: str, value: object) -> Any:
+        try:
+            number = check(name, value)
+        except InputError:
+            number = 0
+        if not number:
+            raise checks.refuse(name, expected, value)
+        return number
+
+    return checked
 
 
-def _decay(name: str, value: object) -> float:
-    if not checks.share(name, value):
-        raise checks.refuse(name, "a number above 0, at most 1", value)
-    return checks.share(name, value)
-
-
-def _port(name: str, value: object) -> int:
-    port = checks.whole(name, value, low=1)
-    if port > 65_535:
-        raise checks.refuse(name, "a whole number from 1 to 65535", value)
-    return port
+_seconds = _positive("a number of seconds > 0", lambda name, value: checks.number(name, value, low=0))
+_decay = _positive("a number above 0, at most 1", checks.share)
+_port = _positive("a whole number from 1 to 65535", lambda name, value: checks.whole(name, value, high=65_535))
 
 
 def _password(name: str, value: object) -> str:
@@ -84,7 +84,9 @@ def _privacy(name: str, value: object) -> object:
     try:
         return policy_of(value) or "off"  # type: ignore[arg-type]  # it is checked there
     except ConfigError as error:
-        raise MemoryConfigException.caused_by(error) from error
+        refused = MemoryConfigException.caused_by(error)
+        refused.field = refused.field or name
+        raise refused from error
 
 
 class _Config(Checked):
@@ -128,7 +130,7 @@ class STMConfig(_Config):
     _checks: ClassVar[Mapping[str, Check]] = _TIER
 
     memory_limit: int = 1000
-    """Memories of one agent."""
+    """Memories of one agent. The newest tenth stay; among the others those of the lowest priority go."""
     ttl: float | None = DAY
     """Seconds that a memory stays."""
     max_steps: int | None = None
@@ -142,7 +144,7 @@ class IMConfig(_Config):
     _checks: ClassVar[Mapping[str, Check]] = _TIER
 
     memory_limit: int = 10_000
-    """Memories of one agent."""
+    """Memories of one agent. The newest tenth stay; among the others those of the lowest priority go."""
     ttl: float | None = 7 * DAY
     """Seconds that a memory stays."""
     max_steps: int | None = None

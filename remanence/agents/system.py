@@ -60,14 +60,17 @@ class MemorySystem:
         agents = {kept[0].agent_id: 1} if len(kept) == 1 else Counter(memory.agent_id for memory in kept)
         for agent, number in agents.items():
             self.cache.invalidate(agent)
-            if self._is_due(agent, number):
-                try:
+            try:
+                if self._is_due(agent, number):
                     self.tend(agent)
-                except RemanenceError as error:  # the memories are kept; the next round will find what is left
-                    log.warning("the tiers of %s were not tended: %s", agent, error)
+            except RemanenceError as error:  # the memories are kept; the next round will find what is left
+                log.warning("the tiers of %s were not tended: %s", agent, error)
         return kept
 
     def _is_due(self, agent: str, number: int) -> bool:
+        if agent not in self._inserted:  # the insertions of other processes count, however short their lives were
+            before = self.brain.store.count(Filter(agent=(agent,))) - number
+            self._inserted.setdefault(agent, before % self.config.cleanup_interval)
         with self._lock:
             self._inserted[agent] += number
             if self._inserted[agent] < self.config.cleanup_interval:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..filters import Filter
+from ..stores.base import RecordStore
 from .policy import Bounds, Positions, leaving
 from .storage import TieredStore
 
@@ -27,19 +28,21 @@ class Upkeep:
 
     def tend(self, tiers: TieredStore, agent: str) -> dict[str, int]:
         """Move what has to move; how many went each way."""
-        moved = {}
-        for source, target in _DOWN:
-            keys = self._leaving(tiers, agent, source)
-            for start in range(0, len(keys), _CHUNK):
-                tiers.move(agent, keys[start : start + _CHUNK], source, target)
-            moved[f"{source}_to_{target}"] = len(keys)
+        return {f"{source}_to_{target}": self._move(tiers, agent, source, target) for source, target in _DOWN}
+
+    def _move(self, tiers: TieredStore, agent: str, source: str, target: str) -> int:
+        """Chunk by chunk, each looked for anew: another process may tend the same agent."""
+        moved, more = 0, True
+        while more:
+            keys, more = self._leaving(tiers.archive, agent, source)
+            moved += tiers.move(agent, keys, source, target) if keys else 0
         return moved
 
-    def _leaving(self, tiers: TieredStore, agent: str, tier: str) -> list[str]:
-        archive = tiers.archive
+    def _leaving(self, archive: RecordStore, agent: str, tier: str) -> tuple[list[str], bool]:
+        """Some that have to leave a tier, and whether there are more."""
         survey = archive.survey(Filter(agent=(agent,), tier=(tier,)))
         if not survey.size:
-            return []
+            return [], False
         newest = int(archive.survey(Filter(agent=(agent,))).column("step").max())
 
         def focus(at: Positions) -> npt.NDArray[np.float64]:
@@ -48,4 +51,4 @@ class Upkeep:
             return np.array([counts.get(seq, 0) for seq in seqs], np.float64)
 
         at = leaving(survey, self.bounds[tier], decay=self.decay, now=time.time(), newest_step=newest, focus=focus)
-        return archive.ids_at(survey.seq[at].tolist())
+        return archive.ids_at(survey.seq[at[:_CHUNK]].tolist()), at.size > _CHUNK

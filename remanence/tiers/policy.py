@@ -1,6 +1,6 @@
 """Who leaves a tier. Age and steps are bounds that hold for everybody; where there is no room, those go whose priority
-has faded most. Priority fades with every step that an agent takes and stays up with every focus on a memory, so that
-neither the newest nor the most important are the first to go."""
+has faded most. Priority fades with every step that an agent takes and stays up with every focus on a memory. The
+newest stay for a while whatever their priority, so that neither they nor the most important are the first to go."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ Positions = npt.NDArray[np.int64]
 FADING_STEPS = 100  # after so many steps a priority is worth `decay` of itself
 _FOCUS = 0.1  # what the logarithm of the retrieval count adds to a priority
 _SPARE = 16
+_NEWEST = 10  # one in so many of a full tier is there for being new
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ def leaving(
     staying = np.flatnonzero(~gone)
     if bounds.memory_limit is not None and staying.size > bounds.memory_limit:
         excess = staying.size - bounds.memory_limit
+        newest = max(bounds.memory_limit // _NEWEST, min(bounds.memory_limit - 1, 1))
+        staying = np.sort(staying[np.lexsort((staying, -behind[staying]))[: staying.size - newest]])
         worth = survey.column_at("importance", staying) * decay ** (np.maximum(behind[staying], 0) / FADING_STEPS)
         order = np.lexsort((staying, worth))  # of equals the older go
         likely = order[: 2 * excess + _SPARE]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -102,6 +104,15 @@ def test_the_most_important_and_the_newest_are_not_the_first_to_go(new_api):
     assert kept == {3, 7, *range(32, 40)}
 
 
+def test_what_is_new_stays_for_a_while_also_without_priority(new_api):
+    api = new_api(stm_config={"memory_limit": 20}, cleanup_interval=10**9)
+    for n in range(30):
+        api.store_agent_state("a", state(n), n, priority=1.0 if n < 20 else 0.1)
+    api.force_memory_maintenance("a")
+    kept = {e["step_number"] for e in api.get_memory_space("a").retrieve_recent_states(50, memory_tiers=["stm"])}
+    assert kept == {*range(2, 20), 28, 29}
+
+
 def test_priority_fades_as_configured(new_api):
     """With a strong decay even an important memory has to go at last."""
     api = new_api(stm_config={"memory_limit": 5}, memory_priority_decay=0.01, cleanup_interval=10**9)
@@ -145,6 +156,43 @@ def test_maintenance_of_all_agents_says_what_moved_for_each(new_api):
     moved = api.force_memory_maintenance()
     assert moved["stm_to_im"] == 4
     assert {agent: told["stm_to_im"] for agent, told in moved["agents"].items()} == {"a": 3, "b": 1, "c": 0}
+
+
+def test_a_move_that_comes_too_late_changes_nothing(new_api):
+    """Another process has chosen the same memories, and moved them on already."""
+    api = new_api(stm_config={"memory_limit": 1}, im_config={"memory_limit": 1}, cleanup_interval=10**9)
+    ids = [api.store_agent_state("a", state(n), n) for n in range(4)]
+    assert api.force_memory_maintenance()["im_to_ltm"] == 2
+    assert api._system.tiers.move("a", ids[:3], "stm", "im") == 0
+    assert [e.tier for e in api.retrieve_by_time_range("a", 0, 9)] == ["ltm", "ltm", "im", "stm"]
+    assert len(api.get_memory_space("a").get(ids[0])["embeddings"]["abstract_vector"]) == 64
+
+
+def test_two_processes_tend_one_agent_and_no_vector_is_lost(tmp_path):
+    code = f"""
+import sys
+from remanence.agents import AgentMemoryAPI
+with AgentMemoryAPI({{
+    "ltm_config": {{"path": {str(tmp_path / "shared.db")!r}, "durability": "normal"}}, "cleanup_interval": 3,
+    "stm_config": {{"memory_limit": 10}}, "im_config": {{"memory_limit": 5}},
+}}) as api:
+    for n in range(int(sys.argv[1]), 300, 2):
+        api.store_agent_state("a", {{"n": n, "note": f"berries {{n}}"}}, n)
+"""
+    both = [subprocess.Popen([sys.executable, "-c", code, str(first)]) for first in (0, 1)]
+    assert [one.wait(60) for one in both] == [0, 0]
+    with AgentMemoryAPI(MemoryConfig(ltm_config={"path": tmp_path / "shared.db"})) as api:
+        found = api.retrieve_by_time_range("a", 0, 300)
+        assert [e["contents"]["n"] for e in found] == list(range(300))
+        assert all(any(vector is not None for vector in e["embeddings"].values()) for e in found)
+
+
+def test_short_lives_are_tended_as_one_long_one_is(new_api):
+    for start in range(0, 60, 6):
+        with new_api("shared", stm_config={"memory_limit": 10}, cleanup_interval=20) as api:
+            for n in range(start, start + 6):
+                api.store_agent_state("a", state(n), n)
+    assert tiers_of(new_api("shared")) == {"stm": 10, "im": 50, "ltm": 0}
 
 
 def test_decompressing_restores_a_memory_to_intermediate_memory(new_api):
