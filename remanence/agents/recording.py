@@ -27,6 +27,7 @@ from cachetools import LRUCache
 from .. import checks, config
 from ..errors import InputError
 from .base import BaseAgent
+from .cache import key_of
 from .changes import amount_of
 from .config import MemoryConfig
 from .models import ActionData, ActionResult, AgentState
@@ -74,7 +75,9 @@ def shared_memory(settings: MemoryConfig | None = None) -> AgentMemoryAPI:
     from .api import AgentMemoryAPI
 
     settings = MemoryConfig() if settings is None else settings
-    key = (os.getpid(), str(config.default_store()), settings)  # a fork, or a home that moved, needs its own
+    known = key_of(settings)
+    own = id(settings) if known is None else known  # the memory keeps its settings, and so their id
+    key = (os.getpid(), str(config.default_store()), own)  # a fork, or a home that moved, needs its own
     with _sharing:
         if key not in _shared:
             _shared[key] = AgentMemoryAPI(settings)

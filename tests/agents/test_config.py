@@ -73,6 +73,27 @@ def test_a_bad_value_is_refused_by_name(kind, name, value):
     assert isinstance(caught.value, ValueError)
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "expected"),
+    [
+        (STMConfig, "ttl", "a number of seconds > 0"),
+        (RedisSTMConfig, "socket_timeout", "a number of seconds > 0"),
+        (RedisSTMConfig, "port", "a whole number from 1 to 65535"),
+        (MemoryConfig, "memory_priority_decay", "a number above 0, at most 1"),
+    ],
+)
+def test_what_is_expected_does_not_depend_on_what_was_given(kind, name, expected):
+    for value in ("x", -1, 0, True):
+        with pytest.raises(MemoryConfigException, match=f"^{name} must be {expected}, got"):
+            kind(**{name: value})
+
+
+def test_a_policy_that_cannot_be_read_names_the_field():
+    with pytest.raises(MemoryConfigException, match="privacy") as caught:
+        MemoryConfig(privacy="nowhere.json")
+    assert caught.value.field == "privacy"
+
+
 def test_every_field_is_checked():
     for kind in (MemoryConfig, STMConfig, IMConfig, LTMConfig, RedisSTMConfig, RedisIMConfig):
         names = {f.name for f in dataclasses.fields(kind)}

@@ -304,3 +304,24 @@ def test_what_is_no_memory_is_refused_when_it_is_given(wrong):
     ):
         with pytest.raises(InputError, match="memory_api must be an AgentMemoryAPI"):
             give()
+
+
+class Embedder:
+    """Equal to all of its kind, and so without a hash."""
+
+    def embed(self, texts):
+        return [[float(len(text)), 1.0] for text in texts]
+
+    def __eq__(self, other):
+        return isinstance(other, Embedder)
+
+
+@pytest.mark.parametrize("given", [{"privacy": "default"}, {"embedder": Embedder()}])
+def test_agents_share_the_memory_of_a_configuration_that_has_no_hash(tmp_path, given, caplog):
+    config = MemoryConfig(ltm_config={"path": tmp_path / "agents.db"}, **given)
+    agents = [Counter(config, f"agent-{n}") for n in range(2)]
+    for agent in agents:
+        agent.act("x")
+        assert len(agent.memory.retrieve_recent_states(5, "action")) == 1
+    assert agents[0].memory._system is agents[1].memory._system
+    assert caplog.text == ""
