@@ -412,9 +412,19 @@ def _in_space(where: Filter, places: npt.NDArray[np.float64]) -> npt.NDArray[np.
         inside &= ((held >= np.array(low)) & (held <= np.array(high))).all(axis=1)
     if where.near is not None:
         assert where.radius is not None
-        away = places[:, : len(where.near)] - np.array(where.near)
-        inside &= np.sqrt((away * away).sum(axis=1)) <= where.radius
+        inside &= distances(places, where.near) <= where.radius
     return inside
+
+
+def distances(places: npt.NDArray[np.float64], point: Sequence[float]) -> npt.NDArray[np.float64]:
+    """How far places are from a point, in as many dimensions as that has; NaN where there is none."""
+    with np.errstate(over="ignore"):
+        away = places[:, : len(point)] - np.array(point)
+        found: npt.NDArray[np.float64] = np.sqrt(np.square(away).sum(axis=1))
+        far = np.isinf(found)
+        if far.any():  # squares of very large numbers do not fit
+            found[far] = np.hypot.reduce(away[far], axis=1)
+    return found
 
 
 def _more_positions(old: npt.NDArray[np.float64] | None, rows: int) -> npt.NDArray[np.float64]:

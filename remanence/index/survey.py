@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..filters import Filter
 from .analyser import Word
 from .bits import Estimate, top
-from .columns import RowNumbers
+from .columns import RowNumbers, distances
 from .postings import Postings
 from .recall_index import RecallIndex
 from .vocabulary import needing
@@ -116,8 +116,7 @@ class Survey:
         """The rows (at most `count`) nearest to a position, and their distances; only rows that have a position."""
         if self._places is None:
             return np.empty(0, np.int64), np.empty(0)
-        places = self._places[:, : len(position)]
-        away = np.sqrt(np.square((places if self._rows is None else places[self._rows]) - position).sum(axis=1))
+        away = distances(self._places if self._rows is None else self._places[self._rows], position)
         placed = np.flatnonzero(~np.isnan(away))
         best = placed[top(-away[placed], placed.size if count is None else count)]
         return best, away[best]
