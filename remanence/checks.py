@@ -183,7 +183,7 @@ def _edge(field: str, day: date, end_of_day: bool) -> float:
     if not end_of_day:
         return start
     try:
-        return _seconds(field, datetime.combine(day, time.min) + timedelta(days=1)) - 1e-3
+        return _seconds(field, datetime.combine(day, time.min) + timedelta(days=1)) - 1e-6
     except OverflowError:
         raise refuse(field, "a time that this system can represent", day) from None
 
@@ -203,7 +203,7 @@ def _read_words(field: str, words: str, expected: str, end: bool) -> float:
         return _seconds(field, exact)
     span = time_span(words, now)
     if span is not None and span.words == " ".join(words.lower().split()):
-        return _seconds(field, span.end - timedelta(milliseconds=1) if end else span.start)
+        return _seconds(field, span.end - timedelta(microseconds=1) if end else span.start)
     import dateparser  # 0.2 s to import; only words that we do not know need it
 
     found: datetime | None = dateparser.parse(words, languages=["en"], settings={"PREFER_DATES_FROM": "past"})

@@ -4,6 +4,8 @@ out of order, importances on the edge of a bar, and errors that name what the ca
 from __future__ import annotations
 
 import re
+from datetime import date, datetime, timedelta
+from datetime import time as dt_time
 from enum import Enum
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 from remanence.agents import MemoryRetrievalException, MemoryStoreException
 from remanence.filters import Filter
+from remanence.models import Memory, Metadata
 
 
 def steps(found):
@@ -163,3 +166,29 @@ def test_a_refused_question_is_told_in_the_callers_words(api, message):
 def test_a_step_beyond_what_can_be_kept_is_told_the_bounds(api):
     with pytest.raises(MemoryStoreException, match=r"step_number must be a whole number from 0 to \d+, got \d+"):
         api.store_agent_state("a", {"x": 1}, 2**63)
+
+
+# Far away, and the last instant of a day
+
+
+@pytest.mark.filterwarnings("error")
+def test_places_farther_than_squares_reach_are_ranked_too(api):
+    space = stored(api, {"position": [1e200, 0]}, {"position": [3, 4]}, {"position": [1e180, 1e180, 7]}, {"x": 1})
+    found = space.retrieve_by_location([0, 0])
+    assert steps(found) == [1, 2, 0]
+    assert [entry.score for entry in found] == pytest.approx([5, 2**0.5 * 1e180, 1e200])
+    assert steps(space.retrieve_by_location([0, 0], radius=5)) == [1]
+    assert steps(space.query(position=[0, 0], radius=1e190)) == [1, 2]
+
+
+def test_the_last_instant_of_a_day_belongs_to_it(api):
+    midnight = datetime.combine(date.today(), dt_time.min)
+    for step, moment in enumerate((midnight - timedelta(microseconds=2), midnight)):
+        text = f"step {step}"
+        memory = Memory("", "a", step, moment.timestamp(), {"n": step}, Metadata(memory_type="state"), text=text)
+        api._system.store([memory])
+    space = api.get_memory_space("a")
+    yesterday = date.today() - timedelta(days=1)
+    for until in ("yesterday", yesterday, yesterday.isoformat()):
+        assert steps(space.retrieve_by_time(until=until)) == [0]
+    assert steps(space.retrieve_by_time(since="today")) == [1]
