@@ -1,7 +1,7 @@
 """Brain: the plain face of the engine. Remember, recall, get, update, forget.
 
-The write path is here from top to bottom (check → embed → one transaction); the recall path hands a survey of
-the store to the recall engine."""
+What is handed in to be remembered is checked by drafting. The rest of the write path is here (embed → one
+transaction); the recall path hands a survey of the store to the recall engine."""
 
 from __future__ import annotations
 
@@ -14,17 +14,15 @@ from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, overload
 
-import numpy as np
-import numpy.typing as npt
-
 from . import checks, config
+from .drafting import Vector, draft, draft_of, draft_of_changes, given_vector, take_changes
 from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
 from .embed.state import MemoryVectors
 from .errors import ConfigError, EmbedderError, EmbedderMismatchError, InputError, NotFoundError, VectorError
 from .filters import Filter
 from .index.bits import unit
 from .judgements import QUESTIONS, Judgement, Recall, Recalls, kept_question
-from .models import TIERS, Embeddings, Hit, Hits, Memory, Metadata
+from .models import Embeddings, Hit, Hits, Memory
 from .privacy.choice import PrivacySpec, policy_of
 from .recall.budget import fitting
 from .recall.engine import MODES, Ranked, rank
@@ -38,16 +36,10 @@ if TYPE_CHECKING:
     from .crypto.encryption import Encryption
     from .embed.base import Embedder
 
-Vector = npt.NDArray[np.float32]
 Progress = Callable[[int, int | None], None]
 """Called with how many are done and how many there are (None while that is unknown)."""
 
 _CHUNK = 1000
-_WRITABLE = (
-    "text", "agent", "type", "session", "actor", "tags", "importance", "when", "metadata", "step", "position",
-    "place", "vector", "id", "tier",
-)  # fmt: skip
-_WRITABLE_SET = frozenset(_WRITABLE)
 
 
 class Sought(NamedTuple):
@@ -183,7 +175,7 @@ class Brain:
         `metadata` is your own data and is kept in `memory.contents`; `step` defaults to the agent's next one;
         a memory with the same `id` is replaced.
         """
-        memory = self._draft(
+        memory = draft(
             text=text,
             agent=agent,
             type=type,
@@ -200,7 +192,7 @@ class Brain:
             id=id,
             tier=tier,
         )
-        return self._keep([memory])[0]
+        return self._keep([self.cleaned(memory)])[0]
 
     def remember_many(
         self,
@@ -236,58 +228,9 @@ class Brain:
         if not isinstance(item, dict) and not isinstance(item, Mapping):
             raise checks.refuse(f"item {at}", "a mapping of remember's arguments", item)
         try:
-            if not _WRITABLE_SET.issuperset(item):
-                checks.known_fields("a memory to remember", item, _WRITABLE)
-            return self._draft(**item)
+            return self.cleaned(draft_of(item))
         except InputError as error:
             raise type(error)(f"item {at}: {error}", field=error.field) from None
-
-    def _draft(
-        self,
-        text: object = None,
-        agent: object = "default",
-        type: object = "memory",
-        session: object = None,
-        actor: object = None,
-        tags: object = None,
-        importance: object = 0.5,
-        when: object = None,
-        metadata: object = None,
-        step: object = None,
-        position: object = None,
-        place: object = None,
-        vector: object = None,
-        id: object = None,
-        tier: object = "stm",
-    ) -> Memory:
-        """A checked memory that has no id and no vector yet."""
-        written = checks.text("text", text)
-        own = checks.json_object("metadata", metadata if metadata is not None else {})
-        if "text" in own:
-            raise InputError("metadata must not hold the key 'text': the text itself is kept there", field="metadata")
-        now = time.time()
-        memory = Memory(
-            memory_id="" if id is None else checks.memory_id("id", id),
-            agent_id=checks.name("agent", agent),
-            step_number=-1 if step is None else checks.whole("step", step),
-            timestamp=now if when is None else checks.moment("when", when),
-            contents={"text": written, **own},
-            metadata=Metadata(
-                creation_time=now,
-                last_access_time=now,
-                importance_score=checks.share("importance", importance),
-                memory_type=checks.name("type", type),
-            ),
-            embeddings=Embeddings(full_vector=None if vector is None else _given("vector", vector)),
-            text=written,
-            session=None if session is None else checks.name("session", session),
-            actor=None if actor is None else checks.name("actor", actor),
-            tags=checks.labels("tags", tags if tags is not None else {}),
-            tier=checks.one_of("tier", tier, TIERS),
-            position=None if position is None else checks.point("position", position),
-            place=None if place is None else checks.name("place", place),
-        )
-        return self.cleaned(memory)
 
     def cleaned(self, memory: Memory) -> Memory:
         """The memory as the privacy policy lets it in."""
@@ -337,38 +280,14 @@ class Brain:
     def update(self, memory_id: str, *, only_if: Callable[[Memory], None] | None = None, **changes: Any) -> Memory:
         """Change fields of a memory, named as in `remember`. It keeps its id and its place in the session. `only_if` is
         shown the memory as it is, with nobody else changing it meanwhile; if it raises, nothing is changed."""
-        checks.known_fields("an update", changes, [name for name in _WRITABLE if name not in ("id", "agent")])
-        if not changes:
-            raise InputError("an update must change at least one field", field="changes")
-        for key in ("text", "type", "importance", "when", "step", "tier", "vector", "tags", "metadata"):
-            if key in changes and changes[key] is None:
-                raise checks.refuse(key, "given a value", None)
-        draft = self._draft(**{"text": "unchanged", **changes})
-        vectors = "text" in changes or draft.embeddings.full_vector is not None
-        if vectors:
-            self._embed([draft])
+        drafted = self.cleaned(draft_of_changes(changes))
+        if "text" in changes or drafted.embeddings.full_vector is not None:
+            self._embed([drafted])
 
         def edit(memory: Memory) -> Memory:
             if only_if is not None:
                 only_if(memory)
-            if "text" in changes:
-                memory.text = draft.text
-                memory.contents = {**memory.contents, "text": draft.text}
-            if "metadata" in changes:
-                memory.contents = {**draft.contents, "text": memory.text}
-            if vectors:
-                memory.embeddings = draft.embeddings
-            if "when" in changes:
-                memory.timestamp = draft.timestamp
-            if "step" in changes:
-                memory.step_number = draft.step_number
-            if "importance" in changes:
-                memory.metadata.importance_score = draft.importance
-            if "type" in changes:
-                memory.metadata.memory_type = draft.type
-            for key in ("session", "actor", "tags", "tier", "position", "place"):
-                if key in changes:
-                    setattr(memory, key, getattr(draft, key))
+            take_changes(memory, changes, drafted)
             return memory
 
         changed = self.store.change(checks.memory_id("memory_id", memory_id), edit)
@@ -535,7 +454,7 @@ class Brain:
         read = read_question(asked, local)
         if read.span is not None and used.time_words == "filter" and filtered.since is filtered.until is None:
             filtered = Filter.of(filtered, since=read.span.start, until=read.span.end)
-        given = None if vector is None else unit(_given("vector", vector)[None, :])[0]
+        given = None if vector is None else unit(given_vector("vector", vector)[None, :])[0]
         embedder, rows = self.store.together(
             lambda: (
                 self._resolve() if mode != "lexical" and given is None else None,
@@ -622,15 +541,6 @@ def _address(address: object) -> str:
     if not isinstance(address, str | Path):
         raise checks.refuse("address", "a path, sqlite:///path or :memory:", address)
     return checks.text("address", str(address))
-
-
-def _given(field: str, value: object) -> Vector:
-    """A vector from the caller, of unit length."""
-    array = checks.vector(field, value)
-    if not array.any():
-        raise VectorError(f"{field} must not be all zeros", field=field)
-    scaled: Vector = unit(array[None, :])[0]
-    return scaled
 
 
 def _chunks(items: Iterable[Memory], size: int) -> Iterator[list[Memory]]:

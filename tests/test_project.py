@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("stores",),
     ("recall",),
     ("tiers",),
-    ("brain", "aio", "upkeep", "transfer", "keyed"),
+    ("brain", "drafting", "aio", "upkeep", "transfer", "keyed"),
     ("agents", "tables"),
     ("team", "migrating"),
     ("mcp",),

@@ -9,6 +9,7 @@ import pytest
 from rmem_runner import Rmem
 
 from remanence import Brain
+from remanence.drafting import draft
 from remanence.tiers.forgetting import DAY
 
 
@@ -18,9 +19,9 @@ def old(rmem: Rmem) -> Rmem:
     path = rmem.home / "memories.db"
     os.makedirs(rmem.home, exist_ok=True)
     with Brain(path) as brain:
-        drafts = [brain._draft(text=f"old story {n} of Ann", id=f"old-{n}", importance=0.1) for n in range(2)]
-        for draft in drafts:
-            draft.metadata.creation_time = draft.metadata.last_access_time = time.time() - 365 * DAY
+        drafts = [draft(text=f"old story {n} of Ann", id=f"old-{n}", importance=0.1) for n in range(2)]
+        for one in drafts:
+            one.metadata.creation_time = one.metadata.last_access_time = time.time() - 365 * DAY
         brain.keep(drafts)
         brain.remember("fresh", id="new")
     return rmem

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from remanence import Brain
+from remanence.drafting import draft
 from remanence.errors import InputError
 from remanence.stores.sql import audit
 from remanence.stores.sql.sqlite import SqliteRecordStore
@@ -21,7 +22,7 @@ def path(tmp_path):
 
 def aged(brain: Brain, text: str, days: float, **more) -> str:
     """A memory that was kept and last used so many days ago."""
-    memory = brain._draft(text=text, **more)
+    memory = draft(text=text, **more)
     then = time.time() - days * DAY
     memory.timestamp = memory.metadata.creation_time = memory.metadata.last_access_time = then
     return brain.keep([memory])[0].memory_id

@@ -9,7 +9,7 @@ from dataclasses import fields
 import pytest
 
 from remanence import Filter
-from remanence.brain import _WRITABLE
+from remanence.drafting import WRITABLE
 from remanence.server import forms
 from remanence.server.recalling import NAMES
 from remanence.tiers.forgetting import ForgettingPolicy
@@ -400,8 +400,8 @@ def test_a_recall_of_another_organisation_cannot_be_judged(server, admin):
 
 
 def test_forms_describe_what_the_engine_takes():
-    assert set(forms.RememberForm.model_fields) == set(_WRITABLE)
-    assert set(forms.UpdateForm.model_fields) == set(_WRITABLE) - {"id", "agent"}
+    assert set(forms.RememberForm.model_fields) == set(WRITABLE)
+    assert set(forms.UpdateForm.model_fields) == set(WRITABLE) - {"id", "agent"}
     assert tuple(forms.RecallForm.model_fields) == NAMES
     assert set(forms.FilterForm.model_fields) == {field.name for field in fields(Filter)}
     assert set(forms.PolicyForm.model_fields) == {field.name for field in fields(ForgettingPolicy)}
