@@ -30,7 +30,8 @@ from .recall.question import read_question
 from .recall.settings import RecallSettings
 from .stores import open_store
 from .stores.base import Order, Owner, RecordStore
-from .tiers.forgetting import DAY, ForgettingPolicy, concerning, judged_about
+from .tiers import forgetting
+from .tiers.forgetting import DAY, ForgettingPolicy
 
 if TYPE_CHECKING:
     from .crypto.encryption import Encryption
@@ -316,32 +317,12 @@ class Brain:
                 raise InputError("dry_run goes with subject", field="dry_run")
             key = checks.memory_id("memory_id", memory_id)
             return bool(self.store.erase([key], who=config.user(), reason="forget"))
-        keys = concerning(self.store, checks.name("subject", subject))
-        judged = judged_about(self.store, checks.name("subject", subject))
-        if (keys or judged) and not checks.flag("dry_run", dry_run):
-            self.store.forget_judgements(judged)
-            if keys:
-                self.store.erase(keys, who=config.user(), reason="subject", named=False)
-            self.store.scrub()
-        return keys
+        return forgetting.forget_subject(self.store, subject, dry_run=dry_run)
 
     def prune(self, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False) -> list[tuple[str, float]]:
         """Remove what a forgetting policy chooses, the most faded first: (id, retention). They can be restored for the
         policy's grace period, after which a later prune deletes them for good."""
-        chosen = ForgettingPolicy.of(policy)
-        now = time.time()
-        found = [(trace.memory_id, retained) for trace, retained in chosen.chosen(self.store.traces(), now)]
-        if checks.flag("dry_run", dry_run):
-            return found
-        keys = [key for key, _ in found]
-        if keys and chosen.grace_days:
-            until = now + chosen.grace_days * DAY
-            self.store.set_aside(keys, until=until, who=config.user(), reason="faded")
-        elif keys:
-            self.store.erase(keys, who=config.user(), reason="faded")
-        if self.store.empty_trash(now, who=config.user()) or (keys and not chosen.grace_days):
-            self.store.scrub()
-        return found
+        return forgetting.prune(self.store, policy, dry_run=dry_run)
 
     def restore(self, *memory_ids: str) -> list[Memory]:
         """Bring pruned memories back while their grace period lasts; those that there were."""

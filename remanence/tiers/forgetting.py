@@ -6,17 +6,19 @@ stability S, in days, grows with its importance and with every time that it was 
     S = stability · (1 + importance_weight · importance) · growth ^ log2(1 + recalls)
 
 Nothing is forgotten by this alone. A policy that is turned on may prune what has faded below a bound, or what a budget
-has no room for, the most faded first; pinned memories stay."""
+has no room for, the most faded first; pinned memories stay. Somebody's memories are forgotten on request, however
+well they are retained."""
 
 from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from .. import checks
+from .. import checks, config
 from ..contents import leaves
 from ..errors import KeyMissingError
 from ..judgements import Judgement
@@ -106,7 +108,39 @@ class ForgettingPolicy:
         return pruned
 
 
-def concerning(store: RecordStore, subject: str) -> list[str]:
+def prune(
+    store: RecordStore, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False
+) -> list[tuple[str, float]]:
+    """Remove what a policy chooses, or set it aside for the policy's grace period; (id, retention), the most faded
+    first. What was set aside long enough goes for good."""
+    chosen = ForgettingPolicy.of(policy)
+    now = time.time()
+    found = [(trace.memory_id, retained) for trace, retained in chosen.chosen(store.traces(), now)]
+    if checks.flag("dry_run", dry_run):
+        return found
+    keys = [key for key, _ in found]
+    if keys and chosen.grace_days:
+        store.set_aside(keys, until=now + chosen.grace_days * DAY, who=config.user(), reason="faded")
+    elif keys:
+        store.erase(keys, who=config.user(), reason="faded")
+    if store.empty_trash(now, who=config.user()) or (keys and not chosen.grace_days):
+        store.scrub()
+    return found
+
+
+def forget_subject(store: RecordStore, subject: object, *, dry_run: bool = False) -> list[str]:
+    """Remove all that concerns a person or an agent, also from the file; the ids of the memories."""
+    name = checks.name("subject", subject)
+    keys, judged = _concerning(store, name), _judged_about(store, name)
+    if (keys or judged) and not checks.flag("dry_run", dry_run):
+        store.forget_judgements(judged)
+        if keys:
+            store.erase(keys, who=config.user(), reason="subject", named=False)
+        store.scrub()
+    return keys
+
+
+def _concerning(store: RecordStore, subject: str) -> list[str]:
     """The ids of all memories, also of those set aside, that belong to a person or an agent or that name it."""
     if hidden := store.unreadable():
         raise KeyMissingError(
@@ -119,7 +153,7 @@ def concerning(store: RecordStore, subject: str) -> list[str]:
     return [memory.memory_id for memory in (*kept, *aside) if _concerns(memory, subject, named)]
 
 
-def judged_about(store: RecordStore, subject: str) -> list[Judgement]:
+def _judged_about(store: RecordStore, subject: str) -> list[Judgement]:
     """The judgements of recalls that were made for somebody or whose questions name them."""
     named = _naming(subject)
     return [one for one in store.judgements() if one.agent == subject or named.search(one.question or "")]
