@@ -1,7 +1,7 @@
 """Brain: the plain face of the engine. Remember, recall, get, update, forget.
 
-What is handed in to be remembered is checked by drafting. The rest of the write path is here (embed → one
-transaction); the recall path hands a survey of the store to the recall engine."""
+What is handed in is checked by drafting (to remember) and asking (to recall). The rest of the write path is here
+(embed → one transaction); the rest of the recall path is in asking."""
 
 from __future__ import annotations
 
@@ -12,21 +12,18 @@ from datetime import datetime
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
-from . import checks, config
-from .drafting import Vector, draft, draft_of, draft_of_changes, given_vector, take_changes
+from . import asking, checks, config
+from .asking import Asked, Sought, ask
+from .drafting import Vector, draft, draft_of, draft_of_changes, take_changes
 from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
 from .embed.state import MemoryVectors
 from .errors import ConfigError, EmbedderError, EmbedderMismatchError, InputError, NotFoundError, VectorError
 from .filters import Filter
-from .index.bits import unit
 from .judgements import QUESTIONS, Judgement, Recall, Recalls, kept_question
 from .models import Embeddings, Hit, Hits, Memory
 from .privacy.choice import PrivacySpec, policy_of
-from .recall.budget import fitting
-from .recall.engine import MODES, Ranked, rank
-from .recall.question import read_question
 from .recall.settings import RecallSettings
 from .stores import open_store
 from .stores.base import Order, Owner, RecordStore
@@ -41,17 +38,6 @@ Progress = Callable[[int, int | None], None]
 """Called with how many are done and how many there are (None while that is unknown)."""
 
 _CHUNK = 1000
-
-
-class Sought(NamedTuple):
-    """A question, and which memories answer it."""
-
-    question: str
-    where: Filter
-    ranked: Sequence[Ranked]
-    k: int
-    token_budget: int | None
-    touch: bool
 
 
 class Brain:
@@ -387,7 +373,7 @@ class Brain:
         vector. `token_budget` leaves out hits whose text would not fit. Scores order the hits of one question;
         they are not probabilities. Hits count as accessed unless `touch` is False.
         """
-        sought = self.seek(
+        asked = ask(
             question,
             k,
             where,
@@ -397,78 +383,19 @@ class Brain:
             token_budget,
             explain,
             vector=vector,
-            settings=settings,
+            settings=self.settings if settings is None else settings,
             now=now,
             touch=touch,
         )
-        return self.tell([sought])[0]
+        return self.tell([self.seek(asked)])[0]
 
-    def seek(
-        self,
-        question: str,
-        k: int = 5,
-        where: Filter | Mapping[str, Any] | None = None,
-        since: datetime | float | str | None = None,
-        until: datetime | float | str | None = None,
-        mode: str = "hybrid",
-        token_budget: int | None = None,
-        explain: bool = False,
-        *,
-        vector: Sequence[float] | Vector | None = None,
-        settings: RecallSettings | Mapping[str, Any] | None = None,
-        now: datetime | None = None,
-        touch: bool = True,
-    ) -> Sought:
+    def seek(self, asked: Asked) -> Sought:
         """The first part of `recall`, for whoever has several questions: find out which memories answer one."""
-        asked = checks.text("question", question)
-        checks.whole("k", k, low=1)
-        checks.one_of("mode", mode, MODES)
-        checks.flag("explain", explain)
-        checks.flag("touch", touch)
-        if token_budget is not None:
-            checks.whole("token_budget", token_budget, low=1)
-        used = self.settings if settings is None else RecallSettings.of(settings)
-        if now is not None and not isinstance(now, datetime):
-            raise checks.refuse("now", "a datetime", now)
-        filtered = Filter.of(where, since=since, until=until)
-        local = datetime.now() if now is None else now.astimezone().replace(tzinfo=None) if now.tzinfo else now
-        read = read_question(asked, local)
-        if read.span is not None and used.time_words == "filter" and filtered.since is filtered.until is None:
-            filtered = Filter.of(filtered, since=read.span.start, until=read.span.end)
-        given = None if vector is None else unit(given_vector("vector", vector)[None, :])[0]
-        embedder, rows = self.store.together(
-            lambda: (
-                self._resolve() if mode != "lexical" and given is None else None,
-                self.store.prospect(filtered),
-            )
-        )
-
-        def query_vector(text: str, weigh: Callable[[str], float]) -> Vector | None:
-            if given is not None:
-                return checks.vector("vector", given, dimension=rows.dimension)
-            if embedder is None:
-                return None
-            found = embedder.embed_query(text, weigh)
-            return found if found.any() else None
-
-        # With a budget, further hits may take the place of those that are too long.
-        count = k if token_budget is None else 4 * k
-        ranked = rank(rows, read, query_vector, used, mode=mode, count=count, explain=explain)
-        return Sought(asked, filtered, ranked, k, token_budget, touch)
+        return asking.seek(self.store, asked, self._resolve)
 
     def tell(self, sought: Sequence[Sought]) -> list[Hits]:
         """The second part: read the memories that were found for some questions, all at once."""
-        wanted = dict.fromkeys(found.seq for one in sought for found in one.ranked)
-        held = dict(self.store.memories_at(list(wanted)))
-        return [self._told(one, held) for one in sought]
-
-    def _told(self, sought: Sought, held: Mapping[int, Memory]) -> Hits:
-        hits = [Hit(held[found.seq], found.score, found.explanation) for found in sought.ranked if found.seq in held]
-        if sought.token_budget is not None:
-            hits = fitting(hits, lambda hit: hit.text, sought.token_budget)[: sought.k]
-        if sought.touch:
-            self.store.touch([hit.memory.memory_id for hit in hits], time.time())
-        return Hits(hits, self._recalls.new(sought.question, sought.where, self._judge))
+        return asking.tell(self.store, sought, self._recalls, self._judge)
 
     def take_over(self, recall: Recall, touched: Sequence[str]) -> None:
         """Note a recall that another process made on this store: it can be judged here, and its hits were accessed."""

@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("stores",),
     ("recall",),
     ("tiers",),
-    ("brain", "drafting", "aio", "upkeep", "transfer", "keyed"),
+    ("brain", "drafting", "asking", "aio", "upkeep", "transfer", "keyed"),
     ("agents", "tables"),
     ("team", "migrating"),
     ("mcp",),

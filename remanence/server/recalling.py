@@ -8,11 +8,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import checks
+from ..asking import Sought, ask
 from ..models import Hits
 from .bodies import Document, encoded, fields_of, json_of, told
 
 if TYPE_CHECKING:
-    from ..brain import Brain, Sought
+    from ..brain import Brain
 
 MOST_HITS = 1000
 TOGETHER = 12  # requests that share a look, and are answered together
@@ -30,24 +31,25 @@ class Recalled(NamedTuple):
     body: bytes
 
 
-class Asked(NamedTuple):
-    """A request and what was found for it."""
+class _Found(NamedTuple):
+    """Which memories answer a request."""
 
     sought: Sought
     touch: bool
-    mode: str
 
 
-def asked(brain: Brain, body: bytes, *, touch: bool = True) -> Asked:
-    """What a request asks for, and which memories answer it; without `touch`, accesses are left to the caller."""
+def _find(brain: Brain, body: bytes, touch: bool) -> _Found:
+    """What answers a request; without `touch`, accesses are left to the caller."""
     options: dict[str, Any] = fields_of(json_of(body), "a recall", NAMES, ("query",))
     question = checks.text("query", options.pop("query"))
     if (as_of := options.pop("as_of", None)) is not None:
         options["now"] = datetime.fromtimestamp(checks.moment("as_of", as_of))
     if checks.whole("k", options.get("k", 5), low=1) > MOST_HITS:
         raise checks.refuse("k", f"a whole number from 1 to {MOST_HITS}", options["k"])
+    if options.get("settings") is None:
+        options["settings"] = brain.settings
     wanted = checks.flag("touch", options.pop("touch", True))
-    return Asked(brain.seek(question, **options, touch=wanted and touch), wanted, options.get("mode", "hybrid"))
+    return _Found(brain.seek(ask(question, **options, touch=wanted and touch)), wanted)
 
 
 def answers(brain: Brain, bodies: Sequence[bytes], *, touch: bool = True) -> list[Recalled | Exception]:
@@ -58,21 +60,20 @@ def answers(brain: Brain, bodies: Sequence[bytes], *, touch: bool = True) -> lis
 
 def _answers(brain: Brain, bodies: Sequence[bytes], touch: bool) -> list[Recalled | Exception]:
     until = time.monotonic() + _MOMENT
-    found: list[Asked | Exception] = []
+    found: list[_Found | Exception] = []
     for body in bodies:
         try:
-            found.append(asked(brain, body, touch=touch))
+            found.append(_find(brain, body, touch))
         except Exception as error:
             found.append(error)
         if time.monotonic() > until:
             break
-    sought = [one for one in found if isinstance(one, Asked)]
-    hits = iter(brain.tell([one.sought for one in sought]))
+    hits = iter(brain.tell([one.sought for one in found if isinstance(one, _Found)]))
     return [one if isinstance(one, Exception) else _recalled(one, next(hits)) for one in found]
 
 
-def _recalled(request: Asked, hits: Hits) -> Recalled:
-    return Recalled(hits, request.touch, encoded(_told(hits, request.mode)))
+def _recalled(found: _Found, hits: Hits) -> Recalled:
+    return Recalled(hits, found.touch, encoded(_told(hits, found.sought.asked.mode)))
 
 
 def _told(hits: Hits, mode: str) -> Document:
