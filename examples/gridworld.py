@@ -228,6 +228,8 @@ def main(arguments: list[str] | None = None) -> int:
     given = options.parse_args(arguments)
     if given.steps < 1 or given.agents < 1:
         options.error("--steps and --agents must be at least 1")
+    if given.plot.suffix.lower() != ".png" or not given.plot.parent.is_dir():
+        options.error(f"--plot must be a file .png in a folder that exists, got {given.plot}")
     out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     with (
         tempfile.TemporaryDirectory(prefix="remanence-gridworld-") as folder,

@@ -84,3 +84,7 @@ def test_help_teaches_and_nonsense_is_refused(tmp_path):
     told = script("--help", folder=tmp_path).stdout
     assert "That question is the only difference" in " ".join(told.split())
     assert script("--steps", "0", folder=tmp_path).returncode == 2
+    for picture in (".", "berries", "berries.txt", "nowhere/berries.png"):
+        refused = script("--plot", picture, folder=tmp_path)
+        assert refused.returncode == 2
+        assert f"--plot must be a file .png in a folder that exists, got {picture}" in refused.stderr

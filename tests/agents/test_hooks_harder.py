@@ -309,8 +309,8 @@ def test_what_is_no_memory_is_refused_when_it_is_given(wrong):
 class Embedder:
     """Equal to all of its kind, and so without a hash."""
 
-    def embed(self, texts):
-        return [[float(len(text)), 1.0] for text in texts]
+    def __call__(self, texts):
+        return [[float(len(text))] + [1.0] * 7 for text in texts]
 
     def __eq__(self, other):
         return isinstance(other, Embedder)
