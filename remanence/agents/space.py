@@ -461,6 +461,9 @@ class MemorySpace:
     ) -> Memories:
         """What the tiers found, each list sorted already, merged by a heap."""
         answer = self._system.tiers.ask(self.agent_id, self._tiers(memory_tiers), search, where)
+        if len(answer.parts) > 1:
+            for part in answer.parts:  # equals are in the order in which they came into that tier
+                part.sort(key=lambda found: found[0])
         merged = heapq.merge(*answer.parts, key=lambda found: found[0])
         entries = (MemoryEntry(memory, score) for _, memory, score in merged)
         if limit is not None:
@@ -477,13 +480,11 @@ class MemorySpace:
         limit: int | None = None,
         keep: Callable[[Memory], bool] | None = None,
     ) -> Memories:
-        order: Order = _ORDERS[by, newest]
-        key = _KEYS[by]
-        sign = -1 if newest else 1
+        order, key = _ORDERS[by, newest]
 
         def search(store: RecordStore, inside: Filter) -> list[Found]:
             found = store.select(inside, order=order, limit=limit if keep is None else None)
-            return [(sign * key(memory), memory, None) for memory in found if keep is None or keep(memory)]
+            return [(key(memory), memory, None) for memory in found if keep is None or keep(memory)]
 
         return self._merged(search, where, memory_tiers, limit)
 
@@ -508,7 +509,7 @@ class MemorySpace:
             seqs = survey.seq[at].tolist()
             away = dict(zip(seqs, distances.tolist(), strict=True))
             return [
-                ((away[seq], -memory.step_number), memory, similarity(away[seq]))
+                ((away[seq], -memory.step_number, -memory.timestamp), memory, similarity(away[seq]))
                 for seq, memory in store.memories_at(seqs)
             ]
 
@@ -550,17 +551,13 @@ def _position(position: Sequence[float] | None, radius: float | None) -> tuple[f
     return None
 
 
-_ORDERS: dict[tuple[str, bool], Order] = {
-    ("step", False): "step",
-    ("step", True): "last step",
-    ("time", False): "oldest",
-    ("importance", True): "importance",
+_ORDERS: dict[tuple[str, bool], tuple[Order, Callable[[Memory], tuple[float, ...]]]] = {
+    ("step", False): ("step", lambda memory: (memory.step_number, memory.timestamp)),
+    ("step", True): ("last step", lambda memory: (-memory.step_number, -memory.timestamp)),
+    ("time", False): ("oldest", lambda memory: (memory.timestamp,)),
+    ("importance", True): ("importance", lambda memory: (-memory.importance, -memory.timestamp)),
 }
-_KEYS: dict[str, Callable[[Memory], float]] = {
-    "step": lambda memory: memory.step_number,
-    "time": lambda memory: memory.timestamp,
-    "importance": lambda memory: memory.importance,
-}
+"""What the stores call an order, and the same order among several of them."""
 
 
 @dataclass(frozen=True, slots=True)

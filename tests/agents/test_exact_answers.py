@@ -11,9 +11,10 @@ from enum import Enum
 import numpy as np
 import pytest
 
-from remanence.agents import MemoryRetrievalException, MemoryStoreException
+from remanence.agents import MemoryRetrievalException, MemoryStoreException, RedisIMConfig, RedisSTMConfig
 from remanence.filters import Filter
 from remanence.models import Memory, Metadata
+from remanence.testing.redis import RedisServer
 
 
 def steps(found):
@@ -192,3 +193,27 @@ def test_the_last_instant_of_a_day_belongs_to_it(api):
     for until in ("yesterday", yesterday, yesterday.isoformat()):
         assert steps(space.retrieve_by_time(until=until)) == [0]
     assert steps(space.retrieve_by_time(since="today")) == [1]
+
+
+# Tiers in different stores
+
+
+def test_memories_of_one_step_come_in_their_order_also_where_tiers_are_stores_of_their_own(new_api):
+    with RedisServer() as server:
+        where = {"host": "127.0.0.1", "port": server.port, "memory_limit": 2}
+        api = new_api(
+            stm_config=RedisSTMConfig(**where), im_config=RedisIMConfig(**where), cleanup_interval=10**9, cache_ttl=0
+        )
+        for n, priority in enumerate([0.9, 0.1, 0.5, 0.2, 0.8, 0.6]):
+            api.store_agent_state("a", {"n": n, "kind": "x"}, 7, priority)
+        api.force_memory_maintenance()
+        space = api.get_memory_space("a")
+        forth, back = list(range(6)), [5, 4, 3, 2, 1, 0]
+        for found, order in (
+            (space.retrieve_by_time_range(7, 7), forth),
+            (space.retrieve_by_attributes({"kind": "x"}), forth),
+            (space.retrieve_recent_states(9), back),
+            (space.retrieve_similar_states({"kind": "x"}, k=9), back),
+        ):
+            assert {entry.tier for entry in found} == {"stm", "im", "ltm"}
+            assert [entry["contents"]["n"] for entry in found] == order
