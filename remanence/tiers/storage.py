@@ -30,7 +30,7 @@ Found = TypeVar("Found")
 Search = Callable[[RecordStore, Filter], list[Found]]
 
 _BATCH = 500
-_TRIES = 3  # searches of tiers among which memories move meanwhile, before the archive answers for all
+_TRIES = 3  # of what others may disturb: to make a tier whole, or to search tiers among which memories move
 
 
 class HotStore(Protocol):
@@ -117,18 +117,25 @@ class HotTier:
         if self._is_whole(agent):
             return
         with self._lock:
-            # In this order, so that what is written meanwhile is not taken for surplus: the archive had it before.
-            held = set(_ids(self.store, self.store.survey(_of(agent))))
-            wanted = _ids(self._archive, self._archive.survey(_of(agent, self.tier)))
-            lacking = [key for key in wanted if key not in held]
-            surplus = list(held.difference(wanted))
-            if surplus:
-                self.store.forget_many(surplus)
-            for start in range(0, len(lacking), _BATCH):
-                found = self._archive.get_many(lacking[start : start + _BATCH])
-                self.store.put([memory for memory in found if memory is not None and memory.tier == self.tier])
-            if lacking or surplus:
-                log.info("%s of %s: %d refilled, %d removed", self.tier, agent, len(lacking), len(surplus))
+            for _ in range(_TRIES):
+                if self._is_whole(agent):
+                    break
+                self._refill(agent)
+
+    def _refill(self, agent: str) -> None:
+        # In this order, so that what is written meanwhile is not taken for surplus: the archive had it before.
+        held = set(_ids(self.store, self.store.survey(_of(agent))))
+        wanted = _ids(self._archive, self._archive.survey(_of(agent, self.tier)))
+        lacking = [key for key in wanted if key not in held]
+        surplus = list(held.difference(wanted))
+        if surplus:
+            self.store.forget_many(surplus)
+        elif not lacking:  # other memories have the same ids: another archive has used this namespace
+            lacking = wanted
+        for start in range(0, len(lacking), _BATCH):
+            found = self._archive.get_many(lacking[start : start + _BATCH])
+            self.store.put([memory for memory in found if memory is not None and memory.tier == self.tier])
+        log.info("%s of %s: %d refilled, %d removed", self.tier, agent, len(lacking), len(surplus))
 
     def _is_whole(self, agent: str) -> bool:
         held = Mark.of(self.store.survey(_of(agent)))

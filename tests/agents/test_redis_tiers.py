@@ -242,6 +242,15 @@ def test_namespaces_never_see_each_other(new_api, server):
     everything_is_there(two, 2)
 
 
+def test_another_archive_in_the_same_namespace_is_not_answered_from(new_api, server):
+    one, two = (new_api(name, **redis_config(server), cache_ttl=0) for name in ("one", "two"))
+    for n in range(8):  # in one second, so that their ids are the same
+        one.store_agent_state("a", {"mine": n}, n)
+        two.store_agent_state("a", {"yours": n}, n)
+    for api, name in ((one, "mine"), (two, "yours"), (one, "mine")):
+        assert [entry["contents"] for entry in api.retrieve_by_time_range("a", 0, 99)] == [{name: n} for n in range(8)]
+
+
 def test_only_the_tiers_asked_for_are_touched(new_api, server):
     api = new_api(**redis_config(server), cache_ttl=0)
     fill(api, 15)
