@@ -99,7 +99,7 @@ def test_imports_point_downwards_only():
 
 def test_the_import_check_sees_both_ways_of_writing_an_import():
     found = {target for _, target, _ in imports(PACKAGE / "brain.py")}
-    assert {"checks", "config", "embed", "errors", "filters", "index", "models", "recall", "stores"} <= found
+    assert {"checks", "config", "embed", "errors", "filters", "models", "recall", "stores"} <= found
     assert "errors" in {target for _, target, _ in imports(PACKAGE / "embed" / "static.py")}  # written absolutely
 
 
