@@ -105,7 +105,7 @@ class EnhancedAgentMemory:
 
     def recall(self, query: str, k: int = 5) -> Hits:
         """(key, text, score) of the experiences that best answer a question, best first."""
-        return self.long_term.recall(query, k, ["experience"], self.mode)
+        return self.long_term.recall(query, checks.whole("k", k, low=1), ["experience"], self.mode)
 
     def search(self, query: str, k: int = 5, kinds: Sequence[str] = KINDS[:3]) -> Hits:
         """The same over experiences, messages and tool calls, or over the kinds that are given."""
@@ -113,7 +113,7 @@ class EnhancedAgentMemory:
             kinds = [kinds]
         for kind in kinds:
             checks.one_of("kinds", kind, KINDS)
-        return self.long_term.recall(query, k, kinds, self.mode)
+        return self.long_term.recall(query, checks.whole("k", k, low=1), kinds, self.mode)
 
     def forget(self, key: str) -> bool:
         """Remove a memory from working and long-term memory, and from what summaries tell; whether there was one."""

@@ -8,15 +8,27 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from .. import checks
-from ..errors import MemoryInputError
+from ..errors import InputError, MemoryInputError
 from .changes import Changes, changed_paths
 from .checked import Check, Checked, optional
 
 _AXES = ("position_x", "position_y", "position_z")
 
 
+def _any(name: str, value: object) -> Any:
+    return checks.json_object(name, {"value": value})["value"]
+
+
 class _Model(Checked):
-    """What every model can do."""
+    """What every model can do. A class derived from one may have fields of its own, which hold what JSON can hold."""
+
+    @classmethod
+    def _checked(cls, name: str, value: object) -> Any:
+        check: Check = cls._checks.get(name, _any)
+        try:
+            return check(name, value)
+        except InputError as error:
+            raise cls._error.caused_by(error) from None
 
     def __setattr__(self, name: str, value: object) -> None:
         self._known(type(self).__name__, {name: value})
@@ -119,7 +131,7 @@ class ActionData(_Model):
         "arguments": optional(checks.json_object),
         "state_before": optional(checks.json_object),
         "state_after": optional(checks.json_object),
-        "result": lambda name, value: checks.json_object(name, {"value": value})["value"],
+        "result": _any,
         "reward": checks.number,
         "outcome": optional(checks.name),
         "error": optional(checks.text),

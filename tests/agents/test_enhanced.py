@@ -71,6 +71,13 @@ def test_recall_is_about_experiences_and_search_about_everything(memory):
         memory.search("release", kinds=["thought"])
 
 
+def test_a_bad_number_of_answers_is_refused_by_its_name():
+    memory = EnhancedAgentMemory()
+    for ask in (memory.recall, memory.search):
+        with pytest.raises(InputError, match=r"^k must be a whole number ≥ 1, got 0"):
+            ask("anything", k=0)
+
+
 def test_recall_by_words_and_vectors_is_better_than_by_vectors_alone(memory):
     """The figures of docs/enhanced.md."""
     draw = random.Random(1)

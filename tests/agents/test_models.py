@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -115,6 +116,22 @@ def test_a_field_that_does_not_exist_is_refused_with_the_nearest():
     with pytest.raises(MemoryAPIException, match="did you mean 'reward'"):
         a_state().rewrd = 1
     assert not issubclass(MemoryAPIException, UnknownFieldError)
+
+
+@dataclass
+class Mood(AgentState):
+    mood: str = "calm"
+    friends: list = field(default_factory=list)
+
+
+def test_a_state_may_have_fields_of_its_own():
+    state = Mood(agent_id="a", step_number=1, mood="glad", friends=["b"])
+    assert state.as_dict() == {"agent_id": "a", "step_number": 1, "mood": "glad", "friends": ["b"]}
+    assert Mood.from_dict(state.as_dict()) == state
+    with pytest.raises(InputError, match=r"^friends"):
+        state.friends = [object()]
+    with pytest.raises(InputError, match="did you mean 'mood'"):
+        Mood(agent_id="a", step_number=1, mod="glad")
 
 
 @pytest.mark.parametrize("data", [5, None, [], {}, {"agent_id": "a"}, {"step_number": 1}])
