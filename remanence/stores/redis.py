@@ -27,7 +27,7 @@ from ..models import TIERS, Memory
 from . import redis_rows as rows
 from .base import StoreStats, Vector
 from .indexed import Derived, IndexedStore, derive
-from .packing import placed
+from .packing import placed, short_vector
 from .redis_ids import Ids, Reply, decoded, encoded
 from .redis_link import Command, Keys, Link, RedisAddress, script
 from .redis_mirror import NOTHING, Mirror, News, Seen
@@ -149,8 +149,9 @@ class RedisRecordStore(IndexedStore):
     def _check_kind(self, memories: Sequence[Memory]) -> int | None:
         """Refuse vectors that are not of the store's kind, and note the kind of the first ones. The dimension."""
         given = next((m.embeddings.full_vector for m in memories if m.embeddings.full_vector is not None), None)
+        some = given is not None or any(short_vector(memory) is not None for memory in memories)
         kind = self._kind
-        if kind is None or not self._suits(kind, given) or not self._known(memories):
+        if kind is None or not self._suits(kind, given, some) or not self._known(memories):
             kind = self._read_kind()
             if kind.dimension is None and given is not None and self.index.vectors is not None:
                 with self.index.lock:  # Redis was flushed
@@ -158,20 +159,23 @@ class RedisRecordStore(IndexedStore):
         self.check_vectors(memories)
         if given is not None:
             checks.vector("vector", given, dimension=kind.dimension)
+        if some and self.owner is not None:
+            self.owner.check(kind.embedder)
+        if not self._suits(kind, given, some):
+            fresh = {} if given is None else {"dimension": str(given.size)}
             if self.owner is not None:
-                self.owner.check(kind.embedder)
-            if not self._suits(kind, given):
-                fresh = {"dimension": str(given.size)}
-                if self.owner is not None:
-                    fresh |= {"embedder": self.owner.name}
-                    fresh |= {"embedder_spec": self.owner.spec} if self.owner.spec is not None else {}
-                self._link.run([("HSETNX", self._keys.notes, key, value) for key, value in fresh.items()])
-                return self._check_kind(memories)  # another process may have been faster, with another kind
+                fresh |= {"embedder": self.owner.name}
+                fresh |= {"embedder_spec": self.owner.spec} if self.owner.spec is not None else {}
+            self._link.run([("HSETNX", self._keys.notes, key, value) for key, value in fresh.items()])
+            return self._check_kind(memories)  # another process may have been faster, with another kind
         self._kind = kind
         return kind.dimension
 
-    def _suits(self, kind: _Kind, given: Vector | None) -> bool:
-        return given is None or (kind.dimension == given.size and (self.owner is None or kind.embedder is not None))
+    def _suits(self, kind: _Kind, given: Vector | None, some: bool) -> bool:
+        """Whether a kind tells what a full vector, or some vector, needs to be known by."""
+        return (given is None or kind.dimension == given.size) and (
+            not some or self.owner is None or kind.embedder is not None
+        )
 
     def _known(self, memories: Sequence[Memory]) -> bool:
         """Whether the store was seen to hold something of these agents, so that it was not empty then."""
@@ -234,6 +238,15 @@ class RedisRecordStore(IndexedStore):
                 with self.index.lock:
                     self._mirror.removed(agent, epoch, before, list(map(decoded, names)))
         return gone
+
+    def clear(self) -> None:
+        """Remove everything of this namespace."""
+        (agents,) = self._link.run([("SMEMBERS", self._keys.agents)])
+        commands: list[Command] = [("DEL", *self._keys.all_of(decoded(agent))) for agent in agents]
+        self._link.run([*commands, *(("DEL", key) for key in (self._keys.strangers, self._keys.notes))])
+        self._kind = None
+        with self.index.lock:
+            self._mirror.reset()
 
     def touch(self, keys: Sequence[str], when: float) -> None:
         if self._touches.add(keys, when):

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ..errors import StoreCorruptError
 from ..index.recall_index import IndexRow, RecallIndex
 from .indexed import index_row
 from .redis_rows import Row
@@ -81,7 +82,11 @@ class Mirror:
             self.drop(agent)
         self._kill(agent, news.gone)
         self._kill(agent, [row.memory.memory_id for row in news.rows])
-        self._index.extend([self._number(row, dimension) for row in news.rows])
+        try:
+            self._index.extend([self._number(row, dimension) for row in news.rows])
+        except StoreCorruptError:  # the others here may be those of another embedder, from before all were removed
+            self.reset()
+            raise
         if news.seen.epoch:
             self._seen[agent] = news.seen
         return True

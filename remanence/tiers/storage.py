@@ -15,7 +15,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import StoreClosedError, StoreError, StoreUnreachableError
+from ..errors import EmbedderMismatchError, StoreClosedError, StoreError, StoreUnreachableError, VectorError
 from ..filters import Filter
 from ..index.survey import Survey
 from ..models import TIERS, Memory
@@ -39,6 +39,9 @@ class HotStore(Protocol):
     def epoch(self, agent: str, *, look: bool = True) -> str | None:
         """A token that is another one after the store was emptied; None while the agent has nothing there. Without
         `look` it is that of the last time that the agent's rows were looked at."""
+
+    def clear(self) -> None:
+        """Remove everything, of all agents."""
 
 
 @dataclass(slots=True)
@@ -104,11 +107,15 @@ class HotTier:
 
     def _use(self, work: Callable[[], Found]) -> Found:
         """Whatever keeps the store from its work (it is full, or may not be written), the archive has everything."""
+        self.store.owner = self._archive.owner
         with self.breaker:
             try:
                 return work()
             except (StoreUnreachableError, StoreClosedError):
                 raise
+            except (VectorError, EmbedderMismatchError) as error:  # the archive was embedded anew
+                self.store.clear()  # type: ignore[attr-defined]
+                raise StoreUnreachableError(f"it is filled anew: {error}") from error
             except StoreError as error:
                 raise StoreUnreachableError(str(error)) from error
 

@@ -8,10 +8,12 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from remanence.agents import MemoryConfig, MemoryRetrievalException, RedisIMConfig, RedisSTMConfig
 from remanence.testing.redis import RedisCluster, RedisServer, free_port
+from remanence.upkeep import reindex
 
 
 @pytest.fixture(scope="module")
@@ -249,6 +251,32 @@ def test_another_archive_in_the_same_namespace_is_not_answered_from(new_api, ser
         two.store_agent_state("a", {"yours": n}, n)
     for api, name in ((one, "mine"), (two, "yours"), (one, "mine")):
         assert [entry["contents"] for entry in api.retrieve_by_time_range("a", 0, 99)] == [{name: n} for n in range(8)]
+
+
+@pytest.mark.parametrize("dimension", [8, 256])
+def test_tiers_are_filled_anew_after_the_archive_was_embedded_anew(new_api, server, tmp_path, dimension):
+    def other(texts):
+        return np.array([[len(text), *range(1, dimension)] for text in texts], np.float32)
+
+    api = new_api("shared", **redis_config(server), cache_ttl=0)
+    for agent in ("a", "b"):
+        fill(api, 12, agent)
+        api.force_memory_maintenance(agent)
+        everything_is_there(api, 12, agent)
+    reindex(tmp_path / "shared.db", other)
+    new = new_api("shared", **redis_config(server), cache_ttl=0, embedder=other)
+    for agent in ("a", "b"):
+        new.store_agent_state(agent, state(12), 12)
+        new.force_memory_maintenance(agent)
+        deadline = time.monotonic() + 20
+        while (found := new.retrieve_by_time_range(agent, 0, 99)).missing_tiers:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert steps(found) == list(range(13))
+        vectors = [entry["embeddings"]["full_vector"] or entry["embeddings"]["compressed_vector"] for entry in found]
+        assert {len(vector) for vector in vectors if vector} == {dimension}
+        assert all(vector[-1] > vector[1] for vector in vectors if vector)
+        assert steps(api.retrieve_by_time_range(agent, 0, 99)) == list(range(13))
 
 
 def test_only_the_tiers_asked_for_are_touched(new_api, server):
