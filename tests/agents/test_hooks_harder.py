@@ -34,18 +34,20 @@ def results(api, agent_id):
 
 
 class Planner:
-    """Its first act starts a task that acts again later."""
+    """Its first act starts a task that acts again when it is told to."""
 
     agent_id = "planner"
 
-    async def act(self, n):
+    async def act(self, n, *, finish=True):
         if n == 0:
+            self.go = asyncio.Event()
             self.later = asyncio.create_task(self.act_again())
-            await asyncio.sleep(0.05)
+            if not finish:
+                await asyncio.Event().wait()
         return n
 
     async def act_again(self):
-        await asyncio.sleep(0.4)
+        await self.go.wait()
         return await self.act(1)
 
 
@@ -61,21 +63,28 @@ def test_an_act_that_outlives_a_super_act_is_an_act_of_its_own(api):
     async def play():
         agent = Derived()
         await agent.act(0)
+        agent.go.set()
         await agent.later
 
     asyncio.run(play())
     assert results(api, "planner") == [0, 1]
 
 
+async def cancelled(act, agent, started):
+    """Start an act, and cancel it when it has set an attribute of the agent."""
+    task = asyncio.create_task(act)
+    while not hasattr(agent, started):
+        await asyncio.sleep(0.005)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 def test_an_act_that_outlives_a_cancelled_act_is_an_act_of_its_own(api):
     async def play():
         agent = with_memory(Planner(), memory_api=api)
-        act = asyncio.create_task(agent.act(0))
-        while not hasattr(agent, "later"):
-            await asyncio.sleep(0.005)
-        act.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await act
+        await cancelled(agent.act(0, finish=False), agent, "later")
+        agent.go.set()
         await agent.later
 
     asyncio.run(play())
@@ -127,22 +136,23 @@ def test_threads_of_one_base_agent_are_different_steps(api):
 
 
 def test_a_cancelled_act_of_a_base_agent_takes_no_step(api):
-    agent = AsyncCounter(agent_id="counter", memory_api=api)
+    class Waiting(Counter):
+        async def act(self, name):
+            setattr(self, name, asyncio.Event())
+            await getattr(self, name).wait()
 
     async def play():
-        other = asyncio.create_task(agent.act(-10))
-        await asyncio.sleep(0.1)
-        act = asyncio.create_task(agent.act(-500))
-        await asyncio.sleep(0.1)
-        act.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await act
-        await other
-        await agent.act(3)
+        agent = Waiting(agent_id="counter", memory_api=api)
+        first = asyncio.create_task(agent.act("first"))
+        while not hasattr(agent, "first"):
+            await asyncio.sleep(0.005)
+        await cancelled(agent.act("second"), agent, "second")
+        agent.first.set()
+        await first
+        return agent.step_number
 
-    asyncio.run(play())
-    assert agent.step_number == 2
-    assert [entry["step_number"] for entry in stored(api, "counter")] == [0, 1]
+    assert asyncio.run(play()) == 1
+    assert [entry["step_number"] for entry in stored(api, "counter")] == [0]
 
 
 def test_get_state_may_act(api):
