@@ -279,6 +279,30 @@ def test_tiers_are_filled_anew_after_the_archive_was_embedded_anew(new_api, serv
         assert steps(api.retrieve_by_time_range(agent, 0, 99)) == list(range(13))
 
 
+def test_equals_are_told_in_the_same_order_from_redis_as_from_the_file(new_api, server):
+    """Memories come into a tier in the order in which another lets go of them."""
+    answers = []
+    for name, config in (("redis", redis_config(server)), ("file", {})):
+        limits = {} if config else {"stm_config": {"memory_limit": 5}, "im_config": {"memory_limit": 5}}
+        api = new_api(name, **({"cleanup_interval": 10**9} | config | limits), cache_ttl=0)
+        space = api.get_memory_space("a")
+        for n in range(24):
+            api.store_agent_state("a", state(n), n // 6, priority=(0.9, 0.2, 0.9)[n % 3])
+            if n % 4 == 3:
+                api.force_memory_maintenance()
+        for entry in space.retrieve_by_time_range(0, 9, memory_tiers=["ltm"])[:4]:
+            space.decompress(entry["memory_id"])
+        asked = [
+            *(space.retrieve_recent_states(count, memory_tiers=["im"]) for count in (2, 5, 20)),
+            *(space.retrieve_by_importance(k=count, memory_tiers=["im"]) for count in (2, 5, 20)),
+            space.retrieve_by_time_range(0, 9, memory_tiers=["im"]),
+            space.retrieve_recent_states(20),
+            space.retrieve_by_importance(k=9),
+        ]
+        answers.append([[entry["contents"]["n"] for entry in found] for found in asked])
+    assert answers[0] == answers[1]
+
+
 def test_only_the_tiers_asked_for_are_touched(new_api, server):
     api = new_api(**redis_config(server), cache_ttl=0)
     fill(api, 15)
