@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral
 from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from weakref import WeakKeyDictionary
 from cachetools import LRUCache
 
 from .. import checks, config
-from ..errors import InputError
+from ..errors import InputError, MemoryStoreException
 from .base import BaseAgent
 from .cache import key_of
 from .changes import amount_of
@@ -221,6 +222,7 @@ class Call:
     """What the state that was seen last says itself."""
     before: dict[str, Any] | None = None
     after: dict[str, Any] | None = None
+    priority: float = LEAST
     started: float = 0.0
     took: float = 0.0
 
@@ -329,20 +331,36 @@ class Call:
             self.next_step = self.step + 1 if own is None else own
 
     def _store(self, outcome: dict[str, Any]) -> None:
-        memory, priority = self.memory, LEAST
-        if memory is None:
-            return
-        with unharmed(self.agent, "storing its state"):
-            if self.before and self.trace.state != (self.step, self.before):
-                memory.store_agent_state(self.agent_id, self.before, self.step, priority=LEAST)
-        with unharmed(self.agent, "storing its action"):
-            action = self._action(**outcome)
-            priority = importance(action)
-            memory.store_agent_action(self.agent_id, action.as_dict(), self.step, priority=priority)
-        with unharmed(self.agent, "storing its state"):
-            if self.after:
-                memory.store_agent_state(self.agent_id, self.after, self.next_step, priority=priority)
-                self.trace.state = (self.next_step, self.after)
+        """The state before, the action, the state after. One that cannot be stored does not keep out the others, but
+        a store that fails ends it: each try might wait for a lock, and the agent with it."""
+        for doing, store in (
+            ("storing its state", self._store_before),
+            ("storing its action", partial(self._store_action, outcome)),
+            ("storing its state", self._store_after),
+        ):
+            if self.memory is None:
+                return
+            with unharmed(self.agent, doing):
+                try:
+                    store(self.memory)
+                except MemoryStoreException as error:
+                    if not isinstance(error, InputError):
+                        self.memory = None
+                    raise
+
+    def _store_before(self, memory: AgentMemoryAPI) -> None:
+        if self.before and self.trace.state != (self.step, self.before):
+            memory.store_agent_state(self.agent_id, self.before, self.step, priority=LEAST)
+
+    def _store_action(self, outcome: dict[str, Any], memory: AgentMemoryAPI) -> None:
+        action = self._action(**outcome)
+        self.priority = importance(action)
+        memory.store_agent_action(self.agent_id, action.as_dict(), self.step, priority=self.priority)
+
+    def _store_after(self, memory: AgentMemoryAPI) -> None:
+        if self.after:
+            memory.store_agent_state(self.agent_id, self.after, self.next_step, priority=self.priority)
+            self.trace.state = (self.next_step, self.after)
 
     def _action(self, result: Any = None, error: Exception | None = None, outcome: str | None = None) -> ActionData:
         told = result.as_dict() if isinstance(result, ActionResult) else result

@@ -335,3 +335,23 @@ def test_agents_share_the_memory_of_a_configuration_that_has_no_hash(tmp_path, g
         assert len(agent.memory.retrieve_recent_states(5, "action")) == 1
     assert agents[0].memory._system is agents[1].memory._system
     assert caplog.text == ""
+
+
+def test_a_store_that_fails_is_tried_once_in_an_act(tmp_path, caplog):
+    """Each try may wait for a lock, and the agent with it."""
+    api = AgentMemoryAPI({"ltm_config": {"path": tmp_path / "agents.db"}})
+
+    class Saboteur:
+        health = 1.0
+
+        def act(self):
+            api.close()
+            self.health = 0.5
+
+        def get_state(self):
+            return {"health": self.health}
+
+    with_memory(Saboteur(), "saboteur", api).act()
+    assert [record.message for record in caplog.records] == [
+        "the memory of Saboteur failed while storing its state; the agent goes on"
+    ]
