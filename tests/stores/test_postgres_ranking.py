@@ -94,3 +94,16 @@ def test_a_large_tenant_lays_out_an_agents_rows(brains):
     where = Filter(agent=(agent,))
     ids = [set(chain(brain.store.ids_at(brain.store.survey(where).seq.tolist()))) for brain in brains]
     assert ids[0] == ids[1] == ids[2]
+
+
+def test_places_whose_squares_fit_in_no_float_are_found_or_not_like_others(postgres_url, tmp_path):
+    places = {"here": (0, 0), "edge": (3, 4), "beyond": (3, 4.001), "hair": (1e-200, 0), "far": (-1e200, 1e300)}
+    found = []
+    for store in (tmp_path / "m.db", PostgresRecordStore(postgres_url, word_vectors=word_vectors, held_up_to=0)):
+        with Brain(store) as brain:
+            for name, place in places.items():
+                brain.remember(name, id=name, position=place)
+            brain.remember("nowhere", id="nowhere")
+            near = [{"near": point, "radius": 5} for point in ((0, 0), (1e300, 0), (1e-300, 4))]
+            found.append([{memory.memory_id for memory in brain.memories(where)} for where in near])
+    assert found[0] == found[1] == [{"here", "edge", "hair"}, set(), {"here", "edge", "beyond", "hair"}]

@@ -13,6 +13,8 @@ from ...index.manner import SEALED
 from ...index.postings import Disguises
 from .postgres_rows import signed
 
+_FAR, _NEAR = 1e150, 1e-150  # a square beyond them does not fit in a float, and PostgreSQL refuses to make it
+
 
 class Condition(NamedTuple):
     """What a row `m` of memories must be, with the values for it; no text for every row."""
@@ -49,8 +51,11 @@ def condition(where: Filter, *, hides_sealed: bool, disguises: Disguises | None)
         for axis, (low, high) in enumerate(zip(*where.box, strict=True)):
             parts += [(f"{_axis(axis)} >= ?", float(low)), (f"{_axis(axis)} <= ?", float(high))]
     if where.near is not None:
-        away = " + ".join(f"({_axis(axis)} - {float(place)!r}) ^ 2" for axis, place in enumerate(where.near))
-        parts.append((f"sqrt({away}) <= ?", where.radius))
+        axes = [_axis(number) for number in range(len(where.near))]
+        fits = " AND ".join(f"abs({axis}) <= {_FAR}" for axis in axes)
+        places = [max(-2 * _FAR, min(float(place), 2 * _FAR)) for place in where.near]
+        away = " + ".join(_square(f"{axis} - {place!r}") for axis, place in zip(axes, places, strict=True))
+        parts.append((f"CASE WHEN {fits} THEN sqrt({away}) <= ? ELSE false END", where.radius))
     if hides_sealed:
         parts.append((f"m.flags & {SEALED} = ?", 0))
     return Condition(" AND ".join(text for text, _ in parts), tuple(value for _, value in parts))
@@ -61,6 +66,10 @@ def known_as(terms: Sequence[int], disguises: Disguises | None) -> list[int]:
     if disguises is None:
         return list(terms)
     return [known for term in terms for known in (term, *disguises(term))]
+
+
+def _square(difference: str) -> str:
+    return f"CASE WHEN abs({difference}) < {_NEAR} THEN 0 ELSE ({difference}) ^ 2 END"
 
 
 def _axis(number: int) -> str:
