@@ -4,16 +4,19 @@ leave that goes to long-term memory. Nothing is dropped."""
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ..filters import Filter
+from ..index.survey import Survey
+from ..models import TIERS
 from ..stores.base import RecordStore
+from ..stores.indexed import IndexedStore
 from .policy import Bounds, Positions, leaving
-from .storage import TieredStore
+from .storage import TieredStore, Vector
 
 _DOWN = (("stm", "im"), ("im", "ltm"))
 _CHUNK = 1000
@@ -34,15 +37,17 @@ class Upkeep:
         """Chunk by chunk, each looked for anew: another process may tend the same agent."""
         moved, more = 0, True
         while more:
-            keys, more = self._leaving(tiers.archive, agent, source)
-            moved += tiers.move(agent, keys, source, target) if keys else 0
+            survey = tiers.archive.survey(Filter(agent=(agent,), tier=(source,)))
+            at = self._leaving(tiers.archive, agent, source, survey)
+            seqs, more = survey.seq[at[:_CHUNK]], at.size > _CHUNK
+            keys = tiers.archive.ids_at(seqs.tolist())
+            vectors = _vectors(tiers.archive, survey, seqs, keys) if target != TIERS[-1] else None
+            moved += tiers.move(agent, keys, source, target, vectors) if keys else 0
         return moved
 
-    def _leaving(self, archive: RecordStore, agent: str, tier: str) -> tuple[list[str], bool]:
-        """Some that have to leave a tier, and whether there are more."""
-        survey = archive.survey(Filter(agent=(agent,), tier=(tier,)))
+    def _leaving(self, archive: RecordStore, agent: str, tier: str, survey: Survey) -> Positions:
         if not survey.size:
-            return [], False
+            return np.empty(0, np.int64)
         newest = int(archive.survey(Filter(agent=(agent,))).column("step").max())
 
         def focus(at: Positions) -> npt.NDArray[np.float64]:
@@ -50,5 +55,15 @@ class Upkeep:
             counts = archive.recalls_at(seqs)
             return np.array([counts.get(seq, 0) for seq in seqs], np.float64)
 
-        at = leaving(survey, self.bounds[tier], decay=self.decay, now=time.time(), newest_step=newest, focus=focus)
-        return archive.ids_at(survey.seq[at[:_CHUNK]].tolist()), at.size > _CHUNK
+        return leaving(survey, self.bounds[tier], decay=self.decay, now=time.time(), newest_step=newest, focus=focus)
+
+
+def _vectors(
+    archive: RecordStore, survey: Survey, seqs: npt.NDArray[np.int64], keys: Sequence[str]
+) -> dict[str, Vector]:
+    """What memories on their way down take with them, in case that another process has brought them further down in
+    this moment: for them it is the way up."""
+    if survey.dimension is None or not isinstance(archive, IndexedStore) or len(keys) != seqs.size:
+        return {}
+    found = archive.vectors_at(seqs, survey.dimension)
+    return {key: vector for key, vector in zip(keys, found, strict=True) if vector.any()}

@@ -21,7 +21,6 @@ from ..index.survey import Survey
 from ..models import TIERS, Memory
 from ..stores.base import RecordStore
 from ..stores.breaker import CircuitBreaker
-from ..stores.packing import full_vector
 
 log = logging.getLogger(__name__)
 
@@ -186,15 +185,9 @@ class TieredStore:
     def move(
         self, agent: str, keys: Sequence[str], source: str, target: str, vectors: Mapping[str, Vector] | None = None
     ) -> int:
-        """Put memories of an agent from one tier into another; how many were there. The new tier has them before the
+        """Put memories of an agent from one tier into another; how many there were. The new tier has them before the
         old one lets go."""
-        there = [one for one in self.archive.get_many(keys) if one is not None and one.tier == source]
-        keys = [one.memory_id for one in there]
-        # Another process may move one on in this moment. Each takes its vector with it, so that it arrives with one
-        # also where it then comes up.
-        dimension = self.archive.survey(_of(agent)).dimension
-        own = {one.memory_id: vector for one in there if (vector := full_vector(one, dimension)) is not None}
-        moved = self.archive.move(keys, target, {**own, **(vectors or {})})
+        moved = self.archive.move(keys, target, vectors)
         if target in self.hot:
             found = self.archive.get_many(keys)
             self.hot[target].put(agent, [one for one in found if one is not None and one.tier == target])

@@ -158,16 +158,6 @@ def test_maintenance_of_all_agents_says_what_moved_for_each(new_api):
     assert {agent: told["stm_to_im"] for agent, told in moved["agents"].items()} == {"a": 3, "b": 1, "c": 0}
 
 
-def test_a_move_that_comes_too_late_changes_nothing(new_api):
-    """Another process has chosen the same memories, and moved them on already."""
-    api = new_api(stm_config={"memory_limit": 1}, im_config={"memory_limit": 1}, cleanup_interval=10**9)
-    ids = [api.store_agent_state("a", state(n), n) for n in range(4)]
-    assert api.force_memory_maintenance()["im_to_ltm"] == 2
-    assert api._system.tiers.move("a", ids[:3], "stm", "im") == 0
-    assert [e.tier for e in api.retrieve_by_time_range("a", 0, 9)] == ["ltm", "ltm", "im", "stm"]
-    assert len(api.get_memory_space("a").get(ids[0])["embeddings"]["abstract_vector"]) == 64
-
-
 def test_two_processes_tend_one_agent_and_no_vector_is_lost(tmp_path):
     code = f"""
 import sys
