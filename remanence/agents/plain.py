@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import date, time
 from enum import Enum
 from typing import Any
@@ -17,16 +17,29 @@ from .. import checks
 
 _MOST_NUMBERS = 4096  # of an array; a larger one (an image, say) is described instead
 _DEEPEST = 32
+_MOST_PARTS = 20_000  # mappings, lists and objects in all; neighbours of neighbours have no end
 
 
-def plain(value: object, depth: int = 0) -> Any:
+@dataclass(slots=True)
+class _Copy:
+    """One copy under way: how many parts it may still have, and the objects that are being copied."""
+
+    left: int = _MOST_PARTS
+    above: set[int] = field(default_factory=set)
+
+
+def plain(value: object) -> Any:
     """A copy made of mappings, lists, texts, numbers, booleans and None."""
+    return _plain(value, 0, _Copy())
+
+
+def _plain(value: object, depth: int, copy: _Copy) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, Enum):
-        return plain(value.value, depth)
+        return _plain(value.value, depth, copy)
     if isinstance(value, int):
         return int(value) if value.bit_length() <= checks.MAX_BITS else f"a whole number of {value.bit_length()} bits"
     if isinstance(value, float):
@@ -34,30 +47,39 @@ def plain(value: object, depth: int = 0) -> Any:
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, np.generic):
-        return plain(checks.from_numpy(value), depth)
-    if depth >= _DEEPEST:
-        return _text(checks.shown(value))
+        return _plain(checks.from_numpy(value), depth, copy)
+    if depth >= _DEEPEST or copy.left <= 0 or id(value) in copy.above:
+        return f"<{type(value).__name__}>"  # not its repr, which may have no end either
+    copy.left -= 1
+    copy.above.add(id(value))
+    try:
+        return _parts(value, depth, copy)
+    finally:
+        copy.above.discard(id(value))
+
+
+def _parts(value: object, depth: int, copy: _Copy) -> Any:
     if isinstance(value, np.ndarray):
         return (
-            plain(checks.from_numpy(value), depth)
+            _plain(checks.from_numpy(value), depth, copy)
             if value.size <= _MOST_NUMBERS
             else f"<array {value.dtype} {value.shape}>"
         )
     if isinstance(value, Mapping):
-        return {_text(str(key)): plain(item, depth + 1) for key, item in value.items()}
+        return {_text(str(key)): _plain(item, depth + 1, copy) for key, item in value.items()}
     if isinstance(value, list | tuple | deque):
-        return [plain(item, depth + 1) for item in value]
+        return [_plain(item, depth + 1, copy) for item in value]
     if isinstance(value, set | frozenset):
-        return sorted((plain(item, depth + 1) for item in value), key=repr)
+        return sorted((_plain(item, depth + 1, copy) for item in value), key=repr)
     if isinstance(value, bytes | bytearray | memoryview):
         return f"<{len(value)} bytes>"
     if isinstance(value, type):
         return value.__qualname__
     if is_dataclass(value):
-        return {f.name: plain(getattr(value, f.name), depth + 1) for f in fields(value)}
+        return {f.name: _plain(getattr(value, f.name), depth + 1, copy) for f in fields(value)}
     for method in ("as_dict", "model_dump"):
         if callable(getattr(value, method, None)):
-            return plain(getattr(value, method)(), depth + 1)
+            return _plain(getattr(value, method)(), depth + 1, copy)
     return _text(checks.shown(value))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import json
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
 import numpy as np
@@ -60,3 +62,42 @@ def test_an_iterator_is_not_used_up():
     numbers = iter([1, 2])
     assert "iterator" in plain(numbers)
     assert list(numbers) == [1, 2]
+
+
+@dataclass
+class World:
+    name: str
+    people: list = field(default_factory=list)
+
+
+@dataclass
+class Person:
+    name: str
+    world: World
+
+
+def test_objects_that_refer_to_each_other_come_to_an_end():
+    world = World("small")
+    world.people = [Person(f"p{number}", world) for number in range(12)]
+    made = plain(world)
+    assert [person["name"] for person in made["people"]] == [f"p{number}" for number in range(12)]
+    assert {person["world"] for person in made["people"]} == {"<World>"}
+    assert checks.json_object("contents", made) == made
+
+
+def test_what_is_held_twice_is_told_twice():
+    twice = {"wood": 3}
+    assert plain({"mine": twice, "yours": twice, "both": [twice, twice]}) == {
+        "mine": twice,
+        "yours": twice,
+        "both": [twice, twice],
+    }
+
+
+def test_neighbours_of_neighbours_are_copied_only_so_far():
+    cells = [{"name": number} for number in range(400)]
+    for number, cell in enumerate(cells):
+        cell["next"] = [cells[number - 1], cells[(number + 1) % 400], cells[(number + 20) % 400]]
+    made = plain(cells[0])
+    assert made["name"] == 0
+    assert len(json.dumps(made)) < 10_000_000
