@@ -8,6 +8,7 @@ from remanence.stores.memory import InMemoryRecordStore
 from remanence.stores.sql import cache
 from remanence.stores.sql.sqlite import SqliteRecordStore
 from remanence.testing import RecordStoreContract
+from remanence.testing.contract import example
 
 
 class TestInMemoryStore(RecordStoreContract):
@@ -59,3 +60,13 @@ class _Pair(SqliteRecordStore):
     def close(self):
         self._other.close()
         super().close()
+
+
+@pytest.mark.parametrize("kind", [InMemoryRecordStore, SqliteRecordStore])
+def test_a_move_to_another_tier_changes_no_order(kind, tmp_path):
+    with kind() if kind is InMemoryRecordStore else kind(tmp_path / "memories.db") as store:
+        keys = [store.put([example(f"the same step {number}", step_number=7)])[0].memory_id for number in range(4)]
+        store.move(keys[:2], "ltm")
+        store.move(keys[1:2], "stm")
+        assert [memory.memory_id for memory in store.select(order="step")] == keys
+        assert [memory.tier for memory in store.select(order="step")] == ["ltm", "stm", "stm", "stm"]
