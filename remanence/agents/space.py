@@ -48,7 +48,7 @@ class MemorySpace:
 
     def store(self, kind: str, data: object, step_number: int, priority: float = 1.0) -> str:
         """Keep a state, an action or an interaction; its id. When this returns it is on disk and can be found."""
-        with storing(self.agent_id):
+        with storing(self.agent_id, (TIERS[0],)):
             checks.one_of("memory_type", kind, records.KINDS)
             memory = records.record(self.agent_id, kind, data, step_number, priority)
             return self._system.store([memory])[0].memory_id
@@ -56,7 +56,7 @@ class MemorySpace:
     def store_many(self, kind: str, items: Sequence[object], *, first_step: int, priority: float = 1.0) -> list[str]:
         """Keep many at once, one for each step from `first_step` on; their ids. All are checked before any is
         written; they are written in chunks of a thousand."""
-        with storing(self.agent_id):
+        with storing(self.agent_id, (TIERS[0],)):
             checks.one_of("memory_type", kind, records.KINDS)
             checks.whole("first_step", first_step)
             if isinstance(items, str | bytes | Mapping) or not isinstance(items, Sequence):
@@ -75,7 +75,7 @@ class MemorySpace:
         self, count: int = 5, memory_type: str | None = None, *, memory_tiers: Sequence[str] | None = None
     ) -> Memories:
         """The newest memories, newest first."""
-        with retrieving(self.agent_id):
+        with retrieving(self.agent_id, memory_tiers):
             checks.whole("count", count, low=1)
             where = self._where(memory_type)
             return self._sorted("step", where, memory_tiers, newest=True, limit=count)
@@ -90,7 +90,7 @@ class MemorySpace:
         memory_tiers: Sequence[str] | None = None,
     ) -> Memories:
         """All memories from one step to another (both included), by step."""
-        with retrieving(self.agent_id):
+        with retrieving(self.agent_id, memory_tiers):
             self._mine(agent_id)
             low, high = checks.whole("start_step", start_step), checks.whole("end_step", end_step)
             where = Filter.of(self._where(memory_type), **_steps(low, high))
@@ -105,7 +105,7 @@ class MemorySpace:
         memory_tiers: Sequence[str] | None = None,
     ) -> Memories:
         """All memories between two moments, by time. Words are welcome: since="yesterday"."""
-        with retrieving(self.agent_id):
+        with retrieving(self.agent_id, memory_tiers):
             where = Filter.of(self._where(memory_type), since=since, until=until)
             return self._sorted("time", where, memory_tiers)
 
@@ -118,7 +118,7 @@ class MemorySpace:
         memory_tiers: Sequence[str] | None = None,
     ) -> Memories:
         """All memories whose contents have these values, by step. `{"inventory.wood": 5}` looks inside."""
-        with retrieving(self.agent_id):
+        with retrieving(self.agent_id, memory_tiers):
             self._mine(agent_id)
             if not attributes:
                 raise checks.refuse("attributes", "a mapping with at least one value", attributes)
@@ -146,7 +146,7 @@ class MemorySpace:
 
         With a position they come nearest first, at most `k` of them; without one, by step.
         """
-        with retrieving(self.agent_id):
+        with retrieving(self.agent_id, memory_tiers):
             if position is None and box is None and place is None:
                 raise InputError("one of position, box and place must be given", field="position")
             at = _position(position, radius)
@@ -167,7 +167,7 @@ class MemorySpace:
         memory_tiers: Sequence[str] | None = None,
     ) -> Memories:
         """Memories by importance, the most important first."""
-        with retrieving(self.agent_id):
+        with retrieving(self.agent_id, memory_tiers):
             where = Filter.of(self._where(memory_type), min_importance=min_importance, max_importance=max_importance)
             limit = None if k is None else checks.whole("k", k, low=1)
             return self._sorted("importance", where, memory_tiers, newest=True, limit=limit)
@@ -183,7 +183,7 @@ class MemorySpace:
         where: Filter | Mapping[str, Any] | None = None,
     ) -> Memories:
         """The memories most like a state, best first. Numbers are compared as numbers; see recall/similar.py."""
-        with retrieving(self.agent_id):
+        with retrieving(self.agent_id, memory_tiers):
             self._mine(agent_id)
             checks.whole("k", k, low=1)
             asked = records.as_data("query_state", query_state)
@@ -205,7 +205,7 @@ class MemorySpace:
         memory_type: str | None = None,
     ) -> Memories:
         """The memories whose vectors are nearest to a vector, best first. `embed` makes such vectors."""
-        with retrieving(self.agent_id):
+        with retrieving(self.agent_id, memory_tiers):
             checks.whole("k", k, low=1)
             dimension = self._system.brain.store.survey(self._where(None)).dimension
             vector = checks.vector("query_embedding", query_embedding, dimension=dimension)
@@ -229,7 +229,7 @@ class MemorySpace:
         memory_tiers: Sequence[str] | None = None,
     ) -> Memories:
         """The memories that say something like this, best first: words, meaning and time, as in `Brain.recall`."""
-        with retrieving(self.agent_id):
+        with retrieving(self.agent_id, memory_tiers):
             if isinstance(content_query, Mapping):
                 content_query = text_of(checks.json_object("content_query", content_query))
             asked = checks.text("content_query", content_query)
@@ -266,7 +266,7 @@ class MemorySpace:
 
             space.query("berries", position=[10, 20], radius=5, since="yesterday", min_importance=0.5, k=10)
         """
-        with retrieving(self.agent_id):
+        with retrieving(self.agent_id, memory_tiers):
             if text is not None and similar_to is not None:
                 raise InputError("text and similar_to cannot both rank the memories: give one", field="similar_to")
             at = _position(position, radius)
@@ -328,7 +328,7 @@ class MemorySpace:
 
     def decompress(self, memory_id: str) -> MemoryEntry:
         """Bring a memory back from long-term to intermediate memory; its contents are exactly what was stored."""
-        with tending(self.agent_id):
+        with tending(self.agent_id, ("im",)):
             memory = self._wanted(memory_id)
             if memory.tier == "ltm":
                 memory = self._raise_to(memory, "im")

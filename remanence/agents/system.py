@@ -143,10 +143,11 @@ class failing:
     """Every error of the engine as the exception that the document promises, with its context. A class, because every
     call of the API goes through here and a generator takes three times as long."""
 
-    __slots__ = ("_agent", "_kind")
+    __slots__ = ("_agent", "_kind", "_tiers")
 
-    def __init__(self, kind: type[MemoryAPIException], agent: object = None) -> None:
-        self._kind, self._agent = kind, agent
+    def __init__(self, kind: type[MemoryAPIException], agent: object = None, tiers: object = None) -> None:
+        """`tiers` are those that the call is about; an exception tells its tier if there is one."""
+        self._kind, self._agent, self._tiers = kind, agent, tiers
 
     def __enter__(self) -> None:
         return
@@ -155,17 +156,18 @@ class failing:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, RemanenceError) and not isinstance(error, MemoryAPIException):
-            agent = self._agent if isinstance(self._agent, str) else None
-            raise self._kind.caused_by(error, agent_id=agent) from error
+            agent, tiers = self._agent if isinstance(self._agent, str) else None, self._tiers
+            tier = tiers[0] if isinstance(tiers, list | tuple) and len(tiers) == 1 else None
+            raise self._kind.caused_by(error, agent_id=agent, tier=tier) from error
 
 
-def storing(agent: object) -> failing:
-    return failing(MemoryStoreException, agent)
+def storing(agent: object, tiers: object = None) -> failing:
+    return failing(MemoryStoreException, agent, tiers)
 
 
-def retrieving(agent: object) -> failing:
-    return failing(MemoryRetrievalException, agent)
+def retrieving(agent: object, tiers: object = None) -> failing:
+    return failing(MemoryRetrievalException, agent, tiers)
 
 
-def tending(agent: object) -> failing:
-    return failing(MemoryMaintenanceException, agent)
+def tending(agent: object, tiers: object = None) -> failing:
+    return failing(MemoryMaintenanceException, agent, tiers)

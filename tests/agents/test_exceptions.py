@@ -7,6 +7,7 @@ import pickle
 import pytest
 
 from remanence import errors
+from remanence.agents import AgentMemoryAPI
 from remanence.errors import (
     ConfigError,
     InputError,
@@ -95,3 +96,17 @@ def test_the_drawn_tree_names_every_error():
     pairs = {name for name in public if name.endswith("InputError") and name != "MemoryInputError"} - {"InputError"}
     missing = [name for name in public if name not in errors.__doc__ and name not in pairs]
     assert missing == []
+
+
+def test_an_exception_tells_the_tier_that_the_call_was_about(tmp_path):
+    memory = AgentMemoryAPI({"ltm_config": {"path": tmp_path / "m.db"}})
+    space = memory.get_memory_space("ann")
+    memory.close()
+    with pytest.raises(MemoryStoreException) as storing:
+        memory.store_agent_state("ann", {"x": 1}, 1)
+    with pytest.raises(MemoryRetrievalException) as retrieving:
+        space.retrieve_recent_states(memory_tiers=["im"])
+    with pytest.raises(MemoryRetrievalException) as anywhere:
+        space.retrieve_recent_states(memory_tiers=["stm", "im"])
+    told = [(raised.value.agent_id, raised.value.tier) for raised in (storing, retrieving, anywhere)]
+    assert told == [("ann", "stm"), ("ann", "im"), ("ann", None)]
