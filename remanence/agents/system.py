@@ -4,7 +4,6 @@ count of insertions after which the tiers are tended."""
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from threading import Lock
 from types import TracebackType
@@ -48,7 +47,7 @@ class MemorySystem:
         self.upkeep = Upkeep(
             {"stm": _bounds(config.stm_config), "im": _bounds(config.im_config)}, config.memory_priority_decay
         )
-        self._inserted: Counter[str] = Counter()
+        self._inserted: dict[str, int] = {}
         self._versions: dict[str, object] = {}
         self._states: dict[str, tuple[int, int]] = {}
         self._lock = Lock()
@@ -57,26 +56,25 @@ class MemorySystem:
         """Keep memories and, now and then, tend the tiers of their agents."""
         kept = self.brain.keep(memories)
         self.tiers.follow(kept)
-        agents = {kept[0].agent_id: 1} if len(kept) == 1 else Counter(memory.agent_id for memory in kept)
-        for agent, number in agents.items():
+        by_agent: dict[str, list[Memory]] = {}
+        for memory in kept:
+            by_agent.setdefault(memory.agent_id, []).append(memory)
+        for agent, stored in by_agent.items():
             self.cache.invalidate(agent)
-            try:
-                if self._is_due(agent, number):
+            if self._is_due(agent, stored):
+                try:
                     self.tend(agent)
-            except RemanenceError as error:  # the memories are kept; the next round will find what is left
-                log.warning("the tiers of %s were not tended: %s", agent, error)
+                except RemanenceError as error:  # the memories are kept; the next round will find what is left
+                    log.warning("the tiers of %s were not tended: %s", agent, error)
         return kept
 
-    def _is_due(self, agent: str, number: int) -> bool:
-        if agent not in self._inserted:  # the insertions of other processes count, however short their lives were
-            before = self.brain.store.count(Filter(agent=(agent,))) - number
-            self._inserted.setdefault(agent, before % self.config.cleanup_interval)
+    def _is_due(self, agent: str, stored: Sequence[Memory]) -> bool:
+        interval = self.config.cleanup_interval
         with self._lock:
-            self._inserted[agent] += number
-            if self._inserted[agent] < self.config.cleanup_interval:
-                return False
-            self._inserted[agent] = 0
-            return True
+            # A process counts on from the step where it begins, so that many short ones are tended as a long one is.
+            count = self._inserted.get(agent, stored[0].step_number % interval) + len(stored)
+            self._inserted[agent] = 0 if count >= interval else count
+            return count >= interval
 
     def tend(self, agent: str) -> dict[str, int]:
         """Move what has to move between an agent's tiers."""
