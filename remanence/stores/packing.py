@@ -48,6 +48,30 @@ def decoded(written: str) -> Any:
     return value
 
 
+Written = dict[str, Any] | list[dict[str, Any]]
+"""Contents beside a text that is written for itself: without it where it is theirs, with None for it where they have
+none, and in a list where they hold just that None."""
+
+
+def written_beside(text: str, contents: dict[str, Any]) -> Written:
+    if "text" not in contents:
+        return {**contents, "text": None}
+    if contents["text"] is None:
+        return [contents]
+    return {key: value for key, value in contents.items() if key != "text"} if contents["text"] == text else contents
+
+
+def read_beside(text: str, written: Written) -> dict[str, Any]:
+    """The contents that were written beside a text; they may be changed in place."""
+    if isinstance(written, list):
+        return written[0]
+    if "text" not in written:
+        return {"text": text, **written}
+    if written["text"] is None:
+        del written["text"]
+    return written
+
+
 class Codec:
     """Packs and unpacks bodies. `fetch` gives the dictionaries of the store; `vault` opens what is encrypted."""
 
@@ -59,7 +83,7 @@ class Codec:
         self._readers: dict[int, zstandard.ZstdDecompressor] = {}
         self._writer: zstandard.ZstdCompressor | None = None
 
-    def pack(self, text: str, contents: dict[str, Any]) -> bytes:
+    def pack(self, text: str, contents: Written) -> bytes:
         import zstandard
 
         body = _encode([text, contents]).encode()
@@ -70,7 +94,7 @@ class Codec:
                 self._writer = zstandard.ZstdCompressor(level=_ZSTD_LEVEL, dict_data=newest)
             return self._writer.compress(body)
 
-    def unpack(self, packed: bytes) -> tuple[str, dict[str, Any]]:
+    def unpack(self, packed: bytes) -> tuple[str, Written]:
         """The text and contents that were packed."""
         import zstandard
 

@@ -19,7 +19,7 @@ from ..index.manner import Manner
 from ..index.numbers import Numbers
 from ..models import TIERS, Memory, Metadata
 from .indexed import Derived, derive
-from .packing import embeddings_at, short_vector, widen
+from .packing import embeddings_at, read_beside, short_vector, widen, written_beside
 from .redis_ids import encoded
 
 if TYPE_CHECKING:
@@ -87,13 +87,6 @@ def _zstd() -> _Zstd:
 
 def pack(memory: Memory, derived: Derived) -> bytes:
     """The body of a memory's value."""
-    contents: dict[str, Any] | list[dict[str, Any]] = memory.contents
-    if memory.contents.get("text", "") is None:
-        contents = [memory.contents]  # as it is
-    elif memory.contents.get("text") == memory.text:
-        contents = {key: value for key, value in memory.contents.items() if key != "text"}
-    elif "text" not in memory.contents:
-        contents = {**memory.contents, "text": None}  # so that reading does not put the text in
     fields = _encode(
         [
             memory.timestamp,
@@ -107,7 +100,7 @@ def pack(memory: Memory, derived: Derived) -> bytes:
             memory.position,
             memory.tags,
             memory.text,
-            contents,
+            written_beside(memory.text, memory.contents),
             "\n".join(derived.terms.words),
         ]
     )
@@ -236,18 +229,12 @@ def _fields(memory_id: str, body: bytes) -> tuple[list[Any], _Counts]:
 
 def _memory(agent: str, memory_id: str, head: Head, fields: list[Any], counts: _Counts) -> Memory:
     time, created, importance, kind, tier, session, actor, place, position, tags, text, contents, _ = fields
-    if isinstance(contents, list):
-        contents = contents[0]
-    elif "text" not in contents:
-        contents = {"text": text, **contents}
-    elif contents["text"] is None:
-        del contents["text"]
     return Memory(  # by position, which takes half as long as names
         memory_id,
         agent,
         head.step,
         time,
-        contents,
+        read_beside(text, contents),
         Metadata(created, created, counts.level, importance, 0, kind),
         embeddings_at(counts.level, _vector(head.body, counts)),
         text,

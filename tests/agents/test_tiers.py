@@ -41,13 +41,16 @@ def test_what_exceeds_a_tier_moves_on_and_nothing_is_dropped(new_api):
 def test_contents_come_back_byte_for_byte_from_every_tier(new_api):
     api = new_api(stm_config={"memory_limit": 1}, im_config={"memory_limit": 1}, cleanup_interval=10**9)
     odd = [{"t": "  spaces\t", "n": None, "f": 0.1 + 0.2, "big": 2**70, "list": [[], {}, [1, [2.0]]]}, {"k": "\u2028é"}]
-    for step, data in enumerate([*odd, state(1), state(2)]):
+    odd += [{"text": None, "x": 1}, {"x": 2}, {"text": "own words", "x": 3}, {"text": ""}, {"text": {"text": None}}]
+    given = [*odd, state(1), state(2)]
+    for step, data in enumerate(given):
         api.store_agent_state("a", data, step)
     before = [json.dumps(e["contents"]) for e in api.retrieve_by_time_range("a", 0, 9)]
+    assert [json.loads(contents) for contents in before] == given
     api.force_memory_maintenance()
     found = api.retrieve_by_time_range("a", 0, 9)
     assert [json.dumps(e["contents"]) for e in found] == before
-    assert [e["metadata"]["compression_level"] for e in found] == [2, 2, 1, 0]
+    assert [e["metadata"]["compression_level"] for e in found] == [2, 2, 2, 2, 2, 2, 2, 1, 0]
 
 
 @pytest.mark.parametrize("body", ["", "[1", '["",{}]]', "nonsense"])
@@ -177,11 +180,12 @@ with AgentMemoryAPI({{
         assert all(any(vector is not None for vector in e["embeddings"].values()) for e in found)
 
 
-def test_short_lives_are_tended_as_one_long_one_is(new_api):
+@pytest.mark.parametrize("anew", [False, True], ids=["counting on", "from step 0"])
+def test_short_lives_are_tended_as_one_long_one_is(new_api, anew):
     for start in range(0, 60, 6):
         with new_api("shared", stm_config={"memory_limit": 10}, cleanup_interval=20) as api:
             for n in range(start, start + 6):
-                api.store_agent_state("a", state(n), n)
+                api.store_agent_state("a", state(n), n - start if anew else n)
     assert tiers_of(new_api("shared")) == {"stm": 10, "im": 50, "ltm": 0}
 
 

@@ -18,7 +18,7 @@ from ...index.numbers import NO_NUMBERS, Numbers
 from ...index.recall_index import IndexRow
 from ...models import Memory, Metadata
 from ..indexed import Derived
-from ..packing import Codec, decoded, embeddings_at, short_vector, widen
+from ..packing import Codec, decoded, embeddings_at, read_beside, short_vector, widen, written_beside
 from . import sealing
 from .sealing import Seal
 
@@ -80,11 +80,7 @@ def memory_values(memory: Memory, codec: Codec, seal: Seal | None = None) -> tup
 
 def body_values(memory: Memory, codec: Codec, seal: Seal | None = None) -> tuple[Any, ...]:
     """The columns of BODY."""
-    contents, level = memory.contents, memory.metadata.compression_level
-    if contents.get("text") == memory.text:
-        contents = {key: value for key, value in contents.items() if key != "text"}
-    elif "text" not in contents:
-        contents = {**contents, "text": None}  # so that reading does not put the text in
+    contents, level = written_beside(memory.text, memory.contents), memory.metadata.compression_level
     vector = stored_vector(short_vector(memory), level)
     text, tags, sealed = memory.text, memory.tags, None
     if seal is not None:
@@ -173,11 +169,7 @@ def body_of(
     if opened is not None:
         text = sealing.revealed(opened["text"], codec)[0] if "text" in opened else text
         body = sealing.revealed(opened["contents"], codec)[1] if "contents" in opened else body
-    if "text" not in body:
-        body = {"text": text, **body}
-    elif body["text"] is None:
-        del body["text"]
-    return text, body
+    return text, read_beside(text, body)
 
 
 def text_of(row: tuple[Any, ...], codec: Codec) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ...index.analyser import Terms
 from ...index.manner import SEALED, Manner
 from ...index.numbers import NO_NUMBERS
 from ..indexed import Derived
-from ..packing import Codec
+from ..packing import Codec, Written
 
 _PLAIN, _PACKED = b"\0", b"\1"  # how an encrypted value was written before it was encrypted
 
@@ -42,11 +42,11 @@ def disguised(derived: Derived, seal: Seal, vault: Vault) -> Derived:
 
 
 def split(
-    text: str, contents: dict[str, Any], tags: dict[str, str], seal: Seal, level: int, codec: Codec
-) -> tuple[str, dict[str, Any], dict[str, str], dict[str, bytes]]:
+    text: str, contents: Written, tags: dict[str, str], seal: Seal, level: int, codec: Codec
+) -> tuple[str, Written, dict[str, str], dict[str, bytes]]:
     """What stays readable of text, contents and tags, and the rest as it is to be encrypted."""
 
-    def written(text: str, contents: dict[str, Any]) -> bytes:
+    def written(text: str, contents: Written) -> bytes:
         return _PACKED + codec.pack(text, contents) if level else _PLAIN + _json([text, contents]).encode()
 
     hidden: dict[str, bytes] = {}
@@ -59,7 +59,7 @@ def split(
     return text, contents, tags, hidden
 
 
-def revealed(value: bytes, codec: Codec) -> tuple[str, dict[str, Any]]:
+def revealed(value: bytes, codec: Codec) -> tuple[str, Written]:
     """The text and contents behind a decrypted value."""
     if value[:1] == _PACKED:
         return codec.unpack(value[1:])
