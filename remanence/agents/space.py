@@ -317,7 +317,7 @@ class MemorySpace:
         """Give attention to a memory: its retrieval count grows, and often enough it moves up a tier."""
         with retrieving(self.agent_id):
             memory = self._wanted(memory_id)
-            self._system.brain.store.touch([memory_id], time.time())
+            self._system.tiers.touch(self.agent_id, memory.tier, [memory_id], time.time())
             count = memory.metadata.retrieval_count + 1
             if memory.tier != "stm" and count % self._system.config.promotion_threshold == 0:
                 memory = self._raise_to(memory, TIERS[TIERS.index(memory.tier) - 1])
@@ -496,7 +496,7 @@ class MemorySpace:
             at, distances = survey.nearest_places(position, limit)
             seqs = survey.seq[at].tolist()
             away = dict(zip(seqs, distances.tolist(), strict=True))
-            return [(away[seq], memory, away[seq]) for seq, memory in store.memories_at(seqs)]
+            return [((away[seq], memory.timestamp), memory, away[seq]) for seq, memory in store.memories_at(seqs)]
 
         return self._merged(search, where, memory_tiers, limit)
 

@@ -61,18 +61,22 @@ class MemorySystem:
             by_agent.setdefault(memory.agent_id, []).append(memory)
         for agent, stored in by_agent.items():
             self.cache.invalidate(agent)
-            if self._is_due(agent, stored):
-                try:
+            try:
+                if self._is_due(agent, stored):
                     self.tend(agent)
-                except RemanenceError as error:  # the memories are kept; the next round will find what is left
-                    log.warning("the tiers of %s were not tended: %s", agent, error)
+            except RemanenceError as error:  # the memories are kept; the next round will find what is left
+                log.warning("the tiers of %s were not tended: %s", agent, error)
         return kept
 
     def _is_due(self, agent: str, stored: Sequence[Memory]) -> bool:
         interval = self.config.cleanup_interval
+        if agent not in self._inserted:
+            # Many short lives are tended as a long one is: each counts on from its first step, or from what there is
+            # if it begins anew (to count that needs the index, which other lives may not need at all).
+            began = stored[0].step_number or self.brain.store.count(Filter(agent=(agent,))) - len(stored)
+            self._inserted.setdefault(agent, began % interval)
         with self._lock:
-            # A process counts on from the step where it begins, so that many short ones are tended as a long one is.
-            count = self._inserted.get(agent, stored[0].step_number % interval) + len(stored)
+            count = self._inserted[agent] + len(stored)
             self._inserted[agent] = 0 if count >= interval else count
             return count >= interval
 

@@ -97,6 +97,9 @@ class HotTier:
     def forget(self, agent: str, keys: Sequence[str]) -> None:
         self._try(agent, lambda: self.store.forget_many(keys))
 
+    def touch(self, agent: str, keys: Sequence[str], when: float) -> None:
+        self._try(agent, lambda: self.store.touch(keys, when))
+
     def _try(self, agent: str, work: Callable[[], object]) -> None:
         """Follow the archive. Where that fails the agent is made whole before its next answer."""
         try:
@@ -194,6 +197,12 @@ class TieredStore:
         if source in self.hot:
             self.hot[source].forget(agent, keys)
         return moved
+
+    def touch(self, agent: str, tier: str, keys: Sequence[str], when: float) -> None:
+        """Count an access of memories of an agent in a tier."""
+        self.archive.touch(keys, when)
+        if tier in self.hot:
+            self.hot[tier].touch(agent, keys, when)
 
     def forget(self, agent: str, keys: Sequence[str]) -> int:
         gone = self.archive.forget_many(keys)

@@ -359,3 +359,15 @@ def test_a_cluster_of_three(new_api):
 def test_the_documents_configuration_needs_no_redis_to_be_valid():
     config = MemoryConfig(stm_config=RedisSTMConfig(host="localhost", port=6379, memory_limit=10000, ttl=3600))
     assert config.stm_config.ttl == 3600
+
+
+def test_focus_is_counted_where_the_memory_is_told_from(new_api, server):
+    api = new_api(**redis_config(server, stm=50))
+    fill(api, 5)
+    space = api.get_memory_space("a")
+    focused = space.retrieve_by_attributes({"n": 3})[0]
+    for _ in range(2):
+        space.focus(focused["memory_id"])
+    found = {entry["step_number"]: entry["metadata"] for entry in space.retrieve_recent_states(5, memory_tiers=["stm"])}
+    assert {step: kept["retrieval_count"] for step, kept in found.items()} == {0: 0, 1: 0, 2: 0, 3: 2, 4: 0}
+    assert found[3]["last_access_time"] > found[2]["last_access_time"]
