@@ -229,8 +229,7 @@ class Brain:
 
     def _keep(self, memories: Sequence[Memory]) -> list[Memory]:
         """If another process has re-embedded the store meanwhile, embed them again."""
-        bare = [memory for memory in memories if memory.embeddings.full_vector is None]
-        self._embed(memories)
+        bare = self._embed(memories)
         try:
             return self.store.put(memories)
         except (EmbedderMismatchError, VectorError):
@@ -243,8 +242,8 @@ class Brain:
             self._embed(memories)
             return self.store.put(memories)
 
-    def _embed(self, memories: Sequence[Memory]) -> None:
-        """Give a vector to each memory that came without one, and check those that came with one."""
+    def _embed(self, memories: Sequence[Memory]) -> list[Memory]:
+        """Give a vector to each memory that came without one, and check those that came with one; the former."""
         embedder = self._resolve(writing=True)
         bare = [memory for memory in memories if memory.embeddings.full_vector is None]
         if len(bare) < len(memories):
@@ -254,6 +253,7 @@ class Brain:
             vectors = self._vectors.of([(memory.text, memory.contents) for memory in bare])
             for memory, vector in zip(bare, vectors, strict=True):
                 memory.embeddings.full_vector = vector if vector[0] or vector.any() else None
+        return bare
 
     def _check_given(self, memories: Sequence[Memory], embedder: Embedder | None) -> None:
         """Refuse given vectors that do not fit the store's, before anything is written."""

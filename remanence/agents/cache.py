@@ -143,7 +143,7 @@ class QueryCache:
     def invalidate(self, group: Hashable) -> None:
         """Forget the answers of a group, and those being computed for it. Costs the same however many there are."""
         with self._lock:
-            life = self._lives.pop(group) if group in self._lives else None
+            life = self._lives.pop(group, None) if self._ttl else None
             if life is not None:
                 life.over = True
 

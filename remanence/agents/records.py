@@ -39,7 +39,7 @@ def record(agent_id: object, kind: str, data: object, step_number: object, prior
 
 def as_data(field: str, data: object) -> dict[str, Any]:
     """A mapping, or the mapping that a model such as AgentState becomes."""
-    as_dict = None if isinstance(data, dict | Mapping) else getattr(data, "as_dict", None)
+    as_dict = None if isinstance(data, (dict, Mapping)) else getattr(data, "as_dict", None)
     return checks.json_object(field, as_dict() if callable(as_dict) else data)
 
 
@@ -47,9 +47,11 @@ def position_of(contents: Mapping[str, Any]) -> tuple[float, ...] | None:
     """Two or three coordinates, as a list, as x, y and z, or as position_x, position_y and position_z."""
     for key in _PLACES:
         value = contents.get(key)
+        if value is None:
+            continue
         if isinstance(value, dict):
             value = _coordinates(value, "")
-        if isinstance(value, list | tuple) and len(value) in (2, 3):
+        if isinstance(value, list) and len(value) in (2, 3):
             numbers = [as_number(item) for item in value]
             if None not in numbers:
                 return tuple(numbers)  # type: ignore[arg-type]

@@ -69,7 +69,7 @@ def blended(words: Vector, numbers: Numbers) -> Vector:
     values = numbers.values.tolist()[:_MOST_NUMBERS]
     if max(values) > _LARGEST or min(values) < -_LARGEST:
         values = [max(-_LARGEST, min(value, _LARGEST)) for value in values]
-    scaled = np.array([math.asinh(value / _SMALLEST) for value in values], np.float32)
+    scaled = np.array([[math.asinh(value / _SMALLEST)] for value in values], np.float32)
     waves = _wave(paths[:_TOGETHER], scaled[:_TOGETHER], words.size)
     for start in range(_TOGETHER, len(paths), _TOGETHER):
         waves += _wave(paths[start : start + _TOGETHER], scaled[start : start + _TOGETHER], words.size)
@@ -86,7 +86,7 @@ def blended(words: Vector, numbers: Numbers) -> Vector:
 def _wave(paths: list[int], scaled: Vector, size: int) -> Vector:
     """The sum of the waves of some numbers."""
     frequencies, phases = _waves(tuple(paths), size)
-    angles = frequencies * scaled[:, None]
+    angles = frequencies * scaled
     angles += phases
     np.cos(angles, angles)
     summed: Vector = np.add.reduce(angles)
