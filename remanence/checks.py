@@ -242,12 +242,20 @@ def _spelled(where: _Where) -> str:
 
 
 def _json_members(value: Mapping[Any, Any], where: _Where) -> dict[str, Any]:
-    return {_key(key, where): _json_value(item, where, key) for key, item in value.items()}
+    """Nearly all keys and values are sound as they are: to see that here saves two calls for each."""
+    sound = {}
+    for key, item in value.items():
+        if type(key) is not str or not key.isascii() or "\x00" in key:
+            key = _careful_key(key, where)
+        kind = type(item)
+        if (kind is float and math.isfinite(item)) or (kind is int and -_SMALL < item < _SMALL):
+            sound[key] = item
+        else:
+            sound[key] = _json_value(item, where, key)
+    return sound
 
 
-def _key(key: object, where: _Where) -> str:
-    if type(key) is str and key.isascii() and "\x00" not in key:
-        return key
+def _careful_key(key: object, where: _Where) -> str:
     if not isinstance(key, str):
         raise refuse(f"{_spelled(where)} key", "a text", key)
     return _sound(f"{_spelled(where)} key", str.__str__(key))

@@ -7,14 +7,13 @@ worked out once for a layout and kept with it; a record only adds its values."""
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 _OWN = frozenset((float, int, str, bool, type(None), dict, list))  # the types that JSON is read into
 _EMPTY = ""  # the kind of a text that says nothing
 _KEPT = 1024  # layouts
 _FEW = 64  # values; more are an array of data, whose layout is hardly seen again
 
-Found = TypeVar("Found")
 Outline = tuple[Any, ...]
 """The keys of an object (None for a list), then the kind of each member: a type, or the outline of what is inside."""
 
@@ -22,7 +21,7 @@ Outline = tuple[Any, ...]
 class Layout:
     """Where the values of contents stand, in the order of reading."""
 
-    __slots__ = ("kept", "kinds", "numbers", "paths", "under")
+    __slots__ = ("derived", "kinds", "numbers", "paths", "under")
 
     def __init__(self, outline: Outline) -> None:
         places: list[tuple[str, str, Any]] = []
@@ -33,7 +32,17 @@ class Layout:
         self.kinds = tuple([kind for _, _, kind in places])
         self.numbers = tuple([at for at, kind in enumerate(self.kinds) if kind is float or kind is int])
         """Which of the values are numbers."""
-        self.kept: dict[object, Any] = {}
+        self.derived = _Derived(self)
+
+
+class _Derived(dict[Callable[[Layout], Any], Any]):
+    """What functions of a layout have found: `layout.derived[work]` is `work(layout)`, worked out once."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+
+    def __missing__(self, work: Callable[[Layout], Any]) -> Any:
+        return self.setdefault(work, work(self._layout))
 
 
 def _lay_out(outline: Outline, path: str | None, under: str | None, places: list[tuple[str, str, Any]]) -> None:
@@ -92,18 +101,6 @@ def _nearest(member: object) -> type:
     return next((kind for kind in (str, float, int) if isinstance(member, kind)), object)
 
 
-def for_each_layout(work: Callable[[Layout], Found]) -> Callable[[Layout], Found]:
-    """Does the work once for a layout."""
-
-    def known(layout: Layout) -> Found:
-        try:
-            return layout.kept[work]  # type: ignore[no-any-return]
-        except KeyError:
-            return layout.kept.setdefault(work, work(layout))  # type: ignore[no-any-return]
-
-    return known
-
-
 def leaves(contents: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Every value that is no object and no list, with its path."""
     layout, values = laid_out(contents)
@@ -125,26 +122,25 @@ def text_of(contents: Mapping[str, Any]) -> str:
 
 
 def text_in(layout: Layout, values: list[Any]) -> str:
-    return _with_numbers(layout).format(*values)
+    text: str = layout.derived[_with_numbers].format(*values)
+    return text
 
 
 def words_in(layout: Layout, values: list[Any]) -> str:
     """The keys and the texts of a record, without its numbers."""
-    return _without_numbers(layout).format(*values)
+    words: str = layout.derived[_without_numbers].format(*values)
+    return words
 
 
-@for_each_layout
 def names_in(layout: Layout) -> str:
     """The keys of a record alone."""
     return _pattern(layout, ()).format()
 
 
-@for_each_layout
 def _with_numbers(layout: Layout) -> str:
     return _pattern(layout, range(len(layout.kinds)))
 
 
-@for_each_layout
 def _without_numbers(layout: Layout) -> str:
     return _pattern(layout, set(range(len(layout.kinds))).difference(layout.numbers))
 

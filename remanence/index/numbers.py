@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..contents import Layout, for_each_layout
+from ..contents import Layout
 from .analyser import term_hash
 from .postings import Postings
 
@@ -48,12 +48,11 @@ def numbers_in(layout: Layout, values: list[Any]) -> Numbers:
     except OverflowError:
         found = [math.inf]
     if math.isfinite(sum(found)):
-        return Numbers(_hashed(layout), np.array(found))
+        return Numbers(layout.derived[_hashed], np.array(found))
     sound = [(layout.paths[at], number) for at in layout.numbers if (number := as_number(values[at])) is not None]
     return Numbers(np.array([path_hash(path) for path, _ in sound], np.uint64), np.array([one for _, one in sound]))
 
 
-@for_each_layout
 def _hashed(layout: Layout) -> npt.NDArray[np.uint64]:
     hashed = np.array([path_hash(layout.paths[at]) for at in layout.numbers], np.uint64)
     hashed.flags.writeable = False

@@ -7,20 +7,20 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from ..contents import Layout, for_each_layout, names_in, words_in
+from ..contents import Layout, names_in, words_in
 from ..filters import written
 from .analyser import Counted, Terms, chunks, counted, gathered, speaks_for_none, term_hash, terms_of
 from .columns import attribute_prefix
 from .manner import MOST_SPECIFIC, TELLS_TIME, Manner, manner_of
 
 _YEARS = range(1900, 2100)
-_SHORT = 256  # characters of words that may well come again
+_SHORT = 256  # characters of what may well come again
 
 
 def said_by(layout: Layout, values: list[Any], extra: Iterable[str]) -> tuple[Terms, Manner] | None:
     """The terms that `analyse` finds in the text of a record, and its manner: that of its words, to which numbers add
     something specific and years a time. None if words speak for a language, which only the whole text decides."""
-    names = _terms_of_names(layout)
+    names: Counted | None = layout.derived[_terms_of_names]
     if names is None:
         return None
     said: list[str] = []
@@ -35,8 +35,10 @@ def said_by(layout: Layout, values: list[Any], extra: Iterable[str]) -> tuple[Te
             if value in _YEARS:
                 flags = TELLS_TIME
             said.append(str(value).lstrip("-"))
-        elif pieces := chunks(str(value)):
-            if not speaks_for_none(pieces):
+        else:
+            text = str(value)
+            pieces = _known_pieces(text) if len(text) <= _SHORT else _pieces(text)
+            if pieces is None:
                 return None
             said += pieces
     words = words_in(layout, values)
@@ -50,10 +52,18 @@ def said_by(layout: Layout, values: list[Any], extra: Iterable[str]) -> tuple[Te
 _manner_of_words = lru_cache(maxsize=4096)(manner_of)
 
 
-@for_each_layout
+def _pieces(text: str) -> list[str] | None:
+    """The words and identifiers of a text; None if one speaks for a language."""
+    pieces = chunks(text)
+    return pieces if speaks_for_none(pieces) else None
+
+
+_known_pieces = lru_cache(maxsize=4096)(_pieces)
+
+
 def _terms_of_names(layout: Layout) -> Counted | None:
-    names = chunks(names_in(layout))
-    if not speaks_for_none(names):
+    names = _pieces(names_in(layout))
+    if names is None:
         return None
     terms = list(terms_of(names))
     return counted([hashed for hashes, _ in terms for hashed in hashes], [word for _, words in terms for word in words])
@@ -61,9 +71,9 @@ def _terms_of_names(layout: Layout) -> Counted | None:
 
 def marks_in(layout: Layout, values: list[Any]) -> list[int]:
     """The hashed equality terms of all values."""
-    return [term_hash(prefix + written(value)) for prefix, value in zip(_prefixes(layout), values, strict=True)]
+    prefixes = layout.derived[_prefixes]
+    return [term_hash(prefix + written(value)) for prefix, value in zip(prefixes, values, strict=True)]
 
 
-@for_each_layout
 def _prefixes(layout: Layout) -> list[str]:
     return [attribute_prefix(path) for path in layout.under]

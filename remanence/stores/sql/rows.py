@@ -60,18 +60,19 @@ def to_row(
 
 def memory_values(memory: Memory, codec: Codec, seal: Seal | None = None) -> tuple[Any, ...]:
     """The values of MEMORY."""
+    own = memory.metadata
     return (
         memory.memory_id,
         memory.agent_id,
         memory.session,
-        memory.type,
+        own.memory_type,
         memory.actor,
         memory.tier,
         memory.step_number,
         memory.timestamp,
-        memory.metadata.creation_time,
-        memory.importance,
-        memory.metadata.compression_level,
+        own.creation_time,
+        own.importance_score,
+        own.compression_level,
         None if memory.position is None else str(list(memory.position)),
         memory.place,
         *body_values(memory, codec, seal),

@@ -144,7 +144,8 @@ class SqliteRecordStore(SqlRecords):
             return False
         if memory.memory_id or memory.step_number < 0 or self.encryption is not None:
             return False
-        self.write_touched(connection)
+        if self.touches:
+            self.write_touched(connection)
         memory.memory_id = new_id(memory)  # nearly always free
         values = *rows.memory_values(memory, self.codec), *rows.derived_values(derived)
         if connection.execute(_INSERT_ONE, (*values, *map(self._sound[0].get, rows.KIND))).rowcount:

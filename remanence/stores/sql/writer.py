@@ -18,6 +18,8 @@ Link = TypeVar("Link")
 class Job(Generic[Link, Result]):
     """One write among those of a transaction."""
 
+    __slots__ = ("done", "error", "result", "work")
+
     def __init__(self, work: Callable[[Link], Result]) -> None:
         self.work = work
         self.done = False
@@ -85,8 +87,11 @@ class GroupWriter(Groups[sqlite3.Connection]):
             if self._file.closed:
                 raise StoreClosedError("this store is closed; open it again to use it")
             connection.execute("BEGIN IMMEDIATE")
-            for job in batch:
-                self._attempt(connection, job, alone=len(batch) == 1)
+            if len(batch) == 1:
+                batch[0].result = batch[0].work(connection)
+            else:
+                for job in batch:
+                    self._attempt(connection, job)
             connection.execute("COMMIT")
         except BaseException as error:
             if not self._file.closed and connection.in_transaction:
@@ -97,11 +102,8 @@ class GroupWriter(Groups[sqlite3.Connection]):
         for job in batch:
             job.done = True
 
-    def _attempt(self, connection: sqlite3.Connection, job: Job[sqlite3.Connection, Any], alone: bool) -> None:
-        """One job; if it fails, only its own part of the transaction is undone."""
-        if alone:
-            job.result = job.work(connection)
-            return
+    def _attempt(self, connection: sqlite3.Connection, job: Job[sqlite3.Connection, Any]) -> None:
+        """One job of several; if it fails, only its own part of the transaction is undone."""
         connection.execute("SAVEPOINT job")
         try:
             job.result = job.work(connection)
