@@ -340,3 +340,16 @@ class RecordStore(MemoryStore[Memory]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class HotStore(RecordStore):
+    """A store that holds the memories of a tier in front of an archive, and may lose them."""
+
+    @abstractmethod
+    def epoch(self, agent: str, *, look: bool = True) -> str | None:
+        """A token that is another one after the store was emptied; None while the agent has nothing there. Without
+        `look` it is that of the last time that the agent's rows were looked at."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Remove everything, of all agents."""

@@ -25,7 +25,7 @@ from ..index.survey import Survey
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
 from . import redis_rows as rows
-from .base import ORDERS, Order, StoreStats, Vector
+from .base import ORDERS, HotStore, Order, StoreStats, Vector
 from .indexed import Derived, IndexedStore, derive
 from .packing import placed, short_vector
 from .redis_ids import Ids, Reply, decoded, encoded
@@ -48,7 +48,7 @@ class _Kind(NamedTuple):
     dimension: int | None
 
 
-class RedisRecordStore(IndexedStore):
+class RedisRecordStore(IndexedStore, HotStore):
     """`RedisRecordStore(host="localhost", port=6379, namespace="agents")`. Stores with different namespaces never see
     each other. Nothing is sent before the first call; while the server does not answer, calls raise
     StoreUnreachableError, and work again when it does.

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Lock
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from ..errors import EmbedderMismatchError, StoreClosedError, StoreError, StoreU
 from ..filters import Filter
 from ..index.survey import Survey
 from ..models import TIERS, Memory
-from ..stores.base import RecordStore
+from ..stores.base import HotStore, RecordStore
 from ..stores.breaker import CircuitBreaker
 
 log = logging.getLogger(__name__)
@@ -30,17 +30,6 @@ Search = Callable[[RecordStore, Filter], list[Found]]
 
 _BATCH = 500
 _TRIES = 3  # of what others may disturb: to make a tier whole, or to search tiers among which memories move
-
-
-class HotStore(Protocol):
-    """What a hot tier needs beside the contract of a RecordStore."""
-
-    def epoch(self, agent: str, *, look: bool = True) -> str | None:
-        """A token that is another one after the store was emptied; None while the agent has nothing there. Without
-        `look` it is that of the last time that the agent's rows were looked at."""
-
-    def clear(self) -> None:
-        """Remove everything, of all agents."""
 
 
 @dataclass(slots=True)
@@ -74,9 +63,11 @@ class Mark(NamedTuple):
 class HotTier:
     """One tier in a store of its own."""
 
-    def __init__(self, tier: str, store: RecordStore, archive: RecordStore, breaker: CircuitBreaker) -> None:
+    def __init__(self, tier: str, store: HotStore, archive: RecordStore, breaker: CircuitBreaker) -> None:
         self.tier, self.store, self._archive, self.breaker = tier, store, archive, breaker
         self._lock = Lock()
+        self._noted: set[tuple[str, str]] = set()
+        breaker.on_return.append(self._returned)
 
     def ask(self, agent: str, search: Search[Found], where: Filter) -> list[Found]:
         """The answer of this tier, whole; StoreUnreachableError if it cannot be had."""
@@ -105,7 +96,17 @@ class HotTier:
         try:
             self._use(work)
         except StoreUnreachableError as error:
-            log.warning("%s of %s is behind the archive: %s", self.tier, agent, error)
+            self.note_absence(agent, "is behind the archive", error)
+
+    def note_absence(self, agent: str, doing: str, error: StoreUnreachableError) -> None:
+        """Warn of what an agent misses, once until the tier works again: it may store a hundred times a second."""
+        level = logging.DEBUG if (agent, doing) in self._noted else logging.WARNING
+        self._noted.add((agent, doing))
+        log.log(level, "%s of %s %s: %s", self.tier, agent, doing, error)
+
+    def _returned(self) -> None:
+        self._noted.clear()
+        log.info("%s is back", self.tier)
 
     def _use(self, work: Callable[[], Found]) -> Found:
         """Whatever keeps the store from its work (it is full, or may not be written), the archive has everything."""
@@ -116,7 +117,7 @@ class HotTier:
             except (StoreUnreachableError, StoreClosedError):
                 raise
             except (VectorError, EmbedderMismatchError) as error:  # the archive was embedded anew
-                self.store.clear()  # type: ignore[attr-defined]
+                self.store.clear()
                 raise StoreUnreachableError(f"it is filled anew: {error}") from error
             except StoreError as error:
                 raise StoreUnreachableError(str(error)) from error
@@ -152,8 +153,7 @@ class HotTier:
 
     def _epoch(self, agent: str) -> str | None:
         """In which history of the store the agent's rows were looked at last."""
-        epoch: str | None = self.store.epoch(agent, look=False)  # type: ignore[attr-defined]
-        return epoch
+        return self.store.epoch(agent, look=False)
 
 
 def _ids(store: RecordStore, survey: Survey) -> list[str]:
@@ -231,7 +231,7 @@ class TieredStore:
                 return self.hot[tier].ask(agent, search, inside)
             except StoreUnreachableError as error:
                 missing.append(tier)
-                log.warning("%s of %s is answered by the archive: %s", tier, agent, error)
+                self.hot[tier].note_absence(agent, "is answered by the archive", error)
                 return search(self.archive, inside)
 
         waiting = [self._start(hot, tier) for tier in tiers if tier in self.hot]

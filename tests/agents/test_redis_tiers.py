@@ -101,6 +101,36 @@ def test_a_dead_redis_is_not_asked_again_and_again(new_api, server):
     assert breaker.state in ("open", "half-open")
 
 
+def test_an_outage_is_warned_of_once_and_so_is_the_next(new_api, server, caplog):
+    api = new_api(**redis_config(server), cache_ttl=0)
+    fill(api, 2)
+
+    def warnings():
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "remanence.tiers"):
+            for n in range(2, 12):
+                api.store_agent_state("a", state(n), n)
+                api.retrieve_by_time_range("a", 0, 99)
+        return sorted(record.getMessage().split(":")[0] for record in caplog.records)
+
+    told = [
+        "im of a is answered by the archive",
+        "stm of a is answered by the archive",
+        "stm of a is behind the archive",
+    ]
+    server.kill()
+    assert warnings() == told
+    assert warnings() == []
+    server.start()
+    deadline = time.monotonic() + 20
+    while api.retrieve_by_time_range("a", 0, 99).missing_tiers:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert warnings() == []
+    server.kill()
+    assert warnings() == told
+
+
 def test_redis_dies_in_mid_run_and_comes_back_empty(new_api, server):
     api = new_api(**redis_config(server, stm=100), cache_ttl=0)
     fill(api, 10)
