@@ -6,10 +6,8 @@ all tiers."""
 
 from __future__ import annotations
 
-import heapq
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -18,19 +16,16 @@ from ..contents import text_of
 from ..errors import InputError, NotFoundError
 from ..filters import Filter
 from ..models import TIERS, Memory
-from ..recall.similar import StateQuestion, deviations, similar_rows, similarity
-from ..stores.base import Order, RecordStore
+from ..recall.similar import StateQuestion
 from . import records, statistics
 from .cache import key_of
-from .changes import changed_paths, same, value_at, values_under
+from .changes import changed_paths, same, value_at
 from .entries import Memories, MemoryEntry
+from .searching import Attributes, TierSearch, tiers_of
 from .system import MemorySystem, retrieving, storing, tending
-
-Found = tuple[Any, Memory, float | None]  # what to sort by, the memory, its score
 
 _CHUNK = 1000
 _NO_PART = ("agent_id", "step_number")  # of a state: AgentState tells them, and the record has them anyway
-_KNOWN_ENOUGH = 1.02  # deviations are taken anew when an agent has so many times more memories
 
 
 class MemorySpace:
@@ -39,7 +34,7 @@ class MemorySpace:
     def __init__(self, agent_id: str, system: MemorySystem) -> None:
         self.agent_id = checks.name("agent_id", agent_id)
         self._system = system
-        self._known: dict[tuple[int, ...], tuple[int, tuple[float, ...]]] = {}
+        self._search = TierSearch(self.agent_id, system)
 
     def __repr__(self) -> str:
         return f"MemorySpace({self.agent_id!r})"
@@ -78,7 +73,7 @@ class MemorySpace:
         with retrieving(self.agent_id, memory_tiers):
             checks.whole("count", count, low=1)
             where = self._where(memory_type)
-            return self._sorted("step", where, memory_tiers, newest=True, limit=count)
+            return self._search.sorted("step", where, memory_tiers, newest=True, limit=count)
 
     def retrieve_by_time_range(
         self,
@@ -94,7 +89,7 @@ class MemorySpace:
             self._mine(agent_id)
             low, high = checks.whole("start_step", start_step), checks.whole("end_step", end_step)
             where = Filter.of(self._where(memory_type), **_steps(low, high))
-            return self._cached("range", where, memory_tiers, lambda: self._sorted("step", where, memory_tiers))
+            return self._cached("range", where, memory_tiers, lambda: self._search.sorted("step", where, memory_tiers))
 
     def retrieve_by_time(
         self,
@@ -107,7 +102,7 @@ class MemorySpace:
         """All memories between two moments, by time. Words are welcome: since="yesterday"."""
         with retrieving(self.agent_id, memory_tiers):
             where = Filter.of(self._where(memory_type), since=since, until=until)
-            return self._sorted("time", where, memory_tiers)
+            return self._search.sorted("time", where, memory_tiers)
 
     def retrieve_by_attributes(
         self,
@@ -122,13 +117,13 @@ class MemorySpace:
             self._mine(agent_id)
             if not attributes:
                 raise checks.refuse("attributes", "a mapping with at least one value", attributes)
-            asked = _Attributes.of(attributes)
+            asked = Attributes.of(attributes)
             where = Filter.of(self._where(memory_type), attributes=asked.indexed)
             return self._cached(
                 ("attributes", asked.lists),
                 where,
                 memory_tiers,
-                lambda: self._sorted("step", where, memory_tiers, keep=asked.hold),
+                lambda: self._search.sorted("step", where, memory_tiers, keep=asked.hold),
             )
 
     def retrieve_by_location(
@@ -154,8 +149,8 @@ class MemorySpace:
             where = Filter.of(self._where(memory_type), box=box, place=place, near=near, radius=radius)
             limit = None if k is None else checks.whole("k", k, low=1)
             if at is None:
-                return self._sorted("step", where, memory_tiers, limit=limit)
-            return self._nearest(at, where, memory_tiers, limit)
+                return self._search.sorted("step", where, memory_tiers, limit=limit)
+            return self._search.nearest_places(at, where, memory_tiers, limit)
 
     def retrieve_by_importance(
         self,
@@ -170,7 +165,7 @@ class MemorySpace:
         with retrieving(self.agent_id, memory_tiers):
             where = Filter.of(self._where(memory_type), min_importance=min_importance, max_importance=max_importance)
             limit = None if k is None else checks.whole("k", k, low=1)
-            return self._sorted("importance", where, memory_tiers, newest=True, limit=limit)
+            return self._search.sorted("importance", where, memory_tiers, newest=True, limit=limit)
 
     def retrieve_similar_states(
         self,
@@ -193,7 +188,10 @@ class MemorySpace:
                 raise checks.refuse("query_state", "a mapping with at least one value", query_state)
             inside = self._where(memory_type, where)
             return self._cached(
-                ("similar", asked, k), inside, memory_tiers, lambda: self._similar(question, k, inside, memory_tiers)
+                ("similar", asked, k),
+                inside,
+                memory_tiers,
+                lambda: self._search.similar(question, k, inside, memory_tiers),
             )
 
     def search_by_embedding(
@@ -209,14 +207,7 @@ class MemorySpace:
             checks.whole("k", k, low=1)
             dimension = self._system.brain.store.survey(self._where(None)).dimension
             vector = checks.vector("query_embedding", query_embedding, dimension=dimension)
-
-            def search(store: RecordStore, where: Filter) -> list[Found]:
-                if not store.count(where):
-                    return []
-                found = store.nearest(vector, where, k)
-                return [(-score, memory, score) for memory, score in found]
-
-            return self._merged(search, self._where(memory_type), memory_tiers, k)
+            return self._search.nearest_vectors(vector, self._where(memory_type), memory_tiers, k)
 
     # Asking in words
 
@@ -270,7 +261,7 @@ class MemorySpace:
             if text is not None and similar_to is not None:
                 raise InputError("text and similar_to cannot both rank the memories: give one", field="similar_to")
             at = _position(position, radius)
-            asked = None if attributes is None else _Attributes.of(attributes)
+            asked = None if attributes is None else Attributes.of(attributes)
             given: dict[str, Any] = {
                 **_steps(start_step, end_step),
                 "since": since,
@@ -293,8 +284,10 @@ class MemorySpace:
                 )
             limit = None if k is None else checks.whole("k", k, low=1)
             if at is not None:
-                return self._nearest(at, where, memory_tiers, limit)
-            return self._sorted("step", where, memory_tiers, limit=limit, keep=None if asked is None else asked.hold)
+                return self._search.nearest_places(at, where, memory_tiers, limit)
+            return self._search.sorted(
+                "step", where, memory_tiers, limit=limit, keep=None if asked is None else asked.hold
+            )
 
     def embed(self, state_or_text: str | Mapping[str, Any]) -> list[float]:
         """The vector of a state or a text, for `search_by_embedding`."""
@@ -341,7 +334,7 @@ class MemorySpace:
             if self._held(memory_id) is None:
                 return False
             gone = self._system.tiers.forget(self.agent_id, [memory_id])
-            self._known.clear()
+            self._search.forget_deviations()
             self._system.cache.invalidate(self.agent_id)
             return gone > 0
 
@@ -397,7 +390,7 @@ class MemorySpace:
 
     def _state_at(self, name: str, step: int) -> dict[str, Any]:
         where = Filter.of(self._where("state"), max_step=checks.whole(name, step))
-        found = self._sorted("step", where, None, newest=True, limit=1)
+        found = self._search.sorted("step", where, None, newest=True, limit=1)
         if not found:
             raise InputError(f"{name} must be a step with a state at or before it, got {step}", field=name)
         contents: dict[str, Any] = found[0]["contents"]
@@ -435,101 +428,17 @@ class MemorySpace:
             self._mine(agent)
         return Filter.of(where, agent=None if where.agent else self.agent_id, type=kind)
 
-    def _tiers(self, memory_tiers: Sequence[str] | None) -> tuple[str, ...]:
-        if memory_tiers is None:
-            return TIERS
-        wanted = checks.names("memory_tiers", memory_tiers)
-        for tier in wanted:
-            checks.one_of("memory_tiers", tier, TIERS)
-        return tuple(dict.fromkeys(wanted))
-
     def _cached(
         self, what: object, where: Filter, memory_tiers: Sequence[str] | None, compute: Callable[[], Memories]
     ) -> Memories:
-        key = key_of(what, where.key(), self._tiers(memory_tiers))
+        key = key_of(what, where.key(), tiers_of(memory_tiers))
         found = self._system.cached(self.agent_id, key, compute)
         if found.missing_tiers:  # the tier may be back in a moment
             self._system.cache.invalidate(self.agent_id)
         return found
 
-    def _merged(
-        self,
-        search: Callable[[RecordStore, Filter], list[Found]],
-        where: Filter,
-        memory_tiers: Sequence[str] | None,
-        limit: int | None,
-    ) -> Memories:
-        """What the tiers found, each list sorted already, merged by a heap."""
-        answer = self._system.tiers.ask(self.agent_id, self._tiers(memory_tiers), search, where)
-        if len(answer.parts) > 1:
-            for part in answer.parts:  # equals are in the order in which they came into that tier
-                part.sort(key=lambda found: found[0])
-        merged = heapq.merge(*answer.parts, key=lambda found: found[0])
-        entries = (MemoryEntry(memory, score) for _, memory, score in merged)
-        if limit is not None:
-            entries = (entry for entry, _ in zip(entries, range(limit), strict=False))
-        return Memories(entries, answer.missing)
-
-    def _sorted(
-        self,
-        by: str,
-        where: Filter,
-        memory_tiers: Sequence[str] | None,
-        *,
-        newest: bool = False,
-        limit: int | None = None,
-        keep: Callable[[Memory], bool] | None = None,
-    ) -> Memories:
-        order, key = _ORDERS[by, newest]
-
-        def search(store: RecordStore, inside: Filter) -> list[Found]:
-            found = store.select(inside, order=order, limit=limit if keep is None else None)
-            return [(key(memory), memory, None) for memory in found if keep is None or keep(memory)]
-
-        return self._merged(search, where, memory_tiers, limit)
-
-    def _nearest(
-        self, position: tuple[float, ...], where: Filter, memory_tiers: Sequence[str] | None, limit: int | None
-    ) -> Memories:
-        def search(store: RecordStore, inside: Filter) -> list[Found]:
-            survey = store.survey(inside)
-            at, distances = survey.nearest_places(position, limit)
-            seqs = survey.seq[at].tolist()
-            away = dict(zip(seqs, distances.tolist(), strict=True))
-            return [((away[seq], memory.timestamp), memory, away[seq]) for seq, memory in store.memories_at(seqs)]
-
-        return self._merged(search, where, memory_tiers, limit)
-
-    def _similar(self, question: StateQuestion, k: int, where: Filter, memory_tiers: Sequence[str] | None) -> Memories:
-        scales = self._deviations(question)
-
-        def search(store: RecordStore, inside: Filter) -> list[Found]:
-            survey = store.survey(inside)
-            at, distances = similar_rows(survey, question, scales, k)
-            seqs = survey.seq[at].tolist()
-            away = dict(zip(seqs, distances.tolist(), strict=True))
-            return [
-                ((away[seq], -memory.step_number, -memory.timestamp), memory, similarity(away[seq]))
-                for seq, memory in store.memories_at(seqs)
-            ]
-
-        return self._merged(search, where, memory_tiers, k)
-
-    def _deviations(self, question: StateQuestion) -> tuple[float, ...]:
-        """How much the numbers asked for differ among all that this agent knows. They change slowly, so they are
-        taken anew only when the agent has learned some more."""
-        survey = self._system.brain.store.survey(Filter(agent=(self.agent_id,)))
-        known = self._known.get(question.paths)
-        if known is not None and known[0] <= survey.size <= known[0] * _KNOWN_ENOUGH:
-            return known[1]
-        found = deviations(survey, question)
-        if len(self._known) > 256:
-            self._known.clear()
-        self._known[question.paths] = survey.size, found
-        return found
-
     def _said(self, text: str, k: int, where: Filter, memory_tiers: Sequence[str] | None) -> Memories:
-        inside = where if memory_tiers is None else Filter.of(where, tier=self._tiers(memory_tiers))
+        inside = where if memory_tiers is None else Filter.of(where, tier=tiers_of(memory_tiers))
         hits = self._system.brain.recall(text, k=k, where=inside, touch=False)
         return Memories(MemoryEntry(hit.memory, hit.score) for hit in hits)
 
@@ -549,44 +458,3 @@ def _position(position: Sequence[float] | None, radius: float | None) -> tuple[f
     if radius is not None:
         raise InputError("radius needs a position", field="radius")
     return None
-
-
-_ORDERS: dict[tuple[str, bool], tuple[Order, Callable[[Memory], tuple[float, ...]]]] = {
-    ("step", False): ("step", lambda memory: (memory.step_number, memory.timestamp)),
-    ("step", True): ("last step", lambda memory: (-memory.step_number, -memory.timestamp)),
-    ("time", False): ("oldest", lambda memory: (memory.timestamp,)),
-    ("importance", True): ("importance", lambda memory: (-memory.importance, -memory.timestamp)),
-}
-"""What the stores call an order, and the same order among several of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Attributes:
-    """Attributes asked for, by dotted path. The index knows single values and the members of lists; whole lists are
-    compared when the memories are read."""
-
-    indexed: dict[str, Any]
-    lists: dict[str, list[Any]]
-
-    @classmethod
-    def of(cls, attributes: Mapping[str, Any]) -> _Attributes:
-        indexed: dict[str, Any] = {}
-        lists: dict[str, list[Any]] = {}
-        pending = list(checks.json_object("attributes", attributes).items())
-        while pending:
-            path, value = pending.pop()
-            if isinstance(value, Mapping) and value:
-                pending += [(f"{path}.{key}", item) for key, item in value.items()]
-            elif isinstance(value, list):
-                lists[path] = value
-                member = next((item for item in value if not isinstance(item, list | Mapping)), None)
-                if member is not None:
-                    indexed[path] = member
-            else:
-                indexed[path] = value
-        return cls(indexed, lists)
-
-    def hold(self, memory: Memory) -> bool:
-        return all(
-            any(same(held, value) for held in values_under(memory.contents, path)) for path, value in self.lists.items()
-        )
