@@ -37,16 +37,13 @@ class TierSearch:
     ) -> Memories:
         """What the tiers found, each list sorted already, merged by a heap."""
         answer = self._system.tiers.ask(self._agent, tiers_of(memory_tiers), search, where)
-        if len(answer.parts) > 1:
-            for part in answer.parts:  # equals are in the order in which they came into that tier
-                part.sort(key=lambda found: found[0])
         merged = heapq.merge(*answer.parts, key=lambda found: found[0])
         entries = (MemoryEntry(memory, score) for _, memory, score in merged)
         if limit is not None:
             entries = (entry for entry, _ in zip(entries, range(limit), strict=False))
         return Memories(entries, answer.missing)
 
-    def sorted(
+    def ordered(
         self,
         by: str,
         where: Filter,
@@ -72,7 +69,8 @@ class TierSearch:
             at, distances = survey.nearest_places(position, limit)
             seqs = survey.seq[at].tolist()
             away = dict(zip(seqs, distances.tolist(), strict=True))
-            return [((away[seq], memory.timestamp), memory, away[seq]) for seq, memory in store.memories_at(seqs)]
+            found = store.memories_at(seqs)
+            return _sorted([((away[seq], memory.timestamp), memory, away[seq]) for seq, memory in found])
 
         return self.merged(search, where, memory_tiers, limit)
 
@@ -92,10 +90,12 @@ class TierSearch:
             at, distances = similar_rows(survey, question, scales, k)
             seqs = survey.seq[at].tolist()
             away = dict(zip(seqs, distances.tolist(), strict=True))
-            return [
-                ((away[seq], -memory.step_number, -memory.timestamp), memory, similarity(away[seq]))
-                for seq, memory in store.memories_at(seqs)
-            ]
+            return _sorted(
+                [
+                    ((away[seq], -memory.step_number, -memory.timestamp), memory, similarity(away[seq]))
+                    for seq, memory in store.memories_at(seqs)
+                ]
+            )
 
         return self.merged(search, where, memory_tiers, k)
 
@@ -115,6 +115,11 @@ class TierSearch:
     def forget_deviations(self) -> None:
         """What was removed may have been far from the rest."""
         self._known.clear()
+
+
+def _sorted(found: list[Found]) -> list[Found]:
+    """The best of one tier, with equals in the order in which those of several tiers are merged."""
+    return sorted(found, key=lambda one: one[0])
 
 
 def tiers_of(memory_tiers: Sequence[str] | None) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ class MemorySpace:
         with retrieving(self.agent_id, memory_tiers):
             checks.whole("count", count, low=1)
             where = self._where(memory_type)
-            return self._search.sorted("step", where, memory_tiers, newest=True, limit=count)
+            return self._search.ordered("step", where, memory_tiers, newest=True, limit=count)
 
     def retrieve_by_time_range(
         self,
@@ -89,7 +89,7 @@ class MemorySpace:
             self._mine(agent_id)
             low, high = checks.whole("start_step", start_step), checks.whole("end_step", end_step)
             where = Filter.of(self._where(memory_type), **_steps(low, high))
-            return self._cached("range", where, memory_tiers, lambda: self._search.sorted("step", where, memory_tiers))
+            return self._cached("range", where, memory_tiers, lambda: self._search.ordered("step", where, memory_tiers))
 
     def retrieve_by_time(
         self,
@@ -102,7 +102,7 @@ class MemorySpace:
         """All memories between two moments, by time. Words are welcome: since="yesterday"."""
         with retrieving(self.agent_id, memory_tiers):
             where = Filter.of(self._where(memory_type), since=since, until=until)
-            return self._search.sorted("time", where, memory_tiers)
+            return self._search.ordered("time", where, memory_tiers)
 
     def retrieve_by_attributes(
         self,
@@ -123,7 +123,7 @@ class MemorySpace:
                 ("attributes", asked.lists),
                 where,
                 memory_tiers,
-                lambda: self._search.sorted("step", where, memory_tiers, keep=asked.hold),
+                lambda: self._search.ordered("step", where, memory_tiers, keep=asked.hold),
             )
 
     def retrieve_by_location(
@@ -149,7 +149,7 @@ class MemorySpace:
             where = Filter.of(self._where(memory_type), box=box, place=place, near=near, radius=radius)
             limit = None if k is None else checks.whole("k", k, low=1)
             if at is None:
-                return self._search.sorted("step", where, memory_tiers, limit=limit)
+                return self._search.ordered("step", where, memory_tiers, limit=limit)
             return self._search.nearest_places(at, where, memory_tiers, limit)
 
     def retrieve_by_importance(
@@ -165,7 +165,7 @@ class MemorySpace:
         with retrieving(self.agent_id, memory_tiers):
             where = Filter.of(self._where(memory_type), min_importance=min_importance, max_importance=max_importance)
             limit = None if k is None else checks.whole("k", k, low=1)
-            return self._search.sorted("importance", where, memory_tiers, newest=True, limit=limit)
+            return self._search.ordered("importance", where, memory_tiers, newest=True, limit=limit)
 
     def retrieve_similar_states(
         self,
@@ -285,7 +285,7 @@ class MemorySpace:
             limit = None if k is None else checks.whole("k", k, low=1)
             if at is not None:
                 return self._search.nearest_places(at, where, memory_tiers, limit)
-            return self._search.sorted(
+            return self._search.ordered(
                 "step", where, memory_tiers, limit=limit, keep=None if asked is None else asked.hold
             )
 
@@ -390,7 +390,7 @@ class MemorySpace:
 
     def _state_at(self, name: str, step: int) -> dict[str, Any]:
         where = Filter.of(self._where("state"), max_step=checks.whole(name, step))
-        found = self._search.sorted("step", where, None, newest=True, limit=1)
+        found = self._search.ordered("step", where, None, newest=True, limit=1)
         if not found:
             raise InputError(f"{name} must be a step with a state at or before it, got {step}", field=name)
         contents: dict[str, Any] = found[0]["contents"]

@@ -169,14 +169,10 @@ class IndexedStore(RecordStore):
         offset = checks.whole("offset", offset)
         end = None if limit is None else offset + checks.whole("limit", limit)
         survey = self.survey(where or Filter())
-        if order in ("oldest", "newest"):
-            ranked = np.lexsort((survey.seq, survey.column("time")))
-            ranked = ranked[::-1] if order == "newest" else ranked
-        elif order in ("step", "last step"):
-            ranked = np.lexsort((survey.seq, survey.column("step")))
-            ranked = ranked[::-1] if order == "last step" else ranked
-        else:
-            ranked = np.lexsort((-survey.seq, -survey.column("importance").astype(np.float64)))
+        # Of equals the older come first by their time: a tier gets its rows in the order in which another lets them go.
+        first = {"step": "step", "last step": "step", "importance": "importance"}.get(order, "time")
+        ranked = np.lexsort((survey.seq, survey.column("time"), survey.column(first)))
+        ranked = ranked if order in ("oldest", "step") else ranked[::-1]
         return [memory for _, memory in self.memories_at(survey.seq[ranked[offset:end]].tolist())]
 
     def count(self, where: Filter | None = None) -> int:

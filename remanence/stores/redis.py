@@ -25,7 +25,7 @@ from ..index.survey import Survey
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
 from . import redis_rows as rows
-from .base import ORDERS, HotStore, Order, StoreStats, Vector
+from .base import HotStore, StoreStats, Vector
 from .indexed import Derived, IndexedStore, derive
 from .packing import placed, short_vector
 from .redis_ids import Ids, Reply, decoded, encoded
@@ -279,20 +279,6 @@ class RedisRecordStore(IndexedStore, HotStore):
     def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
         held = self._held(list(dict.fromkeys(keys)))
         return [self._touches.counted(rows.held_memory(key, held[key])) if key in held else None for key in keys]
-
-    def select(
-        self, where: Filter | None = None, *, order: Order = "oldest", limit: int | None = None, offset: int = 0
-    ) -> list[Memory]:
-        """As in every store; of equals the older come first by their time. A tier gets its rows in the order in which
-        another lets go of them, which tells nothing."""
-        checks.one_of("order", order, ORDERS)
-        offset = checks.whole("offset", offset)
-        end = None if limit is None else offset + checks.whole("limit", limit)
-        survey = self.survey(where or Filter())
-        first = {"step": "step", "last step": "step", "importance": "importance"}.get(order, "time")
-        ranked = np.lexsort((survey.seq, survey.column("time"), survey.column(first)))
-        ranked = ranked if order in ("oldest", "step") else ranked[::-1]
-        return [memory for _, memory in self.memories_at(survey.seq[ranked[offset:end]].tolist())]
 
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
         held = self._rows_at(seqs, access=True)

@@ -47,9 +47,9 @@ _SCOPES = 8  # agents whose rows are held beside
 _ORDERS: dict[Order, str] = {
     "oldest": "m.time, m.seq",
     "newest": "m.time DESC, m.seq DESC",
-    "step": "m.step, m.seq",
-    "last step": "m.step DESC, m.seq DESC",
-    "importance": "m.importance DESC, m.seq DESC",
+    "step": "m.step, m.time, m.seq",
+    "last step": "m.step DESC, m.time DESC, m.seq DESC",
+    "importance": "m.importance DESC, m.time DESC, m.seq DESC",
 }
 
 
