@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from threading import RLock
 
 import numpy as np
 import numpy.typing as npt
 
-from .. import checks
 from ..errors import StoreClosedError
 from ..index.recall_index import IndexRow
 from ..index.vocabulary import WordVectors
 from ..judgements import Judgement
-from ..models import TIERS, Memory
-from .base import StoreStats, Vector
+from ..models import Memory
+from .base import StoreStats
 from .indexed import IndexedStore, derive, index_row, new_id
-from .packing import full_vector, placed
+from .packing import full_vector
 
 
 class InMemoryRecordStore(IndexedStore):
@@ -92,17 +91,6 @@ class InMemoryRecordStore(IndexedStore):
             changed = edit(copy.deepcopy(self._rows[seq]))
             changed.memory_id = memory_id
             return self.put([changed])[0]
-
-    def move(self, keys: Sequence[str], tier: str, vectors: Mapping[str, Vector] | None = None) -> int:
-        checks.one_of("tier", tier, TIERS)
-        given = vectors or {}
-        with self._lock, self.index.lock:
-            self._open()
-            there = {key: self._seq_of[key] for key in keys if key in self._seq_of}
-            for key, seq in there.items():
-                self._rows[seq] = placed(self._rows[seq], tier, given.get(key))
-            self.index.columns.move(list(there.values()), [tier] * len(there))
-            return len(there)
 
     def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
         with self._lock:

@@ -65,7 +65,8 @@ class _Pair(SqliteRecordStore):
 @pytest.mark.parametrize("kind", [InMemoryRecordStore, SqliteRecordStore])
 def test_a_move_to_another_tier_changes_no_order(kind, tmp_path):
     with kind() if kind is InMemoryRecordStore else kind(tmp_path / "memories.db") as store:
-        keys = [store.put([example(f"the same step {number}", step_number=7)])[0].memory_id for number in range(4)]
+        given = [example(f"step {number}", step_number=7, timestamp=1_700_000_000.0 + number) for number in range(4)]
+        keys = [memory.memory_id for memory in store.put(given)]
         store.move(keys[:2], "ltm")
         store.move(keys[1:2], "stm")
         assert [memory.memory_id for memory in store.select(order="step")] == keys
