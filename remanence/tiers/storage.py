@@ -69,11 +69,13 @@ class HotTier:
         self._noted: set[tuple[str, str]] = set()
         breaker.on_return.append(self._returned)
 
-    def ask(self, agent: str, search: Search[Found], where: Filter) -> list[Found]:
-        """The answer of this tier, whole; StoreUnreachableError if it cannot be had."""
+    def ask(self, agent: str, search: Search[Found], where: Filter, wanted: Mark) -> list[Found]:
+        """The answer of this tier, whole; StoreUnreachableError if it cannot be had. `wanted` is the mark of what the
+        archive has in it."""
 
         def work() -> list[Found]:
-            self._make_whole(agent)
+            if self._mark(agent) != wanted:
+                self._make_whole(agent)
             epoch = self._epoch(agent)
             found = search(self.store, where)
             if self._epoch(agent) != epoch:
@@ -124,11 +126,9 @@ class HotTier:
 
     def _make_whole(self, agent: str) -> None:
         """Bring the store to what the archive has in this tier, where others have died or failed in between."""
-        if self._is_whole(agent):
-            return
         with self._lock:
             for _ in range(_TRIES):
-                if self._is_whole(agent):
+                if self._mark(agent) == Mark.of(self._archive.survey(_of(agent)), self.tier):
                     break
                 self._refill(agent)
 
@@ -147,9 +147,8 @@ class HotTier:
             self.store.put([memory for memory in found if memory is not None and memory.tier == self.tier])
         log.info("%s of %s: %d refilled, %d removed", self.tier, agent, len(lacking), len(surplus))
 
-    def _is_whole(self, agent: str) -> bool:
-        held = Mark.of(self.store.survey(_of(agent)))
-        return held == Mark.of(self._archive.survey(_of(agent)), self.tier)
+    def _mark(self, agent: str) -> Mark:
+        return Mark.of(self.store.survey(_of(agent)))
 
     def _epoch(self, agent: str) -> str | None:
         """In which history of the store the agent's rows were looked at last."""
@@ -216,19 +215,22 @@ class TieredStore:
         if not any(tier in self.hot for tier in tiers):
             return Answer([self._search_archive(tiers, search, where)])
         for _ in range(_TRIES):
-            before = self._moves(agent)
-            answer = self._search(agent, tiers, search, where)
-            if self._moves(agent) == before:
+            survey = self.archive.survey(_of(agent))
+            marks, before = {tier: Mark.of(survey, tier) for tier in self.hot}, _moves(survey)
+            answer = self._search(agent, tiers, search, where, marks)
+            if _moves(self.archive.survey(_of(agent))) == before:
                 return answer
         return Answer([self._search_archive(tiers, search, where)], answer.missing)
 
-    def _search(self, agent: str, tiers: Sequence[str], search: Search[Found], where: Filter) -> Answer[Found]:
+    def _search(
+        self, agent: str, tiers: Sequence[str], search: Search[Found], where: Filter, wanted: Mapping[str, Mark]
+    ) -> Answer[Found]:
         missing: list[str] = []
 
         def hot(tier: str) -> list[Found]:
             inside = Filter.of(where, tier=(tier,))
             try:
-                return self.hot[tier].ask(agent, search, inside)
+                return self.hot[tier].ask(agent, search, inside, wanted[tier])
             except StoreUnreachableError as error:
                 missing.append(tier)
                 self.hot[tier].note_absence(agent, "is answered by the archive", error)
@@ -250,14 +252,14 @@ class TieredStore:
         except RuntimeError as error:
             raise StoreClosedError("this memory is closed; open it again to use it") from error
 
-    def _moves(self, agent: str) -> int:
-        """Another number once a memory of the agent is in another tier. One that is new comes to the first and changes
-        nothing."""
-        survey = self.archive.survey(_of(agent))
-        return survey.once("moves", lambda: int(survey.column("tier").astype(np.int64) @ survey.seq))
-
     def close(self) -> None:
         self._threads.shutdown()
         for tier in self.hot.values():
             tier.store.close()
         self.archive.close()
+
+
+def _moves(survey: Survey) -> int:
+    """Another number once a memory of an agent is in another tier. One that is new comes to the first and changes
+    nothing."""
+    return survey.once("moves", lambda: int(survey.column("tier").astype(np.int64) @ survey.seq))
