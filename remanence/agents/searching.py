@@ -167,7 +167,12 @@ class Attributes:
                 indexed[path] = value
         return cls(indexed, lists)
 
-    def hold(self, memory: Memory) -> bool:
+    @property
+    def keep(self) -> Callable[[Memory], bool] | None:
+        """What is left to be looked at in each memory; None where the index has decided."""
+        return self._hold if self.lists else None
+
+    def _hold(self, memory: Memory) -> bool:
         return all(
             any(same(held, value) for held in values_under(memory.contents, path)) for path, value in self.lists.items()
         )

@@ -123,7 +123,7 @@ class MemorySpace:
                 ("attributes", asked.lists),
                 where,
                 memory_tiers,
-                lambda: self._search.ordered("step", where, memory_tiers, keep=asked.hold),
+                lambda: self._search.ordered("step", where, memory_tiers, keep=asked.keep),
             )
 
     def retrieve_by_location(
@@ -286,7 +286,7 @@ class MemorySpace:
             if at is not None:
                 return self._search.nearest_places(at, where, memory_tiers, limit)
             return self._search.ordered(
-                "step", where, memory_tiers, limit=limit, keep=None if asked is None else asked.hold
+                "step", where, memory_tiers, limit=limit, keep=None if asked is None else asked.keep
             )
 
     def embed(self, state_or_text: str | Mapping[str, Any]) -> list[float]:

@@ -236,10 +236,12 @@ class TieredStore:
                 self.hot[tier].note_absence(agent, "is answered by the archive", error)
                 return search(self.archive, inside)
 
-        waiting = [self._start(hot, tier) for tier in tiers if tier in self.hot]
+        # In this thread the archive and one of the hot tiers: to wake another thread takes longer than most searches.
+        mine, *others = [tier for tier in tiers if tier in self.hot]
+        waiting = [self._start(hot, tier) for tier in others]
         cold = [tier for tier in tiers if tier not in self.hot]
-        # In this thread: to wake another one takes longer than most searches.
         parts = [self._search_archive(cold, search, where)] if cold else []
+        parts.append(hot(mine))
         parts += [found.result() for found in waiting]
         return Answer(parts, tuple(sorted(missing)))
 
