@@ -225,7 +225,7 @@ class Brain:
 
     def keep(self, memories: Sequence[Memory]) -> list[Memory]:
         """Store memories as they are, but for what the privacy policy takes out, and embed those without a vector."""
-        return self._keep([self.cleaned(memory) for memory in memories])
+        return self._keep(memories if self.privacy is None else [self.privacy.apply(memory) for memory in memories])
 
     def _keep(self, memories: Sequence[Memory]) -> list[Memory]:
         """If another process has re-embedded the store meanwhile, embed them again."""

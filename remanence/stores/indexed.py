@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +32,7 @@ from .base import ORDERS, Order, RecordStore, StoreStats, Vector
 from .packing import full_vector
 
 _UNEVEN = 1e-3  # how far the square of a vector's length may be from one
+_WHOLE_MINUTES = 1_700_000  # since about 1973 clocks everywhere differ by whole minutes
 _MONTHS = "january february march april may june july august september october november december".split()
 
 
@@ -60,8 +63,19 @@ def derive(memory: Memory) -> Derived:
 
 def date_words(timestamp: float) -> tuple[str, str, str]:
     """Month, day and year of a memory, which are searchable with its text."""
+    minute = int(timestamp // 60)
+    return _date_words_of(60 * minute, time.tzname) if minute > _WHOLE_MINUTES else _date_words_at(timestamp)
+
+
+def _date_words_at(timestamp: float) -> tuple[str, str, str]:
     when = datetime.fromtimestamp(timestamp)
     return _MONTHS[when.month - 1], str(when.day), str(when.year)
+
+
+@lru_cache(maxsize=64)
+def _date_words_of(timestamp: int, _zone: tuple[str, str]) -> tuple[str, str, str]:
+    """The same for every moment of a minute: what is stored now was mostly made now."""
+    return _date_words_at(timestamp)
 
 
 def index_row(memory: Memory, derived: Derived, seq: int, born: int, dimension: int | None = None) -> IndexRow:

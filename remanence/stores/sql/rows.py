@@ -48,7 +48,8 @@ READ_INDEX = f"SELECT {', '.join(_INDEX)} FROM memories WHERE seq > ? AND seq <=
 
 READ_TEXT = "SELECT seq, id, text, packed, sealed, key_version FROM memories"
 
-_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder for every row
+# json.dumps would make an encoder for every row; contents were copied when they were checked, so they hold no circle.
+_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
 
 def to_row(
