@@ -81,7 +81,9 @@ class SqliteRecordStore(SqlRecords):
         memories = [memory.copied() for memory in memories]
         self.check_vectors(memories)
         derived = [derive(memory) for memory in memories]
-        if len(memories) < _BULK:
+        if len(memories) == 1 and self._put_one(memories[0], derived[0]):
+            kept = memories
+        elif len(memories) < _BULK:
             kept = self.write(lambda connection: self.insert(connection, memories, derived))[0]
         else:
             kept = self._put_many(memories, derived)
@@ -90,6 +92,20 @@ class SqliteRecordStore(SqlRecords):
         if self._unsettled >= threshold or self._unsettled == len(memories):
             self._settle_if_possible(threshold)
         return kept
+
+    def _put_one(self, memory: Memory, derived: Derived) -> bool:
+        """Write a new memory of the kind that the last one was, as agents store them one by one; False for others."""
+        vector, sound = memory.embeddings.full_vector, self._sound
+        if sound is None or sound[1:] != (self.owner, None if vector is None else vector.size):
+            return False
+        if memory.memory_id or memory.step_number < 0 or self.touches or self.encryption is not None:
+            return False
+        memory.memory_id = new_id(memory)  # nearly always free
+        values = *rows.memory_values(memory, self.codec), *rows.derived_values(derived), *map(sound[0].get, rows.KIND)
+        if self._writer.run(lambda connection: connection.execute(_INSERT_ONE, values).rowcount, single=True):
+            return True
+        memory.memory_id = ""
+        return False
 
     def _put_many(self, memories: Sequence[Memory], derived: Sequence[Derived]) -> list[Memory]:
         """Write memories, and hand them to an index that is up to date: reading them back costs more."""
@@ -129,29 +145,6 @@ class SqliteRecordStore(SqlRecords):
         """Write the access counts that wait; a read-only file keeps none."""
         if self.touches and not self._file.read_only:
             self.write(self.write_touched)
-
-    def insert(
-        self, connection: Connection, memories: Sequence[Memory], derived: Sequence[Derived]
-    ) -> tuple[list[Memory], Sequence[Derived]]:
-        if len(memories) == 1 and self._insert_one(connection, memories[0], derived[0]):
-            return list(memories), derived
-        return super().insert(connection, memories, derived)
-
-    def _insert_one(self, connection: Connection, memory: Memory, derived: Derived) -> bool:
-        """A new memory of the kind that the last one was, as agents store them one by one; False for any other."""
-        vector = memory.embeddings.full_vector
-        if self._sound is None or self._sound[1:] != (self.owner, None if vector is None else vector.size):
-            return False
-        if memory.memory_id or memory.step_number < 0 or self.encryption is not None:
-            return False
-        if self.touches:
-            self.write_touched(connection)
-        memory.memory_id = new_id(memory)  # nearly always free
-        values = *rows.memory_values(memory, self.codec), *rows.derived_values(derived)
-        if connection.execute(_INSERT_ONE, (*values, *map(self._sound[0].get, rows.KIND))).rowcount:
-            return True
-        memory.memory_id = ""
-        return False
 
     def append(
         self, connection: Connection, memories: Sequence[Memory], derived: Sequence[Derived], seal: Seal | None

@@ -18,10 +18,11 @@ Link = TypeVar("Link")
 class Job(Generic[Link, Result]):
     """One write among those of a transaction."""
 
-    __slots__ = ("done", "error", "result", "work")
+    __slots__ = ("done", "error", "result", "single", "work")
 
-    def __init__(self, work: Callable[[Link], Result]) -> None:
+    def __init__(self, work: Callable[[Link], Result], single: bool) -> None:
         self.work = work
+        self.single = single
         self.done = False
         self.result: Result | None = None
         self.error: BaseException | None = None
@@ -35,9 +36,10 @@ class Groups(ABC, Generic[Link]):
         self._queue_lock = Lock()
         self._queue: list[Job[Link, Any]] = []
 
-    def run(self, work: Callable[[Link], Result]) -> Result:
-        """Do `work` inside a transaction that is durable when this returns."""
-        job = Job(work)
+    def run(self, work: Callable[[Link], Result], *, single: bool = False) -> Result:
+        """Do `work` inside a transaction that is durable when this returns. A `single` statement is one in itself, if
+        nobody else writes at the same time."""
+        job = Job(work, single)
         with self._queue_lock:
             self._queue.append(job)
         with self._turn:
@@ -61,10 +63,10 @@ class GroupWriter(Groups[sqlite3.Connection]):
         super().__init__()
         self._file = file
 
-    def run(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+    def run(self, work: Callable[[sqlite3.Connection], Result], *, single: bool = False) -> Result:
         if self._file.read_only:
             raise StoreReadOnlyError(f"{self._file.path} or its folder cannot be written; check its permissions")
-        return super().run(work)
+        return super().run(work, single=single)
 
     def between(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         """Do `work` while no transaction is under way."""
@@ -86,13 +88,16 @@ class GroupWriter(Groups[sqlite3.Connection]):
         try:
             if self._file.closed:
                 raise StoreClosedError("this store is closed; open it again to use it")
-            connection.execute("BEGIN IMMEDIATE")
-            if len(batch) == 1:
+            if len(batch) == 1 and batch[0].single:
                 batch[0].result = batch[0].work(connection)
             else:
-                for job in batch:
-                    self._attempt(connection, job)
-            connection.execute("COMMIT")
+                connection.execute("BEGIN IMMEDIATE")
+                if len(batch) == 1:
+                    batch[0].result = batch[0].work(connection)
+                else:
+                    for job in batch:
+                        self._attempt(connection, job)
+                connection.execute("COMMIT")
         except BaseException as error:
             if not self._file.closed and connection.in_transaction:
                 connection.execute("ROLLBACK")
