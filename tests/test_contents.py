@@ -5,13 +5,14 @@ from __future__ import annotations
 import enum
 import time
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from remanence.contents import laid_out, leaves, text_of, words_in
 from remanence.filters import attribute_marks
-from remanence.index.analyser import analyse
+from remanence.index.analyser import HASH, analyse
 from remanence.index.columns import attribute_mark
 from remanence.index.manner import TELLS_TIME
 from remanence.models import Memory
@@ -62,7 +63,7 @@ def test_a_record_has_the_terms_of_its_text(contents):
 
 @given(records)
 def test_every_value_is_marked_under_its_path(contents):
-    marks = set(derived(contents).marks.tolist())
+    marks = set(np.frombuffer(derived(contents).marks, HASH).tolist())
     assert marks == {attribute_mark(*one) for one in _marked(None, contents)}
     assert len(attribute_marks(contents)) == len(marks)
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..contents import is_record, laid_out, words_in
-from ..index.numbers import Numbers, numbers_in
+from ..index.numbers import numbers_at
 
 if TYPE_CHECKING:
     from .base import Embedder
@@ -50,7 +50,7 @@ class MemoryVectors:
             vector = known[words]
             if record is not None:
                 self._keep(words, vector)
-                vector = blended(vector, numbers_in(*record))
+                vector = blended(vector, *numbers_at(*record))
             result.append(vector)
         return result
 
@@ -61,12 +61,11 @@ class MemoryVectors:
             self._words[words] = vector
 
 
-def blended(words: Vector, numbers: Numbers) -> Vector:
-    """Words and numbers in one vector of unit length, each with half of it."""
-    paths = numbers.paths.tolist()[:_MOST_NUMBERS]
+def blended(words: Vector, paths: tuple[int, ...], values: list[float]) -> Vector:
+    """Words and the numbers under hashed paths in one vector of unit length, each with half of it."""
     if not paths:
         return words
-    values = numbers.values.tolist()[:_MOST_NUMBERS]
+    paths, values = paths[:_MOST_NUMBERS], values[:_MOST_NUMBERS]
     if max(values) > _LARGEST or min(values) < -_LARGEST:
         values = [max(-_LARGEST, min(value, _LARGEST)) for value in values]
     scaled = np.array([[math.asinh(value / _SMALLEST)] for value in values], np.float32)
@@ -83,9 +82,9 @@ def blended(words: Vector, numbers: Numbers) -> Vector:
     return waves
 
 
-def _wave(paths: list[int], scaled: Vector, size: int) -> Vector:
+def _wave(paths: tuple[int, ...], scaled: Vector, size: int) -> Vector:
     """The sum of the waves of some numbers."""
-    frequencies, phases = _waves(tuple(paths), size)
+    frequencies, phases = _waves(paths, size)
     angles = frequencies * scaled
     angles += phases
     np.cos(angles, angles)

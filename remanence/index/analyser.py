@@ -16,15 +16,16 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import Stemmer
 
+from .arrays import packing
 from .marks import MARKS
 from .stopwords import ENGLISH, OTHERS, VOTES
 
@@ -32,6 +33,8 @@ VERSION = 1
 
 Hashes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.uint16]
+
+HASH, _COUNT = np.dtype("<u8"), np.dtype("<u2")
 
 # A number with thousands, C++ and C#, or word characters that code characters may join: `a.b/c`, `don't`.
 _CHUNK_PATTERN = r"\d{1,3}(?:,\d{3})+(?![\d,])|\b[A-Za-z](?:\+\+|#)(?!\w)|{w}+(?:(?:['’]|[.:/\\@+#=-]+){w}+)*"
@@ -69,15 +72,34 @@ _LONG = 1024  # characters of a chunk that is not worth remembering
 
 
 class Terms(NamedTuple):
-    """The terms of one text: distinct hashes, how often each occurs, and a readable word for each."""
+    """The terms of one text, packed as stores keep them: distinct hashes, then how often each occurs; and a readable
+    word for each."""
 
-    hashes: Hashes
-    counts: Counts
+    packed: bytes
     words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, counts: Mapping[int, int], words: Iterable[str]) -> Self:
+        return cls(packing(len(counts), "QH")(*counts, *counts.values()), tuple(words))
+
+    @property
+    def size(self) -> int:
+        return len(self.packed) // PACKED_SIZE
+
+    @property
+    def hashes(self) -> Hashes:
+        return np.frombuffer(self.packed, HASH, self.size)
+
+    @property
+    def counts(self) -> Counts:
+        return np.frombuffer(self.packed, _COUNT, offset=8 * self.size)
 
     @property
     def length(self) -> int:
         return int(self.counts.sum(dtype=np.int64))
+
+
+PACKED_SIZE = HASH.itemsize + _COUNT.itemsize  # of a term
 
 
 class Word(NamedTuple):
@@ -342,11 +364,7 @@ def gathered(terms: Iterable[ChunkTerms], names: Counted | None = None) -> Terms
         counts, words = counted(found, words, names)
     if len(found) > _MOST:
         counts = {hashed: min(count, _MOST) for hashed, count in counts.items()}
-    return Terms(
-        np.fromiter(counts.keys(), np.uint64, len(counts)),
-        np.fromiter(counts.values(), np.uint16, len(counts)),
-        tuple(words),
-    )
+    return Terms.of(counts, words)
 
 
 Counted = tuple[dict[int, int], list[str]]

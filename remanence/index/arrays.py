@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
+from struct import Struct
 from typing import TypeVar
 
 import numpy as np
@@ -21,3 +24,10 @@ def starts_of_runs(ordered: npt.NDArray[Scalar]) -> npt.NDArray[np.int64]:
     if not ordered.size:
         return np.empty(0, np.int64)
     return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+
+
+@lru_cache(maxsize=4096)
+def packing(count: int, kinds: str) -> Callable[..., bytes]:
+    """What packs `count` values of each kind, as `struct` spells them, one kind after the other. For the few values of
+    one memory; arrays take longer to make than to use."""
+    return Struct("<" + "".join(f"{count}{kind}" for kind in kinds)).pack

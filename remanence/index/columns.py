@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..filters import Filter, written
 from ..models import TIERS
 from .analyser import plain, term_hash
-from .arrays import distinct, starts_of_runs
+from .arrays import distinct, packing, starts_of_runs
 from .postings import Postings
 
 RowNumbers = npt.NDArray[np.int64]
@@ -75,12 +75,13 @@ class Actors(Names[str | None]):
         return sorted(code for run in runs for code in self._by_name.get(run, ()))
 
 
-def marks_of(memory_tags: dict[str, str], place: str | None, attributes: Iterable[int]) -> npt.NDArray[np.uint64]:
-    """The hashed equality terms of one memory, for the filter's tags, place and attributes."""
+def marks_of(memory_tags: dict[str, str], place: str | None, attributes: Iterable[int]) -> bytes:
+    """The hashed equality terms of one memory, for the filter's tags, place and attributes; packed as stores keep
+    them."""
     marks = {*attributes, *[_tag_mark(key, value) for key, value in memory_tags.items()]}
     if place is not None:
         marks.add(_place_mark(place))
-    return np.array(sorted(marks), np.uint64)
+    return packing(len(marks), "Q")(*sorted(marks))
 
 
 def _tag_mark(key: str, value: str) -> int:

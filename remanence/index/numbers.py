@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..contents import Layout
-from .analyser import term_hash
+from .analyser import HASH, Hashes, term_hash
+from .arrays import packing
 from .postings import Postings
 
 _KEPT = 64  # paths
@@ -18,13 +19,25 @@ _NUMBERS = (int, float)
 
 
 class Numbers(NamedTuple):
-    """Hashed paths and the number at each."""
+    """Hashed paths, then the number at each, packed as stores keep them."""
 
-    paths: npt.NDArray[np.uint64]
-    values: npt.NDArray[np.float64]
+    packed: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.packed) // 16
+
+    @property
+    def paths(self) -> Hashes:
+        return np.frombuffer(self.packed, HASH, self.size)
+
+    @property
+    def values(self) -> npt.NDArray[np.float64]:
+        return np.frombuffer(self.packed, _VALUE, offset=8 * self.size)
 
 
-NO_NUMBERS = Numbers(np.empty(0, np.uint64), np.empty(0, np.float64))
+NO_NUMBERS = Numbers(b"")
+_VALUE = np.dtype("<f8")
 
 
 def as_number(value: object) -> float | None:
@@ -41,22 +54,24 @@ def as_number(value: object) -> float | None:
 
 
 def numbers_in(layout: Layout, values: list[Any]) -> Numbers:
-    if not layout.numbers:
-        return NO_NUMBERS
+    paths, found = numbers_at(layout, values)
+    return Numbers(packing(len(found), "Qd")(*paths, *found)) if found else NO_NUMBERS
+
+
+def numbers_at(layout: Layout, values: list[Any]) -> tuple[tuple[int, ...], list[float]]:
+    """The hashed paths of the finite numbers among the values, and these numbers."""
     try:
         found = [float(values[at]) for at in layout.numbers]
     except OverflowError:
         found = [math.inf]
     if math.isfinite(sum(found)):
-        return Numbers(layout.derived[_hashed], np.array(found))
+        return layout.derived[_hashed], found
     sound = [(layout.paths[at], number) for at in layout.numbers if (number := as_number(values[at])) is not None]
-    return Numbers(np.array([path_hash(path) for path, _ in sound], np.uint64), np.array([one for _, one in sound]))
+    return tuple([path_hash(path) for path, _ in sound]), [number for _, number in sound]
 
 
-def _hashed(layout: Layout) -> npt.NDArray[np.uint64]:
-    hashed = np.array([path_hash(layout.paths[at]) for at in layout.numbers], np.uint64)
-    hashed.flags.writeable = False
-    return hashed
+def _hashed(layout: Layout) -> tuple[int, ...]:
+    return tuple([path_hash(layout.paths[at]) for at in layout.numbers])
 
 
 @lru_cache(maxsize=4096)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..errors import StoreCorruptError
 from ..filters import Filter
 from ..models import TIERS
-from .analyser import Terms
+from .analyser import HASH, Terms
 from .bits import VectorColumns
 from .columns import Columns, RowNumbers
 from .manner import SEALED, Manner
@@ -47,7 +47,7 @@ class IndexRow:
     position: tuple[float, ...] | None
     manner: Manner
     terms: Terms
-    marks: npt.NDArray[np.uint64]
+    marks: bytes
     numbers: Numbers
     vector: npt.NDArray[np.float32] | None
 
@@ -103,13 +103,15 @@ class RecallIndex:
         first = self.size
         self._extend_vectors(rows, first)
         if len(rows) >= _PACK_FROM:
-            self.postings.add_block(_packed([row.terms[:2] for row in rows], first))
-            self.marks.add_block(_packed([(row.marks, np.ones(row.marks.size, np.uint16)) for row in rows], first))
-            self.numbers.add_block(_packed([row.numbers for row in rows], first))
+            self.postings.add_block(_packed([(row.terms.hashes, row.terms.counts) for row in rows], first))
+            marks = [np.frombuffer(row.marks, HASH) for row in rows]
+            self.marks.add_block(_packed([(held, np.ones(held.size, np.uint16)) for held in marks], first))
+            self.numbers.add_block(_packed([(row.numbers.paths, row.numbers.values) for row in rows], first))
         else:
             for at, row in enumerate(rows, first):
                 self.postings.add(at, row.terms.hashes.tolist(), row.terms.counts.tolist())
-                self.marks.add(at, row.marks.tolist(), [1] * row.marks.size)
+                held = np.frombuffer(row.marks, HASH).tolist()
+                self.marks.add(at, held, [1] * len(held))
                 self.numbers.add(at, row.numbers.paths.tolist(), row.numbers.values.tolist())
             for postings in (self.postings, self.marks, self.numbers):
                 if postings.tail_entries > _PACK_TAIL:
@@ -128,7 +130,7 @@ class RecallIndex:
                 "step": [row.step for row in rows],
                 "importance": [row.importance for row in rows],
                 "length": [row.terms.length for row in rows],
-                "distinct": [row.terms.hashes.size for row in rows],
+                "distinct": [row.terms.size for row in rows],
                 "flags": [row.manner.flags for row in rows],
                 "specific": [row.manner.specific for row in rows],
                 "position": [row.position for row in rows],

@@ -40,7 +40,7 @@ class Derived(NamedTuple):
     """What the index needs of a memory, computed once when it is written."""
 
     terms: Terms
-    marks: npt.NDArray[np.uint64]
+    marks: bytes
     numbers: Numbers
     manner: Manner
 

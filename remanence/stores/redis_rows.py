@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import StoreCorruptError
+from ..index.analyser import PACKED_SIZE, Terms
 from ..index.analyser import VERSION as ANALYSER
-from ..index.analyser import Terms
 from ..index.manner import Manner
 from ..index.numbers import Numbers
 from ..models import TIERS, Memory, Metadata
@@ -115,17 +115,15 @@ def pack(memory: Memory, derived: Derived) -> bytes:
                 memory.metadata.compression_level,
                 manner.flags,
                 manner.specific,
-                terms.hashes.size,
-                marks.size,
-                numbers.paths.size,
+                terms.size,
+                len(marks) // 8,
+                numbers.size,
                 len(frame),
             ),
             frame,
-            terms.hashes.astype("<u8", copy=False).tobytes(),
-            terms.counts.astype("<u2", copy=False).tobytes(),
-            marks.astype("<u8", copy=False).tobytes(),
-            numbers.paths.astype("<u8", copy=False).tobytes(),
-            numbers.values.astype("<f8", copy=False).tobytes(),
+            terms.packed,
+            marks,
+            numbers.packed,
             b"" if vector is None else vector.astype(_TYPES[memory.metadata.compression_level], copy=False).tobytes(),
         )
     )
@@ -254,15 +252,11 @@ def _vector(body: bytes, counts: _Counts) -> npt.NDArray[Any] | None:
 def _derived(body: bytes, counts: _Counts, words: str) -> Derived | None:
     if counts.analyser != ANALYSER:
         return None
-    at = counts.derived
-    hashes = np.frombuffer(body, "<u8", counts.terms, at)
-    times = np.frombuffer(body, "<u2", counts.terms, at := at + 8 * counts.terms)
-    marks = np.frombuffer(body, "<u8", counts.marks, at := at + 2 * counts.terms)
-    paths = np.frombuffer(body, "<u8", counts.numbers, at := at + 8 * counts.marks)
-    values = np.frombuffer(body, "<f8", counts.numbers, at + 8 * counts.numbers)
+    marks = counts.derived + PACKED_SIZE * counts.terms
+    numbers = marks + 8 * counts.marks
     return Derived(
-        terms=Terms(hashes, times, tuple(words.split("\n")) if words else ()),
-        marks=marks,
-        numbers=Numbers(paths, values),
+        terms=Terms(body[counts.derived : marks], tuple(words.split("\n")) if words else ()),
+        marks=body[marks:numbers],
+        numbers=Numbers(body[numbers : numbers + 16 * counts.numbers]),
         manner=counts.manner,
     )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from pgvector import HalfVector
 
-from ...index.analyser import plain, term_hash
+from ...index.analyser import HASH, plain, term_hash
 from ...index.manner import Manner
 from ...index.numbers import NO_NUMBERS
 from ...models import Memory
@@ -46,8 +46,8 @@ def copy(connection: Connection, copied: Sequence[tuple[Any, ...]], dimension: i
     for row in copied:
         held = dict(zip(rows.COLUMNS, row, strict=True))
         derived = Derived(
-            rows.unpack_terms(held["terms"], held["words"]),
-            np.frombuffer(held["marks"], "<u8"),
+            rows.terms_of(held["terms"], held["words"]),
+            held["marks"],
             NO_NUMBERS,
             Manner(held["flags"], held["specific"]),
         )
@@ -97,9 +97,9 @@ def lexemes_of(derived: Derived, actor: str | None) -> tuple[list[int], list[int
     terms = derived.terms
     spoken = None if actor is None else plain(actor)
     acting = np.array([actor_mark(spoken)] if spoken else [], np.uint64)
-    lexemes = signed(np.concatenate([terms.hashes, derived.marks, acting]))
-    counts = [*terms.counts.tolist(), *([0] * (len(lexemes) - terms.hashes.size))]
-    return lexemes, counts, int(terms.length), int(terms.hashes.size)
+    lexemes = signed(np.concatenate([terms.hashes, np.frombuffer(derived.marks, HASH), acting]))
+    counts = [*terms.counts.tolist(), *([0] * (len(lexemes) - terms.size))]
+    return lexemes, counts, terms.length, terms.size
 
 
 def actor_mark(spoken: str) -> int:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ...crypto.vault import sealed_fields
 from ...errors import StoreCorruptError, StoreError
-from ...index.analyser import Terms
+from ...index.analyser import PACKED_SIZE, Terms
 from ...index.manner import Manner
 from ...index.numbers import NO_NUMBERS, Numbers
 from ...index.recall_index import IndexRow
@@ -103,9 +103,9 @@ def derived_values(derived: Derived) -> tuple[int, int, str, bytes, bytes, bytes
         derived.manner.flags,
         derived.manner.specific,
         "\n".join(derived.terms.words),
-        _pack_terms(derived.terms),
-        derived.marks.astype(_U8, copy=False).tobytes(),
-        _pack_numbers(derived.numbers),
+        derived.terms.packed,
+        derived.marks,
+        derived.numbers.packed or None,
     )
 
 
@@ -193,7 +193,8 @@ def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:
         seq, born, agent, session, kind, actor, tier, step, time, importance, position, flags,
         specific, words, terms, marks, numbers, vector, level,
     ) = row  # fmt: skip
-    if len(terms) % 10 or len(marks) % 8 or (words.count("\n") + 1 if words else 0) != len(terms) // 10:
+    sound = len(terms) % PACKED_SIZE == len(marks) % 8 == 0
+    if not sound or (words.count("\n") + 1 if words else 0) != len(terms) // PACKED_SIZE:
         raise StoreCorruptError(f"row {seq} holds damaged terms; `rmem doctor --repair` derives them again")
     return IndexRow(
         seq=seq,
@@ -208,9 +209,9 @@ def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:
         importance=importance,
         position=_position(position),
         manner=Manner(flags, specific),
-        terms=unpack_terms(terms, words),
-        marks=np.frombuffer(marks, "<u8"),
-        numbers=_unpack_numbers(numbers),
+        terms=terms_of(terms, words),
+        marks=marks,
+        numbers=Numbers(numbers) if numbers else NO_NUMBERS,
         vector=vector_of(vector, level, dimension),
     )
 
@@ -227,35 +228,12 @@ def stored_vector(short: npt.NDArray[Any] | None, level: int) -> bytes | None:
     return None if short is None else short.astype(_TYPES[level], copy=False).tobytes()
 
 
-_U2, _U8, _F8 = np.dtype("<u2"), np.dtype("<u8"), np.dtype("<f8")  # spelled out once: to read "<u8" takes a while
 _TYPES = tuple(np.dtype(kind) for kind in ("<f4", "i1", "u1"))  # of the numbers of a vector, by its level
-
-
-def _pack_numbers(numbers: Numbers) -> bytes | None:
-    if not numbers.paths.size:
-        return None
-    return numbers.paths.astype(_U8, copy=False).tobytes() + numbers.values.astype(_F8, copy=False).tobytes()
-
-
-def _unpack_numbers(packed: bytes | None) -> Numbers:
-    if not packed:
-        return NO_NUMBERS
-    size = len(packed) // 16
-    return Numbers(np.frombuffer(packed, "<u8", size), np.frombuffer(packed, "<f8", size, offset=8 * size))
 
 
 def _position(stored: str | None) -> tuple[float, ...] | None:
     return None if not stored else tuple(map(float, stored[1:-1].split(",")))
 
 
-def _pack_terms(terms: Terms) -> bytes:
-    return terms.hashes.astype(_U8, copy=False).tobytes() + terms.counts.astype(_U2, copy=False).tobytes()
-
-
-def unpack_terms(packed: bytes, words: str) -> Terms:
-    size = len(packed) // 10
-    return Terms(
-        np.frombuffer(packed, "<u8", size),
-        np.frombuffer(packed, "<u2", size, offset=8 * size),
-        tuple(words.split("\n")) if words else (),
-    )
+def terms_of(packed: bytes, words: str) -> Terms:
+    return Terms(packed, tuple(words.split("\n")) if words else ())

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...crypto.vault import Vault
-from ...index.analyser import Terms
+from ...index.analyser import HASH, Terms
 from ...index.manner import SEALED, Manner
 from ...index.numbers import NO_NUMBERS
 from ..indexed import Derived
@@ -31,14 +31,15 @@ def disguised(derived: Derived, seal: Seal, vault: Vault) -> Derived:
     """What the index gets of an encrypted memory: blind terms in an order that tells nothing, and no words."""
     terms, numbers, manner = derived.terms, derived.numbers, Manner(SEALED, 0)
     if "text" in seal.fields:
-        hashes = vault.blind(terms.hashes, seal.version)
+        hashes = vault.blind(terms.hashes, seal.version).astype(HASH, copy=False)
         order = np.argsort(hashes)
-        terms = Terms(hashes[order], terms.counts[order], ("",) * hashes.size)
+        terms = Terms(hashes[order].tobytes() + terms.counts[order].tobytes(), ("",) * hashes.size)
     else:
         manner = Manner(derived.manner.flags | SEALED, derived.manner.specific)
     if "contents" in seal.fields:
         numbers = NO_NUMBERS
-    return Derived(terms, np.sort(vault.blind(derived.marks, seal.version)), numbers, manner)
+    marks = np.sort(vault.blind(np.frombuffer(derived.marks, HASH), seal.version))
+    return Derived(terms, marks.astype(HASH, copy=False).tobytes(), numbers, manner)
 
 
 def split(

@@ -54,8 +54,8 @@ class TextColumn:
         self._lengths.append(np.array([one.length for one in terms], np.int32))
         if len(terms) >= _PACK_FROM:
             slots = np.arange(first, first + len(terms), dtype=np.uint32)
-            sizes = [one.hashes.size for one in terms]
-            hashes, counts = (np.concatenate(parts) for parts in zip(*(one[:2] for one in terms), strict=True))
+            sizes = [one.size for one in terms]
+            hashes, counts = (np.concatenate([getattr(one, part) for one in terms]) for part in ("hashes", "counts"))
             self._postings.add_block(Block.build(hashes, np.repeat(slots, sizes), counts))
             return
         for slot, one in enumerate(terms, first):
