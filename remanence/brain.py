@@ -97,9 +97,8 @@ class Brain:
         The store is asked each time, because another process may have re-embedded it. Writers need not: the
         store compares again in the transaction.
         """
-        with self._lock:
-            if writing and self._owner is not None:
-                return self._embedder
+        if writing and self._owner is not None:
+            return self._embedder
         known = self.store.note("embedder")  # without the lock: whoever waits for it may hold the last connection
         with self._lock:
             if self._owner is not None and known in (None, self._owner.name):

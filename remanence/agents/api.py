@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from threading import Lock
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,7 +13,7 @@ from ..brain import Brain
 from .config import MemoryConfig
 from .entries import Memories
 from .space import MemorySpace
-from .system import MemorySystem, retrieving, storing, tending
+from .system import MemorySystem, failing, retrieving, storing, tending
 
 
 class AgentMemoryAPI:
@@ -33,7 +32,6 @@ class AgentMemoryAPI:
         self.config = MemoryConfig.of(config)
         self._system = MemorySystem(self.config, brain)
         self._spaces: dict[str, MemorySpace] = {}
-        self._lock = Lock()
 
     # Storing
 
@@ -41,22 +39,19 @@ class AgentMemoryAPI:
         self, agent_id: str, state_data: Mapping[str, Any], step_number: int, priority: float = 1.0
     ) -> str:
         """Store an agent's state; the id of the memory. A returned call is on disk and can be found."""
-        with storing(agent_id):
-            return self._space(agent_id).store("state", state_data, step_number, priority)
+        return self._space(agent_id, storing).store("state", state_data, step_number, priority)
 
     def store_agent_interaction(
         self, agent_id: str, interaction_data: Mapping[str, Any], step_number: int, priority: float = 1.0
     ) -> str:
         """Store an interaction with somebody; the id of the memory."""
-        with storing(agent_id):
-            return self._space(agent_id).store("interaction", interaction_data, step_number, priority)
+        return self._space(agent_id, storing).store("interaction", interaction_data, step_number, priority)
 
     def store_agent_action(
         self, agent_id: str, action_data: Mapping[str, Any], step_number: int, priority: float = 1.0
     ) -> str:
         """Store what an agent did; the id of the memory."""
-        with storing(agent_id):
-            return self._space(agent_id).store("action", action_data, step_number, priority)
+        return self._space(agent_id, storing).store("action", action_data, step_number, priority)
 
     # Retrieving
 
@@ -64,37 +59,33 @@ class AgentMemoryAPI:
         self, agent_id: str, query_state: Mapping[str, Any], k: int = 5, memory_type: str | None = None
     ) -> Memories:
         """The memories most like a state, best first."""
-        with retrieving(agent_id):
-            return self._space(agent_id).retrieve_similar_states(query_state, k, memory_type)
+        return self._space(agent_id, retrieving).retrieve_similar_states(query_state, k, memory_type)
 
     def retrieve_by_time_range(
         self, agent_id: str, start_step: int, end_step: int, memory_type: str | None = None
     ) -> Memories:
         """All memories from one step to another (both included), by step."""
-        with retrieving(agent_id):
-            return self._space(agent_id).retrieve_by_time_range(start_step, end_step, memory_type)
+        return self._space(agent_id, retrieving).retrieve_by_time_range(start_step, end_step, memory_type)
 
     def retrieve_by_attributes(
         self, agent_id: str, attributes: Mapping[str, Any], memory_type: str | None = None
     ) -> Memories:
         """All memories whose contents have these values, by step."""
-        with retrieving(agent_id):
-            return self._space(agent_id).retrieve_by_attributes(attributes, memory_type)
+        return self._space(agent_id, retrieving).retrieve_by_attributes(attributes, memory_type)
 
     # Managing
 
     def get_memory_space(self, agent_id: str) -> MemorySpace:
         """All that one agent remembers, and every way to ask for it."""
-        with retrieving(agent_id):
-            return self._space(agent_id)
+        return self._space(agent_id, retrieving)
 
-    def _space(self, agent_id: str) -> MemorySpace:
-        checks.name("agent_id", agent_id)
-        with self._lock:
-            space = self._spaces.get(agent_id)
-            if space is None:
-                space = self._spaces[agent_id] = MemorySpace(agent_id, self._system)
-            return space
+    def _space(self, agent_id: str, doing: Callable[[object], failing]) -> MemorySpace:
+        space = self._spaces.get(agent_id) if type(agent_id) is str else None
+        if space is None:
+            with doing(agent_id):
+                space = MemorySpace(agent_id, self._system)
+            space = self._spaces.setdefault(agent_id, space)
+        return space
 
     def force_memory_maintenance(self, agent_id: str | None = None) -> dict[str, Any]:
         """Move between tiers what has to move, of one agent or of all: how many went each way, in all and by agent."""

@@ -15,13 +15,13 @@ KINDS = ("state", "action", "interaction")
 _PLACES = ("place", "location", "position")
 
 
-def record(agent_id: object, kind: str, data: object, step_number: object, priority: object) -> Memory:
+def record(agent_id: str, kind: str, data: object, step_number: object, priority: object) -> Memory:
     """A checked memory without an id and a vector."""
     contents = as_data(f"{kind}_data", data)
     now = time.time()
     return Memory(
         memory_id="",
-        agent_id=checks.name("agent_id", agent_id),
+        agent_id=agent_id,
         step_number=checks.whole("step_number", step_number),
         timestamp=now,
         contents=contents,

@@ -46,7 +46,7 @@ class MemorySpace:
         with storing(self.agent_id, (TIERS[0],)):
             checks.one_of("memory_type", kind, records.KINDS)
             memory = records.record(self.agent_id, kind, data, step_number, priority)
-            return self._system.store([memory])[0].memory_id
+            return self._system.store(self.agent_id, [memory])[0].memory_id
 
     def store_many(self, kind: str, items: Sequence[object], *, first_step: int, priority: float = 1.0) -> list[str]:
         """Keep many at once, one for each step from `first_step` on; their ids. All are checked before any is
@@ -61,7 +61,8 @@ class MemorySpace:
             ]
             ids: list[str] = []
             for start in range(0, len(drafts), _CHUNK):
-                ids += [memory.memory_id for memory in self._system.store(drafts[start : start + _CHUNK])]
+                kept = self._system.store(self.agent_id, drafts[start : start + _CHUNK])
+                ids += [memory.memory_id for memory in kept]
             return ids
 
     # Asking the tiers

@@ -52,20 +52,16 @@ class MemorySystem:
         self._states: dict[str, tuple[int, int]] = {}
         self._lock = Lock()
 
-    def store(self, memories: Sequence[Memory]) -> list[Memory]:
-        """Keep memories and, now and then, tend the tiers of their agents."""
+    def store(self, agent: str, memories: Sequence[Memory]) -> list[Memory]:
+        """Keep memories of an agent and, now and then, tend its tiers."""
         kept = self.brain.keep(memories)
         self.tiers.follow(kept)
-        by_agent: dict[str, list[Memory]] = {}
-        for memory in kept:
-            by_agent.setdefault(memory.agent_id, []).append(memory)
-        for agent, stored in by_agent.items():
-            self.cache.invalidate(agent)
-            try:
-                if self._is_due(agent, stored):
-                    self.tend(agent)
-            except RemanenceError as error:  # the memories are kept; the next round will find what is left
-                log.warning("the tiers of %s were not tended: %s", agent, error)
+        self.cache.invalidate(agent)
+        try:
+            if self._is_due(agent, kept):
+                self.tend(agent)
+        except RemanenceError as error:  # the memories are kept; the next round will find what is left
+            log.warning("the tiers of %s were not tended: %s", agent, error)
         return kept
 
     def _is_due(self, agent: str, stored: Sequence[Memory]) -> bool:

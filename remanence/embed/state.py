@@ -38,6 +38,8 @@ class MemoryVectors:
 
     def of(self, memories: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Vector]:
         """The vectors of (text, contents), in this order."""
+        if len(memories) == 1 and (lone := self._of_known_words(memories[0][1])) is not None:
+            return [lone]
         records = [laid_out(contents) if is_record(contents) else None for _, contents in memories]
         said = [
             text if record is None else words_in(*record) for record, (text, _) in zip(records, memories, strict=True)
@@ -53,6 +55,14 @@ class MemoryVectors:
                 vector = blended(vector, *numbers_at(*record))
             result.append(vector)
         return result
+
+    def _of_known_words(self, contents: Mapping[str, Any]) -> Vector | None:
+        """The vector of a record whose words were embedded before, as those of an agent's next state were."""
+        if not is_record(contents):
+            return None
+        layout, values = laid_out(contents)
+        vector = self._words.get(words_in(layout, values))
+        return None if vector is None else blended(vector, *numbers_at(layout, values))
 
     def _keep(self, words: str, vector: Vector) -> None:
         if words not in self._words:

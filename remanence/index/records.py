@@ -71,9 +71,18 @@ def _terms_of_names(layout: Layout) -> Counted | None:
 
 def marks_in(layout: Layout, values: list[Any]) -> list[int]:
     """The hashed equality terms of all values."""
-    prefixes = layout.derived[_prefixes]
-    return [term_hash(prefix + written(value)) for prefix, value in zip(prefixes, values, strict=True)]
+    numbers, others = layout.derived[_prefixes]
+    marks = [_number_mark(prefix, values[at]) for at, prefix in numbers]
+    return marks + [term_hash(prefix + written(values[at])) for at, prefix in others]
 
 
-def _prefixes(layout: Layout) -> list[str]:
-    return [attribute_prefix(path) for path in layout.under]
+@lru_cache(maxsize=1 << 14, typed=True)
+def _number_mark(prefix: str, value: float) -> int:
+    return term_hash(prefix + written(value))
+
+
+def _prefixes(layout: Layout) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
+    """What the marks of numbers begin with, and those of the other values."""
+    prefixes = [(at, attribute_prefix(path)) for at, path in enumerate(layout.under)]
+    numbers = set(layout.numbers)
+    return [one for one in prefixes if one[0] in numbers], [one for one in prefixes if one[0] not in numbers]

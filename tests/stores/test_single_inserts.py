@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from remanence import Brain
-from remanence.errors import EmbedderMismatchError, VectorError
+from remanence.errors import EmbedderMismatchError, StoreBusyError, VectorError
 from remanence.models import Embeddings, Memory
 from remanence.stores.base import Owner
 from remanence.stores.sql.sqlite import SqliteRecordStore
@@ -67,3 +70,35 @@ def test_access_counts_that_wait_are_written_with_a_single_memory(path):
         store.put([memory("third", 3)])
         seen = other.get(first.memory_id)
         assert (seen.metadata.retrieval_count, seen.metadata.last_access_time) == (1, 1_800_000_000.0)
+
+
+def test_a_single_memory_waits_for_another_writer_and_says_so_when_that_takes_too_long(path):
+    with SqliteRecordStore(path, busy_timeout=0.2) as store:
+        store.put([memory("first")])
+        store.put([memory("second", 2)])
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreBusyError):
+            store.put([memory("too soon", 3)])
+        other.execute("ROLLBACK")
+        other.close()
+        assert store.put([memory("in time", 3)])[0].memory_id == "ann-3-1700000000"
+        assert [one.text for one in store.select()] == ["first", "second", "in time"]
+
+
+def test_threads_that_store_one_by_one_share_transactions_and_lose_nothing(path):
+    with SqliteRecordStore(path) as store:
+        store.put([memory("before", 0)])
+        counted: list[int] = []
+        together = store._writer._commit
+        store._writer._commit = lambda batch: (counted.append(len(batch)), together(batch))[1]
+
+        def life(thread):
+            return [store.put([memory(f"{thread} {step}", step, VECTORS[thread % 4])])[0] for step in range(1, 41)]
+
+        with ThreadPoolExecutor(8) as threads:
+            kept = [one for lived in threads.map(life, range(8)) for one in lived]
+        assert len({one.memory_id for one in kept}) == 320
+        assert {(one.memory_id, one.text) for one in kept} <= {(one.memory_id, one.text) for one in store.select()}
+        assert store.count() == 321
+        assert max(counted) > 1

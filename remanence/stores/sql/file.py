@@ -104,7 +104,7 @@ class SqliteFile:
 
     def _prepare(self, connection: sqlite3.Connection, exists: bool) -> None:
         if not exists and not self.read_only:
-            connection.execute("PRAGMA page_size = 8192")
+            connection.execute("PRAGMA page_size = 4096")
             self._use_wal(connection)
         if self._revision(connection) == migrations.HEAD:
             return

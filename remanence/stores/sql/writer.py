@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -33,20 +34,16 @@ class Groups(ABC, Generic[Link]):
 
     def __init__(self) -> None:
         self._turn = Lock()
-        self._queue_lock = Lock()
-        self._queue: list[Job[Link, Any]] = []
+        self._queue: deque[Job[Link, Any]] = deque()
 
     def run(self, work: Callable[[Link], Result], *, single: bool = False) -> Result:
         """Do `work` inside a transaction that is durable when this returns. A `single` statement is one in itself, if
         nobody else writes at the same time."""
         job = Job(work, single)
-        with self._queue_lock:
-            self._queue.append(job)
+        self._queue.append(job)
         with self._turn:
             if not job.done:
-                with self._queue_lock:
-                    batch, self._queue = self._queue, []
-                self._commit(batch)
+                self._commit([self._queue.popleft() for _ in range(len(self._queue))])
         if job.error is not None:
             raise job.error
         return job.result  # type: ignore[return-value]
@@ -62,11 +59,6 @@ class GroupWriter(Groups[sqlite3.Connection]):
     def __init__(self, file: SqliteFile) -> None:
         super().__init__()
         self._file = file
-
-    def run(self, work: Callable[[sqlite3.Connection], Result], *, single: bool = False) -> Result:
-        if self._file.read_only:
-            raise StoreReadOnlyError(f"{self._file.path} or its folder cannot be written; check its permissions")
-        return super().run(work, single=single)
 
     def between(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         """Do `work` while no transaction is under way."""
@@ -88,15 +80,17 @@ class GroupWriter(Groups[sqlite3.Connection]):
         try:
             if self._file.closed:
                 raise StoreClosedError("this store is closed; open it again to use it")
-            if len(batch) == 1 and batch[0].single:
+            if self._file.read_only:
+                raise StoreReadOnlyError(f"{self._file.path} or its folder cannot be written; check its permissions")
+            alone = len(batch) == 1
+            if not (alone and batch[0].single):
+                connection.execute("BEGIN IMMEDIATE")
+            if alone:
                 batch[0].result = batch[0].work(connection)
             else:
-                connection.execute("BEGIN IMMEDIATE")
-                if len(batch) == 1:
-                    batch[0].result = batch[0].work(connection)
-                else:
-                    for job in batch:
-                        self._attempt(connection, job)
+                for job in batch:
+                    self._attempt(connection, job)
+            if connection.in_transaction:
                 connection.execute("COMMIT")
         except BaseException as error:
             if not self._file.closed and connection.in_transaction:
