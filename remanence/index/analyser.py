@@ -112,16 +112,17 @@ class Word(NamedTuple):
 
 def term_hash(term: str) -> int:
     """The number that stands for a term. Long ones, such as whole texts, hardly come twice and are not remembered."""
-    return _remembered_hash(term) if len(term) <= _REMEMBERED_LENGTH else _hash(term)
+    return _remembered_hash(term) if len(term) <= _REMEMBERED_LENGTH else fresh_hash(term)
 
 
-def _hash(term: str) -> int:
+def fresh_hash(term: str) -> int:
+    """The same, worked out anew."""
     hasher = _HASHER.copy()  # takes two thirds of the time of a new one
     hasher.update(term.encode("utf-8", "surrogatepass"))
     return int.from_bytes(hasher.digest(), "little")
 
 
-_remembered_hash = lru_cache(maxsize=1 << 14)(_hash)
+_remembered_hash = lru_cache(maxsize=1 << 14)(fresh_hash)
 
 
 @lru_cache(maxsize=32)
@@ -349,29 +350,30 @@ def analyse(text: str, extra: Iterable[str] = ()) -> Terms:
     return gathered([*terms_of(pieces, language), *terms_of(extra)])
 
 
-def gathered(terms: Iterable[ChunkTerms], names: Counted | None = None) -> Terms:
+Counted = tuple[dict[int, int], list[str]]
+"""How often each term occurs, and a word for each: the one that it had first."""
+
+_NONE: Counted = ({}, [])
+
+
+def gathered(terms: Iterable[ChunkTerms], names: Counted = _NONE) -> Terms:
     """The terms of all that a memory says, each once and counted; those of its `names` are counted already."""
     found: list[int] = []
     words: list[str] = []
     for hashes, spelled in terms:
         found += hashes
         words += spelled
-    if names is None:
-        counts = dict.fromkeys(found, 1)
-        if len(counts) < len(found):
-            counts, words = counted(found, words)
-    else:
+    counts = names[0] | dict.fromkeys(found, 1)
+    if len(counts) < len(names[0]) + len(found):
         counts, words = counted(found, words, names)
+    else:
+        words = names[1] + words
     if len(found) > _MOST:
         counts = {hashed: min(count, _MOST) for hashed, count in counts.items()}
     return Terms.of(counts, words)
 
 
-Counted = tuple[dict[int, int], list[str]]
-"""How often each term occurs, and a word for each: the one that it had first."""
-
-
-def counted(found: Iterable[int], spelled: Iterable[str], before: Counted = ({}, [])) -> Counted:
+def counted(found: Iterable[int], spelled: Iterable[str], before: Counted = _NONE) -> Counted:
     counts, words = before[0].copy(), before[1].copy()
     for hashed, word in zip(found, spelled, strict=True):
         if hashed in counts:

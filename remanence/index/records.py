@@ -9,7 +9,7 @@ from typing import Any
 
 from ..contents import Layout, names_in, words_in
 from ..filters import written
-from .analyser import Counted, Terms, chunks, counted, gathered, speaks_for_none, term_hash, terms_of
+from .analyser import Counted, Terms, chunks, counted, fresh_hash, gathered, speaks_for_none, term_hash, terms_of
 from .columns import attribute_prefix
 from .manner import MOST_SPECIFIC, TELLS_TIME, Manner, manner_of
 
@@ -78,7 +78,7 @@ def marks_in(layout: Layout, values: list[Any]) -> list[int]:
 
 @lru_cache(maxsize=1 << 14, typed=True)
 def _number_mark(prefix: str, value: float) -> int:
-    return term_hash(prefix + written(value))
+    return fresh_hash(prefix + written(value))
 
 
 def _prefixes(layout: Layout) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
