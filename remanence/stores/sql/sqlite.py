@@ -98,11 +98,18 @@ class SqliteRecordStore(SqlRecords):
         vector, sound = memory.embeddings.full_vector, self._sound
         if sound is None or sound[1:] != (self.owner, None if vector is None else vector.size):
             return False
-        if memory.memory_id or memory.step_number < 0 or self.touches or self.encryption is not None:
+        if memory.memory_id or memory.step_number < 0 or self.encryption is not None:
             return False
         memory.memory_id = new_id(memory)  # nearly always free
         values = *rows.memory_values(memory, self.codec), *rows.derived_values(derived), *map(sound[0].get, rows.KIND)
-        if self._writer.run(lambda connection: connection.execute(_INSERT_ONE, values).rowcount, single=True):
+        touched = bool(self.touches)
+
+        def work(connection: sqlite3.Connection) -> int:
+            if touched:
+                self.write_touched(connection)
+            return connection.execute(_INSERT_ONE, values).rowcount
+
+        if self._writer.run(work, single=not touched):
             return True
         memory.memory_id = ""
         return False
