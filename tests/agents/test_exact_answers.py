@@ -187,7 +187,7 @@ def test_the_last_instant_of_a_day_belongs_to_it(api):
     for step, moment in enumerate((midnight - timedelta(microseconds=2), midnight)):
         text = f"step {step}"
         memory = Memory("", "a", step, moment.timestamp(), {"n": step}, Metadata(memory_type="state"), text=text)
-        api._system.store([memory])
+        api._system.store(memory.agent_id, [memory])
     space = api.get_memory_space("a")
     yesterday = date.today() - timedelta(days=1)
     for until in ("yesterday", yesterday, yesterday.isoformat()):

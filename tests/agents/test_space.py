@@ -105,7 +105,7 @@ def test_wall_time_and_its_words(api):
     space = api.get_memory_space("a")
     space.store("state", {"seen": "the lighthouse"}, 1)
     old = Memory("", "a", 0, time.time() - 86_400, {"seen": "the mill"}, Metadata(memory_type="state"), text="mill")
-    api._system.store([old])
+    api._system.store(old.agent_id, [old])
     assert steps(space.retrieve_by_time(since="yesterday", until=datetime.now() - timedelta(hours=2))) == [0]
     assert steps(space.retrieve_by_time(since=time.time() - 60)) == [1]
     assert steps(space.recall("what happened yesterday?", k=1)) == [0]
