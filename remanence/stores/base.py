@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Self, TypeVar
@@ -349,6 +350,11 @@ class HotStore(RecordStore):
     def epoch(self, agent: str, *, look: bool = True) -> str | None:
         """A token that is another one after the store was emptied; None while the agent has nothing there. Without
         `look` it is that of the last time that the agent's rows were looked at."""
+
+    @abstractmethod
+    def steady(self) -> AbstractContextManager[None]:
+        """While it lasts, surveys in this thread show an agent's rows as the first of them did, or newer: to look once
+        is enough for one question."""
 
     @abstractmethod
     def clear(self) -> None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import logging
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
+from threading import Lock, local
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +47,12 @@ class _Kind(NamedTuple):
 
     embedder: str | None
     dimension: int | None
+
+
+class _Looked(local):
+    """Up to which change this thread has looked at agents, while it wants them steady."""
+
+    at: dict[str, Seen] | None = None
 
 
 class RedisRecordStore(IndexedStore, HotStore):
@@ -84,6 +91,7 @@ class RedisRecordStore(IndexedStore, HotStore):
         self._server = ""  # whose rows the mirror shows
         self._following = Lock()
         self._touches = Touches()
+        self._looked = _Looked()
 
     def __repr__(self) -> str:
         return f"RedisRecordStore({self._link}, {self._keys})"
@@ -363,12 +371,26 @@ class RedisRecordStore(IndexedStore, HotStore):
     # The index
 
     def survey(self, where: Filter) -> Survey:
+        steady = self._looked.at
         while True:
-            needed = self._follow(where.agent)
+            known = steady is not None and where.agent is not None and steady.keys() >= set(where.agent)
+            needed = steady if steady is not None and known else self._follow(where.agent)
             with self.index.lock:  # another thread may have written, or begun the index anew
                 self._mirror.settle()
                 if all(self._mirror.covers(agent, seen) for agent, seen in needed.items()):
+                    if steady is not None:
+                        steady |= needed
                     return self._surveys.take(where)
+            if steady is not None:
+                steady.clear()
+
+    @contextmanager
+    def steady(self) -> Iterator[None]:
+        self._looked.at = {}
+        try:
+            yield
+        finally:
+            self._looked.at = None
 
     def refresh(self) -> None:
         self._follow(None)

@@ -210,7 +210,7 @@ def _counts(memory_id: str, body: bytes) -> _Counts:
         raise StoreCorruptError(f"the row of {memory_id!r} in Redis is damaged or of a newer version of Remanence")
     _, analyser, level, flags, specific, terms, marks, numbers, length = _COUNTS.unpack_from(body)
     derived = _COUNTS.size + length
-    vector = derived + 10 * terms + 8 * marks + 16 * numbers
+    vector = derived + PACKED_SIZE * terms + 8 * marks + 16 * numbers
     if len(body) < vector or level >= len(_TYPES) or (not level and (len(body) - vector) % 4):
         raise StoreCorruptError(f"the row of {memory_id!r} in Redis is damaged: {len(body)} bytes of {vector} or more")
     return _Counts(analyser, level, Manner(flags, specific), terms, marks, numbers, derived, vector)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import importlib.util
+import secrets
 import shutil
 import socket
 import subprocess
@@ -22,6 +23,8 @@ from typing import Any, Self
 from ..errors import ConfigError
 
 _PATIENCE = 30.0  # seconds
+_ATTEMPTS = 3  # to start a server
+_PORTS = range(11_000, 22_000)
 _SLOTS = 16_384
 
 
@@ -48,6 +51,7 @@ class RedisServer:
         self._options += ["--requirepass", password] if password else []
         self._options += options
         self._process: subprocess.Popen[bytes] | None = None
+        self._ran = False
 
     @property
     def url(self) -> str:
@@ -71,7 +75,25 @@ class RedisServer:
 
     def start(self) -> Self:
         if self._process is None:
-            log = (self.folder / "log").open("ab")
+            atexit.register(self.stop)  # for a caller who leaves without stopping it
+            for left in reversed(range(_ATTEMPTS)):
+                try:
+                    self._launch()
+                    self._wait()
+                    break
+                except ConfigError:
+                    self.kill()
+                    if not left:
+                        raise
+                if self._ran:
+                    time.sleep(0.5)
+                else:  # somebody took the port meanwhile, and nobody knows it yet
+                    self.port = free_port()
+            self._ran = True
+        return self
+
+    def _launch(self) -> None:
+        with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [str(redis_binary()), "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", *self._options],
                 cwd=self.folder,
@@ -79,10 +101,6 @@ class RedisServer:
                 stderr=log,
                 stdin=subprocess.DEVNULL,
             )
-            log.close()
-            atexit.register(self.stop)  # for a caller who leaves without stopping it
-            self._wait()
-        return self
 
     def _wait(self) -> None:
         import redis
@@ -195,14 +213,13 @@ class RedisCluster:
 
 
 def free_port() -> int:
-    """A port that nobody uses, nor the one 10,000 above it, where the nodes of a cluster talk to each other."""
+    """A port that nobody uses, nor the one 10,000 above it, where the nodes of a cluster talk to each other. Both are
+    below those that systems hand out to connections, which come and go."""
     while True:
+        port = secrets.choice(_PORTS)
         with socket.socket() as first, socket.socket() as second:
-            first.bind(("127.0.0.1", 0))
-            port: int = first.getsockname()[1]
-            if port > 55_000:
-                continue
             try:
+                first.bind(("127.0.0.1", port))
                 second.bind(("127.0.0.1", port + 10_000))
             except OSError:
                 continue

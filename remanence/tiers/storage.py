@@ -74,15 +74,20 @@ class HotTier:
         archive has in it."""
 
         def work() -> list[Found]:
-            if self._mark(agent) != wanted:
-                self._make_whole(agent)
-            epoch = self._epoch(agent)
-            found = search(self.store, where)
-            if self._epoch(agent) != epoch:
-                raise StoreUnreachableError("it was emptied while it was searched")
-            return found
+            with self.store.steady():
+                if self._mark(agent) == wanted:
+                    return self._search(agent, search, where)
+            self._make_whole(agent)
+            return self._search(agent, search, where)
 
         return self._use(work)
+
+    def _search(self, agent: str, search: Search[Found], where: Filter) -> list[Found]:
+        epoch = self._epoch(agent)
+        found = search(self.store, where)
+        if self._epoch(agent) != epoch:
+            raise StoreUnreachableError("it was emptied while it was searched")
+        return found
 
     def put(self, agent: str, memories: Sequence[Memory]) -> None:
         self._try(agent, lambda: self.store.put(memories))
@@ -236,8 +241,9 @@ class TieredStore:
                 self.hot[tier].note_absence(agent, "is answered by the archive", error)
                 return search(self.archive, inside)
 
-        # In this thread the archive and one of the hot tiers: to wake another thread takes longer than most searches.
-        mine, *others = [tier for tier in tiers if tier in self.hot]
+        # In this thread the archive and the fullest of the hot tiers: another one has to be woken up, often on a
+        # processor that has slept, where the same work takes longer.
+        *others, mine = sorted((tier for tier in tiers if tier in self.hot), key=lambda tier: wanted[tier].size)
         waiting = [self._start(hot, tier) for tier in others]
         cold = [tier for tier in tiers if tier not in self.hot]
         parts = [self._search_archive(cold, search, where)] if cold else []

@@ -4,6 +4,7 @@ form, and how much of Redis a memory takes."""
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -56,6 +57,35 @@ def test_two_processes_write_and_read_at_once(redis_server, open_store):
     assert sorted(store) == sorted(ids)
     for given in told:
         assert store.get(given[0][0]).contents["changes"] == 8, "a change by one process undid that of another"
+
+
+def test_a_steady_handle_looks_once_and_never_at_half_an_agent(open_store):
+    writer, reader = open_store(), open_store()
+    writer.put([example("first", memory_id="m1", agent_id="ann"), example("other", memory_id="m2", agent_id="bob")])
+    with reader.steady():
+        assert texts(reader, agent="ann") == ["first"]
+        writer.put([example("second", memory_id="m3", agent_id="ann")])
+        assert texts(reader, agent="ann") == ["first"]
+        assert texts(reader, agent="bob") == ["other"]
+        with ThreadPoolExecutor(1) as thread:  # which is not steady, and shares what it has seen
+            assert thread.submit(texts, reader, agent="ann").result() == ["first", "second"]
+        assert texts(reader, agent="ann") == ["first", "second"]
+        reader.clear()
+        writer.put([example("anew", memory_id="m4", agent_id="ann")])
+        assert texts(reader, agent="ann") == ["anew"]
+    writer.put([example("last", memory_id="m5", agent_id="ann")])
+    assert texts(reader, agent="ann") == ["anew", "last"]
+
+
+def test_a_server_takes_another_port_if_its_own_is_taken_meanwhile():
+    server = RedisServer()
+    taken = server.port
+    with socket.socket() as somebody:
+        somebody.bind(("127.0.0.1", taken))
+        somebody.listen()
+        with server, server.client() as client:
+            assert server.port != taken
+            assert client.ping()
 
 
 def test_a_handle_follows_every_change_of_another(open_store):
