@@ -54,6 +54,12 @@ class _Looked(local):
 
     at: dict[str, Seen] | None = None
 
+    def of(self, agents: Sequence[str] | None) -> dict[str, Seen] | None:
+        """That of some agents, if all are known."""
+        if self.at is None or agents is None or any(agent not in self.at for agent in agents):
+            return None
+        return {agent: self.at[agent] for agent in agents}
+
 
 class RedisRecordStore(IndexedStore, HotStore):
     """`RedisRecordStore(host="localhost", port=6379, namespace="agents")`. Stores with different namespaces never see
@@ -371,18 +377,15 @@ class RedisRecordStore(IndexedStore, HotStore):
     # The index
 
     def survey(self, where: Filter) -> Survey:
-        steady = self._looked.at
+        looked = self._looked
         while True:
-            known = steady is not None and where.agent is not None and steady.keys() >= set(where.agent)
-            needed = steady if steady is not None and known else self._follow(where.agent)
+            needed = looked.of(where.agent) or self._follow(where.agent)
             with self.index.lock:  # another thread may have written, or begun the index anew
                 self._mirror.settle()
                 if all(self._mirror.covers(agent, seen) for agent, seen in needed.items()):
-                    if steady is not None:
-                        steady |= needed
+                    looked.at = None if looked.at is None else looked.at | needed
                     return self._surveys.take(where)
-            if steady is not None:
-                steady.clear()
+            looked.at = None if looked.at is None else {}
 
     @contextmanager
     def steady(self) -> Iterator[None]:

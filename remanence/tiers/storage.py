@@ -244,11 +244,11 @@ class TieredStore:
         # In this thread the archive and the fullest of the hot tiers: another one has to be woken up, often on a
         # processor that has slept, where the same work takes longer.
         *others, mine = sorted((tier for tier in tiers if tier in self.hot), key=lambda tier: wanted[tier].size)
-        waiting = [self._start(hot, tier) for tier in others]
+        waiting = {tier: self._start(hot, tier) for tier in others}
         cold = [tier for tier in tiers if tier not in self.hot]
         parts = [self._search_archive(cold, search, where)] if cold else []
-        parts.append(hot(mine))
-        parts += [found.result() for found in waiting]
+        found = {mine: hot(mine)} | {tier: future.result() for tier, future in waiting.items()}
+        parts += [found[tier] for tier in TIERS if tier in found]  # in which order equals are merged
         return Answer(parts, tuple(sorted(missing)))
 
     def _search_archive(self, tiers: Sequence[str], search: Search[Found], where: Filter) -> list[Found]:
