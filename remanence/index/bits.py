@@ -190,6 +190,13 @@ class VectorColumns:
             self.words, self._signs(query[None, :], self.centre)[:, 0], slice(size) if rows is None else rows
         )
 
+    def expected(self, query: Vector, rows: RowNumbers) -> Matrix:
+        """In how many sign bits some rows should differ from the query, by the angles between them."""
+        assert self.centre is not None
+        away, asked = unit(self.decoded(rows) - self.centre), unit((query - self.centre)[None, :])[0]
+        result: Matrix = np.arccos(np.clip(away @ asked, -1, 1)) * np.float32(self.used_bits / np.pi)
+        return result
+
     def nearby(self, queries: Matrix, share: float) -> list[tuple[RowNumbers, Matrix]]:
         """For each query the rows that differ from it in at most a share of the sign bits, and their cosines; all rows
         as long as there are no bits."""
@@ -312,11 +319,13 @@ class Estimate:
             found = least(distance, count)
         return found if excluded is None else found[~excluded[found]]
 
-    def above(self, bar: float) -> RowNumbers:
-        """The positions whose estimate reaches a bar."""
+    def rivals(self, at: RowNumbers, errors: float) -> RowNumbers:
+        """All positions that may be as near as those given, by so many standard errors of what the bits tell."""
         assert self._distance is not None
-        reach = np.flatnonzero(self._table[: self._columns.used_bits + 1] >= bar)
-        found = np.flatnonzero(self._distance <= (reach[-1] if reach.size else 0))
+        expected = self._columns.expected(self._query, at if self._rows is None else self._rows[at])
+        share = expected / self._columns.used_bits
+        reach = expected + errors * np.sqrt(expected * (1 - share))
+        found = np.flatnonzero(self._distance <= min(reach.max(initial=0), np.iinfo(self._distance.dtype).max))
         return found if self._missing is None else found[~self._missing[found]]
 
 

@@ -306,16 +306,16 @@ def nearest_rows(
 ) -> tuple[npt.NDArray[np.int64], Scores]:
     """Positions and cosines of the k nearest.
 
-    Estimates for all; codes for the best of them and then for every row whose estimate is within a few standard
-    errors of the k-th best; the originals have the last word.
+    Estimates for all; codes for the best of them and then for every row whose bits may be those of a neighbour as near
+    as the best so far, by a few standard errors; the originals have the last word.
     """
     estimate = survey.cosines(query)
     if estimate is None:
         return np.empty(0, np.int64), np.empty(0, np.float32)
     many = estimate.best(survey.size if survey.size <= _ALL_CLOSE else max(_FIRST, 4 * k), allowed)
     close = survey.close_cosines(query, many)
-    if estimate.error and survey.size > _ALL_CLOSE and many.size > k:
-        within = estimate.above(float(close[top(close, k)[-1]]) - _ERRORS * estimate.error)
+    if estimate.estimated and survey.size > _ALL_CLOSE and many.size > k:
+        within = estimate.rivals(many[top(close, k)], _ERRORS)
         if within.size > _MOST * survey.size:
             within = estimate.best(max(int(_MOST * survey.size), many.size), allowed)
         elif allowed is not None:

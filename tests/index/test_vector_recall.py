@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from remanence import Brain, Filter
+from remanence.index import survey as survey_module
 from remanence.index.recall_index import RecallIndex
 from remanence.index.survey import Survey, nearest_rows
 from remanence.stores.indexed import derive, index_row
@@ -83,6 +84,20 @@ def test_nearest_of_a_hundred_thousand_are_the_true_nearest(dimension, batches):
         if name == "a third":
             rows = np.flatnonzero(np.arange(len(vectors)) % 100 < 33)
         assert recall_at_10(index, vectors, questions, where, rows) >= 0.999, name
+
+
+def test_neighbours_whose_bits_are_not_among_the_best_are_found_as_well(monkeypatch):
+    """Among a million rows the first look takes one in a thousand, fewer than are alike; here it takes as few."""
+    monkeypatch.setattr(survey_module, "_FIRST", 64)
+    rng = np.random.default_rng(4)
+    vectors, questions = rng.standard_normal((60_000, 256)), rng.standard_normal((50, 256))
+    theme = rng.standard_normal(256)
+    vectors[rng.random(60_000) < 0.03] += theme
+    questions += theme
+    vectors, questions = (
+        (many / np.linalg.norm(many, axis=1, keepdims=True)).astype(np.float32) for many in (vectors, questions)
+    )
+    assert recall_at_10(index_of(vectors, (20_000,)), vectors, questions, Filter(), None) >= 0.999
 
 
 def test_nearest_among_vectors_that_crowd_in_one_direction():
