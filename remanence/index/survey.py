@@ -297,7 +297,7 @@ _COLUMNS = (
 )
 
 
-_FIRST, _ERRORS, _MOST = 1024, 4.0, 0.1
+_FIRST, _ERRORS, _MOST = 1024, 3.0, 0.1
 _ALL_CLOSE = 16_384
 
 
@@ -316,8 +316,9 @@ def nearest_rows(
     close = survey.close_cosines(query, many)
     if estimate.estimated and survey.size > _ALL_CLOSE and many.size > k:
         within = estimate.rivals(many[top(close, k)], _ERRORS)
-        if within.size > _MOST * survey.size:
-            within = estimate.best(max(int(_MOST * survey.size), many.size), allowed)
+        most = min(int(_MOST * survey.size), _ALL_CLOSE)
+        if within.size > most:
+            within = estimate.best(max(most, many.size), allowed)
         elif allowed is not None:
             within = within[allowed[within]]
         if within.size > many.size:
