@@ -325,7 +325,7 @@ class Estimate:
         expected = self._columns.expected(self._query, at if self._rows is None else self._rows[at])
         share = expected / self._columns.used_bits
         reach = expected + errors * np.sqrt(expected * (1 - share))
-        found = np.flatnonzero(self._distance <= min(reach.max(initial=0), np.iinfo(self._distance.dtype).max))
+        found = np.flatnonzero(self._distance <= min(int(reach.max(initial=0)), np.iinfo(self._distance.dtype).max))
         return found if self._missing is None else found[~self._missing[found]]
 
 
