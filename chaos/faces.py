@@ -1,0 +1,200 @@
+"""The operations, on the faces that a user has: `Brain` for SQLite and PostgreSQL, `AgentMemoryAPI` for Redis.
+
+A method is named as the operation in the journal and takes its arguments; it answers with what JSON can hold. Memories
+are told as "word/revision" in lists, and as {"rev", "tags", "tier"} alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from remanence import Brain
+from remanence.agents import AgentMemoryAPI, MemoryConfig, RedisIMConfig, RedisSTMConfig
+from remanence.errors import MemoryAPIException, StoreError
+from remanence.models import Memory
+from remanence.transfer import export
+
+from .plan import EVER_PRESENT, text_of
+
+_STEPS = 2**53  # beyond every step
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where the store of a run is."""
+
+    kind: str
+    address: str
+    durability: str = "full"
+    redis_port: int = 0
+
+    def open(self) -> Face:
+        return AgentFace(self) if self.kind == "redis" else BrainFace(self)
+
+    def brain(self, address: str | None = None) -> Brain:
+        return Brain(address or self.address, durability=self.durability)
+
+
+def is_excusable(error: BaseException) -> bool:
+    """Whether a store may raise this while a fault is injected below it."""
+    cause = error.__cause__ if isinstance(error, MemoryAPIException) else error
+    return isinstance(cause, StoreError)
+
+
+def told(memory: Memory) -> dict[str, Any]:
+    return {"rev": memory.text.split()[1], "tags": memory.tags, "tier": memory.tier}
+
+
+def pairs(memories: Iterable[Memory]) -> list[str]:
+    return ["/".join(memory.text.split()[:2]) for memory in memories]
+
+
+def exported(path: Path) -> list[str]:
+    """What an exported file tells."""
+    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines()[1:])
+    return ["/".join(line["text"].split()[:2]) for line in lines]
+
+
+class BrainFace:
+    """Operations on a Brain."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.brain = setting.brain()
+
+    def close(self) -> None:
+        self.brain.close()
+
+    # Writing
+
+    def remember(
+        self,
+        agent: str,
+        items: dict[str, str],
+        id: str | None = None,
+        step: int | None = None,
+        actor: str | None = None,
+    ) -> list[str]:
+        fields = [{"text": text_of(*item), "agent": agent, "actor": actor, "step": step} for item in items.items()]
+        if len(fields) > 1:
+            return [memory.memory_id for memory in self.brain.remember_many(fields)]
+        return [self.brain.remember(id=id, **fields[0]).memory_id]  # type: ignore[arg-type]
+
+    def update(self, id: str, word: str, rev: str) -> None:
+        self.brain.update(id, text=text_of(word, rev))
+
+    def tag(self, id: str, word: str, tags: dict[str, str]) -> None:
+        self.brain.update(id, tags=tags)
+
+    def pin(self, id: str, word: str, tags: dict[str, str]) -> None:
+        self.brain.pin(id, "pinned" in tags)
+
+    def move(self, id: str, word: str, tier: str) -> int:
+        """As agents do it: on its way up a memory is given its vector again."""
+        memory = self.brain.get(id)
+        vector = self.brain.vector_of(memory.text, memory.contents) if memory is not None else None
+        return self.brain.store.move([id], tier, {} if vector is None else {id: vector})
+
+    def forget(self, id: str, word: str) -> bool:
+        return self.brain.forget(id)
+
+    def forget_subject(self, subject: str, words: list[str]) -> int:
+        return len(self.brain.forget(subject=subject))
+
+    # Reading
+
+    def get(self, id: str, word: str) -> dict[str, Any] | None:
+        memory = self.brain.get(id)
+        return None if memory is None else told(memory)
+
+    def lexical(self, word: str) -> list[str]:
+        return pairs(hit.memory for hit in self.brain.recall(word, k=5, mode="lexical"))
+
+    def hybrid(self, agent: str, question: str) -> list[str]:
+        return pairs(hit.memory for hit in self.brain.recall(question, k=2 * EVER_PRESENT, where={"agent": agent}))
+
+    def vector(self, agent: str, question: str) -> list[str]:
+        hits = self.brain.recall(question, k=2 * EVER_PRESENT, where={"agent": agent}, mode="vector")
+        return pairs(hit.memory for hit in hits)
+
+    def list(self, agent: str | None) -> list[str]:
+        return pairs(self.brain.memories({"agent": agent} if agent else None, limit=None))
+
+    def export(self, agent: str | None) -> list[str]:
+        handle, name = tempfile.mkstemp(suffix=".jsonl")
+        os.close(handle)
+        try:
+            export(self.brain, name, where={"agent": agent} if agent else None)
+            return exported(Path(name))
+        finally:
+            os.unlink(name)
+
+    def count(self, agent: str | None) -> int:
+        stats = self.brain.stats()
+        return int(stats["by_agent"].get(agent, 0) if agent else stats["memories"])
+
+
+class AgentFace:
+    """Operations on the Agent Memory API, whose hot tiers are in Redis and hold little, so that memories move."""
+
+    def __init__(self, setting: Setting) -> None:
+        redis: dict[str, Any] = {"host": "127.0.0.1", "port": setting.redis_port}
+        config = MemoryConfig(
+            cleanup_interval=20,
+            stm_config=RedisSTMConfig(memory_limit=10, **redis),
+            im_config=RedisIMConfig(memory_limit=10, **redis),
+        )
+        self.api = AgentMemoryAPI(config, brain=setting.brain())
+
+    def close(self) -> None:
+        self.api.close()
+
+    def remember(self, agent: str, items: dict[str, str], **_: Any) -> list[str]:
+        states = [{"word": word, "rev": rev, "says": text_of(word, rev)} for word, rev in items.items()]
+        step = time.monotonic_ns() // 1_000_000
+        return self.api.get_memory_space(agent).store_many("state", states, first_step=step)
+
+    def forget(self, id: str, word: str, agent: str) -> bool:
+        return self.api.get_memory_space(agent).forget(id)
+
+    def raise_(self, id: str, word: str, agent: str) -> None:
+        """Bring a memory up, by attention or at once."""
+        space = self.api.get_memory_space(agent)
+        space.decompress(id)
+        for _ in range(3):
+            space.focus(id)
+
+    def maintain(self, agent: str) -> None:
+        self.api.force_memory_maintenance(agent)
+
+    def get(self, id: str, word: str, agent: str) -> dict[str, Any] | None:
+        entry = self.api.get_memory_space(agent).get(id)
+        return None if entry is None else {"rev": entry["contents"]["rev"]}
+
+    def lexical(self, word: str, agent: str) -> list[str]:
+        return _entries(self.api.get_memory_space(agent).retrieve_by_attributes({"word": word}))
+
+    def hybrid(self, agent: str, question: str) -> list[str]:
+        return _entries(self.api.get_memory_space(agent).search_by_content(question, k=2 * EVER_PRESENT))
+
+    def vector(self, agent: str, question: str) -> list[str]:
+        space = self.api.get_memory_space(agent)
+        return _entries(space.search_by_embedding(space.embed(question), k=2 * EVER_PRESENT))
+
+    def list(self, agent: str) -> list[str]:
+        return _entries(self.api.retrieve_by_time_range(agent, 0, _STEPS))
+
+    def count(self, agent: str) -> int:
+        return int(self.api.get_memory_statistics(agent)["total_memories"])
+
+
+def _entries(found: Iterable[dict[str, Any]]) -> list[str]:
+    return [f"{entry['contents']['word']}/{entry['contents']['rev']}" for entry in found]
+
+
+Face = BrainFace | AgentFace

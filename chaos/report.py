@@ -1,0 +1,68 @@
+"""What a run found, in words, as JSON, and as the table of docs/chaos.md."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+ROWS = {
+    "rounds": "rounds",
+    "operations": "operations issued",
+    "acknowledged": "acknowledged",
+    "unanswered": "unanswered (killed on the way)",
+    "failed": "refused with an error",
+    "reads checked": "reads checked",
+    "memories": "memories at the end",
+    "kill": "kill -9",
+    "stop": "SIGSTOP and SIGCONT",
+    "interrupt": "interrupts",
+    "fork": "forks with an open store",
+    "disk": "times of failing disk calls",
+    "failed calls": "failing disk calls",
+    "power cuts": "power cuts",
+    "server": "crashes of the server",
+    "doctor": "doctor",
+    "backup": "backups",
+    "reindex": "reindex, half of them killed",
+    "export": "exports by another process",
+    "open": "opened by a fresh process",
+    "violations": "**violations**",
+}
+_NAMES = re.compile(r"\b[ciqvx][b-z]*z[b-z]*\b|\d+")  # what differs between violations of one sort
+
+
+def told(store: str, result: Mapping[str, Any], command: str) -> str:
+    """The report on one store."""
+    counts, violations = result["counts"], result["violations"]
+    lines = [f"{store}:"]
+    lines += [f"  {counts[key]:>12,}  {name}" for key, name in ROWS.items() if counts.get(key)]
+    lines.append(f"  {len(violations):>12,}  violations")
+    alike = Counter(map(_sort, violations))
+    for one in violations:
+        if (number := alike.pop(_sort(one), 0)) == 0:
+            continue  # one like it was shown
+        more = f" (and {number - 1:,} like it)" if number > 1 else ""
+        lines += ["", f"  {one['kind']}, round {one['round']}: {one['message']}{more}"]
+        lines += [f"    {line}" for line in one["lines"].splitlines()]
+    if violations:
+        lines += ["", f"  Replay the plan: {command}"]
+    return "\n".join(lines)
+
+
+def _sort(violation: Mapping[str, Any]) -> tuple[str, str]:
+    return violation["kind"], _NAMES.sub("#", violation["message"])[:60]
+
+
+def table(runs: Sequence[Mapping[str, Any]]) -> str:
+    """The figures of recorded runs, for a page: a column for each store."""
+    columns: dict[str, Mapping[str, int]] = {}
+    for run in runs:
+        for store, result in run["stores"].items():
+            columns[store] = {**result["counts"], "violations": len(result["violations"])}
+    rows = [["", *columns], ["---", *["---:"] * len(columns)]]
+    for key, name in ROWS.items():
+        if any(counts.get(key) for counts in columns.values()) or key == "violations":
+            rows.append([name, *(f"{counts.get(key, 0):,}" for counts in columns.values())])
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)

@@ -1,0 +1,79 @@
+"""The run of one store in a process of its own, which is started with the shim loaded: `python -m chaos.runner`, with
+its orders on standard input. Servers are started here; what came of the run goes to a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from remanence.embed import static_embedder
+from remanence.testing.postgres import PostgresServer
+from remanence.testing.redis import RedisServer
+
+from .faces import Setting
+from .faults import Control
+from .supervisor import Options, Run
+
+STORE = "store.db"
+
+
+@contextmanager
+def servers(kind: str, folder: Path, durability: str) -> Iterator[tuple[Setting, Callable[[float], None]]]:
+    """Where the store is, and what crashes the server that it needs and starts it again."""
+    path = str(folder / STORE)
+    if kind == "postgres":
+        with PostgresServer() as postgres:
+
+            def crash(_: float) -> None:
+                postgres.kill()
+                postgres.start()
+
+            yield Setting(kind, postgres.new_database()), crash
+    elif kind == "redis":
+        with RedisServer() as redis:
+            yield (
+                Setting(kind, path, durability, redis.port),
+                lambda how: redis.flush() if how < 0.3 else redis.restart(),
+            )
+    else:
+        yield Setting(kind, path, durability), lambda how: None
+
+
+class Progress:
+    """One line that is written over on a terminal, and a line now and then elsewhere."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._next = 0.0
+
+    def __call__(self, text: str) -> None:
+        if (now := time.monotonic()) < self._next:
+            return
+        self._next = now + (0.2 if self._terminal else 10.0)
+        sys.stderr.write(f"\r\x1b[K{text}" if self._terminal else f"{text}\n")
+        sys.stderr.flush()
+
+
+def main() -> None:
+    orders = json.load(sys.stdin)
+    folder, kind = Path(orders["folder"]), orders["store"]
+    options = Options(**{**orders["options"], "faults": tuple(orders["options"]["faults"])})
+    control = Control(folder / "control", folder / "power.log") if "LD_PRELOAD" in os.environ else None
+    static_embedder().embed(["loaded before anybody is forked"])
+    with servers(kind, folder, orders["durability"]) as (setting, crash):
+        result = Run(options, setting, folder, control, crash, Progress()).go()
+    injected = control.hits() if control is not None else {}
+    answer = {
+        "counts": {**result.counts, "failed calls": sum(injected.values())},
+        "violations": [{"round": number, **violation._asdict()} for number, violation in result.violations],
+    }
+    (folder / "result.json").write_text(json.dumps(answer), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,303 @@
+"""A worker: one process with some threads that follow the plan on one open store, until it is told to stop or killed.
+
+SIGTERM ends it after the operations under way, SIGUSR1 interrupts the operation of its main thread as Ctrl-C would,
+SIGHUP lets it fork with the store open, SIGUSR2 writes down where its threads are."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any, NamedTuple
+
+from remanence.errors import NotFoundError
+from remanence.stores.sql import cache
+
+from . import plan
+from .faces import Face, Setting, is_excusable
+from .journal import Journal
+from .plan import EVER, OWN_AT_MOST, SHARED, Step
+
+_TIERS = ("stm", "im", "ltm")
+_SETTLE = 64  # rows behind the last segment from which on a new one is packed; 2,048 would be too rare here
+
+
+class Known(NamedTuple):
+    """What a thread needs to know of a memory to work with it."""
+
+    id: str
+    tags: dict[str, str]
+    actor: str | None = None
+
+
+class Interrupted(KeyboardInterrupt):
+    """What SIGUSR1 raises inside an operation."""
+
+
+class Task(NamedTuple):
+    """What a worker is to do: who it is, on which store, and which memories it begins with."""
+
+    setting: Setting
+    folder: Path
+    seed: int
+    theme: str
+    round: int
+    slot: int
+    incarnation: int
+    threads: int
+    memories: dict[str, dict[str, Known]]  # of each agent that matters, by word
+    ops: memoryview  # how many operations each thread has issued, for the progress line
+
+    @property
+    def name(self) -> str:
+        return f"worker-{self.slot}-{self.incarnation}"
+
+
+class Worker:
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.journal = Journal(task.folder / f"{task.name}.jsonl")
+        self.stopping = self.forking = False
+        self._interruptible = False
+        self._forks = 0
+        self._locks = [Lock() for _ in range(task.threads)]
+        self.face: Face
+
+    def run(self) -> None:
+        cache.SETTLE_FROM = cache.SETTLE_BULK = _SETTLE
+        log = (self.task.folder / f"{self.task.name}.stacks").open("w")
+        faulthandler.register(signal.SIGUSR2, log)
+        signal.signal(signal.SIGTERM, lambda *_: setattr(self, "stopping", True))
+        signal.signal(signal.SIGHUP, lambda *_: setattr(self, "forking", True))
+        signal.signal(signal.SIGUSR1, self._interrupt)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        if self._open():
+            others = [Thread(target=self._work, args=(thread,)) for thread in range(1, self.task.threads)]
+            for thread in others:
+                thread.start()
+            self._work(0)
+            for thread in others:
+                thread.join()
+            self._do(0, "close", {}, self.face.close)
+        self.journal.end()
+
+    def _open(self) -> bool:
+        """Open the store, as often as it takes while disks fail."""
+        while not self.stopping:
+            number = self.journal.issue("open", {})
+            try:
+                self.face = self.task.setting.open()
+            except Exception as error:
+                self.journal.fail(number, error, excusable=is_excusable(error))
+                time.sleep(0.05)
+            else:
+                self.journal.acknowledge(number, None)
+                return True
+        return False
+
+    def _interrupt(self, *_: object) -> None:
+        if self._interruptible:
+            self._interruptible = False
+            raise Interrupted
+
+    def _fork(self) -> None:
+        """Fork while no operation is under way; the child uses the store that it was born with, and leaves."""
+        self.forking = False
+        self._forks += 1
+        with ExitStack() as stack:
+            for lock in self._locks:
+                stack.enter_context(lock)
+            if os.fork():
+                return
+            try:  # in the child
+                for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+                    signal.signal(number, signal.SIG_IGN)
+                name = f"{self.task.name}-fork-{self._forks}-{os.getpid()}"
+                self.journal = Journal(self.task.folder / f"{name}.jsonl")
+                fork = WorkerThread(self, 0, forks=self._forks)
+                for _ in range(3):
+                    fork.remember(1, None, None)
+                fork.do("list", {"agent": fork.agent})
+                if self._forks % 2:
+                    self._do(0, "close", {}, self.face.close)
+                self.journal.end()
+            finally:
+                os._exit(0)
+
+    def _work(self, thread: int) -> None:
+        mine = WorkerThread(self, thread)
+        task = self.task
+        for step in plan.steps(
+            task.seed, task.setting.kind, task.theme, task.round, task.slot, task.incarnation, thread
+        ):
+            if self.stopping:
+                return
+            with self._locks[thread]:
+                mine.follow(step)
+            task.ops[self.task.slot * self.task.threads + thread] += 1
+            if thread == 0 and self.forking:
+                self._fork()
+
+    def _do(self, thread: int, op: str, args: dict[str, Any], call: Any) -> tuple[bool, Any]:
+        """Issue one operation; whether it was acknowledged, and what it answered."""
+        number, main = self.journal.issue(op, args), thread == 0
+        try:
+            if main:
+                self._interruptible = True
+            result = call(**args)
+            if main:
+                self._interruptible = False
+        except NotFoundError:
+            self._interruptible &= not main
+            self.journal.acknowledge(number, "not found")
+        except (Exception, Interrupted) as error:
+            self._interruptible &= not main
+            self.journal.fail(number, error, excusable=is_excusable(error) or (main and isinstance(error, Interrupted)))
+        else:
+            self.journal.acknowledge(number, result)
+            return True, result
+        return False, None
+
+
+class WorkerThread:
+    """One thread of a worker: its own memories, and how a step of the plan becomes an operation."""
+
+    def __init__(self, worker: Worker, thread: int, forks: int = 0) -> None:
+        task = worker.task
+        self._worker, self._thread = worker, thread
+        self._who = (task.round, task.slot, thread, task.incarnation, *([forks] if forks else []))
+        self._made = 0
+        self.agent = plan.agent_of(task.slot, thread)
+        self._mine = {} if forks else dict(task.memories.get(self.agent, {}))
+        self._ever = task.memories[EVER]
+        self._shared = plan.contended_words()
+        self._with_agent = task.setting.kind == "redis"
+
+    def follow(self, step: Step) -> None:
+        getattr(self, f"_{step.op.replace(' ', '_')}", self._read)(step)
+
+    def do(self, op: str, args: dict[str, Any]) -> tuple[bool, Any]:
+        call = getattr(self._worker.face, "raise_" if op == "raise" else op)
+        return self._worker._do(self._thread, op, args, call)
+
+    def _new(self, first: str) -> str:
+        self._made += 1
+        return plan.word(*self._who, self._made, first=first)
+
+    def _chosen(self, step: Step) -> tuple[str, str, Known]:
+        """(agent, word, memory) of a memory to work with: one's own, or one that is always there."""
+        if self._mine and step.how < 0.6:
+            word = list(self._mine)[int(step.which * len(self._mine))]
+            return self.agent, word, self._mine[word]
+        word = list(self._ever)[int(step.which * len(self._ever))]
+        return EVER, word, self._ever[word]
+
+    def _named(self, agent: str, word: str, known: Known) -> dict[str, Any]:
+        return {"id": known.id, "word": word, **({"agent": agent} if self._with_agent else {})}
+
+    def _write(self, op: str, agent: str, word: str, known: Known, **more: Any) -> bool:
+        """Issue a write. A memory of one's own of which it is not known what came of it is left alone from then on."""
+        done, _ = self.do(op, {**self._named(agent, word, known), **more})
+        if agent == self.agent and (not done or op == "forget"):
+            self._mine.pop(word, None)
+        return done
+
+    # Writing
+
+    def remember(self, number: int, id: str | None, step: int | None, actor: str | None = None) -> None:
+        items = {self._new("q"): self._new("v") for _ in range(number)}
+        given = {"id": id, "step": step, "actor": actor}
+        args = {
+            "agent": self.agent,
+            "items": items,
+            **{key: value for key, value in given.items() if value is not None},
+        }
+        done, ids = self.do("remember", args)
+        if done:
+            self._mine |= {word: Known(key, {}, actor) for word, key in zip(items, ids, strict=True)}
+
+    def _remember(self, step: Step) -> None:
+        if len(self._mine) >= OWN_AT_MOST:
+            self._forget(step)
+        else:  # without an id, with an id, or with a step: the store takes three ways
+            made = self._new("i") if step.how < 0.3 else None
+            self.remember(1, made, int(step.much * 1e6) if step.how > 0.6 else None)
+
+    def _remember_many(self, step: Step) -> None:
+        if len(self._mine) >= OWN_AT_MOST:
+            self._forget(step)
+        else:
+            self.remember(2 + int(step.much * 5), None, None)
+
+    def _bulk(self, step: Step) -> None:
+        self.remember(plan.BULK, None, None, actor=self._new("b"))
+
+    def _forget(self, step: Step) -> None:
+        if not self._mine:
+            return self._remember(step)
+        word, known = list(self._mine.items())[int(step.which * len(self._mine))]
+        if known.actor is None:
+            self._write("forget", self.agent, word, known)
+            return None
+        words = [word for word, other in self._mine.items() if other.actor == known.actor]
+        for word in words:
+            del self._mine[word]
+        self.do("forget_subject", {"subject": known.actor, "words": words})
+        return None
+
+    def _update(self, step: Step) -> None:
+        if step.how > 0.85:
+            word, key = list(self._shared.items())[int(step.which * len(self._shared))]
+            self._write("update", SHARED, word, Known(key, {}), rev=self._new("v"))
+        else:
+            self._write("update", *self._chosen(step), rev=self._new("v"))
+
+    def _tag(self, step: Step) -> None:
+        agent, word, known = self._chosen(step)
+        tags = {"colour": self._new("c")}
+        if self._write("tag", agent, word, known, tags=tags) and agent == self.agent:
+            self._mine[word] = known._replace(tags=tags)
+
+    def _pin(self, step: Step) -> None:
+        if not self._mine:
+            return
+        word, known = list(self._mine.items())[int(step.which * len(self._mine))]
+        tags = {key: value for key, value in known.tags.items() if key != "pinned"}
+        tags |= {} if "pinned" in known.tags else {"pinned": "yes"}
+        if self._write("pin", self.agent, word, known, tags=tags):
+            self._mine[word] = known._replace(tags=tags)
+
+    def _move(self, step: Step) -> None:
+        self._write("move", *self._chosen(step), tier=_TIERS[int(step.much * 3)])
+
+    def _raise(self, step: Step) -> None:
+        self._write("raise", *self._chosen(step))
+
+    def _maintain(self, step: Step) -> None:
+        self.do("maintain", {"agent": self.agent if step.how < 0.5 else EVER})
+
+    def _put(self, step: Step) -> None:
+        word, key = list(self._shared.items())[int(step.which * len(self._shared))]
+        self.do("remember", {"agent": SHARED, "items": {word: self._new("v")}, "id": key})
+
+    def _drop(self, step: Step) -> None:
+        word, key = list(self._shared.items())[int(step.which * len(self._shared))]
+        self._write("forget", SHARED, word, Known(key, {}))
+
+    # Reading
+
+    def _read(self, step: Step) -> None:
+        agent, word, known = self._chosen(step)
+        if step.op == "get":
+            self.do("get", self._named(agent, word, known))
+        elif step.op == "lexical":
+            self.do("lexical", {"word": word, **({"agent": agent} if self._with_agent else {})})
+        elif step.op in ("hybrid", "vector"):
+            self.do(step.op, {"agent": EVER, "question": plan.text_of(word, "vessel")})
+        else:
+            everywhere = None if step.much < 0.1 and not self._with_agent else agent
+            self.do(step.op, {"agent": SHARED if step.much > 0.9 and not self._with_agent else everywhere})
