@@ -139,7 +139,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     add("--seed", type=int, default=1, metavar="N", help="the plan of operations and faults (1)")
     add("--faults", type=_faults, default=FAULTS, metavar="A,B,…", help="only these, or none (all)")
     add("--round", type=float, default=15.0, metavar="S", help="seconds of work between comparisons (15)")
-    add("--pace", type=float, default=2.0, metavar="N", help="faults in a second (2)")
+    add("--pace", type=float, default=0.5, metavar="N", help="faults in a second for each worker (0.5)")
     add("--cuts", type=int, default=20, metavar="N", help="power cuts after each round with power (20)")
     add("--durability", choices=["full", "normal"], default="full", help="of the store; power cuts break normal")
     add("--json", metavar="FILE", help="write every figure and violation there")

@@ -207,8 +207,9 @@ class Model:
     def _check_one(self, one: Operation) -> None:
         """A memory that was read, or one that an operation did not find."""
         self.reads += 1
-        word = one.args["word"]
-        entry, seen = self.entries[word], one.result if isinstance(one.result, dict) else {"rev": None}
+        word, seen = one.args["word"], one.result if isinstance(one.result, dict) else {"rev": None}
+        if (entry := self.entries.get(word)) is None:
+            return  # nobody ever wrote it, and it was not there
         fields = {"rev": entry.revision, "tags": entry.tags, "tier": entry.tier}
         for name, value in seen.items():
             register = fields[name]

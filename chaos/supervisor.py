@@ -30,6 +30,7 @@ from .plan import Fault
 from .worker import Known, Task, Worker
 
 _SLACK = {"postgres": 2_000_000_000}  # nanoseconds that a server may still work for a client that has died
+_HELPERS = 2  # commands at a time
 _BACK_AGAIN = 5_000_000_000  # nanoseconds after a crash of the server in which clients may still fail
 
 
@@ -142,7 +143,7 @@ class Round:
 
     def _inject_until(self, end: float) -> None:
         run = self._run
-        events = plan.faults(run.options.seed, self._number, self._theme, run.faults, run.options.pace)
+        events = plan.faults(run.options.seed, self._number, self._theme, run.faults, run.options.pace * run.options.processes)
         fault, now = next(events, None), time.monotonic()
         due = now + (fault.wait if fault else 0)
         while (now := time.monotonic()) < end:
@@ -256,6 +257,8 @@ class Round:
     def _inject(self, fault: Fault) -> None:
         slot = int(fault.which * len(self._pids))
         if fault.kind in COMMANDS:
+            if len(self._helpers) >= _HELPERS:
+                return
             name = f"{fault.kind}-{self._counts[fault.kind]}"
             journal = Journal(self._folder / f"{name}.jsonl")
 

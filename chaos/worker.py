@@ -224,7 +224,7 @@ class WorkerThread:
         if len(self._mine) >= OWN_AT_MOST:
             self._forget(step)
         else:  # without an id, with an id, or with a step: the store takes three ways
-            made = self._new("i") if step.how < 0.3 else None
+            made = self._new("i") if step.how < 0.3 and not self._with_agent else None
             self.remember(1, made, int(step.much * 1e6) if step.how > 0.6 else None)
 
     def _remember_many(self, step: Step) -> None:
