@@ -89,12 +89,8 @@ def ask(
 def seek(store: RecordStore, asked: Asked, embedder_of_store: Callable[[], Embedder | None]) -> Sought:
     """Find out which memories answer a question."""
     given = asked.vector
-    embedder, rows = store.together(
-        lambda: (
-            embedder_of_store() if given is None and asked.mode != "lexical" else None,
-            store.prospect(asked.where),
-        )
-    )
+    rows = store.prospect(asked.where)  # first: the snapshot may be a newer one after it
+    embedder = embedder_of_store() if given is None and asked.mode != "lexical" else None
 
     def query_vector(text: str, weigh: Callable[[str], float]) -> Vector | None:
         if given is not None:

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from . import asking, checks, config
 from .asking import Asked, Sought, ask
@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int | None], None]
 """Called with how many are done and how many there are (None while that is unknown)."""
 
+Written = TypeVar("Written")
+
 _CHUNK = 1000
+_REEMBEDDED = 3  # times that a store may be re-embedded while one memory is written
 
 
 class Brain:
@@ -178,7 +181,7 @@ class Brain:
             id=id,
             tier=tier,
         )
-        return self._keep([self.cleaned(memory)])[0]
+        return self.put([self.cleaned(memory)])[0]
 
     def remember_many(
         self,
@@ -204,7 +207,7 @@ class Brain:
                 self._check_given(drafts, self._resolve())
         kept: list[Memory] = []
         for batch in _chunks(drafts, chunk):
-            kept += self._keep(batch)
+            kept += self.put(batch)
             if on_progress is not None:
                 on_progress(len(kept), total)
         self.store.tidy()
@@ -224,22 +227,27 @@ class Brain:
 
     def keep(self, memories: Sequence[Memory]) -> list[Memory]:
         """Store memories as they are, but for what the privacy policy takes out, and embed those without a vector."""
-        return self._keep(memories if self.privacy is None else [self.privacy.apply(memory) for memory in memories])
+        return self.put(memories if self.privacy is None else [self.privacy.apply(memory) for memory in memories])
 
-    def _keep(self, memories: Sequence[Memory]) -> list[Memory]:
-        """If another process has re-embedded the store meanwhile, embed them again."""
+    def put(self, memories: Sequence[Memory]) -> list[Memory]:
+        """Store memories as they are, and embed those without a vector."""
+        return self._embedding(memories, lambda: self.store.put(memories))
+
+    def _embedding(self, memories: Sequence[Memory], write: Callable[[], Written]) -> Written:
+        """Embed memories and write them. If another process has re-embedded the store meanwhile, do both again."""
         bare = self._embed(memories)
-        try:
-            return self.store.put(memories)
-        except (EmbedderMismatchError, VectorError):
+        for _ in range(_REEMBEDDED):
             owner = self._owner
-            self._resolve()  # raises if the embedder was asked for by name
-            if self._owner == owner:
-                raise
-            for memory in bare:
-                memory.embeddings = Embeddings()
-            self._embed(memories)
-            return self.store.put(memories)
+            try:
+                return write()
+            except (EmbedderMismatchError, VectorError):
+                self._resolve()  # raises if the embedder was asked for by name
+                if self._owner == owner or len(bare) < len(memories):
+                    raise
+                for memory in bare:
+                    memory.embeddings = Embeddings()
+                self._embed(memories)
+        return write()
 
     def _embed(self, memories: Sequence[Memory]) -> list[Memory]:
         """Give a vector to each memory that came without one, and check those that came with one; the former."""
@@ -267,8 +275,6 @@ class Brain:
         """Change fields of a memory, named as in `remember`. It keeps its id and its place in the session. `only_if` is
         shown the memory as it is, with nobody else changing it meanwhile; if it raises, nothing is changed."""
         drafted = self.cleaned(draft_of_changes(changes))
-        if "text" in changes or drafted.embeddings.full_vector is not None:
-            self._embed([drafted])
 
         def edit(memory: Memory) -> Memory:
             if only_if is not None:
@@ -276,6 +282,11 @@ class Brain:
             take_changes(memory, changes, drafted)
             return memory
 
+        embedded = "text" in changes or drafted.embeddings.full_vector is not None
+        return self._embedding([drafted] if embedded else [], lambda: self._change(memory_id, edit))
+
+    def _change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory:
+        """Replace a memory by what `edit` makes of it, in one transaction."""
         changed = self.store.change(checks.memory_id("memory_id", memory_id), edit)
         if changed is None:
             raise NotFoundError(memory_id)
@@ -315,11 +326,14 @@ class Brain:
 
     def pin(self, memory_id: str, pinned: bool = True) -> Memory:
         """Keep a memory from being pruned, or let it fade again."""
-        memory = self.get(memory_id)
-        if memory is None:
-            raise NotFoundError(memory_id)
-        tags = {key: value for key, value in memory.tags.items() if key != "pinned"}
-        return self.update(memory_id, tags={**tags, "pinned": "yes"} if checks.flag("pinned", pinned) else tags)
+        checks.flag("pinned", pinned)
+
+        def edit(memory: Memory) -> Memory:
+            tags = {key: value for key, value in memory.tags.items() if key != "pinned"}
+            memory.tags = {**tags, "pinned": "yes"} if pinned else tags
+            return memory
+
+        return self._change(memory_id, edit)
 
     def decay_importance(self, factor: float = 0.9, *, unused_days: float = 30.0, floor: float = 0.05) -> int:
         """Lower the importance of what was not used for a while, to no less than `floor`; how many there were. To be
@@ -328,9 +342,13 @@ class Brain:
         checks.share("floor", floor)
         before = time.time() - checks.number("unused_days", unused_days, low=0) * DAY
         old = [t for t in self.store.traces() if t.last_used < before and not t.pinned and t.importance > floor]
-        for trace in old:
-            self.update(trace.memory_id, importance=max(floor, trace.importance * factor))
-        return len(old)
+
+        def edit(memory: Memory) -> Memory:
+            own = memory.metadata
+            own.importance_score = min(own.importance_score, max(floor, own.importance_score * factor))
+            return memory
+
+        return sum(self.store.change(trace.memory_id, edit) is not None for trace in old)
 
     # Reading
 
@@ -386,10 +404,11 @@ class Brain:
             now=now,
             touch=touch,
         )
-        return self.tell([self.seek(asked)])[0]
+        return self.store.together(lambda: self.tell([self.seek(asked)])[0])
 
     def seek(self, asked: Asked) -> Sought:
-        """The first part of `recall`, for whoever has several questions: find out which memories answer one."""
+        """The first part of `recall`, for whoever has several questions: find out which memories answer one. Both parts
+        belong into one `store.together`, or a memory that is changed between them is missed."""
         return asking.seek(self.store, asked, self._resolve)
 
     def tell(self, sought: Sequence[Sought]) -> list[Hits]:

@@ -19,7 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from . import checks
-from .errors import ConfigError, InputError, NotFoundError, PrivacyError
+from .errors import (
+    ConfigError,
+    EmbedderMismatchError,
+    InputError,
+    NotFoundError,
+    PrivacyError,
+    StoreError,
+    VectorError,
+)
 from .filters import Filter
 from .models import Embeddings, Memory
 
@@ -34,6 +42,7 @@ FORMATS = ("jsonl", "parquet")
 VERSION = 1
 _BATCH = 1000
 _PART = 100  # memories that a stream hands out at a time
+_REEMBEDDED = 3  # times that a store may be re-embedded while one batch is imported
 _TOLD = 5  # bad lines that an error names
 _EXTENSIONS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
 _METADATA = (
@@ -75,30 +84,24 @@ def export(
         export(brain, "fixes.parquet", where={"type": "error_fix"})
 
     Sessions follow one another, each in its own order, so that an import gives the same neighbours. The file is not
-    encrypted, whatever the store is; memories that cannot be read for want of their key are counted as `left_out`.
+    encrypted, whatever the store is; memories that cannot be read for want of their key, or because they are damaged,
+    are counted as `left_out`.
     """
     chosen = format_of(path, format)
     write = _write_jsonl if chosen == "jsonl" else _write_parquet
-    survey = brain.store.survey(Filter.of(where))
-    seqs = survey.seq[_session_by_session(survey)]
     embedder = brain.store.note("embedder") if vectors else None
-    written = 0
+    reader = _Reader(brain, where, vectors)
 
     def memories() -> Iterator[Memory]:
-        nonlocal written
-        for start in range(0, seqs.size, _BATCH):
-            for _, memory in brain.store.memories_at(seqs[start : start + _BATCH].tolist()):
-                if not vectors:
-                    memory.embeddings = Embeddings()
-                written += 1
-                yield memory
+        for batch in reader.batches(_BATCH):
+            yield from batch
             if on_progress is not None:
-                on_progress(min(start + _BATCH, seqs.size), int(seqs.size))
+                on_progress(reader.done, len(reader.ids))
 
     with _sink(path, brain.address) as sink:
         write(sink, {"format": VERSION, "embedder": embedder}, memories())
-    left_out = brain.store.unreadable() + int(seqs.size) - written
-    return {"target": str(path), "format": chosen, "memories": written, "vectors": vectors, "left_out": left_out}
+    left_out = brain.store.unreadable() + reader.damaged
+    return {"target": str(path), "format": chosen, "memories": reader.read, "vectors": vectors, "left_out": left_out}
 
 
 def lines(
@@ -110,35 +113,64 @@ def lines(
 ) -> Iterator[bytes]:
     """What `export` writes as JSONL, some lines at a time. A reader that broke off names the last memory that it has
     as `after`, and gets the rest, without the header."""
-    survey = brain.store.survey(Filter.of(where))
-    seqs = survey.seq[_session_by_session(survey)]
+    reader = _Reader(brain, where, vectors)
     if after is not None:
-        seqs = seqs[_place_behind(brain, after, seqs) :]
-    return _lines(brain, seqs, vectors, header=after is None)
+        reader.go_behind(checks.memory_id("after", after))
+    return _lines(brain, reader, vectors, header=after is None)
 
 
-def _lines(brain: Brain, seqs: npt.NDArray[np.int64], vectors: bool, *, header: bool) -> Iterator[bytes]:
+def _lines(brain: Brain, reader: _Reader, vectors: bool, *, header: bool) -> Iterator[bytes]:
     if header:
         yield _jsonl_header({"format": VERSION, "embedder": brain.store.note("embedder") if vectors else None})
-    for start in range(0, seqs.size, _PART):
-        part = []
-        for _, memory in brain.store.memories_at(seqs[start : start + _PART].tolist()):
-            if not vectors:
-                memory.embeddings = Embeddings()
-            part.append(_jsonl(memory))
-        yield b"".join(part)
+    for batch in reader.batches(_PART):
+        yield b"".join(map(_jsonl, batch))
 
 
-def _place_behind(brain: Brain, memory_id: str, seqs: npt.NDArray[np.int64]) -> int:
-    """Where the memories behind one begin."""
-    checks.memory_id("after", memory_id)
-    found = brain.store.get(memory_id)
-    if found is not None:
-        alike = brain.store.survey(Filter(agent=(found.agent_id,), since=found.timestamp, until=found.timestamp)).seq
-        for seq, memory in brain.store.memories_at(alike.tolist()):
-            if memory.memory_id == memory_id and (at := np.flatnonzero(seqs == seq)).size:
-                return int(at[0]) + 1
-    raise NotFoundError(memory_id)
+class _Reader:
+    """Reads the memories inside a filter, session by session, as they are when their turn comes. Which ones they are is
+    settled in one moment and told by their ids: one that is changed meanwhile is read as it is then, and a long export
+    keeps no snapshot of the store open."""
+
+    def __init__(self, brain: Brain, where: Filter | Mapping[str, Any] | None, vectors: bool) -> None:
+        self._store, self._vectors = brain.store, vectors
+        inside = Filter.of(where)
+
+        def ids() -> list[str]:
+            survey = self._store.survey(inside)
+            return self._store.ids_at(survey.seq[_session_by_session(survey)].tolist())
+
+        self.ids = self._store.together(ids)
+        self.done = 0  # ids whose turn has come
+        self.read = 0
+        self.damaged = 0
+
+    def go_behind(self, memory_id: str) -> None:
+        """Leave out everything up to a memory."""
+        if memory_id not in self.ids:
+            raise NotFoundError(memory_id)
+        self.ids = self.ids[self.ids.index(memory_id) + 1 :]
+
+    def batches(self, size: int) -> Iterator[list[Memory]]:
+        while self.done < len(self.ids):
+            keys = self.ids[self.done : self.done + size]
+            found = [
+                memory or self._once_more(key) for key, memory in zip(keys, self._store.get_many(keys), strict=True)
+            ]
+            memories = [memory for memory in found if memory is not None]
+            if not self._vectors:
+                for memory in memories:
+                    memory.embeddings = Embeddings()
+            self.done += len(keys)
+            self.read += len(memories)
+            yield memories
+
+    def _once_more(self, key: str) -> Memory | None:
+        """A memory that was not read: None because it is gone, or because it is damaged, which is counted."""
+        try:
+            return self._store.get(key)
+        except StoreError:
+            self.damaged += 1
+            return None
 
 
 def _session_by_session(survey: Survey) -> npt.NDArray[np.int64]:
@@ -293,24 +325,36 @@ def _take_in(
 ) -> dict[str, Any]:
     imported = replaced = kept = 0
     while batch := list(islice(items, _BATCH)):
-        memories = []
-        for item in batch:
-            assert item.memory is not None, "the file was checked"
-            vector = _trusted(brain, item, vectors)
-            if vector is None:
-                item.memory.embeddings = Embeddings()
-            item.memory.embeddings.full_vector = vector
-            memories.append(brain.cleaned(item.memory))
-            kept += memories[-1].embeddings.full_vector is not None
-        known = brain.store.get_many([memory.memory_id for memory in memories])
-        brain._embed(memories)
-        brain.store.put(memories)
+        known = brain.store.get_many([item.memory.memory_id for item in batch if item.memory is not None])
+        memories, trusted = _put(brain, batch, vectors)
         _keep_access(brain, memories)
+        kept += trusted
         imported += len(memories)
         replaced += sum(memory is not None for memory in known)
         if on_progress is not None:
             on_progress(imported, total)
     return {"imported": imported, "replaced": replaced, "vectors_kept": kept, "embedder": brain.embedder}
+
+
+def _put(brain: Brain, batch: Sequence[_Item], vectors: bool) -> tuple[list[Memory], int]:
+    """Store some memories; how many kept their vectors. If the store is re-embedded in between, those of the file may
+    not fit any more, and all are prepared again."""
+    attempts = 0
+    while True:
+        embedder = brain.embedder
+        memories = []
+        for item in batch:
+            assert item.memory is not None, "the file was checked"
+            memory = item.memory.copied()
+            memory.embeddings = Embeddings(full_vector=_trusted(brain, item, vectors))
+            memories.append(brain.cleaned(memory))
+        trusted = sum(memory.embeddings.full_vector is not None for memory in memories)
+        try:
+            return brain.put(memories), trusted
+        except (EmbedderMismatchError, VectorError):
+            attempts += 1
+            if attempts == _REEMBEDDED or brain.embedder == embedder:
+                raise
 
 
 def _keep_access(brain: Brain, memories: Sequence[Memory]) -> None:

@@ -42,7 +42,8 @@ def export(face: Face, file: str, format_: str | None, no_vectors: bool, **filte
     with face.present() as brain, progress("Exporting") as bar:
         done = write(brain, file, format_, filter_of(filters), vectors=not no_vectors, on_progress=bar)
     if done["left_out"]:
-        face.note(f"{done['left_out']:,} encrypted memories were left out: their key is missing or wrong")
+        why = "encrypted, with their key missing or wrong, or damaged (`rmem doctor` tells)"
+        face.note(f"{done['left_out']:,} memories were left out: {why}")
     if file == "-":
         return  # standard output is the file
     if face.json:

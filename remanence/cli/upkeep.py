@@ -14,7 +14,7 @@ from .printing import aligned, console, size, visible
 from .progress import progress
 
 if TYPE_CHECKING:
-    from ..upkeep import Finding
+    from ..doctor import Finding
 
 
 @click.command()
@@ -83,13 +83,13 @@ def doctor(face: Face, repair: bool) -> None:
       rmem doctor --repair
       rmem doctor --json | jq '.findings[] | select(.ok | not)'
     """
-    from .. import upkeep
+    from .. import doctor as examiner
 
     done = []
     if repair:
         with progress("Repairing") as bar:
-            done = upkeep.repair(face.address, on_progress=bar)
-    findings = upkeep.examine(face.address)
+            done = examiner.repair(face.address, on_progress=bar)
+    findings = examiner.examine(face.address)
     sound = all(finding.ok for finding in findings)
     if face.json:
         answer = {"ok": sound, "findings": [asdict(finding) for finding in findings]}

@@ -71,8 +71,11 @@ class VectorColumns:
 
     def reserve(self, rows: int) -> None:
         """Room for `rows` rows in all, so that loading a large store copies nothing twice."""
-        if rows <= self.codes.shape[0]:
-            return
+        if rows > self.codes.shape[0]:
+            self._grow(rows)
+
+    def _grow(self, rows: int) -> None:
+        """Copy everything into arrays of our own with room for `rows` rows."""
         self.codes = _grown(self.codes, rows)
         self.scales = _grown(self.scales, rows)
         self.words = [_grown(word, rows) for word in self.words]
@@ -91,13 +94,15 @@ class VectorColumns:
     ) -> None:
         """Rows in packed form. `bits` (one line per word) are used if they were taken around our centre."""
         first, end = self.size, self.size + len(scales)
+        if first == end:
+            return
         if first == 0 and self.codes.shape[0] == 0 and bits is not None and centre is not None and self.words:
-            # A store opened from one segment keeps its arrays as they are until more rows come.
+            # A store opened from one segment keeps its read-only arrays until more rows come.
             self.codes, self.scales, self.words, self.centre = codes, scales, list(bits), centre
             self.size, self.absent = end, int((scales == 0).sum())
             return
-        if end > self.codes.shape[0]:
-            self.reserve(max(end, self.codes.shape[0] * 3 // 2, 1024))
+        if end > self.codes.shape[0] or not self.codes.flags.writeable:
+            self._grow(max(end, self.codes.shape[0] * 3 // 2, 1024))
         self.absent += int((scales == 0).sum())
         self.codes[first:end] = codes
         self.scales[first:end] = scales

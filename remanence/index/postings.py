@@ -89,9 +89,10 @@ class Postings:
         sizes = np.fromiter((len(rows) for rows, _ in self._tail.values()), np.int64, len(self._tail))
         rows = np.concatenate([np.frombuffer(rows, np.uint32) for rows, _ in self._tail.values()])
         counts = np.concatenate([np.frombuffer(counts, self._nothing.dtype) for _, counts in self._tail.values()])
+        block = Block.build(np.repeat(terms, sizes), rows, counts)
         self._tail = {}
         self._tail_entries = 0
-        self.add_block(Block.build(np.repeat(terms, sizes), rows, counts))
+        self.add_block(block)
 
     @property
     def tail_entries(self) -> int:

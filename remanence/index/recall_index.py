@@ -1,11 +1,13 @@
 """The recall index of one store: columns, postings, marks, vectors and vocabulary over the same rows.
 
 Rows are numbered in the order of their `seq` and only ever appended; a row that is gone is dead, not removed.
-Callers hold `lock` while they change the index or take a selection from it."""
+Callers hold `lock` while they take a selection from the index, and change it inside `changing()`: an index whose change
+was interrupted is not `whole`, and its store builds it again before the next answer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any
@@ -28,6 +30,7 @@ Scores = npt.NDArray[np.float32]
 
 _PACK_FROM = 256  # rows that arrive together from here on are packed at once
 _PACK_TAIL = 60_000  # entries
+_MANY_DEAD = 4096  # rows that may be dead before it is worth compacting
 
 
 @dataclass(slots=True)
@@ -55,10 +58,20 @@ class IndexRow:
 class RecallIndex:
     def __init__(self, word_vectors: WordVectors | None = None) -> None:
         self.lock = RLock()
-        self._word_vectors = word_vectors
+        self.word_vectors = word_vectors
         self._disguises: Disguises | None = None
         self.hides_sealed = False  # encrypted memories, where nobody could read them
+        self.whole = True
         self.clear()
+
+    @contextmanager
+    def changing(self, *, anew: bool = False) -> Iterator[None]:
+        """Hold the lock while the index is changed. A change that raises, wherever it was interrupted, leaves the index
+        not `whole`; only one that builds it `anew` makes it whole again."""
+        with self.lock:
+            whole, self.whole = self.whole or anew, False
+            yield
+            self.whole = whole
 
     def clear(self) -> None:
         """Forget all rows. Surveys taken before keep what they saw."""
@@ -68,11 +81,18 @@ class RecallIndex:
         self.numbers = Postings("d")
         self.number_columns = NumberColumns(self.numbers)
         self.vectors: VectorColumns | None = None
-        self.vocabulary = Vocabulary(self._word_vectors)
+        self.vocabulary = Vocabulary(self.word_vectors)
 
     def see_through(self, disguises: Disguises | None) -> None:
         """Find encrypted memories as well, by the blind terms that `disguises` knows."""
         self._disguises = self.postings.disguises = self.marks.disguises = disguises
+
+    def adopt(self, other: RecallIndex) -> None:
+        """Take over the rows of an index that was built aside. Surveys taken before keep what they saw."""
+        self.columns, self.postings, self.marks = other.columns, other.postings, other.marks
+        self.numbers, self.number_columns = other.numbers, other.number_columns
+        self.vectors, self.vocabulary = other.vectors, other.vocabulary
+        self.see_through(self._disguises)
 
     @property
     def version(self) -> tuple[Columns, int, int, int]:
@@ -86,6 +106,11 @@ class RecallIndex:
     @property
     def alive(self) -> int:
         return self.columns.size - self.columns.dead
+
+    @property
+    def crowded(self) -> bool:
+        """Whether most rows are dead: rows that were replaced or removed leave their places behind."""
+        return self.columns.dead > max(_MANY_DEAD, 2 * self.alive)
 
     @property
     def last_seq(self) -> int:

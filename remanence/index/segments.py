@@ -80,11 +80,38 @@ def read(first_seq: int, last_seq: int, rows: int, changes: int, head: str, blob
             if checksum(array) != expected:
                 raise BadSegment(f"array {name} is damaged")
             segment.arrays[name] = array
-        if segment.arrays["seq"].size != rows:
-            raise BadSegment("its rows are not those it claims")
+        _check_counts(segment)
         return segment
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise BadSegment(f"unreadable: {error}") from error
+
+
+def _check_counts(segment: Segment) -> None:
+    """Refuse a segment whose parts do not fit each other, whoever wrote it that way."""
+    arrays, rows = segment.arrays, segment.rows
+    sound = all(arrays[name].shape == (rows,) for name in NUMBERS)
+    seqs = arrays["seq"]
+    sound &= not rows or (segment.first_seq <= int(seqs[0]) and int(seqs[-1]) <= segment.last_seq)
+    sound &= bool((seqs[1:] > seqs[:-1]).all())
+    for name in ("group", "kind", "actor"):
+        sound &= not rows or 0 <= int(arrays[name].min()) <= int(arrays[name].max()) < len(segment.names[name])
+    if "position" in arrays:
+        sound &= arrays["position"].shape == (rows, 3)
+    for name in ("terms", "marks", "numbers"):
+        terms, offsets, held = (arrays[f"{name}.{part}"] for part in ("terms", "offsets", "rows"))
+        sound &= offsets.size == terms.size + 1 and int(offsets[0]) == 0 and int(offsets[-1]) == held.size
+        sound &= held.size == arrays[f"{name}.counts"].size and (not held.size or int(held.max()) < rows)
+        sound &= bool((offsets[1:] >= offsets[:-1]).all())
+    if "vectors.codes" in arrays:
+        sound &= arrays["vectors.codes"].shape[0] == rows and arrays["vectors.scales"].shape == (rows,)
+        sound &= "vectors.bits" not in arrays or arrays["vectors.bits"].shape[1] == rows
+    text = arrays["words.text"].tobytes()
+    words = text.count(b"\n") + 1 if text else 0
+    sound &= all(
+        arrays[f"words.{part}"].shape[0] == words for part in ("hashes", "codes", "scales") if f"words.{part}" in arrays
+    )
+    if not sound:
+        raise BadSegment("its parts do not fit each other")
 
 
 def pack(index: RecallIndex, first_seq: int, last_seq: int, changes: int) -> Segment:
@@ -121,8 +148,15 @@ def pack(index: RecallIndex, first_seq: int, last_seq: int, changes: int) -> Seg
     return Segment(first_seq, last_seq, int(kept.size), changes, arrays, names)
 
 
+def compacted(index: RecallIndex) -> RecallIndex:
+    """A copy of an index without its dead rows."""
+    fresh = RecallIndex(index.word_vectors)
+    absorb(fresh, pack(index, 0, index.last_seq, 0))
+    return fresh
+
+
 def absorb(index: RecallIndex, segment: Segment) -> None:
-    """A segment whose rows are newer than all in the index."""
+    """Append a segment whose rows are newer than all in the index."""
     first, arrays = index.size, segment.arrays
     columns = index.columns
     coded: dict[str, Any] = {name: arrays[name] for name in NUMBERS}

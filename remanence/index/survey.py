@@ -53,7 +53,7 @@ class Survey:
 
     def __init__(self, index: RecallIndex, where: Filter, source: RowSource) -> None:
         with index.lock:
-            self._lock = index.lock
+            self._index, self._lock = index, index.lock
             self._postings, self._vocabulary = index.postings, index.vocabulary
             self._marks, self._numbers = index.marks, index.number_columns
             self._in_session, self._actors = index.columns.in_session, index.columns.actors
@@ -167,7 +167,7 @@ class Survey:
 
     def actors_named(self, text: str) -> list[tuple[int, str]]:
         """(code, name) of those who act in these rows and are named in a text."""
-        with self._lock:
+        with self._index.changing():
             named = self._actors.named_in(text)
             names = self._actors.names
         if not named:
@@ -209,7 +209,7 @@ class Survey:
     def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]:
         """For question words that few memories hold (term, word, cosine) of words in the memories that are close to
         them in meaning."""
-        with self._lock:
+        with self._index.changing():  # words that came with the newest rows are embedded now
             held = self._postings.holding([term for word in words for term in word.hashes])
             rare = needing(words, held, self._end)
             return dict(zip(rare, self._vocabulary.relatives(rare, floor, most), strict=True))

@@ -193,7 +193,7 @@ class RecordStore(MemoryStore[Memory]):
         """(seq, memory) of rows of a survey, in this order; rows that have gone meanwhile are left out."""
 
     def ids_at(self, seqs: Sequence[int]) -> list[str]:
-        """The ids of rows of a survey, as far as they are still there."""
+        """The ids of rows of a survey, in this order, as far as they are still there."""
         return [memory.memory_id for _, memory in self.memories_at(seqs)]
 
     def recalls_at(self, seqs: Sequence[int]) -> dict[int, int]:

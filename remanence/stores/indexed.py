@@ -128,6 +128,21 @@ def _is_sound(vector: Vector | None, dimension: int | None) -> bool:
     )
 
 
+def check_vectors(memories: Sequence[Memory], dimension: int | None = None) -> None:
+    """Refuse vectors that do not fit each other or the dimension, before anything is written; scale the rest."""
+    if len(memories) == 1 and _is_sound(memories[0].embeddings.full_vector, dimension):
+        return
+    if _all_sound([memory.embeddings.full_vector for memory in memories], dimension):
+        return
+    for memory in memories:
+        vector = memory.embeddings.full_vector
+        if vector is not None:
+            checked = checks.vector("vector", vector, dimension=dimension)
+            dimension = checked.size
+            if abs(float(checked @ checked) - 1) > _UNEVEN:
+                memory.embeddings = replace(memory.embeddings, full_vector=bits.unit(checked[None, :])[0])
+
+
 def new_id(memory: Memory) -> str:
     """The documented form: agent-step-timestamp. The store adds a number if that is taken."""
     return f"{memory.agent_id}-{memory.step_number}-{int(memory.timestamp)}"
@@ -153,21 +168,6 @@ class IndexedStore(RecordStore):
     def texts_at(self, seqs: npt.NDArray[np.int64]) -> list[str]:
         """The texts of rows; empty for rows that have gone meanwhile."""
 
-    def check_vectors(self, memories: Sequence[Memory]) -> None:
-        """Refuse vectors that do not fit each other or the store, before anything is written; scale the rest."""
-        dimension = None if self.index.vectors is None else self.index.vectors.dimension
-        if len(memories) == 1 and _is_sound(memories[0].embeddings.full_vector, dimension):
-            return
-        if _all_sound([memory.embeddings.full_vector for memory in memories], dimension):
-            return
-        for memory in memories:
-            vector = memory.embeddings.full_vector
-            if vector is not None:
-                checked = checks.vector("vector", vector, dimension=dimension)
-                dimension = checked.size
-                if abs(float(checked @ checked) - 1) > _UNEVEN:
-                    memory.embeddings = replace(memory.embeddings, full_vector=bits.unit(checked[None, :])[0])
-
     def version(self) -> object:
         self.refresh()
         return self.index.version
@@ -182,12 +182,17 @@ class IndexedStore(RecordStore):
         checks.one_of("order", order, ORDERS)
         offset = checks.whole("offset", offset)
         end = None if limit is None else offset + checks.whole("limit", limit)
-        survey = self.survey(where or Filter())
-        # Of equals the older come first by their time: a tier gets its rows in the order in which another lets them go.
-        first = {"step": "step", "last step": "step", "importance": "importance"}.get(order, "time")
-        ranked = np.lexsort((survey.seq, survey.column("time"), survey.column(first)))
-        ranked = ranked if order in ("oldest", "step") else ranked[::-1]
-        return [memory for _, memory in self.memories_at(survey.seq[ranked[offset:end]].tolist())]
+
+        def read() -> list[Memory]:
+            survey = self.survey(where or Filter())
+            # Of equals the older come first by their time, as a tier gets its rows in the order in which another lets
+            # them go.
+            first = {"step": "step", "last step": "step", "importance": "importance"}.get(order, "time")
+            ranked = np.lexsort((survey.seq, survey.column("time"), survey.column(first)))
+            ranked = ranked if order in ("oldest", "step") else ranked[::-1]
+            return [memory for _, memory in self.memories_at(survey.seq[ranked[offset:end]].tolist())]
+
+        return self.together(read)
 
     def count(self, where: Filter | None = None) -> int:
         return self.survey(where or Filter()).size
@@ -196,26 +201,34 @@ class IndexedStore(RecordStore):
         checks.whole("k", k, low=1)
         if not isinstance(query, str):
             raise checks.refuse("query", "a text", query)
-        survey = self.survey(where or Filter())
-        scores = bm25(survey, question_words(query))
-        best = bits.top(scores, k)
-        best = best[scores[best] > 0]
-        return self._paired(survey, best, scores[best])
+
+        def read() -> list[tuple[Memory, float]]:
+            survey = self.survey(where or Filter())
+            scores = bm25(survey, question_words(query))
+            best = bits.top(scores, k)
+            best = best[scores[best] > 0]
+            return self._paired(survey, best, scores[best])
+
+        return self.together(read)
 
     def nearest(self, vector: Vector, where: Filter | None = None, k: int = 10) -> list[tuple[Memory, float]]:
         checks.whole("k", k, low=1)
-        survey = self.survey(where or Filter())
-        query = checks.vector("vector", vector, dimension=survey.dimension)
-        if survey.dimension is None:
-            return []
-        query = bits.unit(query[None, :])[0]
-        at, scores = nearest_rows(survey, query, k)
-        return self._paired(survey, at, scores)
+
+        def read() -> list[tuple[Memory, float]]:
+            survey = self.survey(where or Filter())
+            query = checks.vector("vector", vector, dimension=survey.dimension)
+            if survey.dimension is None:
+                return []
+            query = bits.unit(query[None, :])[0]
+            at, scores = nearest_rows(survey, query, k)
+            return self._paired(survey, at, scores)
+
+        return self.together(read)
 
     def _paired(
         self, survey: Survey, at: npt.NDArray[np.int64], scores: npt.NDArray[np.float32]
     ) -> list[tuple[Memory, float]]:
-        """Memories with their scores; one that another process has just removed is left out."""
+        """Memories with their scores; one that cannot be read is left out."""
         by_seq = dict(zip(survey.seq[at].tolist(), scores.tolist(), strict=True))
         return [(memory, by_seq[seq]) for seq, memory in self.memories_at(list(by_seq))]
 

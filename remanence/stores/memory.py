@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from threading import RLock
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import StoreClosedError
+from ..filters import Filter
+from ..forks import new_rlock
 from ..index.recall_index import IndexRow
+from ..index.survey import Survey
 from ..index.vocabulary import WordVectors
 from ..judgements import Judgement
 from ..models import Memory
 from .base import StoreStats
-from .indexed import IndexedStore, derive, index_row, new_id
+from .indexed import Derived, IndexedStore, check_vectors, derive, index_row, new_id
 from .packing import full_vector
+
+Result = TypeVar("Result")
 
 
 class InMemoryRecordStore(IndexedStore):
@@ -24,7 +29,7 @@ class InMemoryRecordStore(IndexedStore):
 
     def __init__(self, word_vectors: WordVectors | None = None) -> None:
         super().__init__(word_vectors)
-        self._lock = RLock()
+        self._lock = new_rlock()
         self._rows: dict[int, Memory] = {}
         self._seq_of: dict[str, int] = {}
         self._born: dict[str, int] = {}
@@ -42,38 +47,40 @@ class InMemoryRecordStore(IndexedStore):
         with self._lock:
             self._open()
             kept = [copy.deepcopy(memory) for memory in memories]
-            self.check_vectors(kept)
+            check_vectors(kept, None if self.index.vectors is None else self.index.vectors.dimension)
             if self.owner is not None and any(memory.embeddings.full_vector is not None for memory in kept):
                 self.owner.check(self._notes.get("embedder"))
                 self._notes["embedder"] = self.owner.name
                 if self.owner.spec is not None:
                     self._notes["embedder_spec"] = self.owner.spec
             derived = [derive(memory) for memory in kept]  # may refuse; nothing is changed yet
-            rows: list[IndexRow] = []
-            for memory, parts in zip(kept, derived, strict=True):
-                steps = self._next_step.get(memory.agent_id, 0)
-                if memory.step_number < 0:
-                    memory.step_number = steps
-                self._next_step[memory.agent_id] = max(steps, memory.step_number + 1)
-                if not memory.memory_id:
-                    memory.memory_id = self._free_id(new_id(memory))
-                self._last += 1
-                old = self._seq_of.get(memory.memory_id)
-                if old is not None:
-                    known = self._rows.pop(old).metadata  # how often a memory was recalled outlives its replacement
-                    memory.metadata.retrieval_count = known.retrieval_count
-                    memory.metadata.last_access_time = known.last_access_time
-                    with self.index.lock:
-                        self.index.extend(rows)
-                        rows = []
-                        self.index.kill(old)
-                born = self._born.setdefault(memory.memory_id, self._last)
-                self._rows[self._last] = memory
-                self._seq_of[memory.memory_id] = self._last
-                rows.append(index_row(memory, parts, self._last, born))
-            with self.index.lock:
-                self.index.extend(rows)
+            with self.index.changing():
+                self._keep(kept, derived)
             return [copy.deepcopy(memory) for memory in kept]
+
+    def _keep(self, kept: Sequence[Memory], derived: Sequence[Derived]) -> None:
+        rows: list[IndexRow] = []
+        for memory, parts in zip(kept, derived, strict=True):
+            steps = self._next_step.get(memory.agent_id, 0)
+            if memory.step_number < 0:
+                memory.step_number = steps
+            self._next_step[memory.agent_id] = max(steps, memory.step_number + 1)
+            if not memory.memory_id:
+                memory.memory_id = self._free_id(new_id(memory))
+            self._last += 1
+            old = self._seq_of.get(memory.memory_id)
+            if old is not None:
+                known = self._rows.pop(old).metadata  # how often a memory was recalled outlives its replacement
+                memory.metadata.retrieval_count = known.retrieval_count
+                memory.metadata.last_access_time = known.last_access_time
+                self.index.extend(rows)
+                rows = []
+                self.index.kill(old)
+            born = self._born.setdefault(memory.memory_id, self._last)
+            self._rows[self._last] = memory
+            self._seq_of[memory.memory_id] = self._last
+            rows.append(index_row(memory, parts, self._last, born))
+        self.index.extend(rows)
 
     def _free_id(self, wanted: str) -> str:
         free, number = wanted, 1
@@ -102,15 +109,15 @@ class InMemoryRecordStore(IndexedStore):
         with self._lock:
             self._open()
             gone = 0
-            for key in keys:
-                seq = self._seq_of.pop(key, None)
-                if seq is not None:
-                    gone += 1
-                    agent = self._rows.pop(seq).agent_id
-                    del self._born[key]
-                    steps = (memory.step_number for memory in self._rows.values() if memory.agent_id == agent)
-                    self._next_step[agent] = max(steps, default=-1) + 1
-                    with self.index.lock:
+            with self.index.changing():
+                for key in keys:
+                    seq = self._seq_of.pop(key, None)
+                    if seq is not None:
+                        gone += 1
+                        agent = self._rows.pop(seq).agent_id
+                        del self._born[key]
+                        steps = (memory.step_number for memory in self._rows.values() if memory.agent_id == agent)
+                        self._next_step[agent] = max(steps, default=-1) + 1
                         self.index.kill(seq)
             lost = set(keys)
             self._judged = {key: one for key, one in self._judged.items() if key[1] not in lost}
@@ -160,8 +167,26 @@ class InMemoryRecordStore(IndexedStore):
             self._rows.clear()
             self.index.clear()
 
+    def together(self, work: Callable[[], Result]) -> Result:
+        with self._lock:
+            return work()
+
+    def survey(self, where: Filter) -> Survey:
+        with self._lock:
+            return super().survey(where)
+
     def refresh(self) -> None:
+        """Build the index again if a write was interrupted, or if most of it is dead rows."""
         self._open()
+        if self.index.whole and not self.index.crowded:
+            return
+        with self._lock, self.index.changing(anew=True):
+            rows = [
+                index_row(memory, derive(memory), seq, self._born[memory.memory_id])
+                for seq, memory in sorted(self._rows.items())
+            ]
+            self.index.clear()
+            self.index.extend(rows)
 
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
         with self._lock:

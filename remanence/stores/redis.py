@@ -27,7 +27,7 @@ from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
 from . import redis_rows as rows
 from .base import HotStore, StoreStats, Vector
-from .indexed import Derived, IndexedStore, derive
+from .indexed import Derived, IndexedStore, check_vectors, derive
 from .packing import placed, short_vector
 from .redis_ids import Ids, Reply, decoded, encoded
 from .redis_link import Command, Keys, Link, RedisAddress, script
@@ -170,7 +170,7 @@ class RedisRecordStore(IndexedStore, HotStore):
             if kind.dimension is None and given is not None and self.index.vectors is not None:
                 with self.index.lock:  # Redis was flushed
                     self._mirror.reset()
-        self.check_vectors(memories)
+        check_vectors(memories, None if self.index.vectors is None else self.index.vectors.dimension)
         if given is not None:
             checks.vector("vector", given, dimension=kind.dimension)
         if some and self.owner is not None:
@@ -424,10 +424,10 @@ class RedisRecordStore(IndexedStore, HotStore):
         return needed
 
     def _meet_server(self) -> None:
-        """Forget all rows if they are those of another server, or if most of them are dead."""
+        """Forget all rows if they are those of another server, or if it is time to read them anew."""
         server = self._link.server()
         with self.index.lock:
-            if (self._server and server != self._server) or self._mirror.crowded:
+            if (self._server and server != self._server) or self._mirror.outworn:
                 self._mirror.reset()
             self._server = server
 

@@ -12,7 +12,6 @@ from ..index.recall_index import IndexRow, RecallIndex
 from .indexed import index_row
 from .redis_rows import Row
 
-_MANY_DEAD = 10_000  # rows of the index that may be dead before it is worth making it anew
 _MANY_WAITING = 256
 
 
@@ -45,11 +44,12 @@ class Mirror:
 
     def reset(self) -> None:
         """Forget all rows. Surveys that were just taken still find theirs by name."""
-        self._index.clear()
-        self._old_names, self._names = self._names, {}
-        self._seen: dict[str, Seen] = {}
-        self._seqs: dict[str, dict[str, int]] = {}  # agent → id → seq
-        self._waiting: list[IndexRow] = []  # written by this process, on their way into the index
+        with self._index.changing(anew=True):
+            self._index.clear()
+            self._old_names, self._names = self._names, {}
+            self._seen: dict[str, Seen] = {}
+            self._seqs: dict[str, dict[str, int]] = {}  # agent → id → seq
+            self._waiting: list[IndexRow] = []  # written by this process, on their way into the index
 
     def seen(self, agent: str) -> Seen:
         return self._seen.get(agent, NOTHING)
@@ -57,8 +57,8 @@ class Mirror:
     def covers(self, agent: str, needed: Seen) -> bool:
         """Whether an agent is here at least up to what is needed."""
         seen = self.seen(agent)
-        return needed == NOTHING or (
-            seen.epoch == needed.epoch and seen.rows >= needed.rows and seen.gone >= needed.gone
+        return self._index.whole and (
+            needed == NOTHING or (seen.epoch == needed.epoch and seen.rows >= needed.rows and seen.gone >= needed.gone)
         )
 
     def agents(self) -> list[str]:
@@ -69,61 +69,67 @@ class Mirror:
         return self._names.get(seq) or self._old_names.get(seq)
 
     @property
-    def crowded(self) -> bool:
-        """Whether most of the index is dead: rows replaced and removed leave their places behind."""
-        return self._index.columns.dead > max(_MANY_DEAD, 2 * self._index.alive)
+    def outworn(self) -> bool:
+        """Whether it is time to start anew: a change was interrupted, or most rows are dead."""
+        return not self._index.whole or self._index.crowded
 
     def take(self, agent: str, asked: Seen, news: News, dimension: int | None) -> bool:
         """Follow Redis by one answer; False if `asked` is no longer what was seen, so that it is out of date."""
         if self.seen(agent) != asked:
             return False
-        self.settle()
-        if news.anew:
-            self.drop(agent)
-        self._kill(agent, news.gone)
-        self._kill(agent, [row.memory.memory_id for row in news.rows])
-        try:
-            self._index.extend([self._number(row, dimension) for row in news.rows])
-        except StoreCorruptError:  # the others here may be those of another embedder, from before all were removed
-            self.reset()
-            raise
-        if news.seen.epoch:
-            self._seen[agent] = news.seen
+        with self._index.changing():
+            self.settle()
+            if news.anew:
+                self.drop(agent)
+            self._kill(agent, news.gone)
+            self._kill(agent, [row.memory.memory_id for row in news.rows])
+            try:
+                self._index.extend([self._number(row, dimension) for row in news.rows])
+            except StoreCorruptError:  # the others here may be those of another embedder, from before all were removed
+                self.reset()
+                raise
+            if news.seen.epoch:
+                self._seen[agent] = news.seen
         return True
 
     def wrote(self, agent: str, epoch: bytes, before: int, rows: Sequence[Row], dimension: int | None) -> None:
         """Rows that this process has written at the clock `before`; left to be read if others wrote in between."""
         if not self._follows(agent, epoch, before):
             return
-        for row in rows:
-            if row.memory.memory_id in self._seqs.get(agent, ()):
+        with self._index.changing():
+            for row in rows:
+                if row.memory.memory_id in self._seqs.get(agent, ()):
+                    self.settle()
+                    self._kill(agent, [row.memory.memory_id])
+                self._waiting.append(self._number(row, dimension))
+            self._advance(agent, epoch, before + len(rows))
+            if len(self._waiting) >= _MANY_WAITING:
                 self.settle()
-                self._kill(agent, [row.memory.memory_id])
-            self._waiting.append(self._number(row, dimension))
-        self._advance(agent, epoch, before + len(rows))
-        if len(self._waiting) >= _MANY_WAITING:
-            self.settle()
 
     def removed(self, agent: str, epoch: bytes, before: int, ids: Sequence[str]) -> None:
         """The same for removals."""
         if self._follows(agent, epoch, before):
-            self.settle()
-            self._kill(agent, ids)
-            self._advance(agent, epoch, before + len(ids))
+            with self._index.changing():
+                self.settle()
+                self._kill(agent, ids)
+                self._advance(agent, epoch, before + len(ids))
 
     def settle(self) -> None:
         """Put what waits into the index."""
-        waiting, self._waiting = self._waiting, []
-        self._index.extend(waiting)
+        if self._waiting:
+            with self._index.changing():
+                waiting, self._waiting = self._waiting, []
+                self._index.extend(waiting)
 
     def drop(self, agent: str) -> None:
         """Forget the rows of an agent."""
-        self.settle()
-        self._kill(agent, list(self._seqs.get(agent, ())))
-        self._seen.pop(agent, None)
-        self._seqs.pop(agent, None)
-        if not self._index.alive:
-            self._index.clear()  # its vectors may have had another dimension than those to come
+        with self._index.changing():
+            self.settle()
+            self._kill(agent, list(self._seqs.get(agent, ())))
+            self._seen.pop(agent, None)
+            self._seqs.pop(agent, None)
+            if not self._index.alive:
+                self._index.clear()  # its vectors may have had another dimension than those to come
 
     def _follows(self, agent: str, epoch: bytes, before: int) -> bool:
         seen = self.seen(agent)

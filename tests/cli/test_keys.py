@@ -51,7 +51,7 @@ def test_without_the_key_show_fails_clearly_and_recall_finds_the_rest(rmem, key,
     assert [hit["memory"]["memory_id"] for hit in rmem("recall", "safe", "--json").json["hits"]] == ["n"]
     assert {one["opens"] for one in rmem("keys", "list", "--json").json["keys"]} == {None}
     exported = rmem("export", str(tmp_path / "out.jsonl"))
-    assert "1 encrypted memories were left out" in exported.err
+    assert "1 memories were left out: encrypted" in exported.err
     monkeypatch.setenv(MASTER_KEY, new_master_key())
     assert rmem("show", "m", "--json").error["type"] == "KeyWrongError"
     assert rmem("remember", "anything").code == 4

@@ -11,6 +11,7 @@ import pytest
 
 from remanence import Brain, Encryption
 from remanence.crypto.encryption import new_master_key
+from remanence.doctor import examine, repair
 from remanence.errors import ConfigError, KeyMissingError, KeyWrongError, StoreCorruptError
 from remanence.stores.memory import InMemoryRecordStore
 from remanence.stores.sql import cache
@@ -18,7 +19,7 @@ from remanence.stores.sql.sqlite import SqliteRecordStore
 from remanence.testing import RecordStoreContract
 from remanence.testing.contract import example
 from remanence.transfer import export, import_
-from remanence.upkeep import backup, examine, reindex, repair
+from remanence.upkeep import backup, reindex
 
 
 class TestEncryptingStore(RecordStoreContract):

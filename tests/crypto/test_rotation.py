@@ -13,11 +13,12 @@ import pytest
 
 from remanence import Brain, Encryption
 from remanence.crypto.encryption import new_master_key
+from remanence.doctor import examine
 from remanence.errors import KeyMissingError, KeyWrongError
 from remanence.stores.sql import cache, keys
 from remanence.stores.sql.sqlite import SqliteRecordStore
 from remanence.testing.contract import example
-from remanence.upkeep import data_keys, examine, rotate_keys
+from remanence.upkeep import data_keys, rotate_keys
 
 CHILD = Path(__file__).with_name("rotation_child.py")
 

@@ -220,7 +220,7 @@ def fill_the_disk(path: str) -> None:
         found = [memory is not None for memory in brain.store.get_many(kept)]
         hits = brain.recall("before it was full", k=5, mode="lexical")
         brain.close()
-        from remanence.upkeep import examine
+        from remanence.doctor import examine
 
         unsound = [finding.detail for finding in examine(path) if not finding.ok]
         say(type(error).__name__, str(error), kept, all(found), len(hits), unsound)

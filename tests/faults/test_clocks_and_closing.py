@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from remanence import Brain
+from remanence.doctor import examine
 from remanence.errors import StoreClosedError
 from remanence.stores.memory import InMemoryRecordStore
 from remanence.stores.sql.sqlite import SqliteRecordStore
 from remanence.testing.contract import clustered_vectors, example
-from remanence.upkeep import examine
 
 
 @pytest.fixture(params=["file", "memory"])

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from remanence import Filter
+from remanence.doctor import examine, repair
 from remanence.index.segments import checksum
 from remanence.stores.sql import cache
 from remanence.stores.sql.sqlite import SqliteRecordStore
 from remanence.testing.contract import FILTERS, WORDS, clustered_vectors, example
-from remanence.upkeep import examine, repair
 
 QUERIES = ("wolf", "copper bridge", "river winter signal", "violet lantern harbour")
 

@@ -8,11 +8,11 @@ import sqlite3
 import pytest
 
 from remanence import Brain
+from remanence.doctor import examine
 from remanence.errors import StoreBusyError, StoreCorruptError, StoreError, StoreVersionError
 from remanence.stores.sql.file import APPLICATION_ID
 from remanence.stores.sql.sqlite import SqliteRecordStore
 from remanence.testing.contract import example
-from remanence.upkeep import examine
 
 
 @pytest.fixture

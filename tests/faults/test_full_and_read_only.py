@@ -15,10 +15,10 @@ import pytest
 from fault_children import HERE, run, start
 
 from remanence import Brain
+from remanence.doctor import examine
 from remanence.errors import StoreFullError, StoreReadOnlyError
 from remanence.stores.sql.sqlite import SqliteRecordStore
 from remanence.testing.contract import clustered_vectors, example
-from remanence.upkeep import examine
 
 
 def _sound(path):

@@ -11,10 +11,11 @@ import pytest
 from fault_children import kill_after, new_embedding, said, start
 
 from remanence import Brain
+from remanence.doctor import examine
 from remanence.embed.function import FunctionEmbedder
 from remanence.errors import EmbedderMismatchError, InputError, StoreError
 from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.upkeep import backup, examine, reindex
+from remanence.upkeep import backup, reindex
 
 
 def old_embedding(texts):

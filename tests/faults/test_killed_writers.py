@@ -9,8 +9,8 @@ import sqlite3
 from fault_children import kill_after, said, start
 
 from remanence import Brain
+from remanence.doctor import examine
 from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.upkeep import examine
 
 KILLS = 20
 

@@ -12,12 +12,12 @@ import pytest
 from fault_children import run, start, word
 
 from remanence import Brain
+from remanence.doctor import examine
 from remanence.errors import StoreBusyError
 from remanence.stores.sql import cache
 from remanence.stores.sql.file import APPLICATION_ID
 from remanence.stores.sql.sqlite import SqliteRecordStore
 from remanence.testing.contract import clustered_vectors, example
-from remanence.upkeep import examine
 
 
 def _ask(child, order):

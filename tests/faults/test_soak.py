@@ -10,10 +10,11 @@ import pytest
 from fault_children import kill_after, said, start
 
 from remanence import Brain
+from remanence.doctor import examine, repair
 from remanence.stores.sql import cache
 from remanence.stores.sql.sqlite import SqliteRecordStore
 from remanence.testing.contract import clustered_vectors, example
-from remanence.upkeep import backup, examine, repair
+from remanence.upkeep import backup
 
 pytestmark = pytest.mark.slow
 

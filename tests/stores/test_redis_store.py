@@ -17,9 +17,9 @@ import pytest
 from remanence import Filter
 from remanence.embed import embedder_for
 from remanence.errors import EmbedderMismatchError, StoreCorruptError, StoreUnreachableError, VectorError
+from remanence.index import recall_index
 from remanence.models import Embeddings
 from remanence.stores import redis as redis_store
-from remanence.stores import redis_mirror
 from remanence.stores.base import Owner
 from remanence.stores.indexed import derive
 from remanence.stores.redis import RedisRecordStore
@@ -154,7 +154,7 @@ def test_a_reader_that_missed_too_many_removals_reads_anew(open_store, monkeypat
 
 
 def test_an_index_full_of_dead_rows_is_made_anew(open_store, monkeypatch):
-    monkeypatch.setattr(redis_mirror, "_MANY_DEAD", 20)
+    monkeypatch.setattr(recall_index, "_MANY_DEAD", 20)
     store = open_store()
     for number in range(200):
         store.put([example(f"version {number}", memory_id=f"m{number % 5}", session="s")])
@@ -181,7 +181,7 @@ def test_threads_share_a_store(open_store):
 
 
 def test_readers_miss_nothing_while_the_index_is_made_anew(open_store, monkeypatch):
-    monkeypatch.setattr(redis_mirror, "_MANY_DEAD", 10)
+    monkeypatch.setattr(recall_index, "_MANY_DEAD", 10)
     store, done = open_store(), threading.Event()
     store.put([example(f"stone {number}", memory_id=f"m{number}") for number in range(8)])
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from remanence.errors import ConfigError, InputError, StoreCorruptError
+from remanence.doctor import examine
+from remanence.errors import ConfigError, InputError
 from remanence.stores import migrations, open_store
 from remanence.stores.memory import InMemoryRecordStore
 from remanence.stores.sql import cache, schema
@@ -135,14 +136,18 @@ def test_a_put_that_fails_leaves_the_callers_memories_as_they_were(path):
         assert len(store) == 4
 
 
-def test_rows_of_a_wrong_dimension_are_reported_by_name(path):
+def test_a_vector_of_a_wrong_dimension_keeps_no_store_from_opening_and_is_reported_by_name(path):
     with SqliteRecordStore(path) as store:
         store.put([example(f"text {n}", memory_id=f"m{n}", vector=clustered_vectors(1, 16)[0]) for n in range(2)])
     with sqlite3.connect(path) as plain:
         plain.execute("UPDATE memories SET vector = x'0000803f' WHERE id = 'm1'")
     plain.close()
-    with SqliteRecordStore(path) as store, pytest.raises(StoreCorruptError, match=r"row 2 .*reindex"):
-        store.select()
+    with SqliteRecordStore(path) as store:
+        assert [memory.memory_id for memory in store.select()] == ["m0", "m1"]
+        assert [memory.memory_id for memory, _ in store.match("text 1", k=1)] == ["m1"]
+    (finding,) = [finding for finding in examine(path) if finding.name == "vectors"]
+    assert not finding.ok
+    assert "m1" in finding.detail
 
 
 def test_addresses_open_the_store_they_name(tmp_path, monkeypatch):

@@ -23,7 +23,7 @@ from ...index.survey import Survey, Surveys
 from ...index.vocabulary import WordVectors
 from ...models import TIERS, Memory
 from ..base import ORDERS, Order, StoreStats, Vector
-from ..indexed import Derived, derive
+from ..indexed import Derived, check_vectors, derive
 from . import audit, inserts, postgres_rows, postgres_search
 from . import keys as data_keys
 from .connection import Connection as AnyConnection
@@ -151,7 +151,7 @@ class PostgresRecordStore(SqlRecords):
         if not memories:
             return []
         checked = [memory.copied() for memory in memories]
-        self.check_vectors(checked)
+        check_vectors(checked)
         derived = [derive(memory) for memory in checked]
 
         def work(connection: Connection) -> tuple[list[Memory], int]:

@@ -77,14 +77,25 @@ class Follower:
         self.seen: State | None = None
 
     def is_behind(self, now: State) -> bool:
-        return self.seen is None or self.seen[:3] != now[:3]
+        return self.seen is None or not self.index.whole or self.seen[:3] != now[:3]
+
+    def is_ahead(self, now: State) -> bool:
+        """Whether another thread, which began later, has taken in more than there is to see now."""
+        return self.seen is not None and self.index.whole and self.seen.is_after(now)
 
     def follow(self, connection: Connection, seen: Look) -> None:
-        """Take in the rows and changes up to a look; start anew if the rows were re-embedded."""
+        """Take in the rows and changes up to a look; start anew if the rows were re-embedded, if a change of the index
+        was interrupted, or if most of its rows are dead."""
         now = seen.state
-        if self.seen is not None and not now.is_after(self.seen):
-            return  # another thread, which began later, was faster
-        if self.seen is None or now.generation != self.seen.generation:
+        if self.is_ahead(now):
+            return
+        anew = self.seen is None or now.generation != self.seen.generation or self.index.crowded or not self.index.whole
+        with self.index.changing(anew=anew):
+            self._take_in(connection, seen, anew)
+
+    def _take_in(self, connection: Connection, seen: Look, anew: bool) -> None:
+        now = seen.state
+        if anew or self.seen is None:
             self.index.clear()
             self.seen = now._replace(row=0)
         last = self.seen.row

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -22,7 +22,7 @@ from ...judgements import Judgement
 from ...models import TIERS, Embeddings, Memory
 from .. import packing
 from ..base import Owner, SetAside, Size, Trace, Vector
-from ..indexed import Derived, IndexedStore, derive
+from ..indexed import Derived, IndexedStore, check_vectors, derive
 from ..packing import Codec
 from ..touches import Touches
 from . import audit, inserts, removal, rows, sealing
@@ -80,9 +80,14 @@ class SqlRecords(IndexedStore):
     # Writing
 
     def insert(
-        self, connection: Connection, memories: Sequence[Memory], derived: Sequence[Derived]
+        self,
+        connection: Connection,
+        memories: Sequence[Memory],
+        derived: Sequence[Derived],
+        *,
+        own_vectors: bool = False,
     ) -> tuple[list[Memory], Sequence[Derived]]:
-        """Write memories; as they were kept, with what the index gets of them."""
+        """Write memories; as they were kept, with what the index gets of them. `own_vectors` were read from here."""
         self.write_touched(connection)
         seal = data_keys.seal_for_writing(connection, self.vault)
         if seal is not None:
@@ -90,7 +95,8 @@ class SqlRecords(IndexedStore):
         if self.encryption is not None and self.encryption.hides_vectors:
             for memory in memories:
                 memory.embeddings = Embeddings()
-        self._check_kind(connection, memories)
+        if not own_vectors:
+            self._check_kind(connection, memories)
         given = [memory.memory_id for memory in memories if memory.memory_id]
         if given and len(memories) > 1 and (len(set(given)) < len(given) or inserts.held(connection, given)):
             # One that replaces another may lower its agent's highest step for those behind it.
@@ -122,6 +128,12 @@ class SqlRecords(IndexedStore):
         else:
             self._sound = dict(known), *asked[1:]
 
+    def _check_dimension(self, connection: Connection, vectors: Iterable[Vector]) -> None:
+        """Refuse vectors that another embedder made, before the store was re-embedded."""
+        dimension = self.kind(connection).get("dimension")
+        for vector in vectors:
+            checks.vector("vector", vector, dimension=None if dimension is None else int(dimension))
+
     def kind(self, connection: Connection) -> Mapping[str, str]:
         """Which of the notes of KIND there are."""
         return dict(connection.execute(_KIND).fetchall())
@@ -131,12 +143,20 @@ class SqlRecords(IndexedStore):
             row = connection.execute(f"{self.dialect.read} WHERE m.id = ?", (memory_id,)).fetchone()
             if row is None:
                 return None
-            memory = edit(rows.to_memory(row, self.codec))
+            old = rows.to_memory(row, self.codec)
+            kept = packing.short_vector(old)
+            memory = edit(old)
             memory.memory_id = memory_id
-            self.check_vectors([memory])
-            return self.insert(connection, [memory], [derive(memory)])[0][0]
+            check_vectors([memory])
+            own = packing.short_vector(memory) is kept  # as it was read: whoever embedded it
+            return self.insert(connection, [memory], [derive(memory)], own_vectors=own)[0][0]
 
-        return self.write(work)
+        changed = self.write(work)
+        self.wrote(2 if changed is not None else 0)
+        return changed
+
+    def wrote(self, number: int) -> None:
+        """Called after rows were written, moved or removed, with how many: time to look after what is derived."""
 
     def move(self, keys: Sequence[str], tier: str, vectors: Mapping[str, Vector] | None = None) -> int:
         checks.one_of("tier", tier, TIERS)
@@ -146,6 +166,7 @@ class SqlRecords(IndexedStore):
 
         def work(connection: Connection) -> int:
             moved = 0
+            self._check_dimension(connection, given.values())
             for part in _parts(keys):
                 placed: list[tuple[Any, ...]] = []
                 for row in connection.execute(f"{self.dialect.read} WHERE m.id IN ({_marks(part)})", part):
@@ -161,7 +182,11 @@ class SqlRecords(IndexedStore):
                 moved += len(placed)
             return moved
 
-        return self.write(work) if keys else 0
+        if not keys:
+            return 0
+        moved = self.write(work)
+        self.wrote(moved)
+        return moved
 
     @abstractmethod
     def renew(self, connection: Connection) -> None:
@@ -215,6 +240,7 @@ class SqlRecords(IndexedStore):
 
         found = self.write(work)
         self._unscrubbed |= bool(found)
+        self.wrote(len(found))
         return found
 
     def set_aside(self, keys: Sequence[str], *, until: float, who: str, reason: str) -> list[str]:
@@ -225,6 +251,7 @@ class SqlRecords(IndexedStore):
 
         found = self.write(work)
         self._unscrubbed |= bool(found)
+        self.wrote(len(found))
         return found
 
     def put_back(self, keys: Sequence[str], *, who: str) -> list[Memory]:
@@ -233,7 +260,9 @@ class SqlRecords(IndexedStore):
             removal.noted(connection, who, "restore", [memory.memory_id for memory in memories], "restore")
             return self.insert(connection, memories, [derive(memory) for memory in memories])[0] if memories else []
 
-        return self.write(work)
+        found = self.write(work)
+        self.wrote(len(found))
+        return found
 
     def aside(self) -> list[SetAside]:
         return self.read(lambda connection: removal.in_trash(connection, self.codec))
@@ -324,8 +353,11 @@ class SqlRecords(IndexedStore):
 
     def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
         found: dict[str, Memory] = {}
+        read = rows.to_memory if len(keys) == 1 else rows.readable  # of many, one that is damaged is passed over
         for row in self._fetched(f"{self.dialect.read} WHERE m.id IN ({{}})", keys):
-            found[row[1]] = self.touches.counted(rows.to_memory(row, self.codec))
+            memory = read(row, self.codec)
+            if memory is not None:
+                found[row[1]] = self.touches.counted(memory)
         return [found.get(key) for key in keys]
 
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
@@ -337,8 +369,8 @@ class SqlRecords(IndexedStore):
         return [(seq, found[seq]) for seq in seqs if seq in found]
 
     def ids_at(self, seqs: Sequence[int]) -> list[str]:
-        found = self._fetched("SELECT id FROM memories WHERE seq IN ({}) ORDER BY seq", seqs)
-        return [memory_id for (memory_id,) in found]
+        found = dict(self._fetched("SELECT seq, id FROM memories WHERE seq IN ({})", seqs))
+        return [found[seq] for seq in seqs if seq in found]
 
     def recalls_at(self, seqs: Sequence[int]) -> dict[int, int]:
         self.flush()

@@ -5,13 +5,15 @@ a store never holds vectors of two embedders, and an interrupted run goes on whe
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...errors import StoreCorruptError
 from ...index.analyser import VERSION as ANALYSER
 from ..indexed import Derived, derive
-from ..packing import shorten
+from ..packing import short_bytes, shorten
 from . import rows, sealing
 from .connection import Connection
 
@@ -20,12 +22,16 @@ if TYPE_CHECKING:
     from .records import SqlRecords
     from .sqlite import SqliteRecordStore
 
+log = logging.getLogger(__name__)
+
 Progress = Callable[[int, int | None], None]
 
 _BATCH = 256
-_WAITING = (
-    "SELECT seq, text, contents, packed, level, id, sealed, key_version, vector IS NOT NULL FROM memories "
-    "WHERE seq > ? AND seq NOT IN (SELECT seq FROM staged) ORDER BY seq LIMIT ?"
+_PASSES = 10
+_WAITING = (  # not staged yet, or in another tier since, where vectors are shorter or longer
+    "SELECT m.seq, m.text, m.contents, m.packed, m.level, m.id, m.sealed, m.key_version, m.vector IS NOT NULL "
+    "FROM memories m LEFT JOIN staged s ON s.seq = m.seq WHERE m.seq > ? AND (s.seq IS NULL OR "
+    "length(s.vector) <> CASE m.level WHEN 0 THEN ? WHEN 1 THEN ? ELSE ? END) ORDER BY m.seq LIMIT ?"
 )
 _REWRITE = (
     f"UPDATE memories SET {', '.join(f'{name} = ?' for name in rows.DERIVED)} WHERE seq = ? "
@@ -37,19 +43,35 @@ def reembed(store: SqlRecords, vectors: MemoryVectors, spec: str | None, on_prog
     """Replace all vectors by these; how many rows were embedded by this call."""
     total = _count(store, "memories")
     store.write(lambda connection: _begin(connection, store, vectors.embedder.name))
-    embedded, last = 0, 0
+    embedded = 0
+    for _ in range(_PASSES):  # rows that come or move meanwhile; the last few are left to the end
+        fresh = _stage_waiting(store, vectors, total, on_progress)
+        embedded += fresh
+        if fresh <= _BATCH:
+            break
+    store.make_room()
+    return embedded + store.write(lambda connection: _finish(connection, store, vectors, spec))
+
+
+def _stage_waiting(store: SqlRecords, vectors: MemoryVectors, total: int, on_progress: Progress | None) -> int:
+    """Stage the vectors of all rows that wait, batch by batch; how many."""
+    done, last = 0, 0
     while True:
-        batch = store.read(lambda connection, last=last: connection.execute(_WAITING, (last, _BATCH)).fetchall())  # type: ignore[misc]
+        batch = store.read(lambda connection, last=last: _waiting(connection, vectors, last))  # type: ignore[misc]
         if on_progress is not None:
             on_progress(min(_count(store, "staged"), total), total)
         if not batch:
-            break
+            return done
         staged = _embedded(store, vectors, batch)
         store.write(lambda connection, staged=staged: _stage(connection, staged))  # type: ignore[misc]
-        embedded += len(batch)
+        done += len(batch)
         last = batch[-1][0]
-    store.make_room()
-    return embedded + store.write(lambda connection: _finish(connection, store, vectors, spec))
+
+
+def _waiting(connection: Connection, vectors: MemoryVectors, last: int) -> list[tuple[Any, ...]]:
+    """The next rows behind `last` that need a vector."""
+    sizes = (short_bytes(vectors.embedder.dimension, level) for level in range(3))
+    return connection.execute(_WAITING, (last, *sizes, _BATCH)).fetchall()
 
 
 def _count(store: SqlRecords, table: str) -> int:
@@ -69,7 +91,12 @@ def _embedded(
             staged.append((seq, None))
             continue
         opened = None if sealed is None else store.vault.open(memory_id, sealed, version)
-        bodies.append(rows.body_of(text, contents, packed, store.codec, opened))
+        try:
+            bodies.append(rows.body_of(text, contents, packed, store.codec, opened))
+        except (StoreCorruptError, ValueError, TypeError, LookupError) as error:
+            log.warning("memory %r is damaged and gets no vector: %s", memory_id, error)
+            staged.append((seq, None))
+            continue
         waiting.append((seq, level))
     for (seq, level), vector in zip(waiting, vectors.of(bodies) if bodies else (), strict=True):
         staged.append((seq, rows.stored_vector(shorten(vector, level), level) if vector.any() else None))
@@ -92,7 +119,7 @@ def _stage(connection: Connection, staged: Sequence[tuple[int, bytes | None]]) -
 def _finish(connection: Connection, store: SqlRecords, vectors: MemoryVectors, spec: str | None) -> int:
     """Embed what came in meanwhile and put all new vectors in place, in the caller's transaction."""
     late, last = 0, 0
-    while batch := connection.execute(_WAITING, (last, _BATCH)).fetchall():
+    while batch := _waiting(connection, vectors, last):
         _stage(connection, _embedded(store, vectors, batch))
         late += len(batch)
         last = batch[-1][0]

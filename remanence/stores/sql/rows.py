@@ -18,7 +18,17 @@ from ...index.numbers import NO_NUMBERS, Numbers
 from ...index.recall_index import IndexRow
 from ...models import Memory, Metadata
 from ..indexed import Derived
-from ..packing import Codec, decoded, embeddings_at, read_beside, short_vector, widen, written_beside
+from ..packing import (
+    LEVELS,
+    Codec,
+    decoded,
+    embeddings_at,
+    read_beside,
+    short_bytes,
+    short_vector,
+    widen,
+    written_beside,
+)
 from . import sealing
 from .sealing import Seal
 
@@ -110,7 +120,14 @@ def derived_values(derived: Derived) -> tuple[int, int, str, bytes, bytes, bytes
 
 
 def to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
-    """A memory from what READ selects."""
+    """A memory from what READ selects; StoreCorruptError for one that is damaged."""
+    try:
+        return _to_memory(row, codec)
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise StoreCorruptError(f"memory {row[1]!r} is damaged ({error}); restore it from a backup") from error
+
+
+def _to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
     (
         _, memory_id, agent, session, kind, actor, tier, step, time, created, importance, level,
         position, place, tags, text, contents, vector, packed, _, sealed, version, accessed, count,
@@ -121,7 +138,10 @@ def to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
             raise StoreCorruptError(f"the encrypted fields of memory {memory_id!r} are gone; restore it from a backup")
         opened = codec.vault.open(memory_id, sealed, version)
     text, body = body_of(text, contents, packed, codec, opened)
-    short = None if vector is None else np.frombuffer(vector, _TYPES[level])
+    _check_cells(row[0], memory_id, agent, session, kind, actor, tier, step, time, importance)
+    if not isinstance(created, float | int) or not isinstance(text, str):
+        raise StoreCorruptError(f"memory {memory_id!r} is damaged; restore it from a backup")
+    short = None if vector is None or len(vector) % _TYPES[level].itemsize else np.frombuffer(vector, _TYPES[level])
     # By position, because names take twice as long and a question may read thousands.
     return Memory(
         memory_id,
@@ -141,10 +161,36 @@ def to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
     )
 
 
+def _check_cells(
+    seq: Any,
+    memory_id: Any,
+    agent: Any,
+    session: Any,
+    kind: Any,
+    actor: Any,
+    tier: Any,
+    step: Any,
+    time: Any,
+    importance: Any,
+) -> None:
+    """Refuse a row whose cells are not of the types that we write, as a damaged file may have them."""
+    if not (
+        isinstance(seq, int)
+        and isinstance(memory_id, str)
+        and isinstance(agent, str)
+        and (session is None or isinstance(session, str))
+        and isinstance(kind, str)
+        and (actor is None or isinstance(actor, str))
+        and tier in LEVELS
+        and isinstance(step, int)
+        and isinstance(time, float | int)
+        and isinstance(importance, float | int)
+    ):
+        raise StoreCorruptError(f"row {seq} holds damaged cells; `rmem doctor` tells which memory it is")
+
+
 def readable(row: tuple[Any, ...], codec: Codec) -> Memory | None:
-    """A memory from what READ selects; None for an encrypted one that cannot be opened."""
-    if row[_SEALED] is None and row[_SEALED + 1] is None:
-        return to_memory(row, codec)
+    """A memory from what READ selects; None for one that is damaged, or encrypted and cannot be opened."""
     try:
         return to_memory(row, codec)
     except StoreError as error:
@@ -193,7 +239,10 @@ def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:
         seq, born, agent, session, kind, actor, tier, step, time, importance, position, flags,
         specific, words, terms, marks, numbers, vector, level,
     ) = row  # fmt: skip
-    sound = len(terms) % PACKED_SIZE == len(marks) % 8 == 0
+    _check_cells(seq, "", agent, session, kind, actor, tier, step, time, importance)
+    sound = isinstance(born, int) and isinstance(flags, int) and isinstance(specific, int) and isinstance(words, str)
+    sound = sound and 0 <= flags <= 255 and 0 <= specific <= 255
+    sound = sound and len(terms) % PACKED_SIZE == len(marks) % 8 == 0
     if not sound or (words.count("\n") + 1 if words else 0) != len(terms) // PACKED_SIZE:
         raise StoreCorruptError(f"row {seq} holds damaged terms; `rmem doctor --repair` derives them again")
     return IndexRow(
@@ -217,8 +266,8 @@ def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:
 
 
 def vector_of(stored: bytes | None, level: int, dimension: int | None) -> npt.NDArray[np.float32] | None:
-    """A row's vector in the full space."""
-    if stored is None:
+    """A row's vector in the full space; None for one that does not fit the store's others."""
+    if stored is None or (dimension is not None and len(stored) != short_bytes(dimension, level)):
         return None
     short = np.frombuffer(stored, _TYPES[level])
     return widen(short, level, dimension if dimension is not None else short.size)

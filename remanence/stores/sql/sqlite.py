@@ -5,22 +5,29 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import local
 from typing import Literal, NamedTuple, TypeVar
 
 from ... import checks
 from ...crypto.encryption import Encryption
 from ...errors import StoreError
+from ...filters import Filter
+from ...forks import Forking, watch
+from ...index import segments
+from ...index.recall_index import IndexRow
+from ...index.survey import Survey
 from ...index.vocabulary import WordVectors
 from ...models import Memory
 from ..base import StoreStats
-from ..indexed import Derived, derive, index_row, new_id
-from . import audit, cache, inserts, rows
+from ..indexed import Derived, check_vectors, derive, index_row, new_id
+from . import audit, cache, inserts, rows, sealing
 from . import keys as data_keys
 from .connection import Connection
-from .file import DURABILITY, SqliteFile
+from .file import DURABILITY, SqliteFile, is_undecodable, lenient
 from .records import Dialect, SqlRecords
 from .reembed import new_generation
 from .sealing import Seal
@@ -43,7 +50,7 @@ _INSERT_ONE = (
 )
 
 
-class SqliteRecordStore(SqlRecords):
+class SqliteRecordStore(SqlRecords, Forking):
     """`SqliteRecordStore("memories.db")`. `durability="normal"` skips the fsync of each commit: a power cut may
     then lose the newest memories, a crash of the process still loses none. `encryption` encrypts what is written from
     now on; None takes the master key of the environment, if there is one, and False none."""
@@ -68,10 +75,12 @@ class SqliteRecordStore(SqlRecords):
         self.path = Path(path)
         self._file = SqliteFile(self.path, durability, checks.number("busy_timeout", busy_timeout, low=0))
         self._writer = GroupWriter(self._file)
+        self._snapshot = _Snapshot()
         self._seen = _State(0, 0, 0)
         self._loaded = False
         self._distrusted: int | None = None
-        self._unsettled = 0  # rows behind the last segment, as far as we know
+        self._unsettled: int | None = None  # rows and changes behind the last segment; None before the first write
+        watch(self)
 
     # Writing
 
@@ -79,7 +88,7 @@ class SqliteRecordStore(SqlRecords):
         if not memories:
             return []
         memories = [memory.copied() for memory in memories]
-        self.check_vectors(memories)
+        check_vectors(memories)
         derived = [derive(memory) for memory in memories]
         if len(memories) == 1 and self._put_one(memories[0], derived[0]):
             kept = memories
@@ -87,11 +96,15 @@ class SqliteRecordStore(SqlRecords):
             kept = self.write(lambda connection: self.insert(connection, memories, derived))[0]
         else:
             kept = self._put_many(memories, derived)
-        threshold = cache.SETTLE_FROM if len(memories) < _BULK else cache.SETTLE_BULK
-        self._unsettled += len(memories)
-        if self._unsettled >= threshold or self._unsettled == len(memories):
-            self._settle_if_possible(threshold)
+        self.wrote(len(memories))
         return kept
+
+    def wrote(self, number: int) -> None:
+        """Now and then, pack what was written. Nothing that goes wrong here concerns the caller."""
+        threshold = cache.SETTLE_FROM if number < _BULK else cache.SETTLE_BULK
+        known, self._unsettled = self._unsettled, (self._unsettled or 0) + number
+        if known is None or self._unsettled >= threshold:
+            self._settle_if_possible(threshold)
 
     def _put_one(self, memory: Memory, derived: Derived) -> bool:
         """Write a new memory of the kind that the last one was, as agents store them one by one; False for others."""
@@ -122,14 +135,18 @@ class SqliteRecordStore(SqlRecords):
             return before, *self.insert(connection, memories, derived), _state(connection)
 
         before, kept, parts, after = self.write(work)
-        with self.index.lock:
-            if not self._loaded and before.row == 0:  # the file was empty, as the index is
-                self._loaded, self._seen = True, before
-            if self._loaded and self._seen == before and after.change == before.change:
-                given = enumerate(zip(kept, parts, strict=True), before.row + 1)
-                self.index.extend([index_row(memory, part, seq, born=seq) for seq, (memory, part) in given])
-                self.use_keys(self.index)
-                self._seen = after
+        try:
+            with self.index.lock:
+                if not self._loaded and before.row == 0:  # the file was empty, as the index is
+                    self._loaded, self._seen = True, before
+                if self._loaded and self.index.whole and self._seen == before and after.change == before.change:
+                    given = enumerate(zip(kept, parts, strict=True), before.row + 1)
+                    with self.index.changing():
+                        self.index.extend([index_row(memory, part, seq, born=seq) for seq, (memory, part) in given])
+                        self.use_keys(self.index)
+                        self._seen = after
+        except Exception:
+            log.exception("the index could not take in what was written; it is built again for the next question")
         return kept
 
     def scrub(self) -> None:
@@ -139,8 +156,17 @@ class SqliteRecordStore(SqlRecords):
         if covered is not None:
             self.write(lambda connection: cache.drop_from(connection, covered))
             self.settle(1)
-        self._writer.between(lambda connection: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone())
-        self._unscrubbed = False
+        self._unscrubbed = not self._writer.between(self._empty_log)
+
+    def _empty_log(self, connection: sqlite3.Connection) -> bool:
+        """Bring the write-ahead log into the file and cut it off, once nobody reads from it."""
+        deadline = time.monotonic() + self._file.timeout
+        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            if time.monotonic() > deadline:
+                log.warning("a long read of %s keeps what was removed in its write-ahead log for now", self.path)
+                return False
+            time.sleep(0.01)
+        return True
 
     def broken_audit(self) -> list[int]:
         """The numbers of entries of the audit log that are not as they were written."""
@@ -170,73 +196,184 @@ class SqliteRecordStore(SqlRecords):
 
     # The index
 
+    def together(self, work: Callable[[], Result]) -> Result:
+        """Run reads in one snapshot of the file, which the index is brought to."""
+        if self._snapshot.connection is not None:
+            return work()
+        with self._file.snapshot() as connection:
+            self._snapshot.connection = connection
+            try:
+                done = work()
+            finally:
+                self._snapshot.connection = None
+        self._heal()
+        return done
+
+    def survey(self, where: Filter) -> Survey:
+        with self.index.lock:  # so that no other thread brings the index past the snapshot in between
+            self.refresh()
+            return self._surveys.take(where)
+
     def refresh(self) -> None:
+        held = self._snapshot.connection
+        if held is not None:
+            with self.index.lock:
+                self._reach(held)
+            return
         with self._file.reading() as connection:
-            if self._loaded and self._seen == _state(connection):
+            if self._is_at(_state(connection)):
                 return
         with self.index.lock, self._file.snapshot() as connection:
             self._follow(connection)
+        self._heal()
+
+    def _heal(self) -> None:
+        """Replace segments that could not be used."""
         if self._distrusted is not None:
             self._settle_if_possible(1)
 
+    def _is_at(self, state: _State) -> bool:
+        """Whether the index shows the file in this state."""
+        return self._loaded and self.index.whole and self._seen == state
+
+    def _reach(self, snapshot: sqlite3.Connection) -> None:
+        """Bring the index and a snapshot to the same state: to a newer snapshot if another thread has been faster."""
+        now = _state(snapshot)
+        if self._is_at(now):
+            return
+        if self._loaded and self.index.whole and self._seen.is_after(now):
+            snapshot.execute("ROLLBACK")
+            snapshot.execute("BEGIN")
+        self._follow(snapshot)
+
     def _follow(self, connection: sqlite3.Connection) -> None:
-        """Take in the rows and removals since the last look; start anew if the file was re-embedded."""
+        """Take in the rows and changes since the last look; start anew if that cannot be done."""
         now = _state(connection)
         self.vault.follow(data_keys.read(connection))
-        if not self._loaded or now.generation != self._seen.generation:
-            self.index.clear()
-            loaded = cache.load(connection, self.index)
-            self._distrusted = loaded.distrusted
-            self._seen = _State(self.index.last_seq, loaded.changes, now.generation)
-            self._loaded = True
-        self.use_keys(self.index)
         known = connection.execute("SELECT value FROM notes WHERE key = 'dimension'").fetchone()
         dimension = None if known is None else int(known[0])
-        last = self._seen.row
-        while last < now.row:
-            batch = connection.execute(rows.READ_INDEX, (last, now.row, _READ_AHEAD)).fetchall()
-            self.index.extend([rows.to_index_row(row, dimension) for row in batch])
-            last = batch[-1][0] if len(batch) == _READ_AHEAD else now.row
-        since = (self._seen.change,)
-        moved = connection.execute("SELECT seq, tier FROM changes WHERE n > ? AND tier IS NOT NULL ORDER BY n", since)
-        if found := moved.fetchall():
-            self.index.columns.move(*zip(*found, strict=True))
-        for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? AND tier IS NULL ORDER BY n", since):
-            self.index.kill(seq)
-        self._seen = now
+        anew = (
+            not self._loaded
+            or not self.index.whole
+            or now.generation != self._seen.generation
+            or self._seen.change + 1 < _first_change(connection, now)
+        )
+        with self.index.changing(anew=anew):
+            seen = self._load(connection, now, dimension) if anew else self._seen
+            self.use_keys(self.index)
+            last = seen.row
+            while last < now.row:
+                batch, last = self._read_rows(connection, last, now.row, dimension)
+                self.index.extend(batch)
+            since = (seen.change,)
+            moved = connection.execute(
+                "SELECT seq, tier FROM changes WHERE n > ? AND tier IS NOT NULL ORDER BY n", since
+            ).fetchall()
+            if moved:
+                self.index.columns.move(*zip(*moved, strict=True))
+            for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? AND tier IS NULL ORDER BY n", since):
+                self.index.kill(seq)
+            if self.index.crowded:
+                self.index.adopt(segments.compacted(self.index))
+            self._seen, self._loaded = now, True
+
+    def _load(self, connection: sqlite3.Connection, now: _State, dimension: int | None) -> _State:
+        """Fill the index from the segments; which state of the file that is. Segments are only a cache: whatever is
+        wrong with them, the rows have it all."""
+        self.index.clear()
+        try:
+            loaded = cache.load(connection, self.index, dimension)
+        except Exception as error:
+            if isinstance(error, sqlite3.Error) and not _is_damage(error):
+                raise
+            log.warning("the segments are rebuilt from the rows: %s", error, exc_info=True)
+            self.index.clear()
+            loaded = cache.Loaded(0, None, 1)
+        self._distrusted = loaded.distrusted
+        return _State(loaded.row, now.change if loaded.changes is None else loaded.changes, now.generation)
+
+    def _read_rows(
+        self, connection: sqlite3.Connection, last: int, end: int, dimension: int | None
+    ) -> tuple[list[IndexRow], int]:
+        """The next rows for the index, and up to which one that is. What is damaged in a row's derived columns is
+        derived again; a row that cannot be read at all is passed over."""
+        bounds = (last, end, _READ_AHEAD)
+        try:
+            batch = connection.execute(rows.READ_INDEX, bounds).fetchall()
+        except sqlite3.OperationalError as error:
+            if not is_undecodable(error):
+                raise
+            with lenient(connection):
+                batch = connection.execute(rows.READ_INDEX, bounds).fetchall()
+        found: list[IndexRow] = []
+        for row in batch:
+            try:
+                found.append(rows.to_index_row(row, dimension))
+            except (StoreError, ValueError, TypeError) as error:
+                log.warning("row %s is derived again: %s", row[0], error)
+                again = self._derive_again(connection, row[0], dimension)
+                found += [] if again is None else [again]
+        return found, batch[-1][0] if len(batch) == _READ_AHEAD else end
+
+    def _derive_again(self, connection: sqlite3.Connection, seq: int, dimension: int | None) -> IndexRow | None:
+        with lenient(connection):
+            row = connection.execute(f"{rows.READ} WHERE m.seq = ?", (seq,)).fetchone()
+            (born,) = connection.execute("SELECT born FROM memories WHERE seq = ?", (seq,)).fetchone()
+        memory = rows.readable(row, self.codec)
+        if memory is None or not isinstance(born, int):
+            return None
+        seal, derived = rows.seal_of(row), derive(memory)
+        if seal is not None:
+            derived = sealing.disguised(derived, seal, self.vault)
+        return index_row(memory, derived, seq, born, dimension)
 
     def settle(self, threshold: int = cache.SETTLE_FROM) -> None:
-        """Pack the rows behind the last good segment into a new one, if there are enough of them."""
+        """Pack the rows behind the last good segment into a new one, if there are enough of them; pack older segments
+        again if much has changed in them; shorten the change log."""
         if self._file.read_only:
             return
         distrusted, self._distrusted = self._distrusted, None
         if distrusted is not None:
             self.write(lambda connection: cache.drop_from(connection, distrusted))
         with self._file.reading() as connection:
-            self._unsettled = cache.uncovered(connection)
-        if self._unsettled < threshold:
+            uncovered = self._unsettled = cache.uncovered(connection)
+            behind = cache.changes_behind(connection)
+        if uncovered < threshold and behind < cache.CHANGES_FROM:
             return
         self.refresh()
-        with self.index.lock, self._file.reading() as connection:
-            segment, generation = cache.next_segment(connection, self.index, self._seen.change), self._seen.generation
+        with self.index.changing(), self._file.reading() as connection:
+            seen = self._seen
+            spans = cache.outdated(connection, self.index, seen.change)
+            packed = [segments.pack(self.index, first, last, seen.change) for first, last in spans]
+            fresh = (
+                cache.next_segment(connection, self.index, seen.row, seen.change) if uncovered >= threshold else None
+            )
 
         def save(connection: sqlite3.Connection) -> None:
-            if segment is not None and _state(connection).generation == generation:
-                cache.save(connection, segment)
+            if _state(connection).generation == seen.generation:
+                for segment in packed:
+                    cache.replace(connection, segment)
+                if fresh is not None:
+                    cache.save(connection, fresh)
+                cache.prune_changes(connection)
 
-        if segment is not None:
-            self.write(save)
+        self.write(save)
+        self._unsettled = 0
 
     def tidy(self) -> None:
         """Pack what the last bulk left behind, or every new process would read it row by row."""
         self._settle_if_possible(cache.SETTLE_FROM)
 
     def _settle_if_possible(self, threshold: int) -> None:
-        """The same where it is not what the caller asked for: a cache that cannot be written harms nobody."""
+        """Best-effort settle(); log failures. Not inside a snapshot, which must not see a newer state."""
+        if self._snapshot.connection is not None:
+            return
         try:
             self.settle(threshold)
         except StoreError as error:
             log.warning("no new segment was written: %s", error)
+        except Exception:
+            log.exception("no new segment was written")
 
     def renew(self, connection: Connection) -> None:
         assert isinstance(connection, sqlite3.Connection)
@@ -252,8 +389,14 @@ class SqliteRecordStore(SqlRecords):
         self.settle(1)
 
     def read(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
-        with self._file.reading() as connection:
-            return work(connection)
+        with self.connection() as connection:
+            try:
+                return work(connection)
+            except sqlite3.OperationalError as error:
+                if not is_undecodable(error):
+                    raise
+                with lenient(connection):
+                    return work(connection)
 
     def write(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         """Do `work` in a transaction of its own (or one shared with other threads); durable when this returns."""
@@ -261,7 +404,11 @@ class SqliteRecordStore(SqlRecords):
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """A reading connection, for checks and backups."""
+        """A reading connection: that of this thread's snapshot, if there is one."""
+        held = self._snapshot.connection
+        if held is not None:
+            yield held
+            return
         with self._file.reading() as connection:
             yield connection
 
@@ -277,6 +424,18 @@ class SqliteRecordStore(SqlRecords):
             log.info("not everything was tidied up: %s", error)
         self._writer.close()
 
+    def after_fork_in_child(self) -> None:
+        """The index may have been in the middle of a change by another thread; what waits is the parent's to write."""
+        self._snapshot = _Snapshot()
+        self.index.whole = False
+        self.touches.take()
+
+
+class _Snapshot(local):
+    """The snapshot that this thread reads from, if it does."""
+
+    connection: sqlite3.Connection | None = None
+
 
 class _State(NamedTuple):
     """How far a file has come: its last row, its last change, and how often it was re-embedded."""
@@ -284,6 +443,20 @@ class _State(NamedTuple):
     row: int
     change: int
     generation: int
+
+    def is_after(self, other: _State) -> bool:
+        return (self.generation, self.row, self.change) > (other.generation, other.row, other.change)
+
+
+def _first_change(connection: sqlite3.Connection, now: _State) -> int:
+    """The oldest entry that the change log still has; the next one if it has none."""
+    (first,) = connection.execute("SELECT min(n) FROM changes").fetchone()
+    return now.change + 1 if first is None else int(first)
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    """Whether SQLite could not read a part of the file."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_IOERR)
 
 
 def _state(connection: sqlite3.Connection) -> _State:

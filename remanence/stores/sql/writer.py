@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any, Generic, TypeVar
 
-from ...errors import StoreClosedError, StoreReadOnlyError
-from .file import SqliteFile, explain
+from ...errors import StoreReadOnlyError
+from ...forks import Forking, new_lock, watch
+from .file import SqliteFile, closed_error, explain
 
 Result = TypeVar("Result")
 Link = TypeVar("Link")
@@ -19,54 +21,74 @@ Link = TypeVar("Link")
 class Job(Generic[Link, Result]):
     """One write among those of a transaction."""
 
-    __slots__ = ("done", "error", "result", "single", "work")
+    __slots__ = ("cancelled", "done", "error", "result", "since", "single", "work")
 
     def __init__(self, work: Callable[[Link], Result], single: bool) -> None:
         self.work = work
         self.single = single
+        self.since = time.monotonic()
         self.done = False
+        self.cancelled = False  # its thread was interrupted and waits no longer
         self.result: Result | None = None
         self.error: BaseException | None = None
 
 
-class Groups(ABC, Generic[Link]):
+class Groups(Forking, ABC, Generic[Link]):
     """Runs writes one transaction at a time; whoever gets the lock commits for all who wait."""
 
-    def __init__(self) -> None:
-        self._turn = Lock()
+    def __init__(self, turn: Lock | RLock | None = None) -> None:
+        self._turn = turn or new_lock()
         self._queue: deque[Job[Link, Any]] = deque()
+        watch(self)
 
     def run(self, work: Callable[[Link], Result], *, single: bool = False) -> Result:
         """Do `work` inside a transaction that is durable when this returns. A `single` statement is one in itself, if
         nobody else writes at the same time."""
         job = Job(work, single)
         self._queue.append(job)
-        with self._turn:
-            if not job.done:
-                self._commit([self._queue.popleft() for _ in range(len(self._queue))])
+        try:
+            with self._turn:
+                if not job.done:
+                    self._lead(job)
+        except BaseException:
+            job.cancelled = True
+            raise
         if job.error is not None:
             raise job.error
         return job.result  # type: ignore[return-value]
 
+    def _lead(self, job: Job[Link, Any]) -> None:
+        """Commit this job and all that wait. If this thread is interrupted, only its own job fails: each of the others
+        that were not committed is done by its own thread, which comes next."""
+        waiting = [self._queue.popleft() for _ in range(len(self._queue))]
+        batch = [job, *[one for one in waiting if one is not job and not one.cancelled]]
+        self._commit(batch)
+        for one in batch[1:]:
+            if one.error is not None and not isinstance(one.error, Exception):
+                one.error, one.done = None, False
+
     @abstractmethod
     def _commit(self, batch: list[Job[Link, Any]]) -> None:
         """Do all jobs in one transaction. Each is done afterwards and has a result or an error."""
+
+    def after_fork_in_child(self) -> None:
+        self._queue.clear()  # the parent's threads do these
 
 
 class GroupWriter(Groups[sqlite3.Connection]):
     """Writes to an SQLite file."""
 
     def __init__(self, file: SqliteFile) -> None:
-        super().__init__()
+        super().__init__(file.write_lock)
         self._file = file
 
     def between(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         """Do `work` while no transaction is under way."""
         with self._turn:
             if self._file.closed:
-                raise StoreClosedError("this store is closed; open it again to use it")
+                raise closed_error()
             try:
-                return work(self._file.writer)
+                return self._file.patiently(lambda: work(self._file.writer), self._file.timeout)
             except sqlite3.Error as error:
                 raise explain(error, self._file.path) from error
 
@@ -76,34 +98,48 @@ class GroupWriter(Groups[sqlite3.Connection]):
             self._file.close()
 
     def _commit(self, batch: list[Job[sqlite3.Connection, Any]]) -> None:
-        connection = self._file.writer
+        connection: sqlite3.Connection | None = None
+        committing = False
         try:
             if self._file.closed:
-                raise StoreClosedError("this store is closed; open it again to use it")
+                raise closed_error()
             if self._file.read_only:
                 raise StoreReadOnlyError(f"{self._file.path} or its folder cannot be written; check its permissions")
-            alone = len(batch) == 1
-            if not (alone and batch[0].single):
-                connection.execute("BEGIN IMMEDIATE")
-            if alone:
-                batch[0].result = batch[0].work(connection)
+            connection = self._file.writer
+            alone, first = len(batch) == 1, batch[0]
+            waited = time.monotonic() - min(job.since for job in batch)
+            patience = max(min(1.0, self._file.timeout), self._file.timeout - waited)
+            if alone and first.single:
+                first.result = self._file.patiently(lambda: first.work(self._file.writer), patience)
             else:
-                for job in batch:
-                    self._attempt(connection, job)
-            if connection.in_transaction:
-                connection.execute("COMMIT")
-        except BaseException as error:
-            if not self._file.closed and connection.in_transaction:
-                connection.execute("ROLLBACK")
-            told = explain(error, self._file.path) if isinstance(error, sqlite3.Error) else error
+                self._file.begin(patience)
+                if alone:
+                    first.result = first.work(connection)
+                else:
+                    for job in batch:
+                        self._attempt(connection, job)
+                committing = True
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
             for job in batch:
-                job.error = job.error or told
-        for job in batch:
-            job.done = True
+                job.done = True
+        except BaseException as error:
+            interrupted = not isinstance(error, Exception)
+            if interrupted and committing and connection is not None and not connection.in_transaction:
+                batch[0].error = error  # it was too late: everything is on disk
+            else:
+                if connection is not None and not self._file.closed and connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                told = explain(error, self._file.path) if isinstance(error, sqlite3.Error) else error
+                for job in batch:
+                    job.error = told if interrupted else job.error or told
+            for job in batch:
+                job.done = True
 
     def _attempt(self, connection: sqlite3.Connection, job: Job[sqlite3.Connection, Any]) -> None:
         """One job of several; if it fails, only its own part of the transaction is undone."""
         connection.execute("SAVEPOINT job")
+        job.error = None
         try:
             job.result = job.work(connection)
         except Exception as error:

@@ -70,7 +70,7 @@ class SqliteEngine(Engine):
     def _writing(self) -> Iterator[tuple[sqlite3.Connection, State]]:
         """One transaction of the one writer; all or nothing."""
         with self._lock, self._file.writing() as (connection, state):
-            connection.execute("BEGIN IMMEDIATE")
+            self._file.begin(self._file.timeout)
             try:
                 yield connection, state
                 connection.execute("COMMIT")

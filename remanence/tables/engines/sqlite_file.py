@@ -62,10 +62,14 @@ class TableFile(SqliteFile):
 
     @contextmanager
     def writing(self) -> Iterator[tuple[sqlite3.Connection, State]]:
-        if self.closed:
-            raise StoreClosedError("this workspace is closed; open it again to use it")
-        with explained(self.path):
+        with self.write_lock, explained(self.path):
+            if self.closed:
+                raise StoreClosedError("this workspace is closed; open it again to use it")
             yield self.writer, self.state(self.writer)
+
+    def _discard(self, connection: sqlite3.Connection) -> None:
+        super()._discard(connection)
+        self._states.pop(id(connection), None)
 
 
 def _authorizer(state: State) -> Callable[[int, str | None, str | None, str | None, str | None], int]:
