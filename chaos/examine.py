@@ -11,7 +11,7 @@ import numpy as np
 from remanence import Brain, Filter
 from remanence.models import Memory
 from remanence.stores.base import RecordStore
-from remanence.upkeep import examine
+from remanence.doctor import examine
 
 from .faces import AgentFace, BrainFace, Setting, pairs
 from .model import Seen
