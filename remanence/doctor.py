@@ -33,7 +33,9 @@ _BATCH = 1000
 _SAMPLED = 200  # rows that are compared one by one
 _QUESTIONS = 5  # words, and vectors, whose answers are compared with a scan of all rows
 _NEAREST = 10
-_SAME = 0.95  # the cosine of a vector with its own codes; those of long-term memory are coarse
+_SAME = (
+    0.7  # the cosine of a vector with the codes of it, which may be older and finer than what long-term memory keeps
+)
 _WORSE = 0.02  # by how much the mean cosine of the nearest may be lower than that of the scan
 
 

@@ -141,7 +141,8 @@ class RecordStore(MemoryStore[Memory]):
 
     def move(self, keys: Sequence[str], tier: str, vectors: Mapping[str, Vector] | None = None) -> int:
         """Put memories into a tier; how many there were. Text and contents come back from every tier as they were
-        given; vectors are shorter in `im` and `ltm`, so that a memory on its way up needs its own again."""
+        given; vectors are shorter in `im` and `ltm`, so that a memory on its way up needs its own again: without it
+        it keeps the direction that the short one tells, or none."""
         checks.one_of("tier", tier, TIERS)
         given = vectors or {}
         return sum(

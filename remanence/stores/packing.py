@@ -184,8 +184,9 @@ def short_bytes(dimension: int, level: int) -> int:
     return (4 * dimension, dimension, -(-dimension // 4))[level]
 
 
-def placed(memory: Memory, tier: str, full: Vector | None = None) -> Memory:
-    """A memory as it is kept in a tier. On its way up it needs its full vector again, if it had one."""
+def placed(memory: Memory, tier: str, full: Vector | None = None, dimension: int | None = None) -> Memory:
+    """A memory as it is kept in a tier. On its way up it needs its full vector again; without it, it gets the direction
+    that its short one tells, if the dimension is known."""
     level, now = LEVELS[tier], memory.metadata.compression_level
     if full is None:
         full = memory.embeddings.full_vector
@@ -197,6 +198,8 @@ def placed(memory: Memory, tier: str, full: Vector | None = None) -> Memory:
         vector = held
     elif held is not None and level > now:
         vector = shorten(widen(held, now, held.size), level)
+    elif held is not None and dimension is not None:
+        vector = shorten(widen(held, now, dimension), level)
     moved = memory.copied()
     moved.tier = tier
     moved.metadata = replace(memory.metadata, compression_level=level)

@@ -128,11 +128,13 @@ class SqlRecords(IndexedStore):
         else:
             self._sound = dict(known), *asked[1:]
 
-    def _check_dimension(self, connection: Connection, vectors: Iterable[Vector]) -> None:
-        """Refuse vectors that another embedder made, before the store was re-embedded."""
-        dimension = self.kind(connection).get("dimension")
+    def _check_dimension(self, connection: Connection, vectors: Iterable[Vector]) -> int | None:
+        """Refuse vectors of another dimension, from before the store was re-embedded; the one of its own."""
+        noted = self.kind(connection).get("dimension")
+        dimension = None if noted is None else int(noted)
         for vector in vectors:
-            checks.vector("vector", vector, dimension=None if dimension is None else int(dimension))
+            checks.vector("vector", vector, dimension=dimension)
+        return dimension
 
     def kind(self, connection: Connection) -> Mapping[str, str]:
         """Which of the notes of KIND there are."""
@@ -166,13 +168,13 @@ class SqlRecords(IndexedStore):
 
         def work(connection: Connection) -> int:
             moved = 0
-            self._check_dimension(connection, given.values())
+            dimension = self._check_dimension(connection, given.values())
             for part in _parts(keys):
                 placed: list[tuple[Any, ...]] = []
                 for row in connection.execute(f"{self.dialect.read} WHERE m.id IN ({_marks(part)})", part):
                     memory, seal = rows.to_memory(row, self.codec), rows.seal_of(row)
                     bare = seal is not None and packing.short_vector(memory) is None  # and is to stay so
-                    memory = packing.placed(memory, tier, None if bare else given.get(memory.memory_id))
+                    memory = packing.placed(memory, tier, None if bare else given.get(memory.memory_id), dimension)
                     body = rows.body_values(memory, self.codec, seal)
                     placed.append((tier, memory.metadata.compression_level, *body, row[0]))
                 connection.executemany(_MOVE, placed)

@@ -139,7 +139,7 @@ def _to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
         opened = codec.vault.open(memory_id, sealed, version)
     text, body = body_of(text, contents, packed, codec, opened)
     _check_cells(row[0], memory_id, agent, session, kind, actor, tier, step, time, importance)
-    if not isinstance(created, float | int) or not isinstance(text, str):
+    if not isinstance(created, float | int) or not isinstance(text, str) or level not in (0, 1, 2):
         raise StoreCorruptError(f"memory {memory_id!r} is damaged; restore it from a backup")
     short = None if vector is None or len(vector) % _TYPES[level].itemsize else np.frombuffer(vector, _TYPES[level])
     # By position, because names take twice as long and a question may read thousands.
@@ -242,7 +242,8 @@ def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:
     _check_cells(seq, "", agent, session, kind, actor, tier, step, time, importance)
     sound = isinstance(born, int) and isinstance(flags, int) and isinstance(specific, int) and isinstance(words, str)
     sound = sound and 0 <= flags <= 255 and 0 <= specific <= 255
-    sound = sound and len(terms) % PACKED_SIZE == len(marks) % 8 == 0
+    sound = sound and level in (0, 1, 2)
+    sound = sound and len(terms) % PACKED_SIZE == len(marks) % 8 == len(numbers or b"") % 16 == 0
     if not sound or (words.count("\n") + 1 if words else 0) != len(terms) // PACKED_SIZE:
         raise StoreCorruptError(f"row {seq} holds damaged terms; `rmem doctor --repair` derives them again")
     return IndexRow(
