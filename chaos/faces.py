@@ -16,7 +16,7 @@ from typing import Any
 
 from remanence import Brain
 from remanence.agents import AgentMemoryAPI, MemoryConfig, RedisIMConfig, RedisSTMConfig
-from remanence.errors import MemoryAPIException, StoreError
+from remanence.errors import MemoryAPIException, StoreError, VectorError
 from remanence.models import Memory
 from remanence.transfer import export
 
@@ -96,9 +96,12 @@ class BrainFace:
 
     def move(self, id: str, word: str, tier: str) -> int:
         """As agents do it: on its way up a memory is given its vector again."""
-        memory = self.brain.get(id)
-        vector = self.brain.vector_of(memory.text, memory.contents) if memory is not None else None
-        return self.brain.store.move([id], tier, {} if vector is None else {id: vector})
+        memory = self.brain.get(id) if tier != "ltm" else None
+        vector = None if memory is None else self.brain.vector_of(memory.text, memory.contents)
+        try:
+            return self.brain.store.move([id], tier, {} if vector is None else {id: vector})
+        except VectorError:  # the store was re-embedded between the two
+            return self.move(id, word, tier)
 
     def forget(self, id: str, word: str) -> bool:
         return self.brain.forget(id)

@@ -27,7 +27,7 @@ from .helpers import COMMANDS, PATIENCE, help_with
 from .journal import FOREVER, Journal, Operation, has_ended, read_journal
 from .model import Model, Seen, Violation, Window
 from .plan import Fault
-from .worker import Known, Task, Worker
+from .worker import SIGNALS, Known, Task, Worker
 
 _SLACK = {"postgres": 2_000_000_000}  # nanoseconds that a server may still work for a client that has died
 _HELPERS = 2  # commands at a time
@@ -392,9 +392,14 @@ class ChildError(Exception):
 
 
 def fork(name: Path, work: Callable[[], None]) -> int:
-    """Run `work` in a process of its own, whose output goes to a log; its pid."""
+    """Run `work` in a process of its own, whose output goes to a log; its pid. It begins with the signals of workers
+    blocked, which would end it before it has handlers for them."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     pid = os.fork()
-    return pid if pid else _child(name, work)
+    if not pid:
+        _child(name, work)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    return pid
 
 
 def _child(name: Path, work: Callable[[], None]) -> NoReturn:

@@ -22,6 +22,7 @@ from .faces import Face, Setting, is_excusable
 from .journal import Journal
 from .plan import EVER, OWN_AT_MOST, SHARED, Step
 
+SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _TIERS = ("stm", "im", "ltm")
 _SETTLE = 64  # rows behind the last segment from which on a new one is packed; 2,048 would be too rare here
 
@@ -75,6 +76,7 @@ class Worker:
         signal.signal(signal.SIGHUP, lambda *_: setattr(self, "forking", True))
         signal.signal(signal.SIGUSR1, self._interrupt)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         if self._open():
             others = [Thread(target=self._work, args=(thread,)) for thread in range(1, self.task.threads)]
             for thread in others:
@@ -272,7 +274,8 @@ class WorkerThread:
             self._mine[word] = known._replace(tags=tags)
 
     def _move(self, step: Step) -> None:
-        self._write("move", *self._chosen(step), tier=_TIERS[int(step.much * 3)])
+        agent, word, known = self._chosen(step)  # up only by the one who could change its text meanwhile
+        self._write("move", agent, word, known, tier=_TIERS[int(step.much * len(_TIERS)) if agent == self.agent else -1])
 
     def _raise(self, step: Step) -> None:
         self._write("raise", *self._chosen(step))
