@@ -73,7 +73,7 @@ def reindex(face: Face, embedder: str | None) -> None:
 @click.option("--repair", is_flag=True, help="Rebuild what is derived (terms, index) from the rows, then look again.")
 @answering
 def doctor(face: Face, repair: bool) -> None:
-    """Examine the store: the file, its rows, what is derived from them, and the versions around it.
+    """Examine the store: the file, its rows, what is derived from them, the versions around it, and hook events.
 
     Repairing never touches what you stored. The exit code is 6 while there are problems.
 
@@ -84,12 +84,13 @@ def doctor(face: Face, repair: bool) -> None:
       rmem doctor --json | jq '.findings[] | select(.ok | not)'
     """
     from .. import upkeep
+    from ..team import backlog
 
     done = []
     if repair:
         with progress("Repairing") as bar:
             done = upkeep.repair(face.address, on_progress=bar)
-    findings = upkeep.examine(face.address)
+    findings = [*upkeep.examine(face.address), *backlog.findings()]
     sound = all(finding.ok for finding in findings)
     if face.json:
         answer = {"ok": sound, "findings": [asdict(finding) for finding in findings]}

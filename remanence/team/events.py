@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from types import NoneType
 from typing import Any, NamedTuple
 
 from ..errors import InputError
 
 AGENTS = ("claude-code", "codex", "cursor", "gemini", "opencode", "copilot")
+
+_TYPES = {"time": (int, float), "files": list, "input": dict, "failed": (bool, NoneType)}  # of JSON; others are texts
 
 
 class Kind(StrEnum):
@@ -59,4 +62,8 @@ class Event(NamedTuple):
         if not isinstance(data, dict):
             raise InputError(f"an event must be a JSON object, got {type(data).__name__}", field="event")
         known = {name: data[name] for name in cls._fields if name in data}
+        for name, value in known.items():
+            # A wrong type is found here and not in the state of a session, where it would harm later events too.
+            if not isinstance(value, _TYPES.get(name, str)):
+                raise InputError(f"{name} of an event must not be of the type {type(value).__name__}", field=name)
         return cls(**{**known, "kind": Kind(data["kind"])})

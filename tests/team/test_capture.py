@@ -256,15 +256,6 @@ def test_chatter_is_no_work(prompt):
 # The spool
 
 
-def test_what_cannot_be_taken_in_is_set_aside_and_the_rest_goes_on(brain, clone):
-    spool.put(Agent(brain, clone).event(Kind.PROMPT, prompt="Always pin the versions of images"))
-    (places.spool() / "00000000000000000001-1.json").write_text("{broken")
-    Work(brain).drain(10)
-    assert spool.waiting() == []
-    assert [path.name for path in (places.spool() / "unusable").iterdir()] == ["00000000000000000001-1.json"]
-    assert [memory.text for memory in of_kind(brain, "preference")] == ["Always pin the versions of images"]
-
-
 def test_a_huge_output_is_cut_before_it_is_handed_over(brain, clone):
     event = Agent(brain, clone).event(Kind.TOOL, output="x" * 5_000_000)
     assert spool.put(event).stat().st_size < 300_000
