@@ -119,7 +119,7 @@ def _retry(face: Face) -> None:
 
     count = spool.put_back()
     outcome = "all that wait are being tried now" if door.restart() else "the process that takes them in is busy"
-    face.note(f"{count:,} events that were set aside were put back; {outcome}")
+    face.note(f"put back of what was set aside: {count:,}; {outcome}")
 
 
 def _tell_missing(face: Face) -> None:

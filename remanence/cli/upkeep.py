@@ -90,7 +90,8 @@ def doctor(face: Face, repair: bool) -> None:
     if repair:
         with progress("Repairing") as bar:
             done = upkeep.repair(face.address, on_progress=bar)
-    findings = [*upkeep.examine(face.address), *backlog.findings()]
+    store = upkeep.examine(face.address)
+    findings = [*store, *backlog.findings()]
     sound = all(finding.ok for finding in findings)
     if face.json:
         answer = {"ok": sound, "findings": [asdict(finding) for finding in findings]}
@@ -102,7 +103,7 @@ def doctor(face: Face, repair: bool) -> None:
             _show(findings)
         else:
             aligned([("ok" if one.ok else "PROBLEM", one.name, visible(one.detail)) for one in findings])
-        if not sound and not repair:
+        if not repair and not all(finding.ok for finding in store):
             face.note("`rmem doctor --repair` rebuilds what is derived; a damaged file needs a backup.")
     if not sound:
         raise click.exceptions.Exit(endings.PROBLEMS)

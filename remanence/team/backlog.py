@@ -22,9 +22,9 @@ def report() -> dict[str, Any]:
     told: dict[str, Any] = {"waiting": 0, "waiting_since": None, "failure": None, "set_aside": None}
     if not _is_used():
         return told
-    waiting, unusable, failure = _listed(spool.waiting), _listed(spool.unusable), outage.read()
+    waiting, unusable, failure = _paths(spool.waiting), _paths(spool.unusable), outage.read()
     if waiting:
-        told |= {"waiting": len(waiting), "waiting_since": _written(waiting[0])}
+        told |= {"waiting": len(waiting), "waiting_since": _write_time(waiting[0])}
     if failure is not None:
         told["failure"] = failure._asdict() | {"keeper_runs": places.lock().exists() and door.is_running()}
     if unusable:
@@ -40,13 +40,13 @@ def findings() -> list[Finding]:
         return []
     told = report()
     wrong = problems(told)
-    return [Finding("events", not wrong, "; ".join([summary(told), *wrong]))]
+    return [Finding("events", not wrong, "; ".join([f"waiting: {summary(told)}", *wrong]))]
 
 
 def summary(told: dict[str, Any]) -> str:
     """How many events wait, and since when: "3 events, the oldest since 2026-05-01 10:00:00"."""
     since = told["waiting_since"]
-    return f"{told['waiting']:,} events" + ("" if since is None else f", the oldest since {_clock(since)}")
+    return _count(told["waiting"]) + ("" if since is None else f", the oldest since {_clock(since)}")
 
 
 def problems(told: dict[str, Any]) -> list[str]:
@@ -56,18 +56,18 @@ def problems(told: dict[str, Any]) -> list[str]:
     if failure is not None:
         again = f"at {_clock(failure['next'])}" if failure["keeper_runs"] else "with the next hook"
         found.append(
-            f"they are not taken in: {failure['error']} ({failure['attempts']:,} attempts since "
-            f"{_clock(failure['since'])}, the next {again}; {_RETRY} tries now)"
+            f"events are not taken in: {failure['error']} (since {_clock(failure['since'])}; attempt "
+            f"{failure['attempts']:,} at {_clock(failure['last'])}, the next {again}; {_RETRY} tries now)"
         )
     elif since is not None and time.time() - since > _LATE:
-        found.append(f"they are not taken in ({_RETRY} tries now)")
+        found.append(f"events are not taken in ({_RETRY} tries now)")
     if told["waiting"] >= spool.MOST:
         found.append("no other event is kept before some of these are taken in")
     if aside is not None:
         reason = aside["newest_reason"] or "unknown"
         found.append(
-            f"{aside['count']:,} more cannot be taken in and were set aside in {aside['folder']}; the reason of the "
-            f"newest: {reason} ({_RETRY} tries them again)"
+            f"can never be taken in, and set aside: {_count(aside['count'])} in {aside['folder']}; the reason of the "
+            f"newest: {reason} ({_RETRY} tries again)"
         )
     return found
 
@@ -76,18 +76,22 @@ def _is_used() -> bool:
     return (config.home() / "team").is_dir()
 
 
-def _listed(events: Callable[[], list[Path]]) -> list[Path]:
+def _paths(events: Callable[[], list[Path]]) -> list[Path]:
     try:
         return events()
     except OSError:
         return []  # the keeper meets the same error, and writes it down
 
 
-def _written(path: Path) -> float | None:
+def _write_time(path: Path) -> float | None:
     try:
         return path.stat().st_mtime
     except OSError:
         return None  # it was taken in just now
+
+
+def _count(number: int) -> str:
+    return f"{number:,} event{'s' * (number != 1)}"
 
 
 def _clock(seconds: float) -> str:

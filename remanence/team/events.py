@@ -12,7 +12,13 @@ from ..errors import InputError
 
 AGENTS = ("claude-code", "codex", "cursor", "gemini", "opencode", "copilot")
 
-_TYPES = {"time": (int, float), "files": list, "input": dict, "failed": (bool, NoneType)}  # of JSON; others are texts
+# What JSON may hold for a field, and how that is called; all others are texts.
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "time": ((int, float), "a number"),
+    "files": ((list,), "a list"),
+    "input": ((dict,), "an object"),
+    "failed": ((bool, NoneType), "true, false or null"),
+}
 
 
 class Kind(StrEnum):
@@ -63,7 +69,7 @@ class Event(NamedTuple):
             raise InputError(f"an event must be a JSON object, got {type(data).__name__}", field="event")
         known = {name: data[name] for name in cls._fields if name in data}
         for name, value in known.items():
-            # A wrong type is found here and not in the state of a session, where it would harm later events too.
-            if not isinstance(value, _TYPES.get(name, str)):
-                raise InputError(f"{name} of an event must not be of the type {type(value).__name__}", field=name)
+            types, expected = _TYPES.get(name, ((str,), "a text"))
+            if not isinstance(value, types):  # in the state of a session it would harm later events, too
+                raise InputError(f"{name} of an event must be {expected}, got {value!r:.60}", field=name)
         return cls(**{**known, "kind": Kind(data["kind"])})

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from ..brain import Brain
-from ..errors import RemanenceError
+from ..errors import RemanenceError, VectorError
 from . import places, spool
 from .drafts import replace_file
 from .events import Event
@@ -119,6 +119,8 @@ def _take_in(path: Path, capture: Capture) -> Event | None:
                 capture.take(event)
                 path.unlink(missing_ok=True)
             return event
+        except VectorError:
+            raise  # an event has no vectors: the embedder is wrong
         except _UNUSABLE as error:
             if attempt + 1 == _ATTEMPTS:
                 spool.set_aside(path, f"{_headline(error)}\n\n{''.join(traceback.format_exception(error))}")
