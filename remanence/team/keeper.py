@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 
-from . import places, spool
+from . import places
 from .door import END, AlreadyRunningError, Lock, received
 from .drafts import remove_stale
 from .events import Event
@@ -62,10 +62,9 @@ class Keeper:
                 self._work.close()
 
     def _is_needed(self) -> bool:
-        outage = self._work.outage
-        if self._over.is_set() or outage.seconds > _LONGEST_OUTAGE:
+        if self._over.is_set() or self._work.outage.seconds > _LONGEST_OUTAGE:
             return False
-        return time.monotonic() - self._busy < self._idle or (outage.is_active and bool(spool.waiting()))
+        return time.monotonic() - self._busy < self._idle or self._work.is_stuck()
 
     def _share(self) -> None:
         """Meet the team's memory now and then, beside the draining: a server may be slow or away."""

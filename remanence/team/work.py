@@ -84,6 +84,13 @@ class Work:
                 _record_capture(last)
             return done
 
+    def is_stuck(self) -> bool:
+        """Whether events wait that cannot be taken in now."""
+        try:
+            return self.outage.is_active and bool(spool.waiting())
+        except OSError:
+            return True  # nobody knows what waits
+
     def context(self, event: Event) -> str:
         """What helps the agent at this moment; empty if nothing does, or while the memory cannot be opened."""
         memory = self._open_unless_failing()

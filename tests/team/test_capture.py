@@ -17,7 +17,6 @@ from remanence.team.capture import Capture, command_key
 from remanence.team.events import Event, Kind
 from remanence.team.sessions import Sessions
 from remanence.team.trimming import essence, folded, headline, looks_failed, signature
-from remanence.team.work import Work
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
 
