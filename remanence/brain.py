@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
-from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
@@ -21,6 +20,7 @@ from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
 from .embed.state import MemoryVectors
 from .errors import ConfigError, EmbedderError, EmbedderMismatchError, InputError, NotFoundError, VectorError
 from .filters import Filter
+from .forks import new_rlock
 from .judgements import QUESTIONS, Judgement, Recall, Recalls, kept_question
 from .models import Embeddings, Hit, Hits, Memory
 from .privacy.choice import PrivacySpec, policy_of
@@ -84,7 +84,7 @@ class Brain:
         self._vectors: MemoryVectors | None = None
         self._owner: Owner | None = None
         self._recalls = Recalls()
-        self._lock = RLock()
+        self._lock = new_rlock()
         try:
             if embedder is not None:
                 self._resolve()

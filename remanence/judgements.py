@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from os import urandom
-from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from . import checks
 from .errors import InputError
+from .forks import new_lock
 
 if TYPE_CHECKING:
     from .filters import Filter
@@ -124,7 +124,7 @@ class Recalls:
 
     def __init__(self) -> None:
         self._last: OrderedDict[str, Recall] = OrderedDict()
-        self._lock = Lock()
+        self._lock = new_lock()
 
     def new(self, question: str, where: Filter, write: Callable[[Judgement], None]) -> Recall:
         agents, types = where.agent or (), where.type or ()

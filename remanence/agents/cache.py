@@ -26,6 +26,7 @@ import numpy as np
 from cachetools import TTLCache
 
 from .. import checks
+from ..forks import new_lock
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
@@ -43,7 +44,7 @@ class QueryCache:
     def __init__(self, ttl: float = 60.0, size: int = 1000, *, timer: Callable[[], float] = time.monotonic) -> None:
         self._size = checks.whole("size", size, low=1)
         self._timer = timer
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._lives: weakref.WeakValueDictionary[Hashable, _Life] = weakref.WeakValueDictionary()
         self._flights: dict[Hashable, _Flight] = {}
         self._hits = self._misses = 0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from threading import Lock
 
+from ..forks import new_lock
 from ..stores.base import RecordStore
 from ..stores.sql.connection import Connection
 from ..stores.sql.records import SqlRecords
@@ -16,7 +16,7 @@ class Numbers:
     def __init__(self, store: RecordStore) -> None:
         self._store = store
         self._next: dict[str, int] = defaultdict(int)
-        self._lock = Lock()
+        self._lock = new_lock()
 
     def take(self, stem: str) -> int:
         """The next number behind `stem` that no memory has, nor ever had."""

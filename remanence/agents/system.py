@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable, Sequence
-from threading import Lock
 from types import TracebackType
 from typing import TypeVar
 
@@ -19,6 +18,7 @@ from ..errors import (
     RemanenceError,
 )
 from ..filters import Filter
+from ..forks import new_lock
 from ..models import Memory
 from ..stores.breaker import CircuitBreaker
 from ..tiers.maintenance import Upkeep
@@ -50,7 +50,7 @@ class MemorySystem:
         self._inserted: dict[str, int] = {}
         self._versions: dict[str, object] = {}
         self._states: dict[str, tuple[int, int]] = {}
-        self._lock = Lock()
+        self._lock = new_lock()
 
     def store(self, agent: str, memories: Sequence[Memory]) -> list[Memory]:
         """Keep memories of an agent and, now and then, tend its tiers."""

@@ -7,10 +7,10 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from threading import RLock
 
 from .. import checks
 from ..filters import Filter
+from ..forks import new_rlock
 from ..keyed.memory import InMemoryStore
 from ..models import Memory
 from ..recall.budget import estimate_tokens, shorten
@@ -57,7 +57,7 @@ class WorkingMemory(InMemoryStore):
         self._began = 0  # the number of the first message after the last clear()
         self._summary_key: str | None = None
         self._summary = ""
-        self.turn = RLock()
+        self.turn = new_rlock()
         self._load()
 
     @property

@@ -86,17 +86,25 @@ def uninstall(face: Face, agents: tuple[str, ...], dry_run: bool, yes: bool) -> 
 
 
 @click.command("status")
+@click.option("--retry", is_flag=True, help="Put events that were set aside back first, and take in all that wait now.")
 @answering
-def status(face: Face) -> None:
-    """Show which coding agents are wired, where memory goes, what this repository wishes, and the last capture.
+def status(face: Face, retry: bool) -> None:
+    """Show which coding agents are wired, where memory goes, what this repository wishes, what waits, the last capture.
+
+    Events of hooks wait while the store fails, and are tried again with longer and longer pauses. What can never be
+    taken in is set aside, with its reason. --retry puts that back and starts a new process that takes in all events,
+    with this version of rmem and the environment of this shell.
 
     \b
     Examples:
       rmem status
       rmem status --json
+      rmem status --retry
     """
     from ..team.install.status import report
 
+    if retry:
+        _retry(face)
     told = report(Path.cwd(), face.address)
     if face.json:
         face.document(told)
@@ -104,6 +112,14 @@ def status(face: Face) -> None:
     for agent in told["agents"]:
         _tell_agent(agent)
     _tell_memory(told)
+
+
+def _retry(face: Face) -> None:
+    from ..team import door, spool
+
+    count = spool.put_back()
+    outcome = "all that wait are being tried now" if door.restart() else "the process that takes them in is busy"
+    face.note(f"put back of what was set aside: {count:,}; {outcome}")
 
 
 def _tell_missing(face: Face) -> None:
@@ -266,6 +282,8 @@ def _tell_agent(agent: dict[str, Any]) -> None:
 
 
 def _tell_memory(told: dict[str, Any]) -> None:
+    from ..team.backlog import problems, summary
+
     memory, where, last = told["memory"], told["repository"], told["last_capture"] or {}
     click.echo(f"store         {memory['store']}")
     if memory["server"]:
@@ -277,7 +295,9 @@ def _tell_memory(told: dict[str, Any]) -> None:
         click.echo("server        none; memories stay on this machine (`rmem login URL`)")
     if where is not None:
         click.echo(f"repository    {visible(where['id'])}{_wishes(where)}")
-    click.echo(f"waiting       {told['waiting']} events")
+    click.echo(f"waiting       {summary(told)}")
+    for problem in problems(told):
+        click.echo(f"  {click.style('!', fg='red')} {visible(problem)}")
     time = last.get("time")
     who = f" ({visible(str(last['agent']))})" if last.get("agent") else ""
     click.echo(f"last capture  {moment(time) + who if isinstance(time, int | float) else 'never'}")

@@ -73,7 +73,7 @@ def reindex(face: Face, embedder: str | None) -> None:
 @click.option("--repair", is_flag=True, help="Rebuild what is derived (terms, index) from the rows, then look again.")
 @answering
 def doctor(face: Face, repair: bool) -> None:
-    """Examine the store: the file, its rows, what is derived from them, and the versions around it.
+    """Examine the store: the file, its rows, what is derived from them, the versions around it, and hook events.
 
     Repairing never touches what you stored. The exit code is 6 while there are problems.
 
@@ -84,12 +84,14 @@ def doctor(face: Face, repair: bool) -> None:
       rmem doctor --json | jq '.findings[] | select(.ok | not)'
     """
     from .. import doctor as examiner
+    from ..team import backlog
 
     done = []
     if repair:
         with progress("Repairing") as bar:
             done = examiner.repair(face.address, on_progress=bar)
-    findings = examiner.examine(face.address)
+    store = examiner.examine(face.address)
+    findings = [*store, *backlog.findings()]
     sound = all(finding.ok for finding in findings)
     if face.json:
         answer = {"ok": sound, "findings": [asdict(finding) for finding in findings]}
@@ -101,7 +103,7 @@ def doctor(face: Face, repair: bool) -> None:
             _show(findings)
         else:
             aligned([("ok" if one.ok else "PROBLEM", one.name, visible(one.detail)) for one in findings])
-        if not sound and not repair:
+        if not repair and not all(finding.ok for finding in store):
             face.note("`rmem doctor --repair` rebuilds what is derived; a damaged file needs a backup.")
     if not sound:
         raise click.exceptions.Exit(endings.PROBLEMS)

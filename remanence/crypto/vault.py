@@ -9,13 +9,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from struct import Struct
-from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import ConfigError, KeyMissingError, KeyWrongError, StoreCorruptError
+from ..forks import new_lock
 from .encryption import FIELDS, KEY_BYTES, MASTER_KEY, MASTER_KEY_FILE, Encryption
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Vault:
         self._keys: dict[int, DataKeys] = {}
         self._disguises: Callable[[int], tuple[int, ...]] | None = None
         self._problem: ConfigError | None = None  # why there is no master key to try
-        self._lock = Lock()
+        self._lock = new_lock()
 
     def follow(self, wrapped: Sequence[WrappedKey]) -> None:
         """Take the keys that the store has now; those that do not open are left closed."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from ..errors import StoreCorruptError
 from ..filters import Filter
+from ..forks import new_rlock
 from ..models import TIERS
 from .analyser import HASH, Terms
 from .bits import VectorColumns
@@ -57,7 +57,7 @@ class IndexRow:
 
 class RecallIndex:
     def __init__(self, word_vectors: WordVectors | None = None) -> None:
-        self.lock = RLock()
+        self.lock = new_rlock()
         self.word_vectors = word_vectors
         self._disguises: Disguises | None = None
         self.hides_sealed = False  # encrypted memories, where nobody could read them

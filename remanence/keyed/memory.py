@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from threading import RLock
 from typing import Any
 
+from ..forks import new_rlock
 from ..privacy.choice import PrivacySpec, policy_of
 from .base import Entry, Hits, KeyedStore, checked_query, own, text_of
 from .words import WordSearch
@@ -19,7 +19,7 @@ class InMemoryStore(KeyedStore):
         self.privacy = policy_of(privacy)
         self._data: dict[str, Any] = {}
         self._meta: dict[str, dict[str, Any]] = defaultdict(dict)
-        self._lock = RLock()
+        self._lock = new_rlock()
         self._words = WordSearch()
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import RLock
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ from .. import checks
 from ..embed import EmbedderSpec, embedder_for
 from ..embed.base import Embedder, Matrix
 from ..errors import ConfigError
+from ..forks import new_rlock
 from ..index.bits import top
 from ..privacy.choice import PrivacySpec, policy_of
 from .base import Entry, Hits, KeyedStore, checked_query, own
@@ -38,7 +38,7 @@ class VectorMemoryStore(KeyedStore):
             checks.name("model_name", model_name)
             embedder = _MODELS.get(model_name.lower(), model_name)
         self.model: Embedder = embedder_for(embedder)
-        self._lock = RLock()
+        self._lock = new_rlock()
         self._row_of: dict[str, int] = {}  # in the order of the keys' age
         self._entries: dict[int, Entry] = {}
         self._free: list[int] = []

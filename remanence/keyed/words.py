@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from threading import Lock
 from typing import NamedTuple
 
+from ..forks import new_lock
 from ..index.analyser import Word, analyse, question_words
 
 
@@ -26,7 +26,7 @@ class WordSearch:
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
         self._holding: dict[int, set[str]] = defaultdict(set)  # the keys of the texts that hold a term
-        self._lock = Lock()
+        self._lock = new_lock()
 
     def rank(self, query: str, texts: Mapping[str, str], count: int) -> list[tuple[str, float]]:
         """(key, score) of the best of {key: text}, best first; equal ones stay in their order."""

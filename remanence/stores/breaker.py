@@ -6,12 +6,13 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from threading import Lock, get_ident
+from threading import get_ident
 from types import TracebackType
 from typing import Literal, Self, TypeVar
 
 from .. import checks
 from ..errors import StoreUnreachableError
+from ..forks import new_lock
 
 Result = TypeVar("Result")
 State = Literal["closed", "open", "half-open"]
@@ -38,7 +39,7 @@ class CircuitBreaker:
         self._jitter = checks.share("jitter", jitter)
         self._clock = clock
         self._random = random.Random()
-        self._lock = Lock()
+        self._lock = new_lock()
         self._failures = 0  # in a row
         self._try_at = 0.0
         self._trier: int | None = None  # the thread that finds out whether it works again

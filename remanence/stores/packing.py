@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import StoreCorruptError
+from ..forks import new_lock
 from ..models import Embeddings, Memory
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Codec:
     def __init__(self, fetch: Callable[[], Iterable[bytes]], vault: Vault) -> None:
         self._fetch = fetch
         self.vault = vault
-        self._lock = Lock()  # zstd contexts serve one thread at a time
+        self._lock = new_lock()  # zstd contexts serve one thread at a time
         self._known: dict[int, zstandard.ZstdCompressionDict] = {}
         self._readers: dict[int, zstandard.ZstdDecompressor] = {}
         self._writer: zstandard.ZstdCompressor | None = None

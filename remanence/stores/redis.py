@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock, local
+from threading import local
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ import numpy.typing as npt
 from .. import checks
 from ..errors import StoreError
 from ..filters import Filter
+from ..forks import new_lock
 from ..index.survey import Survey
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
@@ -95,7 +96,7 @@ class RedisRecordStore(IndexedStore, HotStore):
         self._mirror = Mirror(self.index)
         self._kind: _Kind | None = None
         self._server = ""  # whose rows the mirror shows
-        self._following = Lock()
+        self._following = new_lock()
         self._touches = Touches()
         self._looked = _Looked()
 

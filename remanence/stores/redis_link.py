@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from .. import checks
@@ -19,6 +18,7 @@ from ..errors import (
     StoreReadOnlyError,
     StoreUnreachableError,
 )
+from ..forks import new_lock
 from .redis_scripts import PARTS
 
 Command = tuple[Any, ...]
@@ -74,7 +74,7 @@ class Link:
         self._address = address
         self._client = client
         self._given = client is not None
-        self._lock = Lock()
+        self._lock = new_lock()
         self.fresh = True  # a connection was made since we last asked who answers: it may be another server
         self._server = ""
         self._closed = False

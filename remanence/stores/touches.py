@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from threading import Lock
 
+from ..forks import new_lock
 from ..models import Memory
 
 _MOST = 65_536
@@ -16,7 +16,7 @@ Waiting = Mapping[str, tuple[float, int]]  # id → when last, how often
 
 class Touches:
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = new_lock()
         self._waiting: dict[str, tuple[float, int]] = {}
         self._since = 0.0
 

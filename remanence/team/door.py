@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Self
 
@@ -13,7 +14,10 @@ from .events import Event
 if TYPE_CHECKING:
     import socket
 
+END = b"end"
+"""What the keeper is told, instead of an event, when it shall end."""
 _LARGEST = 16 << 20  # bytes of a question
+_ENDING = 5.0  # seconds that a keeper has to end
 
 
 class AlreadyRunningError(Exception):
@@ -78,14 +82,35 @@ def start() -> None:
 
 def call(event: Event, patience: float) -> str:
     """What the keeper answers to an event; a TimeoutError if it takes too long."""
+    return _exchange(event.to_json().encode("utf-8", "surrogatepass"), patience).decode("utf-8", "replace")
+
+
+def restart() -> bool:
+    """Start a keeper in the place of the one that runs, with the version and the environment of this process. False if
+    that one did not end in time."""
+    import time
+
+    with suppress(OSError):  # there is none
+        _exchange(END, _ENDING)
+    end = time.monotonic() + _ENDING
+    while is_running():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    start()
+    return True
+
+
+def _exchange(said: bytes, patience: float) -> bytes:
+    """Send bytes to the keeper and read its answer."""
     import socket
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
         line.settimeout(patience)
         line.connect(os.fspath(places.socket()))
-        line.sendall(event.to_json().encode("utf-8", "surrogatepass"))
+        line.sendall(said)
         line.shutdown(socket.SHUT_WR)
-        return received(line).decode("utf-8", "replace")
+        return received(line)
 
 
 def received(line: socket.socket) -> bytes:

@@ -5,11 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from types import NoneType
 from typing import Any, NamedTuple
 
 from ..errors import InputError
 
 AGENTS = ("claude-code", "codex", "cursor", "gemini", "opencode", "copilot")
+
+# What JSON may hold for a field, and how that is called; all others are texts.
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "time": ((int, float), "a number"),
+    "files": ((list,), "a list"),
+    "input": ((dict,), "an object"),
+    "failed": ((bool, NoneType), "true, false or null"),
+}
 
 
 class Kind(StrEnum):
@@ -59,4 +68,8 @@ class Event(NamedTuple):
         if not isinstance(data, dict):
             raise InputError(f"an event must be a JSON object, got {type(data).__name__}", field="event")
         known = {name: data[name] for name in cls._fields if name in data}
+        for name, value in known.items():
+            types, expected = _TYPES.get(name, ((str,), "a text"))
+            if not isinstance(value, types):  # in the state of a session it would harm later events, too
+                raise InputError(f"{name} of an event must be {expected}, got {value!r:.60}", field=name)
         return cls(**{**known, "kind": Kind(data["kind"])})

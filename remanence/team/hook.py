@@ -19,7 +19,6 @@ from .events import AGENTS, Event, Kind
 _LARGEST = 8 << 20  # characters of standard input
 _LARGEST_LOG = 1 << 20
 _PATIENCE, _FIRST_PATIENCE = 0.35, 2.0  # seconds that an agent waits for what the team knows; while the keeper starts
-_AGAIN = 600.0  # seconds after which a keeper that could not start is tried again
 ANSWERED = (Kind.SESSION_START, Kind.PROMPT)
 
 
@@ -58,19 +57,17 @@ def _run(agent: str, name: str) -> None:
         return
     from .consent import may_capture, may_recall
 
-    if may_capture(event.cwd):
-        from .spool import put
+    try:
+        if may_capture(event.cwd):
+            from .spool import put
 
-        put(event)
+            put(event)
+    finally:
+        running = woken()  # where the spool is full, too: somebody has to empty it
     if event.kind in ANSWERED and may_recall(event.cwd):
-        running = woken()
-        if running is None:
-            return
         context = ask(event, _PATIENCE if running else _FIRST_PATIENCE)
         if context:
             print(spoken.answer(name, context), flush=True)
-    else:
-        woken()
 
 
 def ask(event: Event, patience: float) -> str:
@@ -88,15 +85,12 @@ def ask(event: Event, patience: float) -> str:
             time.sleep(0.02)
 
 
-def woken() -> bool | None:
-    """See to it that a keeper runs; whether there was one. None if the last one could not start, a while ago."""
+def woken() -> bool:
+    """See to it that a keeper runs; whether there was one."""
     from .door import is_running, start
 
     if is_running():
         return True
-    failed = places.failed()
-    if failed.exists() and time.time() - failed.stat().st_mtime < _AGAIN:
-        return None
     start()
     return False
 

@@ -1,6 +1,7 @@
 """The keeper: a process in the background that has the memory open. It drains the spool of the hooks, and answers them
-through a socket what the team knows. Hooks start it when there is none; it ends when nothing happened for a while.
-Killed at any moment it loses nothing: what it had not finished still waits in the spool."""
+through a socket what the team knows. Hooks start it when there is none; it ends when nothing happened for a while, but
+not while events wait for a store that fails. Killed at any moment it loses nothing: what it had not finished still
+waits in the spool."""
 
 from __future__ import annotations
 
@@ -9,15 +10,19 @@ import socket
 import threading
 import time
 
-from ..errors import RemanenceError
 from . import places
-from .door import AlreadyRunningError, Lock, received
+from .door import END, AlreadyRunningError, Lock, received
+from .drafts import remove_stale
 from .events import Event
+from .hook import note
 
 _IDLE = 900.0  # seconds without an event after which a keeper ends
 _PAUSE = 0.25  # seconds between two looks into the spool
 _BATCH = 200
 _MEETING = 60.0  # seconds between two meetings with the team's memory
+_LONGEST_OUTAGE = 6 * 3600.0
+"""Seconds of failing after which a keeper ends: the next hook starts one with the version and environment of its own,
+which may be what was missing."""
 
 
 class Keeper:
@@ -43,17 +48,23 @@ class Keeper:
             listening.listen(64)
             threading.Thread(target=self._listen, args=(listening,), daemon=True).start()
             threading.Thread(target=self._share, daemon=True).start()
-            places.failed().unlink(missing_ok=True)
+            for folder in (places.folder(), places.spool(), places.sessions()):
+                remove_stale(folder)
             try:
-                while time.monotonic() - self._busy < self._idle:
+                while self._is_needed():
                     if self._work.drain(_BATCH):
                         self._busy = time.monotonic()
                     else:
-                        time.sleep(_PAUSE)
+                        self._over.wait(_PAUSE)
             finally:
                 self._over.set()
                 place.unlink(missing_ok=True)
                 self._work.close()
+
+    def _is_needed(self) -> bool:
+        if self._over.is_set() or self._work.outage.seconds > _LONGEST_OUTAGE:
+            return False
+        return time.monotonic() - self._busy < self._idle or self._work.is_stuck()
 
     def _share(self) -> None:
         """Meet the team's memory now and then, beside the draining: a server may be slow or away."""
@@ -70,13 +81,15 @@ class Keeper:
             threading.Thread(target=self._answer, args=(line,), daemon=True).start()
 
     def _answer(self, line: socket.socket) -> None:
-        from .hook import note
-
         self._busy = time.monotonic()
         with line:
             try:
                 line.settimeout(5)
-                event = Event.from_json(received(line).decode("utf-8", "surrogatepass"))
+                said = received(line)
+                if said == END:
+                    self._over.set()
+                    return
+                event = Event.from_json(said.decode("utf-8", "surrogatepass"))
                 line.sendall(self._work.context(event).encode("utf-8", "replace"))
             except Exception as error:  # one question must not end the keeper; the hook gets an empty answer
                 note(f"keeper: {type(error).__name__}: {error}")
@@ -88,11 +101,8 @@ def main() -> None:
             Keeper(float(os.environ.get("REMANENCE_KEEPER_IDLE", _IDLE))).run()
     except AlreadyRunningError:
         pass  # there is one
-    except RemanenceError as error:
-        from .hook import note
-
-        note(f"keeper: {error}")  # what waits is not lost; a later hook tries again
-        places.failed().touch()
+    except Exception as error:  # what waits is not lost; a later hook tries again
+        note(f"keeper: {type(error).__name__}: {error}")
 
 
 if __name__ == "__main__":

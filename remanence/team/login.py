@@ -4,12 +4,12 @@ can read."""
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ..errors import ConfigError
 from . import places
+from .drafts import replace_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ def login() -> tuple[Login, str] | None:
 
 def keep(given: Login, token: str) -> None:
     """Remember a login. The token comes first, so that there is never a login without one."""
-    _write(token_file(), token)
-    _write(places.login(), json.dumps(asdict(given)))
+    replace_file(token_file(), token.encode())
+    replace_file(places.login(), json.dumps(asdict(given)).encode())
 
 
 def drop() -> bool:
@@ -53,11 +53,3 @@ def drop() -> bool:
     for path in (places.login(), token_file()):
         path.unlink(missing_ok=True)
     return known
-
-
-def _write(path: Path, text: str) -> None:
-    draft = path.with_name(f".{path.name}-{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(draft, path)

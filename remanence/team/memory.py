@@ -20,6 +20,7 @@ from .relevance import relevance
 from .staleness import staleness
 
 _SOURCES = 50  # of a memory that are kept; its count goes on
+_MOMENT = ("author", "agent", "session", "when")  # what makes two sources the same
 _CLOSEST = 5  # memories that a new one is compared with
 # What being out of date costs, in deviations and as a share. Two memories alone are two deviations apart.
 _STALE_SCORE, _STALE_RELEVANCE = 2.5, 0.7
@@ -82,8 +83,8 @@ class TeamMemory:
         source = note.source(when)
         body = {key: value for key, value in known.contents.items() if key != "text"}
         sources = list(body.get("sources", ()))
-        if source in sources:
-            return known  # told twice
+        if any(all(source.get(name) == told.get(name) for name in _MOMENT) for told in sources):
+            return known  # told twice, perhaps at another commit, because the first attempt failed halfway
         body["sources"] = [*sources, source][-_SOURCES:]
         body["count"] = int(body.get("count", 1)) + 1
         body["files"] = sorted({*body.get("files", ()), *note.files})

@@ -21,6 +21,10 @@ def spool() -> Path:
     return folder() / "spool"
 
 
+def sessions() -> Path:
+    return folder() / "sessions"
+
+
 def log() -> Path:
     return folder() / "hooks.log"
 
@@ -42,9 +46,9 @@ def socket() -> Path:
     return Path(tempfile.gettempdir()) / f"remanence-{config.user()[:16]}-{own}.sock"
 
 
-def failed() -> Path:
-    """Written when a keeper could not start, so that hooks do not wait for the next one."""
-    return folder() / "keeper.failed"
+def outage() -> Path:
+    """What keeps events from being taken in."""
+    return folder() / "outage.json"
 
 
 def last_capture() -> Path:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 
 from . import places
+from .drafts import replace_file
 
 KEY = "workspace"
 """The field of a memory that names its workspace; without it, that of the login is meant."""
@@ -25,7 +25,4 @@ def note(workspace: str) -> None:
     before = known()
     if workspace in before:
         return
-    path = places.folder() / "workspaces.json"
-    draft = path.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps([*before, workspace]), encoding="utf-8")
-    os.replace(draft, path)
+    replace_file(places.folder() / "workspaces.json", json.dumps([*before, workspace]).encode())

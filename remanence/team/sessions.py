@@ -4,7 +4,6 @@ event, found again after a crash or when the agent's context was compacted, and 
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from threading import RLock
 from typing import Any
 
 from . import places
+from .drafts import replace_file
 
 _MANY = 20  # files, edits, outputs of a session that are remembered
 _SEEN = 500  # events
@@ -76,7 +76,7 @@ class Sessions:
     """All sessions of this user, a small file for each."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or places.folder() / "sessions"
+        self._folder = folder or places.sessions()
         self._lock = RLock()
 
     @contextmanager
@@ -98,14 +98,8 @@ class Sessions:
     def save(self, state: SessionState) -> None:
         """On disk when this returns."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = self._path(state.agent, state.session)
-        draft = path.with_name(f".{path.name}-{os.getpid()}")
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(json.dumps(asdict(state), ensure_ascii=False).encode("utf-8", "surrogatepass"))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
+        told = json.dumps(asdict(state), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        replace_file(self._path(state.agent, state.session), told)
 
     def all(self) -> Iterator[SessionState]:
         """Every session, the latest first."""
@@ -113,7 +107,10 @@ class Sessions:
             return
         paths = [path for path in self._folder.glob("*.json") if not path.name.startswith(".")]
         for path in sorted(paths, key=lambda path: -path.stat().st_mtime):
-            state = self._read(path)
+            try:
+                state = self._read(path)
+            except OSError:
+                continue
             if state is not None:
                 yield state
 
@@ -128,10 +125,11 @@ class Sessions:
         return self._folder / f"{sha256(f'{agent}/{session}'.encode()).hexdigest()[:24]}.json"
 
     def _read(self, path: Path) -> SessionState | None:
-        """A state from its file; None if there is none that this version can read."""
+        """A state from its file; None if there is none that this version can read. An OSError if the file is there and
+        cannot be read now: a new state must not take its place."""
         try:
             data = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
             known = {one.name for one in fields(SessionState)}
             return SessionState(**{key: value for key, value in data.items() if key in known})
-        except (OSError, ValueError, TypeError, AttributeError):
+        except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, AttributeError):
             return None

@@ -1,62 +1,92 @@
 """The spool: where hooks put events, so that they need not wait for the memory. One file for each event, on disk before
 `put` returns; whoever drains it removes a file only after what it says is in the memory. An event that is drained
-twice, because somebody was killed between the two, changes nothing: its id is known."""
+twice, because somebody was killed between the two, changes nothing: its id is known. Events that can never be taken in
+are kept apart in `unusable`, each with its reason."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
+from ..errors import StoreFullError
 from . import places
+from .drafts import replace_file, sync_folder
 from .events import Event
 from .masking import masked
 
-_SUFFIX = ".json"
-_MOST = 50_000  # events that may wait; a spool that nobody drains does not fill the disk
+MOST = 50_000
+"""Events that may wait; a spool that nobody drains does not fill the disk."""
+_SUFFIX, _REASON = ".json", ".reason"
 
 
-def put(event: Event, folder: Path | None = None) -> Path:
-    """Hand an event over, masked. It is durable when this returns."""
-    event = masked(event)
-    place = folder or places.spool()
+def put(event: Event) -> Path:
+    """Hand an event over, masked. It is durable when this returns; a StoreFullError if too many wait already."""
+    place = places.spool()
     place.mkdir(parents=True, exist_ok=True, mode=0o700)
-    name = f"{time.time_ns():020d}-{os.getpid()}{_SUFFIX}"
-    waiting = place / f".{name}"
-    descriptor = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(event.to_json().encode("utf-8", "surrogatepass"))
-        file.flush()
-        os.fsync(file.fileno())
-    done = place / name
-    os.replace(waiting, done)
-    return done
+    if len(_names(place)) >= MOST:
+        raise StoreFullError(
+            f"this event was not kept: {MOST:,} wait in {place} already; `rmem status` shows why they are not taken in"
+        )
+    path = place / f"{time.time_ns():020d}-{os.getpid()}{_SUFFIX}"
+    replace_file(path, masked(event).to_json().encode("utf-8", "surrogatepass"))
+    return path
 
 
-def waiting(folder: Path | None = None) -> list[Path]:
+def waiting() -> list[Path]:
     """The events that wait, oldest first."""
-    place = folder or places.spool()
+    return _events(places.spool())
+
+
+def read(path: Path) -> Event | None:
+    """The event of a file; None if it is gone, because somebody else drained it."""
     try:
-        names = [entry.name for entry in os.scandir(place) if entry.name.endswith(_SUFFIX) and entry.name[0] != "."]
+        data = path.read_bytes()
     except FileNotFoundError:
-        return []
-    return [place / name for name in sorted(names)[:_MOST]]
+        return None
+    return Event.from_json(data.decode("utf-8", "surrogatepass"))
 
 
-def read(paths: list[Path]) -> Iterator[tuple[Path, Event | None]]:
-    """The events of some files; None for one that cannot be read."""
-    for path in paths:
-        try:
-            yield path, Event.from_json(path.read_bytes().decode("utf-8", "surrogatepass"))
-        except FileNotFoundError:
-            continue  # somebody else drained it
-        except (OSError, ValueError, KeyError, TypeError):
-            yield path, None
+def unusable() -> list[Path]:
+    """The events that were set aside, oldest first."""
+    return _events(places.spool() / "unusable")
 
 
-def set_aside(path: Path) -> None:
-    """Keep an event that cannot be used where nobody drains it, so that it can be looked at."""
+def set_aside(path: Path, reason: str) -> None:
+    """Keep an event that can never be taken in where nobody drains it, with the reason beside it."""
     place = path.parent / "unusable"
     place.mkdir(exist_ok=True, mode=0o700)
+    replace_file((place / path.name).with_suffix(_REASON), reason.encode("utf-8", "replace"))
     os.replace(path, place / path.name)
+    sync_folder(place)
+
+
+def reason_of(path: Path) -> str:
+    """Why an event was set aside: the first line of the file beside it, or empty if there is none."""
+    try:
+        lines = path.with_suffix(_REASON).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return lines[0] if lines else ""
+
+
+def put_back() -> int:
+    """Let all events that were set aside wait again, in their old places; how many there were."""
+    events = unusable()
+    for path in events:
+        os.replace(path, path.parent.parent / path.name)
+        path.with_suffix(_REASON).unlink(missing_ok=True)
+    return len(events)
+
+
+def _events(place: Path) -> list[Path]:
+    return [place / name for name in sorted(_names(place))]
+
+
+def _names(place: Path) -> list[str]:
+    """The names of whole events in a folder; drafts begin with a dot."""
+    try:
+        with os.scandir(place) as entries:
+            return [entry.name for entry in entries if entry.name.endswith(_SUFFIX) and entry.name[0] != "."]
+    except FileNotFoundError:
+        return []

@@ -4,7 +4,6 @@ is noted after every page, so that a cut or a kill in the middle repeats a page 
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from ..errors import RemoteError
 from ..models import Memory
 from ..tables.link import Link
 from . import places, routes
+from .drafts import replace_file
 from .exchange import apply, changes, checked
 from .login import Login
 
@@ -75,9 +75,7 @@ class _Position:
             self.pushed = self.pulled = 0
 
     def save(self) -> None:
-        draft = self._path.with_suffix(f".{os.getpid()}")
-        draft.write_text(json.dumps({"pushed": self.pushed, "pulled": self.pulled}), encoding="utf-8")
-        os.replace(draft, self._path)
+        replace_file(self._path, json.dumps({"pushed": self.pushed, "pulled": self.pulled}).encode())
 
 
 def sync(brain: Brain, login: Login, token: str, *, on_progress: Progress | None = None) -> Synced:

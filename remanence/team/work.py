@@ -1,68 +1,100 @@
 """What a keeper does: events of the spool become memories, and questions of hooks are answered. It has the memory open
-and is used from several threads."""
+and is used from several threads.
+
+An event that our own code refuses, twice, can never be taken in and is set aside. Any other error is one of the store,
+the system or a connection: the event and those behind it wait, in their order, and are tried again after a pause."""
 
 from __future__ import annotations
 
 import json
-import os
 import time
+import traceback
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from ..brain import Brain
-from ..errors import RemanenceError
+from ..errors import RemanenceError, VectorError
 from . import places, spool
+from .drafts import replace_file
 from .events import Event
 from .hook import note
+from .outage import Outage
 
-_ATTEMPTS = 3
+if TYPE_CHECKING:
+    from .capture import Capture
+
+_ATTEMPTS = 2  # the second shows that the first did not fail by accident
+# InputError and PrivacyError are ValueErrors, NotFoundError is a LookupError.
+_UNUSABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError, RecursionError)
 
 
-class Work:
-    """The memory of this user and what is done with it."""
+class _Memory:
+    """The open memory with what works on it."""
 
-    def __init__(self, brain: Brain | None = None) -> None:
+    def __init__(self, brain: Brain) -> None:
         from .briefing import Briefing
         from .capture import Capture
 
-        self.brain = brain or Brain(privacy="default")
-        self._capture = Capture(self.brain)
-        self._briefing = Briefing(self.brain, self._capture.sessions)
+        self.brain = brain
+        self.capture = Capture(brain)
+        self.briefing = Briefing(brain, self.capture.sessions)
+
+
+class Work:
+    """The memory of this user and what is done with it. It is opened when it is needed first."""
+
+    def __init__(self, brain: Brain | None = None) -> None:
+        self.outage = Outage()
+        self._memory = None if brain is None else _Memory(brain)
+        self._opening = Lock()
         self._turn = Lock()
-        self._failed: dict[Path, int] = {}
         self._trouble = ""
 
+    def _open(self) -> _Memory:
+        with self._opening:
+            if self._memory is None:
+                self._memory = _Memory(Brain(privacy="default"))
+            return self._memory
+
+    def _open_unless_failing(self) -> _Memory | None:
+        """The memory; None while it cannot be opened, so that nobody waits for the next attempt."""
+        return None if self._memory is None and self.outage.is_active else self._open()
+
     def drain(self, most: int) -> int:
-        """Take in events that wait; how many there were. A file goes when what it says is in the memory."""
+        """Take in events that wait, the oldest first; how many there were. Does nothing during the pause of an
+        outage. A file goes when what it says is in the memory."""
         with self._turn:
-            paths = spool.waiting()[:most]
-            done = 0
-            for path, event in spool.read(paths):
-                if event is None:
-                    note(f"keeper: {path.name} cannot be read; it was set aside")
-                    spool.set_aside(path)
-                    continue
-                done += self._take_in(path, event)
+            if not self.outage.is_due:
+                return 0
+            done, last = 0, None
+            try:
+                capture = self._open().capture
+                for path in spool.waiting()[:most]:
+                    event = _take_in(path, capture)
+                    if event is not None:
+                        done, last = done + 1, event
+            except Exception as error:  # whatever it is: no event is lost by it, and none overtakes another
+                if self.outage.failed(error, progress=done > 0):
+                    note(f"keeper: events wait: {_headline(error)}")
+            else:
+                if self.outage.over():
+                    note("keeper: events are taken in again")
+            if last is not None:
+                _record_capture(last)
             return done
 
-    def _take_in(self, path: Path, event: Event) -> int:
+    def is_stuck(self) -> bool:
+        """Whether events wait that cannot be taken in now."""
         try:
-            self._capture.take(event)
-        except Exception as error:  # of whatever kind: the next event must not wait for this one
-            self._failed[path] = self._failed.get(path, 0) + 1
-            note(f"keeper: {event.agent} {event.kind}: {type(error).__name__}: {error}")
-            if self._failed[path] >= _ATTEMPTS:
-                spool.set_aside(path)
-                del self._failed[path]
-            return 0
-        self._failed.pop(path, None)
-        path.unlink(missing_ok=True)
-        _told(event)
-        return 1
+            return self.outage.is_active and bool(spool.waiting())
+        except OSError:
+            return True  # nobody knows what waits
 
     def context(self, event: Event) -> str:
-        """What helps the agent at this moment; empty if nothing does."""
-        return self._briefing.context(event)
+        """What helps the agent at this moment; empty if nothing does, or while the memory cannot be opened."""
+        memory = self._open_unless_failing()
+        return "" if memory is None else memory.briefing.context(event)
 
     def share(self) -> None:
         """Bring this memory and the team's together, if there is a login. Trouble is told once, not every minute."""
@@ -71,21 +103,48 @@ class Work:
 
         try:
             found = login()
-            if found is not None:
-                sync(self.brain, *found)
+            memory = self._open_unless_failing() if found is not None else None
+            if found is not None and memory is not None:
+                sync(memory.brain, *found)
             self._trouble = ""
-        except RemanenceError as error:
+        except Exception as error:  # of whatever kind: the next meeting may succeed
             if str(error) != self._trouble:
                 self._trouble = str(error)
-                note(f"keeper: not shared: {error}")
+                note(f"keeper: not shared: {_headline(error)}")
 
     def close(self) -> None:
-        self.brain.close()
+        if self._memory is not None:
+            self._memory.brain.close()
 
 
-def _told(event: Event) -> None:
-    """Leave word for `rmem status`."""
-    path = places.last_capture()
-    draft = path.with_suffix(".new")
-    draft.write_text(json.dumps({"time": time.time(), "agent": event.agent, "kind": event.kind, "cwd": event.cwd}))
-    os.replace(draft, path)
+def _take_in(path: Path, capture: Capture) -> Event | None:
+    """Take one event in and remove its file; None if it was gone, or is set aside."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            event = spool.read(path)
+            if event is not None:
+                capture.take(event)
+                path.unlink(missing_ok=True)
+            return event
+        except VectorError:
+            raise  # an event has no vectors: the embedder is wrong
+        except _UNUSABLE as error:
+            if attempt + 1 == _ATTEMPTS:
+                spool.set_aside(path, f"{_headline(error)}\n\n{''.join(traceback.format_exception(error))}")
+                note(f"keeper: {path.name} cannot be taken in and was set aside: {_headline(error)}")
+    return None
+
+
+def _headline(error: Exception) -> str:
+    """An error in one line. Ours say themselves what is wrong; of others the kind is needed too."""
+    told = " ".join(str(error).split())
+    return told if isinstance(error, RemanenceError) else f"{type(error).__name__}: {told}"
+
+
+def _record_capture(event: Event) -> None:
+    """Leave word for `rmem status`; the event is in the memory, whether this succeeds or not."""
+    told = {"time": time.time(), "agent": event.agent, "kind": event.kind, "cwd": event.cwd}
+    try:
+        replace_file(places.last_capture(), json.dumps(told).encode())
+    except OSError as error:
+        note(f"keeper: the last capture was not recorded: {_headline(error)}")

@@ -205,6 +205,20 @@ def write_under_a_file_limit(path: str, limit: str) -> None:
         say(type(error).__name__, str(error), kept, all(found), brain.get(after) is not None)
 
 
+def open_under_a_file_limit(path: str, limit: str) -> None:
+    """Open a store where not even the file that its readers share can be made."""
+    import resource
+
+    from remanence import Brain
+    from remanence.errors import StoreError
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
+    try:
+        Brain(path).remember("no room")
+    except StoreError as error:
+        say(type(error).__name__, str(error))
+
+
 def fill_the_disk(path: str) -> None:
     """The same on a file system that is really full; ends with an orderly close."""
     from remanence import Brain

@@ -123,6 +123,14 @@ def test_a_process_at_its_file_size_limit_gets_an_error_and_can_go_on(tmp_path):
     assert _sound(path)
 
 
+def test_a_store_that_finds_no_space_when_it_is_opened_says_so(tmp_path):
+    path = tmp_path / "memories.db"
+    Brain(path).close()
+    [(kind, message)] = run("open_under_a_file_limit", path, 10_000)
+    assert (kind, message.startswith(f"no space left for {path}")) == ("StoreFullError", True)
+    assert _sound(path)
+
+
 def test_a_file_system_without_space_gives_an_error_and_an_intact_store(tmp_path):
     """A real one of three megabytes, where this machine lets us make it."""
     mount = f"mount -t tmpfs -o size=3m tmpfs {tmp_path}"

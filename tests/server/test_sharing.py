@@ -18,13 +18,15 @@ from hypothesis import strategies as st
 from remanence import Brain
 from remanence.cli.app import rmem
 from remanence.errors import RemanenceError, RemoteError
+from remanence.team import places
 from remanence.team.capture import Capture
 from remanence.team.events import Event, Kind
 from remanence.team.exchange import document, merged
-from remanence.team.login import Login
+from remanence.team.login import Login, keep
 from remanence.team.memory import TeamMemory
 from remanence.team.notes import Note
-from remanence.team.sync import sync
+from remanence.team.sync import _Position, sync
+from remanence.team.work import Work
 
 REPOSITORY = "github.com/acme/etl"
 
@@ -349,6 +351,24 @@ def test_hooks_share_by_themselves(member, tmp_path, monkeypatch):
                 return
         time.sleep(0.2)
     raise AssertionError("the keeper did not share")
+
+
+def test_a_keeper_shares_again_after_an_error_of_the_system(member, monkeypatch):
+    """How far the two sides got cannot be written down, as on a full disk; later it can."""
+    ann, bob = member("ann"), member("bob")
+    ann.learn("The cache key holds the tenant")
+    monkeypatch.setenv("REMANENCE_HOME", str(ann.home))
+    keep(ann.login, ann.token)
+    work = Work(ann.brain)
+    place = _Position(ann.login)._path
+    place.mkdir()
+    work.share()
+    assert "not shared: IsADirectoryError" in places.log().read_text()
+    place.rmdir()
+    work.share()
+    assert place.is_file()
+    bob.sync()
+    assert bob.texts() == ["The cache key holds the tenant"]
 
 
 def test_a_repository_can_route_to_a_workspace(member, server, tmp_path, monkeypatch):

@@ -17,7 +17,6 @@ from remanence.team.capture import Capture, command_key
 from remanence.team.events import Event, Kind
 from remanence.team.sessions import Sessions
 from remanence.team.trimming import essence, folded, headline, looks_failed, signature
-from remanence.team.work import Work
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
 
@@ -254,15 +253,6 @@ def test_chatter_is_no_work(prompt):
 
 
 # The spool
-
-
-def test_what_cannot_be_taken_in_is_set_aside_and_the_rest_goes_on(brain, clone):
-    spool.put(Agent(brain, clone).event(Kind.PROMPT, prompt="Always pin the versions of images"))
-    (places.spool() / "00000000000000000001-1.json").write_text("{broken")
-    Work(brain).drain(10)
-    assert spool.waiting() == []
-    assert [path.name for path in (places.spool() / "unusable").iterdir()] == ["00000000000000000001-1.json"]
-    assert [memory.text for memory in of_kind(brain, "preference")] == ["Always pin the versions of images"]
 
 
 def test_a_huge_output_is_cut_before_it_is_handed_over(brain, clone):

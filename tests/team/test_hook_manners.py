@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from remanence import Brain
+from remanence.team import outage
 
 PROMPT = {"session_id": "s1", "prompt": "Always run the linter before a commit"}
 
@@ -124,14 +125,17 @@ def test_help_teaches(home):
     assert "rmem install" in done.stdout
 
 
-def test_hooks_do_not_wait_for_a_keeper_that_could_not_start(home):
+def test_hooks_do_not_wait_for_a_store_that_cannot_be_opened(home, tmp_path):
     (home / "team").mkdir(parents=True)
     (home / "memories.db").mkdir()  # no store can be opened here
-    hook(json.dumps(PROMPT))
-    wait_for(lambda: (home / "team" / "keeper.failed").exists())
+    hook(json.dumps({**PROMPT, "cwd": str(tmp_path)}))
+    wait_for(lambda: outage.read() is not None)
+    assert "keeper: events wait: " in (home / "team" / "hooks.log").read_text()
     before = (home / "team" / "hooks.log").read_text()
-    assert "keeper: " in before
-    done = hook(json.dumps({**PROMPT, "session_id": "s2"}))
+    done = hook(json.dumps({**PROMPT, "cwd": str(tmp_path), "session_id": "s2"}))
     assert (done.returncode, done.stdout) == (0, "")
-    assert (home / "team" / "hooks.log").read_text() == before
+    assert (home / "team" / "hooks.log").read_text() == before, "the hook gave up waiting"
     assert len(list((home / "team" / "spool").glob("*.json"))) == 2
+    (home / "memories.db").rmdir()
+    wait_for(lambda: not list((home / "team" / "spool").glob("*.json")))
+    assert preferences(home) == ["Always run the linter before a commit"]

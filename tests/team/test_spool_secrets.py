@@ -12,6 +12,7 @@ from recorded_events import TOLD, Story
 
 from remanence.errors import PrivacyError
 from remanence.team import places, spool
+from remanence.team.door import Lock
 from remanence.team.events import Event, Kind
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
@@ -99,8 +100,8 @@ def test_an_event_whose_name_holds_a_secret_is_not_written(name):
 def home(tmp_path, monkeypatch):
     """A home in which no keeper starts, so that what hooks write stays in the spool."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    places.failed().touch()
-    return places.folder()
+    with Lock():
+        yield places.folder()
 
 
 def hook(agent, name, payload, **environment):

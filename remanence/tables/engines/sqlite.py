@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
 from sqlglot import exp
@@ -19,6 +18,7 @@ from ...errors import (
     TableExistsError,
     TooManyRowsError,
 )
+from ...forks import new_rlock
 from ..catalog import ROW, Index, Table
 from ..results import Result
 from ..sql.scope import folded
@@ -44,7 +44,7 @@ class SqliteEngine(Engine):
 
     def __init__(self, path: Path, *, durability: str = "full", busy_timeout: float = 30.0) -> None:
         self._file = TableFile(path, durability, busy_timeout)
-        self._lock = RLock()
+        self._lock = new_rlock()
         self._seen: tuple[int, dict[str, Physical]] = (-1, {})
 
     def close(self) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from threading import Lock
 from typing import Protocol
+
+from ...forks import new_lock
 
 
 class Held(Protocol):
@@ -19,7 +20,7 @@ class Held(Protocol):
 class Allowance:
     def __init__(self, most: int) -> None:
         self._most = most
-        self._lock = Lock()
+        self._lock = new_lock()
         self._total = 0
         self._held: dict[Held, tuple[int, Callable[[], None]]] = {}  # the last is the one used last
 

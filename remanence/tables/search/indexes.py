@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ...forks import new_lock
 from ..catalog import Column, Kind, Table
 from ..engines.base import Changes, Rows
 from .allowance import SHARED, Allowance
@@ -56,7 +57,7 @@ class SearchIndexes:
 
     def __init__(self, engine: Followed, *, allowance: Allowance = SHARED) -> None:
         self._engine, self._allowance = engine, allowance
-        self._lock = Lock()
+        self._lock = new_lock()
         self._following: dict[str, Lock] = {}
         self._followers: dict[Key, _Follower] = {}
         weakref.finalize(self, _release, allowance, self._followers)
@@ -64,7 +65,7 @@ class SearchIndexes:
     def follow(self, table: Table, names: Iterable[str]) -> dict[str, ColumnIndex]:
         """The indexes of some columns of a table, brought up to its present state."""
         with self._lock:
-            following = self._following.setdefault(table.name, Lock())
+            following = self._following.setdefault(table.name, new_lock())
         with following:
             followers = {(table.name, name): self._follower(table, name) for name in sorted(set(names))}
             for version in sorted({one.version for one in followers.values()}):

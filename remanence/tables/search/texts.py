@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...forks import new_rlock
 from ...index.analyser import Terms, Word, analyse, question_words
 from ...index.bm25 import Scored, score_words
 from ...index.postings import Block, Postings
@@ -25,7 +26,7 @@ class TextColumn:
     """The index of one TEXT column. Rows whose text is NULL are not in it."""
 
     def __init__(self) -> None:
-        self.lock = RLock()
+        self.lock = new_rlock()
         self._slots = Slots()
         self._lengths = Growing(np.int32)
         self._postings = Postings()

@@ -4,12 +4,12 @@ estimate, as recall has them for memories."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from threading import RLock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ...forks import new_rlock
 from ...index.bits import FEW_DIMENSIONS, Matrix, Vector, VectorColumns, unit
 from .slots import Growing, Positions, Rows, Slots
 
@@ -109,7 +109,7 @@ class VectorColumn:
     """The index of one FLOAT4[] column. Rows whose vector is NULL, or not of finite numbers, are not in it."""
 
     def __init__(self) -> None:
-        self.lock = RLock()
+        self.lock = new_rlock()
         self._groups: dict[int, _Group] = {}
 
     @property
@@ -147,7 +147,7 @@ class VectorsColumn:
     """The index of one FLOAT4[][] column: the vectors of all rows in one array, and where those of each row begin."""
 
     def __init__(self) -> None:
-        self.lock = RLock()
+        self.lock = new_rlock()
         self._rows: Rows = np.empty(0, np.int64)
         self._held: list[Matrix] = []
         self._stacked: Stacked | None = None

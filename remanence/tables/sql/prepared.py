@@ -6,11 +6,11 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from threading import Lock
 from typing import Generic, TypeVar
 
 from sqlglot import exp
 
+from ...forks import new_lock
 from .parameters import Parameters, numbered
 from .parse import parse
 
@@ -43,7 +43,7 @@ class Kept(Generic[T]):
     def __init__(self, count: int = KEPT) -> None:
         self._count = count
         self._items: OrderedDict[Hashable, T] = OrderedDict()
-        self._lock = Lock()
+        self._lock = new_lock()
 
     def get(self, key: Hashable, make: Callable[[], T], keep: Callable[[T], bool]) -> T:
         with self._lock:

@@ -8,13 +8,12 @@ from typing import Any
 
 from ... import config
 from ...errors import ConfigError
+from .. import backlog
 from ..identity import repository
 from ..repository_file import find, read_settings
 from . import AGENTS, Command, files, tool
 from .parts import State
 from .tool import Tool
-
-_SPOOLED = ".json"
 
 
 def report(cwd: Path, store: str) -> dict[str, Any]:
@@ -31,7 +30,7 @@ def report(cwd: Path, store: str) -> dict[str, Any]:
             "organisation": login.get("org"),
         },
         "repository": repository_report(cwd),
-        "waiting": _waiting(folder / "spool"),
+        **backlog.report(),
         "last_capture": _told(folder / "last-capture.json") or None,
         "log": str(folder / "hooks.log"),
     }
@@ -90,13 +89,6 @@ def _state(told: dict[str, Any], problems: list[str]) -> str:
     if any(one["missing"] or one["outdated"] for one in roles):
         return "incomplete"
     return "installed"
-
-
-def _waiting(spool: Path) -> int:
-    try:
-        return sum(1 for one in spool.iterdir() if one.name.endswith(_SPOOLED) and not one.name.startswith("."))
-    except OSError:
-        return 0
 
 
 def _told(path: Path) -> dict[str, Any]:

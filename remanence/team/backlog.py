@@ -1,0 +1,98 @@
+"""What waits in the spool and why, and what was set aside: for `rmem status` and `rmem doctor`. Looking makes and
+changes nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from .. import config
+from ..doctor import Finding
+from . import door, outage, places, spool
+
+_LATE = 600.0  # seconds; where all is well an event waits for less than one
+_RETRY = "`rmem status --retry`"
+
+
+def report() -> dict[str, Any]:
+    """How many events wait since when, the last failure to take them in, and what was set aside."""
+    told: dict[str, Any] = {"waiting": 0, "waiting_since": None, "failure": None, "set_aside": None}
+    if not _is_used():
+        return told
+    waiting, unusable, failure = _paths(spool.waiting), _paths(spool.unusable), outage.read()
+    if waiting:
+        told |= {"waiting": len(waiting), "waiting_since": _write_time(waiting[0])}
+    if failure is not None:
+        told["failure"] = failure._asdict() | {"keeper_runs": places.lock().exists() and door.is_running()}
+    if unusable:
+        newest = unusable[-1]
+        reason = spool.reason_of(newest) or None
+        told["set_aside"] = {"count": len(unusable), "folder": str(newest.parent), "newest_reason": reason}
+    return told
+
+
+def findings() -> list[Finding]:
+    """The report as `rmem doctor` shows it; nothing where there is no team memory."""
+    if not _is_used():
+        return []
+    told = report()
+    wrong = problems(told)
+    return [Finding("events", not wrong, "; ".join([f"waiting: {summary(told)}", *wrong]))]
+
+
+def summary(told: dict[str, Any]) -> str:
+    """How many events wait, and since when: "3 events, the oldest since 2026-05-01 10:00:00"."""
+    since = told["waiting_since"]
+    return _count(told["waiting"]) + ("" if since is None else f", the oldest since {_clock(since)}")
+
+
+def problems(told: dict[str, Any]) -> list[str]:
+    """What is wrong in a report and what to do about it, a sentence for each."""
+    found = []
+    failure, since, aside = told["failure"], told["waiting_since"], told["set_aside"]
+    if failure is not None:
+        again = f"at {_clock(failure['next'])}" if failure["keeper_runs"] else "with the next hook"
+        found.append(
+            f"events are not taken in: {failure['error']} (since {_clock(failure['since'])}; attempt "
+            f"{failure['attempts']:,} at {_clock(failure['last'])}, the next {again}; {_RETRY} tries now)"
+        )
+    elif since is not None and time.time() - since > _LATE:
+        found.append(f"events are not taken in ({_RETRY} tries now)")
+    if told["waiting"] >= spool.MOST:
+        found.append("no other event is kept before some of these are taken in")
+    if aside is not None:
+        reason = aside["newest_reason"] or "unknown"
+        found.append(
+            f"can never be taken in, and set aside: {_count(aside['count'])} in {aside['folder']}; the reason of the "
+            f"newest: {reason} ({_RETRY} tries again)"
+        )
+    return found
+
+
+def _is_used() -> bool:
+    return (config.home() / "team").is_dir()
+
+
+def _paths(events: Callable[[], list[Path]]) -> list[Path]:
+    try:
+        return events()
+    except OSError:
+        return []  # the keeper meets the same error, and writes it down
+
+
+def _write_time(path: Path) -> float | None:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return None  # it was taken in just now
+
+
+def _count(number: int) -> str:
+    return f"{number:,} event{'s' * (number != 1)}"
+
+
+def _clock(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,98 @@
+"""What keeps the keeper from taking events in: which error, since when, and when it tries again. It is written down
+for `rmem status` and `rmem doctor`, and for the next keeper."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import suppress
+from typing import NamedTuple
+
+from . import places
+from .drafts import replace_file
+
+_FIRST, _LONGEST = 1.0, 300.0  # seconds before the second attempt, and at most between two
+_SIZE = 4096  # bytes of the file
+_LONG_ERROR = 800
+
+
+class Failure(NamedTuple):
+    """The last attempt that failed. `since` and `attempts` count from the first one, in whichever process that was."""
+
+    error: str
+    since: float
+    attempts: int
+    last: float
+    next: float
+
+
+class Outage:
+    """Failed attempts, each followed by a longer pause than the one before."""
+
+    def __init__(self) -> None:
+        self._failure = read()
+        self._pause = 0.0
+        self._due = 0.0
+        self._began: float | None = None
+        self._is_written = False
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the last attempt of this process failed."""
+        return self._began is not None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time for an attempt."""
+        return time.monotonic() >= self._due
+
+    @property
+    def seconds(self) -> float:
+        """How long this process has been failing."""
+        return 0.0 if self._began is None else time.monotonic() - self._began
+
+    def failed(self, error: Exception, *, progress: bool) -> bool:
+        """Start a pause, a short one if the attempt made progress. Returns whether the error is another than before."""
+        self._pause = _FIRST if progress or not self._pause else min(2 * self._pause, _LONGEST)
+        self._due = time.monotonic() + self._pause
+        if self._began is None:
+            self._began = time.monotonic()
+        now, before = time.time(), self._failure
+        told = " ".join(f"{type(error).__name__}: {error}".split())[:_LONG_ERROR]
+        since, attempts = (now, 0) if before is None else (before.since, before.attempts)
+        self._failure = Failure(told, since, attempts + 1, now, now + self._pause)
+        self._write()
+        return before is None or before.error != told
+
+    def over(self) -> bool:
+        """Note that an attempt succeeded. Returns whether there was an outage, of this process or of one before it."""
+        ended = self._failure is not None
+        if ended or not self._is_written:
+            self._failure = None
+            self._pause, self._began = 0.0, None
+            self._write()
+            self._is_written = True
+        return ended
+
+    def _write(self) -> None:
+        """Write the file as well as can be. A full disk has no room for a draft, but mostly lets what is there be
+        overwritten: so there always is a file, and always of the same size."""
+        told = None if self._failure is None else self._failure._asdict()
+        data = json.dumps(told, ensure_ascii=False).encode("utf-8", "replace").ljust(_SIZE)
+        try:
+            replace_file(places.outage(), data)
+        except OSError:
+            with suppress(OSError), places.outage().open("r+b") as file:
+                file.write(data)
+                file.truncate()
+
+
+def read() -> Failure | None:
+    """The outage that is written down; None if there is none."""
+    try:
+        told = json.loads(places.outage().read_bytes())
+        return Failure(
+            str(told["error"]), float(told["since"]), int(told["attempts"]), float(told["last"]), float(told["next"])
+        )
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
