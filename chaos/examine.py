@@ -13,7 +13,7 @@ from remanence.models import Memory
 from remanence.stores.base import RecordStore
 from remanence.doctor import examine
 
-from .faces import AgentFace, BrainFace, Setting, pairs
+from .faces import AgentFace, BrainFace, Setting, names, pairs
 from .model import Seen
 
 _SAMPLE = 200
@@ -43,13 +43,8 @@ def look(setting: Setting, gone: Sequence[str], seed: int) -> tuple[list[Seen], 
 
 
 def seen(memory: Memory) -> Seen:
-    word, revision = _named(memory)
+    word, revision = names(memory.contents)
     return Seen(memory.memory_id, memory.agent_id, word, revision, memory.tags, memory.tier, memory.actor)
-
-
-def _named(memory: Memory) -> list[str]:
-    contents = memory.contents
-    return [contents["word"], contents["rev"]] if "rev" in contents else memory.text.split()[:2]
 
 
 def unsound(address: str) -> list[str]:
@@ -60,14 +55,14 @@ def unsound(address: str) -> list[str]:
 def read_copy(address: str) -> tuple[list[str], list[str]]:
     """Everything in a copy of a store, as "word/revision", and what is unsound about it."""
     with Brain(address) as brain:
-        found = pairs(brain.memories(limit=None))
+        found = pairs(memory.contents for memory in brain.memories(limit=None))
     return found, unsound(address)
 
 
 def _words(store: RecordStore, memories: Sequence[Memory], gone: Sequence[str], rng: random.Random) -> list[Problem]:
     found: list[Problem] = []
     for memory in memories:
-        word = _named(memory)[0]
+        word = names(memory.contents)[0]
         ids = [match.memory_id for match, _ in store.match(word)]
         if ids != [memory.memory_id]:
             found.append(("unfindable", f"{word} finds {ids}, not {memory.memory_id} alone"))
@@ -106,7 +101,7 @@ def _tiers(face: AgentFace, memories: Sequence[Memory]) -> list[Problem]:
     """Compare what the tiers tell of each agent with the archive."""
     found: list[Problem] = []
     for agent in sorted({memory.agent_id for memory in memories}):
-        archived = sorted("/".join(_named(memory)) for memory in memories if memory.agent_id == agent)
+        archived = sorted("/".join(names(memory.contents)) for memory in memories if memory.agent_id == agent)
         if (told := sorted(face.list(agent))) != archived:
             extra, missing = sorted(set(told) - set(archived)), sorted(set(archived) - set(told))
             found.append(("tiers", f"the tiers of {agent} show {extra} too much and lack {missing}"))

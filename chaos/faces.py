@@ -17,7 +17,6 @@ from typing import Any
 from remanence import Brain
 from remanence.agents import AgentMemoryAPI, MemoryConfig, RedisIMConfig, RedisSTMConfig
 from remanence.errors import MemoryAPIException, StoreError, VectorError
-from remanence.models import Memory
 from remanence.transfer import export
 
 from .plan import EVER_PRESENT, text_of
@@ -47,18 +46,19 @@ def is_excusable(error: BaseException) -> bool:
     return isinstance(cause, StoreError)
 
 
-def told(memory: Memory) -> dict[str, Any]:
-    return {"rev": memory.text.split()[1], "tags": memory.tags, "tier": memory.tier}
+def names(contents: dict[str, Any]) -> list[str]:
+    """The word and the revision of a memory with these contents."""
+    return [contents["word"], contents["rev"]] if "rev" in contents else contents["text"].split()[:2]
 
 
-def pairs(memories: Iterable[Memory]) -> list[str]:
-    return ["/".join(memory.text.split()[:2]) for memory in memories]
+def pairs(all_contents: Iterable[dict[str, Any]]) -> list[str]:
+    return ["/".join(names(contents)) for contents in all_contents]
 
 
 def exported(path: Path) -> list[str]:
     """What an exported file tells."""
-    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines()[1:])
-    return ["/".join(line["text"].split()[:2]) for line in lines]
+    lines = path.read_text(encoding="utf-8").splitlines()[1:]
+    return pairs(json.loads(line)["contents"] for line in lines)
 
 
 class BrainFace:
@@ -113,20 +113,21 @@ class BrainFace:
 
     def get(self, id: str, word: str) -> dict[str, Any] | None:
         memory = self.brain.get(id)
-        return None if memory is None else told(memory)
+        return memory and {"rev": names(memory.contents)[1], "tags": memory.tags, "tier": memory.tier}
 
     def lexical(self, word: str) -> list[str]:
-        return pairs(hit.memory for hit in self.brain.recall(word, k=5, mode="lexical"))
+        return pairs(hit.memory.contents for hit in self.brain.recall(word, k=5, mode="lexical"))
 
     def hybrid(self, agent: str, question: str) -> list[str]:
-        return pairs(hit.memory for hit in self.brain.recall(question, k=2 * EVER_PRESENT, where={"agent": agent}))
+        return pairs(hit.memory.contents for hit in self.brain.recall(question, k=2 * EVER_PRESENT, where={"agent": agent}))
 
     def vector(self, agent: str, question: str) -> list[str]:
         hits = self.brain.recall(question, k=2 * EVER_PRESENT, where={"agent": agent}, mode="vector")
-        return pairs(hit.memory for hit in hits)
+        return pairs(hit.memory.contents for hit in hits)
 
     def list(self, agent: str | None) -> list[str]:
-        return pairs(self.brain.memories({"agent": agent} if agent else None, limit=None))
+        found = self.brain.memories({"agent": agent} if agent else None, limit=None)
+        return pairs(memory.contents for memory in found)
 
     def export(self, agent: str | None) -> list[str]:
         handle, name = tempfile.mkstemp(suffix=".jsonl")
@@ -197,7 +198,7 @@ class AgentFace:
 
 
 def _entries(found: Iterable[dict[str, Any]]) -> list[str]:
-    return [f"{entry['contents']['word']}/{entry['contents']['rev']}" for entry in found]
+    return pairs(entry["contents"] for entry in found)
 
 
 Face = BrainFace | AgentFace

@@ -43,7 +43,7 @@ _READS = {"get": 8, "lexical": 10, "hybrid": 4, "vector": 4, "list": 6, "export"
 _WEIGHTS = {
     "mixed": {**_WRITES, **_READS},
     "power": {**_WRITES, **_READS},
-    "same words": {**_READS, "tag": 25, "pin": 8, "move": 12},  # new rows, and not one new word
+    "same words": {**_READS, "tag": 25, "pin": 8, "move": 12, "put": 5},  # new rows, and not one new word
 }
 _AGENT_WEIGHTS = {
     **_READS, "remember": 20, "remember_many": 4, "forget": 9, "raise": 6, "maintain": 3, "drop": 0, "export": 0,

@@ -220,6 +220,8 @@ class Round:
         self._end_disk_faults()
         for slot in self._pids:
             self._signal(slot, signal.SIGCONT)
+            if slot == 0 and "fork" in self._run.faults:  # a child that is still there when all others have left
+                self._inject(Fault(0, "fork", 0, 0))
             self._signal(slot, signal.SIGTERM)
         deadline = time.monotonic() + PATIENCE
         waiting = {**{pid: self._name(slot) for slot, pid in self._pids.items()}, **self._helpers}

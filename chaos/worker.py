@@ -121,7 +121,8 @@ class Worker:
                 name = f"{self.task.name}-fork-{self._forks}-{os.getpid()}"
                 self.journal = Journal(self.task.folder / f"{name}.jsonl")
                 fork = WorkerThread(self, 0, forks=self._forks)
-                for _ in range(3):
+                for pause in (0, 0, 0.5, 0):  # the second half when the parent may have closed the store
+                    time.sleep(pause)
                     fork.remember(1, None, None)
                 fork.do("list", {"agent": fork.agent})
                 if self._forks % 2:
@@ -136,13 +137,13 @@ class Worker:
         for step in plan.steps(
             task.seed, task.setting.kind, task.theme, task.round, task.slot, task.incarnation, thread
         ):
+            if thread == 0 and self.forking:
+                self._fork()
             if self.stopping:
                 return
             with self._locks[thread]:
                 mine.follow(step)
-            task.ops[self.task.slot * self.task.threads + thread] += 1
-            if thread == 0 and self.forking:
-                self._fork()
+            task.ops[task.slot * task.threads + thread] += 1
 
     def _do(self, thread: int, op: str, args: dict[str, Any], call: Any) -> tuple[bool, Any]:
         """Issue one operation; whether it was acknowledged, and what it answered."""
@@ -285,7 +286,8 @@ class WorkerThread:
 
     def _put(self, step: Step) -> None:
         word, key = list(self._shared.items())[int(step.which * len(self._shared))]
-        self.do("remember", {"agent": SHARED, "items": {word: self._new("v")}, "id": key})
+        revision = "vessel" if self._worker.task.theme == "same words" else self._new("v")
+        self.do("remember", {"agent": SHARED, "items": {word: revision}, "id": key})
 
     def _drop(self, step: Step) -> None:
         word, key = list(self._shared.items())[int(step.which * len(self._shared))]
