@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
         faults = [fault for fault in faults if fault not in lacking]
         result = _run(store, faults, options, options.minutes * 60 / len(stores), folder, shim)
         answer["stores"][store] = result
-        print(report.told(store, result, f"python -m chaos --store {store} --seed {options.seed} …"), flush=True)
+        print(report.told(store, result, _replay(store, faults, options)), flush=True)
     for store, left in answer["left_out"].items():
         print(f"LEFT OUT on {store}: {', '.join(left)} ({next(iter(left.values()))})")
     if options.json:
@@ -82,6 +82,13 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     shutil.rmtree(folder)
     return 0
+
+
+def _replay(store: str, faults: list[str], options: argparse.Namespace) -> str:
+    """The command for the same plan on one store."""
+    given = {name: getattr(options, name) for name in ("processes", "threads", "seed", "round", "pace", "durability")}
+    told = " ".join(f"--{name} {value}" for name, value in given.items())
+    return f"python -m chaos --store {store} {told} --faults {','.join(faults) or 'none'}"
 
 
 def _run(

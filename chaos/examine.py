@@ -9,15 +9,15 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from remanence import Brain, Filter
+from remanence.doctor import examine
 from remanence.models import Memory
 from remanence.stores.base import RecordStore
-from remanence.doctor import examine
 
 from .faces import AgentFace, BrainFace, Setting, names, pairs
 from .model import Seen
 
 _SAMPLE = 200
-_WORSE = 0.002  # how much lower cosines may be on average: the first choice is by estimates
+_WORSE = 0.01  # how much lower cosines may be on average: the first choice is by estimates
 _LOG_ROWS = 20_000  # of the change log, beside 20 for each live memory, that are still no growth without bound
 
 Problem = tuple[str, str]  # kind and message of a violation

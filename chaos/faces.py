@@ -119,7 +119,9 @@ class BrainFace:
         return pairs(hit.memory.contents for hit in self.brain.recall(word, k=5, mode="lexical"))
 
     def hybrid(self, agent: str, question: str) -> list[str]:
-        return pairs(hit.memory.contents for hit in self.brain.recall(question, k=2 * EVER_PRESENT, where={"agent": agent}))
+        return pairs(
+            hit.memory.contents for hit in self.brain.recall(question, k=2 * EVER_PRESENT, where={"agent": agent})
+        )
 
     def vector(self, agent: str, question: str) -> list[str]:
         hits = self.brain.recall(question, k=2 * EVER_PRESENT, where={"agent": agent}, mode="vector")

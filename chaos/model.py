@@ -187,12 +187,16 @@ class Model:
                 self._violate("ghost", f"{one.op} shows {pair}, which nobody wrote", one.told())
             elif revision not in (known := entry.revision.possible(one.start, one.end)):
                 kind = "resurrected" if known == {None} else "stale"
-                self._violate(kind, f"{one.op} shows {pair}, possible was {_list(known)}", one.told(), self._told(word, one.end))
+                self._violate(
+                    kind, f"{one.op} shows {pair}, possible was {_list(known)}", one.told(), self._told(word, one.end)
+                )
         agent = one.args.get("agent")
         for word in self._scope(agent) if must is None else must:
             entry = self.entries.get(word)
             if word not in found and entry and None not in entry.revision.possible(one.start, one.end):
-                self._violate("missed", f"{one.op} does not show {word}, which was there", one.told(), self._told(word, one.end))
+                self._violate(
+                    "missed", f"{one.op} does not show {word}, which was there", one.told(), self._told(word, one.end)
+                )
 
     def _scope(self, agent: str | None) -> Iterable[str]:
         return self.entries if agent is None else self._agents.get(agent, ())

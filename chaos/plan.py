@@ -111,9 +111,6 @@ def faults_for(store: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def theme_of(store: str, round_: int, faults: tuple[str, ...]) -> str:
-    import os
-    if os.environ.get("CHAOS_THEME"):
-        return os.environ["CHAOS_THEME"]
     themes = ["mixed", *(["same words"] if store != "redis" else []), *(["power"] if "power" in faults else [])]
     return themes[round_ % len(themes)]
 

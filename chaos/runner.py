@@ -66,11 +66,12 @@ def main() -> None:
     control = Control(folder / "control", folder / "power.log") if "LD_PRELOAD" in os.environ else None
     static_embedder().embed(["loaded before anybody is forked"])
     with servers(kind, folder, orders["durability"]) as (setting, crash):
-        result = Run(options, setting, folder, control, crash, Progress()).go()
+        run = Run(options, setting, folder, control, crash, Progress())
+        run.go()
     injected = control.hits() if control is not None else {}
     answer = {
-        "counts": {**result.counts, "failed calls": sum(injected.values())},
-        "violations": [{"round": number, **violation._asdict()} for number, violation in result.violations],
+        "counts": {**run.counts, "failed calls": sum(injected.values())},
+        "violations": [{"round": number, **violation._asdict()} for number, violation in run.violations],
     }
     (folder / "result.json").write_text(json.dumps(answer), encoding="utf-8")
 

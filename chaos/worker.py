@@ -276,7 +276,9 @@ class WorkerThread:
 
     def _move(self, step: Step) -> None:
         agent, word, known = self._chosen(step)  # up only by the one who could change its text meanwhile
-        self._write("move", agent, word, known, tier=_TIERS[int(step.much * len(_TIERS)) if agent == self.agent else -1])
+        self._write(
+            "move", agent, word, known, tier=_TIERS[int(step.much * len(_TIERS)) if agent == self.agent else -1]
+        )
 
     def _raise(self, step: Step) -> None:
         self._write("raise", *self._chosen(step))
