@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -59,35 +60,38 @@ class InMemoryRecordStore(IndexedStore):
             return [copy.deepcopy(memory) for memory in kept]
 
     def _keep(self, kept: Sequence[Memory], derived: Sequence[Derived]) -> None:
-        rows: list[IndexRow] = []
-        for memory, parts in zip(kept, derived, strict=True):
-            steps = self._next_step.get(memory.agent_id, 0)
+        """Number the memories, then change the index, then the rows: whatever fails before has changed nothing."""
+        seq_of, steps = ChainMap({}, self._seq_of), ChainMap({}, self._next_step)
+        born: dict[str, int] = {}
+        rows: dict[int, Memory] = {}
+        entries: list[IndexRow] = []
+        replaced: list[int] = []
+        for seq, (memory, parts) in enumerate(zip(kept, derived, strict=True), self._last + 1):
+            step = steps.get(memory.agent_id, 0)
             if memory.step_number < 0:
-                memory.step_number = steps
-            self._next_step[memory.agent_id] = max(steps, memory.step_number + 1)
+                memory.step_number = step
+            steps[memory.agent_id] = max(step, memory.step_number + 1)
             if not memory.memory_id:
-                memory.memory_id = self._free_id(new_id(memory))
-            self._last += 1
-            old = self._seq_of.get(memory.memory_id)
+                memory.memory_id = _free_id(new_id(memory), seq_of)
+            old = seq_of.get(memory.memory_id)
             if old is not None:
-                known = self._rows.pop(old).metadata  # how often a memory was recalled outlives its replacement
+                known = (rows.get(old) or self._rows[old]).metadata  # recalls outlive a replacement
                 memory.metadata.retrieval_count = known.retrieval_count
                 memory.metadata.last_access_time = known.last_access_time
-                self.index.extend(rows)
-                rows = []
-                self.index.kill(old)
-            born = self._born.setdefault(memory.memory_id, self._last)
-            self._rows[self._last] = memory
-            self._seq_of[memory.memory_id] = self._last
-            rows.append(index_row(memory, parts, self._last, born))
-        self.index.extend(rows)
-
-    def _free_id(self, wanted: str) -> str:
-        free, number = wanted, 1
-        while free in self._seq_of:
-            number += 1
-            free = f"{wanted}-{number}"
-        return free
+                replaced.append(old)
+            born[memory.memory_id] = self._born.get(memory.memory_id, born.get(memory.memory_id, seq))
+            rows[seq], seq_of[memory.memory_id] = memory, seq
+            entries.append(index_row(memory, parts, seq, born[memory.memory_id]))
+        self.index.extend(entries)
+        for old in replaced:
+            self.index.kill(old)
+        self._last += len(kept)
+        self._rows.update(rows)
+        self._seq_of.update(seq_of.maps[0])
+        self._born.update(born)
+        self._next_step.update(steps.maps[0])
+        for old in replaced:
+            del self._rows[old]
 
     def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
         with self._lock:
@@ -184,6 +188,7 @@ class InMemoryRecordStore(IndexedStore):
             rows = [
                 index_row(memory, derive(memory), seq, self._born[memory.memory_id])
                 for seq, memory in sorted(self._rows.items())
+                if self._seq_of.get(memory.memory_id) == seq
             ]
             self.index.clear()
             self.index.extend(rows)
@@ -207,3 +212,11 @@ class InMemoryRecordStore(IndexedStore):
         with self._lock:
             found = (self._rows.get(seq) for seq in seqs.tolist())
             return ["" if memory is None else memory.text for memory in found]
+
+
+def _free_id(wanted: str, taken: Mapping[str, int]) -> str:
+    free, number = wanted, 1
+    while free in taken:
+        number += 1
+        free = f"{wanted}-{number}"
+    return free
