@@ -103,7 +103,6 @@ def _run(
     environment |= {
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
         "REMANENCE_HOME": str(home / "home"),
-        "TMPDIR": str(home),
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
     }
@@ -121,6 +120,7 @@ def _run(
             "threads": options.threads,
             "seed": options.seed,
             "faults": faults,
+            "rounds": options.rounds,
             "round_seconds": options.round,
             "pace": options.pace,
             "cuts": options.cuts,
@@ -145,6 +145,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     add("--threads", type=int, default=2, metavar="N", help="threads of each worker (2)")
     add("--seed", type=int, default=1, metavar="N", help="the plan of operations and faults (1)")
     add("--faults", type=_faults, default=FAULTS, metavar="A,B,…", help="only these, or none (all)")
+    add("--rounds", type=int, metavar="N", help="so many rounds on each store, however long they take")
     add("--round", type=float, default=15.0, metavar="S", help="seconds of work between comparisons (15)")
     add("--pace", type=float, default=0.5, metavar="N", help="faults in a second for each worker (0.5)")
     add("--cuts", type=int, default=20, metavar="N", help="power cuts after each round with power (20)")

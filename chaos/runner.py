@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -66,6 +67,7 @@ def main() -> None:
     control = Control(folder / "control", folder / "power.log") if "LD_PRELOAD" in os.environ else None
     static_embedder().embed(["loaded before anybody is forked"])
     with servers(kind, folder, orders["durability"]) as (setting, crash):
+        tempfile.tempdir = str(folder)  # of the processes to come: whoever is killed leaves files behind
         run = Run(options, setting, folder, control, crash, Progress())
         run.go()
     injected = control.hits() if control is not None else {}

@@ -38,6 +38,7 @@ class Options(NamedTuple):
     threads: int
     seed: int
     faults: tuple[str, ...]
+    rounds: int | None  # instead of seconds
     round_seconds: float
     pace: float
     cuts: int
@@ -60,8 +61,9 @@ class Run:
     ops: memoryview = field(default_factory=lambda: memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("Q"))
 
     def go(self) -> None:
-        end, number = time.monotonic() + self.options.seconds, 0
-        while number == 0 or (not self.over and time.monotonic() + self.options.round_seconds / 2 < end):
+        options, number = self.options, 0
+        end = time.monotonic() + options.seconds - options.round_seconds / 2
+        while not self.over and (number < options.rounds if options.rounds else not number or time.monotonic() < end):
             if not self.memories:
                 self.memories, _ = answer_of(self._create, self.folder / "create", PATIENCE)
             Round(self, number).go()
