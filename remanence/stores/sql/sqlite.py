@@ -93,7 +93,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         if len(memories) == 1 and self._put_one(memories[0], derived[0]):
             kept = memories
         elif len(memories) < _BULK:
-            kept = self.write(lambda connection: self.insert(connection, memories, derived))[0]
+            kept = self.write(self._repeatable(memories, derived))[0]
         else:
             kept = self._put_many(memories, derived)
         self.wrote(len(memories))
@@ -105,6 +105,20 @@ class SqliteRecordStore(SqlRecords, Forking):
         known, self._unsettled = self._unsettled, (self._unsettled or 0) + number
         if known is None or self._unsettled >= threshold:
             self._settle_if_possible(threshold)
+
+    def _repeatable(
+        self, memories: Sequence[Memory], derived: Sequence[Derived]
+    ) -> Callable[[sqlite3.Connection], tuple[list[Memory], Sequence[Derived]]]:
+        """An insert that may be done again after its transaction was rolled back: the ids and steps that it filled in
+        may be those of others by then."""
+        given = [(memory.memory_id, memory.step_number) for memory in memories]
+
+        def work(connection: sqlite3.Connection) -> tuple[list[Memory], Sequence[Derived]]:
+            for memory, (memory_id, step) in zip(memories, given, strict=True):
+                memory.memory_id, memory.step_number = memory_id, step
+            return self.insert(connection, memories, derived)
+
+        return work
 
     def _put_one(self, memory: Memory, derived: Derived) -> bool:
         """Write a new memory of the kind that the last one was, as agents store them one by one; False for others."""
@@ -130,9 +144,11 @@ class SqliteRecordStore(SqlRecords, Forking):
     def _put_many(self, memories: Sequence[Memory], derived: Sequence[Derived]) -> list[Memory]:
         """Write memories, and hand them to an index that is up to date: reading them back costs more."""
 
+        put = self._repeatable(memories, derived)
+
         def work(connection: sqlite3.Connection) -> tuple[_State, list[Memory], Sequence[Derived], _State]:
             before = _state(connection)
-            return before, *self.insert(connection, memories, derived), _state(connection)
+            return before, *put(connection), _state(connection)
 
         before, kept, parts, after = self.write(work)
         try:
