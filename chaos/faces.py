@@ -1,7 +1,7 @@
 """The operations, on the faces that a user has: `Brain` for SQLite and PostgreSQL, `AgentMemoryAPI` for Redis.
 
-A method is named as the operation in the journal and takes its arguments; it answers with what JSON can hold. Memories
-are told as "word/revision" in lists, and as {"rev", "tags", "tier"} alone."""
+A method is named as the operation in the journal and takes its arguments, whether this face needs them or not. It
+answers with what JSON can hold: memories are "word/revision" in lists, and {"rev", "tags", "tier"} alone."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ from remanence.transfer import export
 
 from .plan import EVER_PRESENT, text_of
 
+Ids = list[str]
+Pairs = list[str]
+"""Memories as "word/revision"."""
 _STEPS = 2**53  # beyond every step
 
 
@@ -51,11 +54,11 @@ def names(contents: dict[str, Any]) -> list[str]:
     return [contents["word"], contents["rev"]] if "rev" in contents else contents["text"].split()[:2]
 
 
-def pairs(all_contents: Iterable[dict[str, Any]]) -> list[str]:
+def pairs(all_contents: Iterable[dict[str, Any]]) -> Pairs:
     return ["/".join(names(contents)) for contents in all_contents]
 
 
-def exported(path: Path) -> list[str]:
+def exported(path: Path) -> Pairs:
     """What an exported file tells."""
     lines = path.read_text(encoding="utf-8").splitlines()[1:]
     return pairs(json.loads(line)["contents"] for line in lines)
@@ -79,31 +82,31 @@ class BrainFace:
         id: str | None = None,
         step: int | None = None,
         actor: str | None = None,
-    ) -> list[str]:
+    ) -> Ids:
         fields = [{"text": text_of(*item), "agent": agent, "actor": actor, "step": step} for item in items.items()]
         if len(fields) > 1:
             return [memory.memory_id for memory in self.brain.remember_many(fields)]
         return [self.brain.remember(id=id, **fields[0]).memory_id]  # type: ignore[arg-type]
 
-    def update(self, id: str, word: str, rev: str) -> None:
+    def update(self, id: str, word: str, agent: str, rev: str) -> None:
         self.brain.update(id, text=text_of(word, rev))
 
-    def tag(self, id: str, word: str, tags: dict[str, str]) -> None:
+    def tag(self, id: str, word: str, agent: str, tags: dict[str, str]) -> None:
         self.brain.update(id, tags=tags)
 
-    def pin(self, id: str, word: str, tags: dict[str, str]) -> None:
+    def pin(self, id: str, word: str, agent: str, tags: dict[str, str]) -> None:
         self.brain.pin(id, "pinned" in tags)
 
-    def move(self, id: str, word: str, tier: str) -> int:
+    def move(self, id: str, word: str, agent: str, tier: str) -> int:
         """As agents do it: on its way up a memory is given its vector again."""
         memory = self.brain.get(id) if tier != "ltm" else None
         vector = None if memory is None else self.brain.vector_of(memory.text, memory.contents)
         try:
             return self.brain.store.move([id], tier, {} if vector is None else {id: vector})
         except VectorError:  # the store was re-embedded between the two
-            return self.move(id, word, tier)
+            return self.move(id, word, agent, tier)
 
-    def forget(self, id: str, word: str) -> bool:
+    def forget(self, id: str, word: str, agent: str) -> bool:
         return self.brain.forget(id)
 
     def forget_subject(self, subject: str, words: list[str]) -> int:
@@ -111,27 +114,27 @@ class BrainFace:
 
     # Reading
 
-    def get(self, id: str, word: str) -> dict[str, Any] | None:
+    def get(self, id: str, word: str, agent: str) -> dict[str, Any] | None:
         memory = self.brain.get(id)
-        return memory and {"rev": names(memory.contents)[1], "tags": memory.tags, "tier": memory.tier}
+        return None if memory is None else {"rev": names(memory.contents)[1], "tags": memory.tags, "tier": memory.tier}
 
-    def lexical(self, word: str) -> list[str]:
+    def lexical(self, word: str, agent: str) -> Pairs:
         return pairs(hit.memory.contents for hit in self.brain.recall(word, k=5, mode="lexical"))
 
-    def hybrid(self, agent: str, question: str) -> list[str]:
+    def hybrid(self, agent: str, question: str) -> Pairs:
         return pairs(
             hit.memory.contents for hit in self.brain.recall(question, k=2 * EVER_PRESENT, where={"agent": agent})
         )
 
-    def vector(self, agent: str, question: str) -> list[str]:
+    def vector(self, agent: str, question: str) -> Pairs:
         hits = self.brain.recall(question, k=2 * EVER_PRESENT, where={"agent": agent}, mode="vector")
         return pairs(hit.memory.contents for hit in hits)
 
-    def list(self, agent: str | None) -> list[str]:
+    def list(self, agent: str | None) -> Pairs:
         found = self.brain.memories({"agent": agent} if agent else None, limit=None)
         return pairs(memory.contents for memory in found)
 
-    def export(self, agent: str | None) -> list[str]:
+    def export(self, agent: str | None) -> Pairs:
         handle, name = tempfile.mkstemp(suffix=".jsonl")
         os.close(handle)
         try:
@@ -160,7 +163,7 @@ class AgentFace:
     def close(self) -> None:
         self.api.close()
 
-    def remember(self, agent: str, items: dict[str, str], **_: Any) -> list[str]:
+    def remember(self, agent: str, items: dict[str, str], **_: Any) -> Ids:
         states = [{"word": word, "rev": rev, "says": text_of(word, rev)} for word, rev in items.items()]
         step = time.monotonic_ns() // 1_000_000
         return self.api.get_memory_space(agent).store_many("state", states, first_step=step)
@@ -182,24 +185,24 @@ class AgentFace:
         entry = self.api.get_memory_space(agent).get(id)
         return None if entry is None else {"rev": entry["contents"]["rev"]}
 
-    def lexical(self, word: str, agent: str) -> list[str]:
+    def lexical(self, word: str, agent: str) -> Pairs:
         return _entries(self.api.get_memory_space(agent).retrieve_by_attributes({"word": word}))
 
-    def hybrid(self, agent: str, question: str) -> list[str]:
+    def hybrid(self, agent: str, question: str) -> Pairs:
         return _entries(self.api.get_memory_space(agent).search_by_content(question, k=2 * EVER_PRESENT))
 
-    def vector(self, agent: str, question: str) -> list[str]:
+    def vector(self, agent: str, question: str) -> Pairs:
         space = self.api.get_memory_space(agent)
         return _entries(space.search_by_embedding(space.embed(question), k=2 * EVER_PRESENT))
 
-    def list(self, agent: str) -> list[str]:
+    def list(self, agent: str) -> Pairs:
         return _entries(self.api.retrieve_by_time_range(agent, 0, _STEPS))
 
     def count(self, agent: str) -> int:
         return int(self.api.get_memory_statistics(agent)["total_memories"])
 
 
-def _entries(found: Iterable[dict[str, Any]]) -> list[str]:
+def _entries(found: Iterable[dict[str, Any]]) -> Pairs:
     return pairs(entry["contents"] for entry in found)
 
 

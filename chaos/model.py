@@ -142,7 +142,8 @@ class Model:
         elif one.op == "forget_subject":
             for word in args["words"]:
                 self.entries[word].revision.write(one, None)
-        elif (entry := self.entries.get(args.get("word", ""))) is not None:
+        elif args.get("word") in self.entries:
+            entry = self.entries[args["word"]]
             if one.op == "update":
                 entry.revision.write(one, args["rev"])
             elif one.op in ("tag", "pin"):
@@ -217,7 +218,7 @@ class Model:
         fields = {"rev": entry.revision, "tags": entry.tags, "tier": entry.tier}
         for name, value in seen.items():
             register = fields[name]
-            value = _tags(value) if name == "tags" else value
+            value = _tags(value) if name == "tags" and value is not None else value
             if register is not None and value not in (known := register.possible(one.start, one.end)):
                 kind = "missed" if name == "rev" and value is None else "resurrected" if known == {None} else "stale"
                 message = f"{one.op}: the {name} of {word} is {value}, possible was {_list(known)}"

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -276,7 +277,7 @@ class Round:
             self._run.counts["power cuts"] += 1
             before = len(model.violations)
             try:
-                found, problems = answer_of(lambda at=store: examine.read_copy(str(at)), store, PATIENCE)
+                found, problems = answer_of(partial(examine.read_copy, str(store)), store, PATIENCE)
             except ChildError as error:
                 self._violate("power", f"{store.name} cannot be read: {error.last}", str(error))
                 continue

@@ -84,7 +84,7 @@ class Worker:
             self._work(0)
             for thread in others:
                 thread.join()
-            self._do(0, "close", {}, self.face.close)
+            self.do(0, "close", {}, self.face.close)
         self.journal.end()
 
     def _open(self) -> bool:
@@ -123,20 +123,18 @@ class Worker:
                 fork = WorkerThread(self, 0, forks=self._forks)
                 for pause in (0, 0, 0.5, 0):  # the second half when the parent may have closed the store
                     time.sleep(pause)
-                    fork.remember(1, None, None)
-                fork.do("list", {"agent": fork.agent})
+                    fork.remember(1)
+                fork.do("list", agent=fork.agent)
                 if self._forks % 2:
-                    self._do(0, "close", {}, self.face.close)
+                    self.do(0, "close", {}, self.face.close)
                 self.journal.end()
             finally:
                 os._exit(0)
 
     def _work(self, thread: int) -> None:
-        mine = WorkerThread(self, thread)
-        task = self.task
-        for step in plan.steps(
-            task.seed, task.setting.kind, task.theme, task.round, task.slot, task.incarnation, thread
-        ):
+        task, mine = self.task, WorkerThread(self, thread)
+        who = task.round, task.slot, task.incarnation, thread
+        for step in plan.steps(task.seed, task.setting.kind, task.theme, *who):
             if thread == 0 and self.forking:
                 self._fork()
             if self.stopping:
@@ -145,7 +143,7 @@ class Worker:
                 mine.follow(step)
             task.ops[task.slot * task.threads + thread] += 1
 
-    def _do(self, thread: int, op: str, args: dict[str, Any], call: Any) -> tuple[bool, Any]:
+    def do(self, thread: int, op: str, args: dict[str, Any], call: Any) -> tuple[bool, Any]:
         """Issue one operation; whether it was acknowledged, and what it answered."""
         number, main = self.journal.issue(op, args), thread == 0
         try:
@@ -177,15 +175,18 @@ class WorkerThread:
         self.agent = plan.agent_of(task.slot, thread)
         self._mine = {} if forks else dict(task.memories.get(self.agent, {}))
         self._ever = task.memories[EVER]
-        self._shared = plan.contended_words()
-        self._with_agent = task.setting.kind == "redis"
+        self._shared = {word: Known(key, {}) for word, key in plan.contended_words().items()}
+        self._has_agents_only = task.setting.kind == "redis"
 
     def follow(self, step: Step) -> None:
-        getattr(self, f"_{step.op.replace(' ', '_')}", self._read)(step)
+        if step.op in ("remember", "remember_many") and len(self._mine) >= OWN_AT_MOST:
+            self._forget(step)
+        else:
+            getattr(self, f"_{step.op}", self._read)(step)
 
-    def do(self, op: str, args: dict[str, Any]) -> tuple[bool, Any]:
+    def do(self, op: str, **args: Any) -> tuple[bool, Any]:
         call = getattr(self._worker.face, "raise_" if op == "raise" else op)
-        return self._worker._do(self._thread, op, args, call)
+        return self._worker.do(self._thread, op, args, call)
 
     def _new(self, first: str) -> str:
         self._made += 1
@@ -194,70 +195,52 @@ class WorkerThread:
     def _chosen(self, step: Step) -> tuple[str, str, Known]:
         """(agent, word, memory) of a memory to work with: one's own, or one that is always there."""
         if self._mine and step.how < 0.6:
-            word = list(self._mine)[int(step.which * len(self._mine))]
-            return self.agent, word, self._mine[word]
-        word = list(self._ever)[int(step.which * len(self._ever))]
-        return EVER, word, self._ever[word]
-
-    def _named(self, agent: str, word: str, known: Known) -> dict[str, Any]:
-        return {"id": known.id, "word": word, **({"agent": agent} if self._with_agent else {})}
+            return self.agent, *_picked(self._mine, step)
+        return EVER, *_picked(self._ever, step)
 
     def _write(self, op: str, agent: str, word: str, known: Known, **more: Any) -> bool:
         """Issue a write. A memory of one's own of which it is not known what came of it is left alone from then on."""
-        done, _ = self.do(op, {**self._named(agent, word, known), **more})
+        done, _ = self.do(op, id=known.id, word=word, agent=agent, **more)
         if agent == self.agent and (not done or op == "forget"):
             self._mine.pop(word, None)
         return done
 
     # Writing
 
-    def remember(self, number: int, id: str | None, step: int | None, actor: str | None = None) -> None:
+    def remember(self, number: int, **more: Any) -> None:
         items = {self._new("q"): self._new("v") for _ in range(number)}
-        given = {"id": id, "step": step, "actor": actor}
-        args = {
-            "agent": self.agent,
-            "items": items,
-            **{key: value for key, value in given.items() if value is not None},
-        }
-        done, ids = self.do("remember", args)
+        done, ids = self.do("remember", agent=self.agent, items=items, **more)
         if done:
-            self._mine |= {word: Known(key, {}, actor) for word, key in zip(items, ids, strict=True)}
+            self._mine |= {word: Known(key, {}, more.get("actor")) for word, key in zip(items, ids, strict=True)}
 
     def _remember(self, step: Step) -> None:
-        if len(self._mine) >= OWN_AT_MOST:
-            self._forget(step)
-        else:  # without an id, with an id, or with a step: the store takes three ways
-            made = self._new("i") if step.how < 0.3 and not self._with_agent else None
-            self.remember(1, made, int(step.much * 1e6) if step.how > 0.6 else None)
+        if step.how < 0.3 and not self._has_agents_only:  # with an id, with a step or with neither: the store takes
+            self.remember(1, id=self._new("i"))  # three ways
+        elif step.how < 0.6:
+            self.remember(1, step=int(step.much * 1e6))
+        else:
+            self.remember(1)
 
     def _remember_many(self, step: Step) -> None:
-        if len(self._mine) >= OWN_AT_MOST:
-            self._forget(step)
-        else:
-            self.remember(2 + int(step.much * 5), None, None)
+        self.remember(2 + int(step.much * 5))
 
     def _bulk(self, step: Step) -> None:
-        self.remember(plan.BULK, None, None, actor=self._new("b"))
+        self.remember(plan.BULK, actor=self._new("b"))
 
     def _forget(self, step: Step) -> None:
         if not self._mine:
-            return self._remember(step)
-        word, known = list(self._mine.items())[int(step.which * len(self._mine))]
+            return
+        word, known = _picked(self._mine, step)
         if known.actor is None:
             self._write("forget", self.agent, word, known)
-            return None
-        words = [word for word, other in self._mine.items() if other.actor == known.actor]
-        for word in words:
-            del self._mine[word]
-        self.do("forget_subject", {"subject": known.actor, "words": words})
-        return None
+        else:
+            words = [word for word, other in self._mine.items() if other.actor == known.actor]
+            self._mine = {word: other for word, other in self._mine.items() if other.actor != known.actor}
+            self.do("forget_subject", subject=known.actor, words=words)
 
     def _update(self, step: Step) -> None:
-        if step.how > 0.85:
-            word, key = list(self._shared.items())[int(step.which * len(self._shared))]
-            self._write("update", SHARED, word, Known(key, {}), rev=self._new("v"))
-        else:
-            self._write("update", *self._chosen(step), rev=self._new("v"))
+        chosen = (SHARED, *_picked(self._shared, step)) if step.how > 0.85 else self._chosen(step)
+        self._write("update", *chosen, rev=self._new("v"))
 
     def _tag(self, step: Step) -> None:
         agent, word, known = self._chosen(step)
@@ -268,7 +251,7 @@ class WorkerThread:
     def _pin(self, step: Step) -> None:
         if not self._mine:
             return
-        word, known = list(self._mine.items())[int(step.which * len(self._mine))]
+        word, known = _picked(self._mine, step)
         tags = {key: value for key, value in known.tags.items() if key != "pinned"}
         tags |= {} if "pinned" in known.tags else {"pinned": "yes"}
         if self._write("pin", self.agent, word, known, tags=tags):
@@ -276,35 +259,38 @@ class WorkerThread:
 
     def _move(self, step: Step) -> None:
         agent, word, known = self._chosen(step)  # up only by the one who could change its text meanwhile
-        self._write(
-            "move", agent, word, known, tier=_TIERS[int(step.much * len(_TIERS)) if agent == self.agent else -1]
-        )
+        tier = _TIERS[int(step.much * len(_TIERS))] if agent == self.agent else "ltm"
+        self._write("move", agent, word, known, tier=tier)
 
     def _raise(self, step: Step) -> None:
         self._write("raise", *self._chosen(step))
 
     def _maintain(self, step: Step) -> None:
-        self.do("maintain", {"agent": self.agent if step.how < 0.5 else EVER})
+        self.do("maintain", agent=self.agent if step.how < 0.5 else EVER)
 
     def _put(self, step: Step) -> None:
-        word, key = list(self._shared.items())[int(step.which * len(self._shared))]
+        word, known = _picked(self._shared, step)
         revision = "vessel" if self._worker.task.theme == "same words" else self._new("v")
-        self.do("remember", {"agent": SHARED, "items": {word: revision}, "id": key})
+        self.do("remember", agent=SHARED, items={word: revision}, id=known.id)
 
     def _drop(self, step: Step) -> None:
-        word, key = list(self._shared.items())[int(step.which * len(self._shared))]
-        self._write("forget", SHARED, word, Known(key, {}))
+        self._write("forget", SHARED, *_picked(self._shared, step))
 
     # Reading
 
     def _read(self, step: Step) -> None:
         agent, word, known = self._chosen(step)
         if step.op == "get":
-            self.do("get", self._named(agent, word, known))
+            self.do("get", id=known.id, word=word, agent=agent)
         elif step.op == "lexical":
-            self.do("lexical", {"word": word, **({"agent": agent} if self._with_agent else {})})
+            self.do("lexical", word=word, agent=agent)
         elif step.op in ("hybrid", "vector"):
-            self.do(step.op, {"agent": EVER, "question": plan.text_of(word, "vessel")})
+            self.do(step.op, agent=EVER, question=plan.text_of(word, "vessel"))
+        elif self._has_agents_only or 0.1 < step.much < 0.9:
+            self.do(step.op, agent=agent)
         else:
-            everywhere = None if step.much < 0.1 and not self._with_agent else agent
-            self.do(step.op, {"agent": SHARED if step.much > 0.9 and not self._with_agent else everywhere})
+            self.do(step.op, agent=SHARED if step.much > 0.5 else None)
+
+
+def _picked(memories: dict[str, Known], step: Step) -> tuple[str, Known]:
+    return list(memories.items())[int(step.which * len(memories))]
