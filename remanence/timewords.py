@@ -91,17 +91,22 @@ def time_span(question: str, now: datetime) -> Span | None:
         return None
     for pattern, reading in _readings():
         for found in pattern.finditer(text):
-            span = reading(found, now)
-            if span is not None and span[0] < span[1]:
+            try:
+                start, end = reading(found, now) or (now, now)
+            except (ValueError, OverflowError):  # before the first year or behind the last one
+                continue
+            start, end = max(start, _EARLIEST), min(end, _LATEST)
+            if start < end:
                 words = found[0].strip()
                 relative = reading not in _DATED or words.startswith(("last ", "this past ", "past "))
                 every_year = reading is _date and not relative and not re.search(rf"\b{_YEAR}\b", words)
-                return Span(span[0], span[1], words, relative, every_year)
+                return Span(start, end, words, relative, every_year)
     return None
 
 
 _Reading = Callable[[re.Match[str], datetime], tuple[datetime, datetime] | None]
 _FAR_PAST, _FAR_FUTURE = datetime(1970, 1, 2), datetime(9000, 1, 1)
+_EARLIEST, _LATEST = datetime(1, 1, 3), datetime(9999, 12, 30)  # moments that are timestamps in every time zone
 
 
 def _day(moment: datetime) -> datetime:
@@ -131,7 +136,7 @@ def _read_date(words: str, now: datetime) -> tuple[datetime, datetime] | None:
         day = int(day_found[1]) if day_found else None
         start = datetime(year, month, day or 1) if year else _last(month, day or 1, now)
         return (start, start + timedelta(days=1)) if day else (start, _months_later(start, 1))
-    except ValueError:  # 31 June
+    except (ValueError, OverflowError):  # 31 June, the day after 9999-12-31
         return None
 
 

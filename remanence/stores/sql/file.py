@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import time
@@ -27,11 +28,14 @@ from .. import migrations
 
 Result = TypeVar("Result")
 
+log = logging.getLogger(__name__)
+
 APPLICATION_ID = 0x524D454D  # "RMEM"
 DURABILITY = {"full": "FULL", "normal": "NORMAL"}
 _MAPPED = 256 << 20  # bytes of a file that are read as memory, which takes a third of the time
 _WRITER_PATIENCE = "PRAGMA busy_timeout = 2"  # milliseconds: `patiently` does the waiting
-_WAL_KEPT = 16 << 20  # bytes that the write-ahead log keeps once everything in it is in the file
+_WAL_KEPT = 8 << 20  # bytes that the write-ahead log keeps once everything in it is in the file
+_LONG_READ = 1.0  # seconds
 _FORK_PATIENCE = 5.0  # seconds that a fork waits for threads to let go of their connections
 _inherited: set[tuple[int, int]] = set()  # files (device, inode) of which a forked child has connections of its parent
 
@@ -157,9 +161,9 @@ class SqliteFile(Forking):
 
     def _refuse_truncated(self) -> None:
         """Refuse a file that is shorter than it says, unless a write-ahead log holds the rest."""
-        log = Path(f"{self.path}-wal")
+        journal = Path(f"{self.path}-wal")
         try:
-            if log.exists() and log.stat().st_size:
+            if journal.exists() and journal.stat().st_size:
                 return
             with self.path.open("rb") as file:
                 head = file.read(100)
@@ -285,8 +289,23 @@ class SqliteFile(Forking):
         """A connection that sees one state of the file throughout."""
         with self.reading() as connection:
             connection.execute("BEGIN")
+            began = time.monotonic()
             yield connection
             connection.execute("ROLLBACK")
+        if time.monotonic() - began > _LONG_READ:
+            self._warn_of_log(time.monotonic() - began)
+
+    def _warn_of_log(self, seconds: float) -> None:
+        """Tell whoever reads for long what it costs the writers: nothing behind a snapshot can leave the log."""
+        with suppress(OSError):
+            size = Path(f"{self.path}-wal").stat().st_size
+            if size > 2 * _WAL_KEPT:
+                log.warning(
+                    "a read of %.0f s kept the write-ahead log of %s from being cut; it has grown to %d MB",
+                    seconds,
+                    self.path,
+                    size >> 20,
+                )
 
     def begin(self, patience: float) -> None:
         """Begin a transaction of the writing connection, once other processes let us."""

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from ... import checks
 from ...crypto.encryption import Encryption
-from ...errors import ConfigError, StoreError
+from ...errors import ConfigError, StoreBusyError, StoreError
 from ...filters import Filter
 from ...index import bits
 from ...index.manner import SEALED
@@ -43,6 +43,8 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 HELD_UP_TO = 20_000  # rows of a tenant that are held in memory
+_OVERTAKEN = 50  # transactions that other threads may overtake before a read gives up
+_PRUNE_FROM, _CHANGES_KEPT = 2048, 8192  # writes after which the change log is shortened, and entries that stay
 _SCOPES = 8  # agents whose rows are held beside
 _ORDERS: dict[Order, str] = {
     "oldest": "m.time, m.seq",
@@ -97,6 +99,7 @@ class PostgresRecordStore(SqlRecords):
         self._writer = PostgresWriter(self._link, self._frame, self.touches, self.dialect.touch)
         self._together = _Together()
         self._whole = Follower(self.index)
+        self._unpruned = 0  # writes since the change log was shortened
         self._scopes: OrderedDict[tuple[str, ...] | None, tuple[Follower, Surveys]] = OrderedDict()
         self._scopes_lock = Lock()
         self.vocabulary = postgres_search.Words(word_vectors)
@@ -119,7 +122,12 @@ class PostgresRecordStore(SqlRecords):
             finally:
                 self._together.connection = self._together.look = None
 
-        return self._link.read(self._frame, inside)
+        for _ in range(_OVERTAKEN):
+            try:
+                return self._link.read(self._frame, inside)
+            except _Overtaken:  # in a newer transaction the index and the rows are of one state
+                continue
+        raise StoreBusyError("other threads read newer states of this store all the time; try again")
 
     def _look(self, connection: Connection) -> Look:
         """How things stand; the transaction of this thread, which sees one state, is asked once."""
@@ -223,6 +231,21 @@ class PostgresRecordStore(SqlRecords):
 
         return self.read(work)
 
+    def wrote(self, number: int) -> None:
+        """Now and then, shorten the change log. Indexes that come too late for it are read anew."""
+        self._unpruned += number
+        if self._unpruned < _PRUNE_FROM:
+            return
+        self._unpruned = 0
+        try:
+            self.write(
+                lambda connection: connection.execute(
+                    "DELETE FROM changes WHERE n <= (SELECT change FROM heads) - ?", (_CHANGES_KEPT,)
+                )
+            )
+        except StoreError as error:
+            log.warning("the change log was not shortened: %s", error)
+
     # Reading
 
     def _state(self) -> State:
@@ -257,14 +280,17 @@ class PostgresRecordStore(SqlRecords):
         if not follower.is_behind(now.state):
             return
         with follower.index.lock:
+            if self._together.connection is not None and follower.is_ahead(now.state):
+                raise _Overtaken
             self.vault.follow(data_keys.read(connection))
             follower.follow(connection, now)
             self.use_keys(follower.index)
 
     def survey(self, where: Filter) -> Survey:
         """All rows inside the filter. Of a large tenant those of the filter's agents are held, or all."""
-        if self._held_now():
-            return self._surveys.take(where)
+        with self.index.lock:  # so that no other thread brings the index past this thread's transaction in between
+            if self._held_now():
+                return self._surveys.take(where)
         with self._scopes_lock:
             key = tuple(sorted(where.agent)) if where.agent else None
             found = self._scopes.pop(key, None)
@@ -275,11 +301,15 @@ class PostgresRecordStore(SqlRecords):
             if len(self._scopes) > _SCOPES:
                 self._scopes.popitem(last=False)
         follower, surveys = found
-        self._follow(follower)
-        return surveys.take(where)
+        with follower.index.lock:
+            self._follow(follower)
+            return surveys.take(where)
 
     def prospect(self, where: Filter) -> Survey | Prospect:
-        return self._surveys.take(where) if self._held_now() else PostgresProspect(self, where)
+        with self.index.lock:
+            if self._held_now():
+                return self._surveys.take(where)
+        return PostgresProspect(self, where)
 
     def condition(self, connection: Connection, where: Filter) -> Condition:
         """A filter in SQL, as far as encrypted rows can be read."""
@@ -303,7 +333,7 @@ class PostgresRecordStore(SqlRecords):
             sql = f"SELECT m.seq FROM memories m{inside.where} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?"
             return [seq for (seq,) in connection.execute(sql, (*inside.values, limit, offset))]
 
-        return [memory for _, memory in self.memories_at(self.read(work))]
+        return self.together(lambda: [memory for _, memory in self.memories_at(self.read(work))])
 
     def count(self, where: Filter | None = None) -> int:
         def work(connection: Connection) -> int:
@@ -319,17 +349,21 @@ class PostgresRecordStore(SqlRecords):
         checks.whole("k", k, low=1)
         if not isinstance(query, str):
             raise checks.refuse("query", "a text", query)
-        return self._scored(PostgresProspect(self, where or Filter()).best_words(query, k))
+        return self.together(lambda: self._scored(PostgresProspect(self, where or Filter()).best_words(query, k)))
 
     def nearest(self, vector: Vector, where: Filter | None = None, k: int = 10) -> list[tuple[Memory, float]]:
         if self._is_held():
             return super().nearest(vector, where, k)
         checks.whole("k", k, low=1)
-        prospect = PostgresProspect(self, where or Filter())
-        query = checks.vector("vector", vector, dimension=prospect.dimension)
-        if prospect.dimension is None:
-            return []
-        return self._scored(prospect.best_vectors(bits.unit(query[None, :])[0], k))
+
+        def read() -> list[tuple[Memory, float]]:
+            prospect = PostgresProspect(self, where or Filter())
+            query = checks.vector("vector", vector, dimension=prospect.dimension)
+            if prospect.dimension is None:
+                return []
+            return self._scored(prospect.best_vectors(bits.unit(query[None, :])[0], k))
+
+        return self.together(read)
 
     def _scored(self, scores: dict[int, float]) -> list[tuple[Memory, float]]:
         return [(memory, scores[seq]) for seq, memory in self.memories_at(list(scores))]
@@ -375,6 +409,10 @@ class PostgresRecordStore(SqlRecords):
             log.info("access counts were not written: %s", error)
         self.neighbours.close()
         self._link.close()
+
+
+class _Overtaken(Exception):
+    """Another thread has brought the index to a newer state than this thread's transaction sees."""
 
 
 def _row(connection: Connection, sql: str) -> tuple[Any, ...]:

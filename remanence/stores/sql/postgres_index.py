@@ -68,6 +68,12 @@ def dimension_of(connection: Connection) -> int | None:
     return None if found is None else int(found[0])
 
 
+def _first_change(connection: Connection, now: State) -> int:
+    """The oldest entry that the change log still has; the next one if it has none."""
+    found = connection.execute("SELECT min(n) FROM changes").fetchone()
+    return now.change + 1 if found is None or found[0] is None else int(found[0])
+
+
 class Follower:
     """An index of all rows of a tenant, or of those of some agents."""
 
@@ -89,7 +95,13 @@ class Follower:
         now = seen.state
         if self.is_ahead(now):
             return
-        anew = self.seen is None or now.generation != self.seen.generation or self.index.crowded or not self.index.whole
+        anew = (
+            self.seen is None
+            or now.generation != self.seen.generation
+            or self.index.crowded
+            or not self.index.whole
+            or (now.change > self.seen.change and self.seen.change + 1 < _first_change(connection, now))
+        )
         with self.index.changing(anew=anew):
             self._take_in(connection, seen, anew)
 
