@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DEV    := $(VENV)/.installed-dev
 
-.PHONY: help demo test check unit test-slow bench bench-peers clean
+.PHONY: help demo test check unit test-slow chaos bench bench-peers clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  +##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -39,6 +39,9 @@ unit: $(DEV)     ## the tests alone
 
 test-slow: $(DEV) ## soak and million-row tests
 	@$(BIN)/python -m pytest -m slow
+
+chaos: $(DEV)    ## break stores on purpose and compare them with what they promised; ARGS="--minutes 60 …"
+	@$(BIN)/python -m chaos $(ARGS)
 
 bench: $(DEV)    ## speed against baselines in the same run, at 10k and 100k
 	@$(BIN)/rmem bench

@@ -1,12 +1,13 @@
-"""Puts measured figures into docs/benchmarks.md, so that the page says what a run said.
+"""Puts measured figures into docs/benchmarks.md and docs/chaos.md, so that the pages say what a run said.
 
     rmem bench --json > benchmarks/results/bench.json
     rmem bench agents --redis --json > benchmarks/results/agents.json
     python benchmarks/peers.py --json benchmarks/results/peers.json
+    python -m chaos --minutes 60 --json benchmarks/results/chaos.json
     python benchmarks/figures.py
 
-Every `benchmarks/results/bench*.json`, `agents*.json` and `peers*.json` is read; the tables between the
-markers of the page are written anew, the words around them are left alone."""
+Every `benchmarks/results/bench*.json`, `agents*.json`, `peers*.json` and `chaos*.json` is read; the tables between
+the markers of the pages are written anew, the words around them are left alone."""
 
 from __future__ import annotations
 
@@ -17,15 +18,17 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from peers import ROWS  # noqa: E402
 from peers import cell as peer_cell  # noqa: E402
 
+from chaos.report import table as chaos_table  # noqa: E402
 from remanence.bench import agents_report, report  # noqa: E402
 from remanence.bench.report import figure, figure_at, judged  # noqa: E402
 
 PAGE = HERE.parent / "docs" / "benchmarks.md"
+CHAOS_PAGE = HERE.parent / "docs" / "chaos.md"
 RESULTS = HERE / "results"
 
 
@@ -42,6 +45,8 @@ def main() -> None:
     peers = [_read(path) for path in sorted(RESULTS.glob("peers*.json"))]
     page = put(page, "peers", "\n\n".join(map(compared, sorted(peers, key=lambda found: found["size"]))))
     PAGE.write_text(page, "utf-8")
+    broken = chaos_table([_read(path) for path in sorted(RESULTS.glob("chaos*.json"))])
+    CHAOS_PAGE.write_text(put(CHAOS_PAGE.read_text("utf-8"), "chaos", broken), "utf-8")
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -55,7 +60,7 @@ def put(page: str, name: str, table: str) -> str:
     before, _, rest = page.partition(start)
     _, found, after = rest.partition(end)
     if not found:
-        sys.exit(f"{PAGE.name} has no markers for {name}")
+        sys.exit(f"the page has no markers for {name}")
     return f"{before}{start}{table}\n{end}{after}"
 
 

@@ -56,13 +56,19 @@ def _sort(violation: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def table(runs: Sequence[Mapping[str, Any]]) -> str:
-    """The figures of recorded runs, for a page: a column for each store."""
+    """The figures of recorded runs, for a page: a column for each store, and where each run took place."""
     columns: dict[str, Mapping[str, int]] = {}
+    notes = []
     for run in runs:
         for store, result in run["stores"].items():
             columns[store] = {**result["counts"], "violations": len(result["violations"])}
+            facts = run["machine"]
+            notes.append(
+                f"- {store}: {run['date'][:10]}, {result['seconds'] / 60:.0f} minutes, {facts['cpus_usable']} shared "
+                f"cores, {facts['filesystem']}, Python {facts['python']}, SQLite {facts['sqlite']}: `{run['command']}`"
+            )
     rows = [["", *columns], ["---", *["---:"] * len(columns)]]
     for key, name in ROWS.items():
         if any(counts.get(key) for counts in columns.values()) or key == "violations":
             rows.append([name, *(f"{counts.get(key, 0):,}" for counts in columns.values())])
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    return "\n".join(["| " + " | ".join(row) + " |" for row in rows] + (["", *notes] if notes else []))

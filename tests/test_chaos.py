@@ -202,12 +202,19 @@ def test_a_power_cut_keeps_what_was_synced_and_some_of_the_rest():
 
 
 def test_the_table_has_a_column_for_each_store():
-    one = {"stores": {"sqlite": {"counts": {"operations": 1200, "kill": 3}, "violations": []}}}
-    two = {"stores": {"redis": {"counts": {"operations": 7}, "violations": [{}]}}}
-    assert report.table([one, two]).splitlines() == [
+    def run_of(store: str, counts: dict[str, int], violations: list[object]) -> dict[str, object]:
+        facts = {"cpus_usable": 2, "filesystem": "ext4", "python": "3.12.1", "sqlite": "3.45.0"}
+        result = {"seconds": 120.0, "counts": counts, "violations": violations}
+        return {"date": "2026-01-02T03:04", "command": "python -m chaos", "machine": facts, "stores": {store: result}}
+
+    runs = [run_of("sqlite", {"operations": 1200, "kill": 3}, []), run_of("redis", {"operations": 7}, [{}])]
+    assert report.table(runs).splitlines() == [
         "|  | sqlite | redis |",
         "| --- | ---: | ---: |",
         "| operations issued | 1,200 | 7 |",
         "| kill -9 | 3 | 0 |",
         "| **violations** | 0 | 1 |",
+        "",
+        "- sqlite: 2026-01-02, 2 minutes, 2 shared cores, ext4, Python 3.12.1, SQLite 3.45.0: `python -m chaos`",
+        "- redis: 2026-01-02, 2 minutes, 2 shared cores, ext4, Python 3.12.1, SQLite 3.45.0: `python -m chaos`",
     ]

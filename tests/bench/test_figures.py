@@ -1,4 +1,4 @@
-"""docs/benchmarks.md says what the kept reports say: whoever adds a report writes its figures into the page."""
+"""docs/benchmarks.md and docs/chaos.md say what the kept reports say; whoever adds a report runs figures.py."""
 
 import sys
 from pathlib import Path
@@ -18,13 +18,14 @@ def figures(monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_the_page_shows_the_figures_that_are_kept(figures, monkeypatch, tmp_path):
-    copy = tmp_path / "benchmarks.md"
-    page = figures.PAGE.read_text("utf-8")
-    copy.write_text(page, "utf-8")
-    monkeypatch.setattr(figures, "PAGE", copy)
+def test_the_pages_show_the_figures_that_are_kept(figures, monkeypatch, tmp_path):
+    pages = {name: getattr(figures, name).read_text("utf-8") for name in ("PAGE", "CHAOS_PAGE")}
+    for name, page in pages.items():
+        monkeypatch.setattr(figures, name, tmp_path / name)
+        (tmp_path / name).write_text(page, "utf-8")
     figures.main()
-    assert copy.read_text("utf-8") == page, "run: python benchmarks/figures.py"
+    for name, page in pages.items():
+        assert (tmp_path / name).read_text("utf-8") == page, "run: python benchmarks/figures.py"
 
 
 def test_only_what_stands_between_the_markers_is_replaced(figures):
