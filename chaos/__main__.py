@@ -64,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
         "stores": {},
     }
     for store in stores:
-        faults = list(faults_for(store, options.faults))
+        faults = faults_for(store, options.faults)
         lacking = [fault for fault in faults if fault in ("disk", "power") and isinstance(shim, str)]
         if lacking:
             answer["left_out"][store] = {fault: str(shim) for fault in lacking}
@@ -86,7 +86,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _replay(store: str, faults: list[str], options: argparse.Namespace) -> str:
     """The command for the same plan on one store."""
-    given = {name: getattr(options, name) for name in ("processes", "threads", "seed", "round", "pace", "durability")}
+    given = {"round": options.round_seconds}
+    given |= {name: getattr(options, name) for name in ("processes", "threads", "seed", "pace", "durability")}
     told = " ".join(f"--{name} {value}" for name, value in given.items())
     return f"python -m chaos --store {store} {told} --faults {','.join(faults) or 'none'}"
 
@@ -110,22 +111,7 @@ def _run(
         named = {"LD_PRELOAD": shim, "CHAOS_CONTROL": home / "control", "CHAOS_LOG": home / "power.log"}
         environment |= {key: str(path) for key, path in named.items()} | {"CHAOS_TARGET": str(home / STORE)}
         (home / "control").write_bytes(bytes(4096))
-    orders = {
-        "store": store,
-        "folder": str(home),
-        "durability": options.durability,
-        "options": {
-            "seconds": seconds,
-            "processes": options.processes,
-            "threads": options.threads,
-            "seed": options.seed,
-            "faults": faults,
-            "rounds": options.rounds,
-            "round_seconds": options.round,
-            "pace": options.pace,
-            "cuts": options.cuts,
-        },
-    }
+    orders = {**vars(options), "store": store, "folder": str(home), "faults": faults, "seconds": seconds}
     began = time.monotonic()
     subprocess.run(
         [sys.executable, "-m", "chaos.runner"], input=json.dumps(orders), text=True, env=environment, check=True
@@ -146,7 +132,14 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     add("--seed", type=int, default=1, metavar="N", help="the plan of operations and faults (1)")
     add("--faults", type=_faults, default=FAULTS, metavar="A,B,…", help="only these, or none (all)")
     add("--rounds", type=int, metavar="N", help="so many rounds on each store, however long they take")
-    add("--round", type=float, default=15.0, metavar="S", help="seconds of work between comparisons (15)")
+    add(
+        "--round",
+        dest="round_seconds",
+        type=float,
+        default=15.0,
+        metavar="S",
+        help="seconds of work between comparisons (15)",
+    )
     add("--pace", type=float, default=0.5, metavar="N", help="faults in a second for each worker (0.5)")
     add("--cuts", type=int, default=20, metavar="N", help="power cuts after each round with power (20)")
     add("--durability", choices=["full", "normal"], default="full", help="of the store; power cuts break normal")

@@ -39,8 +39,8 @@ class Setting:
     def open(self) -> Face:
         return AgentFace(self) if self.kind == "redis" else BrainFace(self)
 
-    def brain(self, address: str | None = None) -> Brain:
-        return Brain(address or self.address, durability=self.durability)
+    def brain(self) -> Brain:
+        return Brain(self.address, durability=self.durability)
 
 
 def is_excusable(error: BaseException) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 EVER, SHARED = "ever", "shared"  # agents: memories that are never forgotten, and memories that everyone fights over
@@ -105,12 +105,12 @@ def contended_words() -> dict[str, str]:
     return {word(1, number, first="x"): f"shared-{number}" for number in range(CONTENDED)}
 
 
-def faults_for(store: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
+def faults_for(store: str, wanted: Sequence[str]) -> list[str]:
     """Those of the wanted faults that there are for a store."""
-    return tuple(fault for fault in wanted if store in _APPLIES.get(fault, STORES))
+    return [fault for fault in wanted if store in _APPLIES.get(fault, STORES)]
 
 
-def theme_of(store: str, round_: int, faults: tuple[str, ...]) -> str:
+def theme_of(store: str, round_: int, faults: Sequence[str]) -> str:
     themes = ["mixed", *(["same words"] if store != "redis" else []), *(["power"] if "power" in faults else [])]
     return themes[round_ % len(themes)]
 
@@ -125,7 +125,7 @@ def steps(seed: int, store: str, theme: str, *who: int) -> Iterator[Step]:
         yield Step(op, rng.random(), rng.random(), rng.random())
 
 
-def faults(seed: int, round_: int, theme: str, among: tuple[str, ...], pace: float) -> Iterator[Fault]:
+def faults(seed: int, round_: int, theme: str, among: Sequence[str], pace: float) -> Iterator[Fault]:
     """The faults of one round, without end; `pace` is how many there are in a second."""
     rng = random.Random(f"{seed}/{round_}/faults")
     weights = {name: share for name, share in _FAULT_WEIGHTS.items() if name in among}

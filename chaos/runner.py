@@ -63,7 +63,7 @@ class Progress:
 def main() -> None:
     orders = json.load(sys.stdin)
     folder, kind = Path(orders["folder"]), orders["store"]
-    options = Options(**{**orders["options"], "faults": tuple(orders["options"]["faults"])})
+    options = Options(**{name: orders[name] for name in Options._fields})
     control = Control(folder / "control", folder / "power.log") if "LD_PRELOAD" in os.environ else None
     static_embedder().embed(["loaded before anybody is forked"])
     with servers(kind, folder, orders["durability"]) as (setting, crash):

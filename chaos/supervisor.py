@@ -38,7 +38,7 @@ class Options(NamedTuple):
     processes: int
     threads: int
     seed: int
-    faults: tuple[str, ...]
+    faults: list[str]
     rounds: int | None  # instead of seconds
     round_seconds: float
     pace: float
