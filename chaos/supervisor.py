@@ -28,6 +28,7 @@ from .worker import Known, Task, Worker
 _SLACK = {"postgres": 2_000_000_000}  # nanoseconds that a server may still work for a client that has died
 _BACK_AGAIN = 5_000_000_000  # nanoseconds after a crash of the server in which clients may still fail
 _HELPERS = 2  # commands at a time
+_MEMORIES = 1200  # beyond which most are forgotten between two rounds
 _SIGNALS = {"interrupt": signal.SIGUSR1, "fork": signal.SIGHUP, "stop": signal.SIGSTOP}
 
 
@@ -67,6 +68,8 @@ class Run:
         while not self.over and (number < options.rounds if options.rounds else not number or time.monotonic() < end):
             if not self.memories:
                 self.memories, _ = answer_of(self._create, self.folder / "create", PATIENCE)
+            elif len(self.memories) > _MEMORIES:
+                self.memories, _ = answer_of(self._thin_out, self.folder / "thin-out", PATIENCE)
             Round(self, number).go()
             number += 1
         self.counts["rounds"] = number
@@ -76,6 +79,15 @@ class Run:
         face = self.setting.open()
         for word in plan.ever_words():
             face.remember(plan.EVER, {word: "vessel"})
+        face.close()
+        return examine.look(self.setting, (), 0)
+
+    def _thin_out(self) -> Any:
+        """Forget most of what killed workers have left behind, or every round would take longer than the last."""
+        face = self.setting.open()
+        for seen in self.memories[: -_MEMORIES // 4]:
+            if seen.agent != plan.EVER:
+                face.forget(seen.id, seen.word, seen.agent)
         face.close()
         return examine.look(self.setting, (), 0)
 
