@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +18,7 @@ from .drafts import replace_file
 
 _MANY = 20  # files, edits, outputs of a session that are remembered
 _SEEN = 500  # events
+_MOST = 400  # sessions whose files are kept
 
 
 @dataclass(slots=True)
@@ -99,14 +100,33 @@ class Sessions:
         """On disk when this returns."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         told = json.dumps(asdict(state), ensure_ascii=False).encode("utf-8", "surrogatepass")
-        replace_file(self._path(state.agent, state.session), told)
+        path = self._path(state.agent, state.session)
+        is_new = not path.exists()
+        replace_file(path, told)
+        if is_new:
+            self._prune()
+
+    def _prune(self) -> None:
+        """Remove the oldest sessions once there are many; what they taught is in the memory."""
+        latest_first = self._paths()
+        if len(latest_first) > _MOST + _MOST // 4:
+            for path in latest_first[_MOST:]:
+                path.unlink(missing_ok=True)
+
+    def _paths(self) -> list[Path]:
+        """The files of all sessions, the latest first."""
+        found = []
+        for path in self._folder.glob("*.json"):
+            with suppress(FileNotFoundError):  # removed in this moment
+                if not path.name.startswith("."):
+                    found.append((-path.stat().st_mtime, path))
+        return [path for _, path in sorted(found)]
 
     def all(self) -> Iterator[SessionState]:
         """Every session, the latest first."""
         if not self._folder.is_dir():
             return
-        paths = [path for path in self._folder.glob("*.json") if not path.name.startswith(".")]
-        for path in sorted(paths, key=lambda path: -path.stat().st_mtime):
+        for path in self._paths():
             try:
                 state = self._read(path)
             except OSError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import subprocess
 import time
 
@@ -15,7 +16,7 @@ from remanence.team import places, spool
 from remanence.team.briefing import BUDGET, PROMPT_BUDGET, Briefing, reads_like_work
 from remanence.team.capture import Capture, command_key
 from remanence.team.events import Event, Kind
-from remanence.team.sessions import Sessions
+from remanence.team.sessions import Sessions, SessionState
 from remanence.team.trimming import essence, folded, headline, looks_failed, signature
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
@@ -323,3 +324,14 @@ def test_an_error_has_a_name_and_a_form_without_what_differs():
 
 def test_commands_are_the_same_attempt_whatever_their_verbosity():
     assert command_key("cd /x && pytest tests/a.py -v 2>&1 | tail -5") == command_key("pytest tests/a.py")
+
+
+def test_only_the_latest_sessions_keep_their_files(tmp_path):
+    sessions = Sessions(tmp_path)
+    for number in range(650):
+        sessions.save(SessionState("claude-code", f"s{number}", started=float(number)))
+        os.utime(sessions._path("claude-code", f"s{number}"), (number + 1e9, number + 1e9))
+    held = [state.session for state in sessions.all()]
+    assert 400 <= len(held) <= 500
+    assert held[0] == "s649"
+    assert "s0" not in held
