@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from ...errors import ConfigError, StoreBusyError, StoreClosedError, StoreUnreachableError
+from ...errors import ConfigError, RemanenceError, StoreBusyError, StoreClosedError, StoreUnreachableError
 
 try:
     import psycopg
@@ -181,7 +181,7 @@ class Pooled(ABC, Generic[Hand]):
                     return tried.run(raw, frame, kind, lambda raw: work(self.hand(raw)))
             except psycopg.Error as error:
                 if is_lost(error):
-                    if tried.committing and kind == WRITE and self._was_committed(tried, until):
+                    if tried.committing and kind == WRITE and self._was_committed(tried):
                         return tried.result  # type: ignore[return-value]
                     self._pool.check()  # the idle ones are lost too; those that answer are kept
                     if time.monotonic() >= until:
@@ -219,26 +219,32 @@ class Pooled(ABC, Generic[Hand]):
                 self.open().close()  # which raises if it is the server that is away
                 raise StoreBusyError(f"all {self._pool.max_size} connections to {self.shown} are busy") from None
 
-    def _was_committed(self, tried: _Attempt[Any], until: float) -> bool:
-        """What became of a transaction whose COMMIT was not answered; False if nothing of it remains."""
-        while time.monotonic() < until:
+    def _was_committed(self, tried: _Attempt[Any]) -> bool:
+        """Learn what became of a transaction whose COMMIT was not answered; False if nothing of it remains.
+
+        Asked on a connection of its own, because those of the pool may all be taken, and waited for anew, because the
+        transaction may have used its time up. If it cannot be learned nothing but StoreUnreachableError is raised:
+        what is known to have failed may be tried again.
+        """
+        until = time.monotonic() + self.waits()
+        while True:
             try:
-                with self._connection(until) as raw:
+                with self.open() as raw:
                     # The server may not know yet that nobody is at the other end; it would hold its locks meanwhile.
                     raw.execute(_END, [tried.backend, tried.number])
                     row = raw.execute("SELECT pg_xact_status(%s::xid8)", [tried.number]).fetchone()
-            except (psycopg.OperationalError, StoreUnreachableError):
-                time.sleep(0.1)
-                continue
+            except (psycopg.OperationalError, RemanenceError):
+                row = ("in progress",)
             except psycopg.Error:
-                break  # this server never knew it
-            status = row[0] if row else None
+                row = None  # this server never knew it
+            status = row[0] if row else None  # None: too long ago to be known
             if status in ("committed", "aborted"):
                 return bool(status == "committed")
-            if status is None:
-                break  # too long ago to be known
+            if status is None or time.monotonic() > until:
+                raise StoreUnreachableError(
+                    f"{self.shown} went away; what was being written may or may not have arrived"
+                )
             time.sleep(0.05)
-        raise StoreUnreachableError(f"{self.shown} went away; what was being written may or may not have arrived")
 
 
 class _Attempt(Generic[Result]):
