@@ -3,22 +3,24 @@ or tables of the same PostgreSQL database. No secret is kept here but as a hash.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
+from threading import local
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from .. import checks
-from ..errors import InputError, StoreUnreachableError, StoreVersionError, TableExistsError
+from .. import checks, receipts
+from ..errors import InputError, StoreBusyError, StoreUnreachableError, StoreVersionError, TableExistsError
 
 VERSION = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}\Z")
@@ -126,12 +128,18 @@ ANSWERS = sa.Table(
     sa.Column("key", sa.Text, primary_key=True),
     sa.Column("request", sa.Text, nullable=False),
     sa.Column("role", sa.Integer, nullable=False),
-    sa.Column("process", sa.Text, nullable=False),
+    sa.Column("process", sa.Text, nullable=False),  # the number of its receipts
     sa.Column("created", sa.Double, nullable=False, index=True),
     sa.Column("status", sa.Integer),
     sa.Column("headers", sa.Text),
     sa.Column("body", sa.LargeBinary),
 )
+
+
+class _Once(local):
+    """The transaction of `Control.once` in which a thread is at the moment."""
+
+    link: sa.Connection | None = None
 
 
 class Control:
@@ -142,6 +150,7 @@ class Control:
 
     def __init__(self, address: str) -> None:
         self.version = 0
+        self._once = _Once()
         self._engine = _engine(address)
         self._reading = _engine(address, isolation_level="AUTOCOMMIT")
         try:
@@ -163,11 +172,43 @@ class Control:
 
     @contextmanager
     def writing(self, *, counted: bool = True) -> Iterator[sa.Connection]:
-        """One transaction; other writers wait. What changes nobody's rights need not be counted."""
+        """One transaction, or that of `once`; other writers wait. What changes nobody's rights need not be counted."""
+        if self._once.link is not None:
+            yield self._once.link
+            return
         with _reachable(), self._engine.begin() as link:
             yield link
         if counted:
             self.version += 1
+
+    def once(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Do `work`, whose changes are one transaction then, for a request under way (`remanence.receipts`) the first
+        time only."""
+        request = receipts.current()
+        if request is None:
+            return work()
+        key = request.key("control")
+        try:
+            with self.writing() as link:
+                kept = link.execute(sa.select(_ABOUT.c.value).where(_ABOUT.c.name == key)).scalar()
+                if kept is not None:
+                    request.replayed = True
+                    return dict(json.loads(kept))
+                self._once.link = link
+                try:
+                    told = work()
+                finally:
+                    self._once.link = None
+                link.execute(_ABOUT.insert().values(name=key, value=json.dumps(told)))
+        except IntegrityError:
+            raise StoreBusyError("another server is doing the same request") from None
+        request.done["control"] += 1
+        return told
+
+    def clean_receipts(self, link: sa.Connection) -> None:
+        """Remove the receipts that need not be kept any longer."""
+        name = _ABOUT.c.name
+        link.execute(_ABOUT.delete().where(name > receipts.PREFIX, name < receipts.oldest_kept()))
 
     def check(self) -> None:
         """Raise unless the database answers."""

@@ -34,6 +34,7 @@ from .postgres_schema import prepare
 from .postgres_search import PostgresProspect
 from .postgres_vectors import Neighbours
 from .postgres_writer import PostgresWriter
+from .receipts import put_once
 from .records import Dialect, SqlRecords
 from .rows import KIND
 from .sealing import Seal
@@ -154,12 +155,16 @@ class PostgresRecordStore(SqlRecords):
         self.check_vectors(checked)
         derived = [derive(memory) for memory in checked]
 
-        def work(connection: Connection) -> tuple[list[Memory], int]:
+        held = 0
+
+        def work(connection: Connection) -> list[Memory]:
+            nonlocal held
             kept = self.insert(connection, [memory.copied() for memory in checked], derived)[0]  # it may be repeated
             assert connection.seen is not None
-            return kept, connection.seen.state.rows
+            held = connection.seen.state.rows
+            return kept
 
-        kept, held = self.write(work)
+        kept = put_once(self.write, work, checked)
         if held > self._held_up_to:
             self.neighbours.build_behind()
         return kept

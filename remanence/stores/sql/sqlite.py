@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
-from ... import checks
+from ... import checks, receipts
 from ...crypto.encryption import Encryption
 from ...errors import StoreError
 from ...index.vocabulary import WordVectors
@@ -21,6 +21,7 @@ from . import audit, cache, inserts, rows
 from . import keys as data_keys
 from .connection import Connection
 from .file import DURABILITY, SqliteFile
+from .receipts import put_once
 from .records import Dialect, SqlRecords
 from .reembed import new_generation
 from .sealing import Seal
@@ -81,7 +82,9 @@ class SqliteRecordStore(SqlRecords):
         memories = [memory.copied() for memory in memories]
         self.check_vectors(memories)
         derived = [derive(memory) for memory in memories]
-        if len(memories) == 1 and self._put_one(memories[0], derived[0]):
+        if receipts.current() is not None:
+            kept = put_once(self.write, lambda connection: self.insert(connection, memories, derived)[0], memories)
+        elif len(memories) == 1 and self._put_one(memories[0], derived[0]):
             kept = memories
         elif len(memories) < _BULK:
             kept = self.write(lambda connection: self.insert(connection, memories, derived))[0]

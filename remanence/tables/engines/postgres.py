@@ -53,6 +53,7 @@ class PostgresEngine(Engine):
         self._streams = BoundedSemaphore(_STREAMS)
         self._lock = Lock()
         self._seen: tuple[int, dict[str, Table]] = (0, {})
+        self._has_receipts = False
 
     def close(self) -> None:
         self._link.close()
@@ -60,7 +61,9 @@ class PostgresEngine(Engine):
     # The catalogue
 
     def tables(self) -> dict[str, Table]:
-        version = self._link.look(lambda connection: catalog.version(connection, self._tenant))
+        if self._link.inside:
+            return self._link.write(OWN, self._tables_inside)
+        version = self._version()
         with self._lock:
             seen, tables = self._seen
         if seen != version:
@@ -72,6 +75,14 @@ class PostgresEngine(Engine):
             with self._lock:
                 self._seen = (version, tables)
         return dict(tables)
+
+    def _tables_inside(self, connection: Connection) -> dict[str, Table]:
+        """As a transaction sees them; what it changed itself may be rolled back, so that is not remembered."""
+        with self._lock:
+            seen, tables = self._seen
+        if seen == catalog.version(connection, self._tenant):
+            return dict(tables)
+        return catalog.load(connection, self._tenant)
 
     def create_table(self, table: Table, *, exists_ok: bool = False) -> bool:
         def work(connection: Connection, known: dict[str, Table]) -> bool:
@@ -150,6 +161,33 @@ class PostgresEngine(Engine):
 
         return self._link.write(Frame(self._tenant.schema), locked)
 
+    # Several writes in one transaction
+
+    def together(self, work: Callable[[], T]) -> T:
+        if self._link.inside:
+            return work()
+        before = self._version()
+        try:
+            return self._link.together(work)
+        except (NoSuchTableError, SqlError):
+            if self._version() != before:  # perhaps a statement was bound to a table that is no longer what it was
+                raise StaleCatalogueError from None
+            raise
+
+    def _version(self) -> int:
+        return self._link.look(lambda connection: catalog.version(connection, self._tenant))
+
+    def prepare_receipts(self) -> None:
+        if not self._has_receipts:
+            catalog.make_receipts(self._link)
+            self._has_receipts = True
+
+    def claim(self, key: str) -> str | None:
+        return self._link.write(OWN, lambda connection: catalog.claim(connection, self._tenant, key))
+
+    def keep(self, key: str, told: str) -> None:
+        self._link.write(OWN, lambda connection: catalog.keep(connection, self._tenant, key, told))
+
     # Statements
 
     def run(self, plan: Plan) -> Result:
@@ -166,7 +204,8 @@ class PostgresEngine(Engine):
         except (NoSuchTableError, SqlError):
             self._check_fresh(plan)
             raise
-        if isinstance(plan.tree, exp.Delete) and random.random() < result.row_count / postgres_changes.KEPT:
+        often = result.row_count / postgres_changes.KEPT
+        if isinstance(plan.tree, exp.Delete) and not self._link.inside and random.random() < often:
             postgres_changes.forget(self._link, self._tenant, plan.tree.this.name)
         return result
 
