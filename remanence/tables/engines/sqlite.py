@@ -49,7 +49,7 @@ class SqliteEngine(Engine):
         self._lock = RLock()
         self._together: int | None = None  # the thread whose writes are one transaction
         self._seen: tuple[int, dict[str, Physical]] = (-1, {})
-        self._given: tuple[int, Mapping[str, int]] | None = None  # numbers that a statement gave before it failed
+        self._given: dict[str, int] = {}  # the last numbers of serial columns in the transaction under way
 
     def close(self) -> None:
         self._file.close()
@@ -83,6 +83,7 @@ class SqliteEngine(Engine):
                 yield connection, state
                 return
             connection.execute("BEGIN IMMEDIATE")
+            self._given = {}
             try:
                 yield connection, state
                 connection.execute("COMMIT")
@@ -91,7 +92,7 @@ class SqliteEngine(Engine):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 self._seen = (-1, {})
-                self._keep_numbers(connection, state)
+                self._keep_numbers(connection)
                 raise
 
     def together(self, work: Callable[[], T]) -> T:
@@ -361,7 +362,7 @@ class SqliteEngine(Engine):
 
     @contextmanager
     def _sequences(self, connection: sqlite3.Connection, state: State, physical: Physical) -> Iterator[None]:
-        """The numbers of serial columns. They are not given twice, even when the statement fails."""
+        """The numbers of serial columns. They are not given twice, even when the transaction fails."""
         serial = [physical.columns[column.name] for column in physical.table.columns if column.serial]
         if not serial:
             yield
@@ -374,21 +375,20 @@ class SqliteEngine(Engine):
         before = dict(state.sequences)
         try:
             yield
-        except BaseException:
-            self._given = physical.id, before
-            raise
+        finally:
+            given = {key: last for key, last in state.sequences.items() if last != before.get(key)}
+            self._given |= given
         state.inside = True
-        self._save_sequences(connection, state, before)
+        self._save_sequences(connection, given)
 
-    def _keep_numbers(self, connection: sqlite3.Connection, state: State) -> None:
-        """Save the numbers that a statement gave, after it was rolled back."""
-        given, self._given = self._given, None
-        if given is None:
+    def _keep_numbers(self, connection: sqlite3.Connection) -> None:
+        """Save the numbers that a transaction gave, after it was rolled back."""
+        if not self._given:
             return
-        identifier, before = given
         connection.execute("BEGIN IMMEDIATE")
-        if any(physical.id == identifier for physical in self._physical(connection).values()):
-            self._save_sequences(connection, state, before)
+        known = {str(physical.id) for physical in self._physical(connection).values()}
+        left = {key: last for key, last in self._given.items() if key.partition("/")[0] in known}
+        self._save_sequences(connection, left)
         connection.execute("COMMIT")
 
     def numbers(self, table: str) -> dict[str, int]:
@@ -402,15 +402,14 @@ class SqliteEngine(Engine):
         return {names[stored]: last for stored, last in found if stored in names}
 
     @staticmethod
-    def _save_sequences(connection: sqlite3.Connection, state: State, before: Mapping[str, int]) -> None:
-        for key, last in state.sequences.items():
-            if last != before.get(key):
-                identifier, name = key.split("/")
-                connection.execute(
-                    'INSERT INTO table_sequences (table_id, "column", last) VALUES (?, ?, ?) '
-                    'ON CONFLICT (table_id, "column") DO UPDATE SET last = max(last, excluded.last)',
-                    (int(identifier), name, last),
-                )
+    def _save_sequences(connection: sqlite3.Connection, given: Mapping[str, int]) -> None:
+        for key, last in given.items():
+            identifier, name = key.split("/")
+            connection.execute(
+                'INSERT INTO table_sequences (table_id, "column", last) VALUES (?, ?, ?) '
+                'ON CONFLICT (table_id, "column") DO UPDATE SET last = max(last, excluded.last)',
+                (int(identifier), name, last),
+            )
 
 
 def _logical(tables: Mapping[str, Physical]) -> dict[str, Table]:
