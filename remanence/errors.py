@@ -10,6 +10,7 @@ RemanenceError
 ├── StoreError                a store could not do what was asked
 │   ├── StoreClosedError      used after close()
 │   ├── StoreBusyError        another process held the write lock for too long
+│   ├── StoreForkedError      the process was forked while a thread used the file
 │   ├── StoreFullError        no space left on the device
 │   ├── StoreReadOnlyError    the file or its folder cannot be written
 │   ├── StoreCorruptError     the file is damaged, truncated or not ours
@@ -105,6 +106,10 @@ class StoreClosedError(StoreError):
 
 class StoreBusyError(StoreError):
     """Another process held the write lock for longer than the time-out."""
+
+
+class StoreForkedError(StoreError):
+    """The process was forked while a thread used the file; the child cannot use it."""
 
 
 class StoreFullError(StoreError):

@@ -20,11 +20,20 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from .. import checks, receipts
-from ..errors import InputError, StoreBusyError, StoreUnreachableError, StoreVersionError, TableExistsError
+from ..errors import (
+    InputError,
+    StoreBusyError,
+    StoreForkedError,
+    StoreUnreachableError,
+    StoreVersionError,
+    TableExistsError,
+)
+from ..forks import Forking, new_lock, watch
 
 VERSION = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}\Z")
 _SEVERAL = 1000
+_FORK_PATIENCE = 5.0  # seconds that a fork waits for threads to let go of their connections
 
 
 class Role(IntEnum):
@@ -142,8 +151,9 @@ class _Once(local):
     link: sa.Connection | None = None
 
 
-class Control:
-    """The control data behind a path or the address of a PostgreSQL database. Safe to use from many threads.
+class Control(Forking):
+    """The control data behind a path or the address of a PostgreSQL database. Safe to use from many threads, and from
+    forked children: each has connections of its own.
 
     `version` counts the changes made through this object, so that what was derived from them can be dropped.
     """
@@ -151,8 +161,13 @@ class Control:
     def __init__(self, address: str) -> None:
         self.version = 0
         self._once = _Once()
+        self._entrance = new_lock()
+        self._inside: set[object] = set()
+        self._forked: str | None = None
+        self._inherited: list[sa.Pool] = []
         self._engine = _engine(address)
         self._reading = _engine(address, isolation_level="AUTOCOMMIT")
+        watch(self)
         try:
             with self.writing() as link:
                 _META.create_all(link)
@@ -167,7 +182,7 @@ class Control:
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        with _reachable(), self._reading.connect() as link:
+        with self._entered(), _reachable(), self._reading.connect() as link:
             yield link
 
     @contextmanager
@@ -176,7 +191,7 @@ class Control:
         if self._once.link is not None:
             yield self._once.link
             return
-        with _reachable(), self._engine.begin() as link:
+        with self._entered(), _reachable(), self._engine.begin() as link:
             yield link
         if counted:
             self.version += 1
@@ -209,6 +224,41 @@ class Control:
         """Remove the receipts that need not be kept any longer."""
         name = _ABOUT.c.name
         link.execute(_ABOUT.delete().where(name > receipts.PREFIX, name < receipts.oldest_kept()))
+
+    # Forks
+
+    @contextmanager
+    def _entered(self) -> Iterator[None]:
+        """Use a connection, but not while the process forks."""
+        mark = object()
+        with self._entrance:
+            if self._forked is not None:
+                raise StoreForkedError(self._forked)
+            self._inside.add(mark)
+        try:
+            yield
+        finally:
+            self._inside.discard(mark)
+
+    def before_fork(self) -> None:
+        """Close what is idle: SQLite's locks belong to a process, so a child must not inherit connections to a file."""
+        self._entrance.acquire()
+        if self._engine.dialect.name == "sqlite":
+            until = time.monotonic() + _FORK_PATIENCE
+            while self._inside and time.monotonic() < until:
+                time.sleep(0.001)
+            self.close()
+
+    def after_fork_in_parent(self) -> None:
+        self._entrance.release()
+
+    def after_fork_in_child(self) -> None:
+        if self._engine.dialect.name == "sqlite" and self._inside:
+            self._forked = "this process was forked while a thread used the control data; fork before, or start it anew"
+        self._inside = set()
+        for engine in (self._engine, self._reading):
+            self._inherited.append(engine.pool)  # the collector must not close what is the parent's
+            engine.dispose(close=False)
 
     def check(self) -> None:
         """Raise unless the database answers."""
@@ -373,8 +423,12 @@ def _reachable() -> Iterator[None]:
 
 def _engine(address: str, **options: Any) -> sa.Engine:
     if address.startswith(("postgresql://", "postgres://")):
+        from ..stores.sql.postgres_pool import hide_from_children
+
         url = "postgresql+psycopg://" + address.partition("://")[2]
-        return sa.create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=15, **options)
+        made = sa.create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=15, **options)
+        sa.event.listen(made, "connect", lambda link, _record: hide_from_children(link))
+        return made
     path = Path(address)
     private_file(path)
     place = sa.URL.create("sqlite", database=str(path))

@@ -20,6 +20,7 @@ from sqlglot import exp
 from .. import receipts
 from ..config import default_store
 from ..errors import ConfigError, NoSuchTableError, SqlError, SqlUnsupportedError, TableExistsError
+from ..forks import Forking, watch
 from .catalog import Column, Index, Table
 from .engines.base import Engine, Plan, StaleCatalogueError
 from .results import Result
@@ -60,7 +61,7 @@ def _bind(tree: exp.Expression, catalogue: dict[str, Table], name: str, values: 
     return _Bound(tree, catalogue, has_search(tree))
 
 
-class Workspace:
+class Workspace(Forking):
     """The tables of one workspace."""
 
     def __init__(
@@ -85,9 +86,13 @@ class Workspace:
     def _begin(self, name: str, engine: Engine) -> None:
         self.name = name
         self._engine = engine
-        self._indexes = SearchIndexes(self._engine)
+        self.after_fork_in_child()
+        watch(self)
         self._statements: Kept[Prepared] = Kept()
         self._bounds: Kept[_Bound] = Kept()
+
+    def after_fork_in_child(self) -> None:
+        self._indexes = SearchIndexes(self._engine)  # a thread of the parent may have been changing one
 
     def __repr__(self) -> str:
         return f"Workspace(name={self.name!r})"

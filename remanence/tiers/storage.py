@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
-from threading import Lock
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from ..errors import EmbedderMismatchError, StoreClosedError, StoreError, StoreUnreachableError, VectorError
 from ..filters import Filter
+from ..forks import Forking, new_lock, watch
 from ..index.survey import Survey
 from ..models import TIERS, Memory
 from ..stores.base import HotStore, RecordStore
@@ -65,7 +65,7 @@ class HotTier:
 
     def __init__(self, tier: str, store: HotStore, archive: RecordStore, breaker: CircuitBreaker) -> None:
         self.tier, self.store, self._archive, self.breaker = tier, store, archive, breaker
-        self._lock = Lock()
+        self._lock = new_lock()
         self._noted: set[tuple[str, str]] = set()
         breaker.on_return.append(self._returned)
 
@@ -170,12 +170,17 @@ def _of(agent: str, *tier: str) -> Filter:
     return Filter(agent=(agent,), tier=tier or None)
 
 
-class TieredStore:
+class TieredStore(Forking):
     """The archive and the hot tiers in front of it."""
 
     def __init__(self, archive: RecordStore, hot: Mapping[str, HotTier] | None = None) -> None:
         self.archive = archive
         self.hot = dict(hot or {})
+        self.after_fork_in_child()
+        watch(self)
+
+    def after_fork_in_child(self) -> None:
+        """Threads of its own: those of the parent do not exist here."""
         self._threads = ThreadPoolExecutor(max_workers=len(TIERS), thread_name_prefix="remanence-tier")
 
     def follow(self, memories: Sequence[Memory]) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from threading import Lock, local
+from threading import local
 from typing import Any, Literal, TypeVar
 
 from ... import checks
 from ...crypto.encryption import Encryption
 from ...errors import ConfigError, StoreError
 from ...filters import Filter
+from ...forks import Forking, new_lock, watch
 from ...index import bits
 from ...index.manner import SEALED
 from ...index.prospect import Prospect
@@ -61,7 +62,7 @@ class _Together(local):
     look: Look | None = None
 
 
-class PostgresRecordStore(SqlRecords):
+class PostgresRecordStore(SqlRecords, Forking):
     """`PostgresRecordStore("postgresql://user@host/database", tenant="acme")`. A tenant sees nothing of others; the
     address may name it too, as `?tenant=acme`. `patience` is how many seconds to wait for a server that is away, and
     `held_up_to` how many rows are held in memory. `durability="normal"` leaves it to the server when a commit is on
@@ -95,13 +96,24 @@ class PostgresRecordStore(SqlRecords):
         self.tenant = _tenant(tenant, self.address.tenant)
         self._frame = prepare(self.address, self.tenant, durable=durability == "full")
         self._link = Link(self.address, patience=checks.number("patience", patience, low=0))
+        self._hold()
+        watch(self)
+
+    def _hold(self) -> None:
+        """Make what is held in memory."""
         self._writer = PostgresWriter(self._link, self._frame, self.touches, self.dialect.touch)
         self._together = _Together()
         self._whole = Follower(self.index)
         self._scopes: OrderedDict[tuple[str, ...] | None, tuple[Follower, Surveys]] = OrderedDict()
-        self._scopes_lock = Lock()
-        self.vocabulary = postgres_search.Words(word_vectors)
+        self._scopes_lock = new_lock()
+        self.vocabulary = postgres_search.Words(self.word_vectors)
         self.neighbours = Neighbours(self.address, self._frame)
+
+    def after_fork_in_child(self) -> None:
+        """Hold nothing that was the parent's: one of its threads may have been changing it, and it writes itself what
+        waits to be written."""
+        super().__init__(self.word_vectors, self.encryption or False)
+        self._hold()
 
     # Transactions
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from threading import BoundedSemaphore, Lock
+from threading import BoundedSemaphore
 from typing import Any, TypeVar
 
 import psycopg
@@ -17,6 +17,7 @@ from psycopg import RawCursor, RawServerCursor
 from sqlglot import exp
 
 from ...errors import ConfigError, NoSuchTableError, SqlError, StoreBusyError, TableExistsError, TooManyRowsError
+from ...forks import Forking, new_lock, watch
 from ..catalog import Index, Table, Type
 from ..results import Result
 from ..sql.moments import Interval
@@ -37,7 +38,7 @@ Rows = Sequence[Sequence[Any]]
 _STREAMS = 16  # each keeps a connection of its own
 
 
-class PostgresEngine(Engine):
+class PostgresEngine(Engine, Forking):
     """The tables of one tenant in a PostgreSQL database."""
 
     def __init__(self, address: str, *, tenant: str, connections: int = 16) -> None:
@@ -50,10 +51,14 @@ class PostgresEngine(Engine):
         except BaseException:
             self._link.close()
             raise
-        self._streams = BoundedSemaphore(_STREAMS)
-        self._lock = Lock()
+        self._lock = new_lock()
         self._seen: tuple[int, dict[str, Table]] = (0, {})
         self._has_receipts = False
+        self.after_fork_in_child()
+        watch(self)
+
+    def after_fork_in_child(self) -> None:
+        self._streams = BoundedSemaphore(_STREAMS)  # those of the parent are its own
 
     def close(self) -> None:
         self._link.close()

@@ -1,0 +1,78 @@
+"""What open stores do when their process forks: locks that are free in the child, and hooks around `os.fork`.
+
+A child inherits memory but no threads, so a lock that another thread held stays locked for ever, and a connection that
+both use breaks for both. Locks made here are free in every child; objects that are watched are told."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+from weakref import WeakValueDictionary
+
+_locks: WeakValueDictionary[int, Any] = WeakValueDictionary()
+_watched: WeakValueDictionary[int, Forking] = WeakValueDictionary()
+_told: list[Forking] = []  # kept alive between the two hooks of a fork
+
+
+class Forking:
+    """Base of what must know about forks. `watch(self)` subscribes; the hooks do nothing unless overridden."""
+
+    def before_fork(self) -> None:
+        """Called in the forking thread. Must not raise and must not wait for long."""
+
+    def after_fork_in_parent(self) -> None:
+        """Called in the forking thread, also when the fork failed."""
+
+    def after_fork_in_child(self) -> None:
+        """Called in the only thread of the child, after its locks were freed."""
+
+
+def watch(what: Forking) -> None:
+    """Call the hooks of `what` at every fork as long as it lives."""
+    _watched[id(what)] = what
+
+
+def new_lock() -> threading.Lock:
+    """A lock that is free in a forked child, whoever held it."""
+    lock = threading.Lock()
+    _locks[id(lock)] = lock
+    return lock
+
+
+def new_rlock() -> threading.RLock:
+    """The same, for locks that one thread may take twice."""
+    lock = threading.RLock()
+    _locks[id(lock)] = lock
+    return lock
+
+
+def _alive(watched: WeakValueDictionary[int, Any]) -> list[Any]:
+    """All that still exist; other threads may be adding more."""
+    return [found for reference in watched.valuerefs() if (found := reference()) is not None]
+
+
+def _before() -> None:
+    _told[:] = _alive(_watched)
+    for one in _told:
+        one.before_fork()
+
+
+def _in_parent() -> None:
+    told = list(_told)
+    _told.clear()
+    for one in reversed(told):
+        one.after_fork_in_parent()
+
+
+def _in_child() -> None:
+    told = list(_told)
+    _told.clear()
+    for lock in _alive(_locks):
+        lock._at_fork_reinit()
+    for one in reversed(told):
+        one.after_fork_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
