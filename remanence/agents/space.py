@@ -332,7 +332,8 @@ class MemorySpace:
     def forget(self, memory_id: str) -> bool:
         """Remove a memory for good; whether there was one."""
         with storing(self.agent_id):
-            if self._held(memory_id) is None:
+            memory = self._system.brain.store.get(checks.memory_id("memory_id", memory_id))
+            if memory is not None and memory.agent_id != self.agent_id:
                 return False
             gone = self._system.tiers.forget(self.agent_id, [memory_id])
             self._search.forget_deviations()

@@ -8,6 +8,7 @@ def remember(body: NewMemory, access: Annotated[Access, Depends(allowed(Role.WRI
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,7 @@ from fastapi import Depends, HTTPException, Path, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPBearer
 
+from .. import receipts
 from .control import Role
 from .service import Service
 from .spaces import Space, Spaces
@@ -40,6 +42,8 @@ class Visit:
     caller: Caller | None = None
     spaces: list[Space] = field(default_factory=list)
     status: int = 0
+    request: receipts.Request | None = None
+    """What its writes are done under, where it has an Idempotency-Key."""
 
     def leave(self) -> None:
         while self.spaces:
@@ -87,6 +91,11 @@ class Access:
     def caller(self) -> Caller:
         assert self.visit.caller is not None
         return self.visit.caller
+
+    def once(self) -> AbstractContextManager[None]:
+        """Let what is written inside happen once, however often a request with an Idempotency-Key is sent. It must
+        write the same each time; what it reads before may differ."""
+        return receipts.request(self.visit.request)
 
     def need(self, role: Role) -> None:
         """Refuse what needs a higher role than the route itself."""

@@ -3,26 +3,37 @@ or tables of the same PostgreSQL database. No secret is kept here but as a hash.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
+from threading import local
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from .. import checks
-from ..errors import InputError, StoreUnreachableError, StoreVersionError, TableExistsError
+from .. import checks, receipts
+from ..errors import (
+    InputError,
+    StoreBusyError,
+    StoreForkedError,
+    StoreUnreachableError,
+    StoreVersionError,
+    TableExistsError,
+)
+from ..forks import Forking, new_lock, watch
 
 VERSION = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}\Z")
 _SEVERAL = 1000
+_FORK_PATIENCE = 5.0  # seconds that a fork waits for threads to let go of their connections
 
 
 class Role(IntEnum):
@@ -126,7 +137,7 @@ ANSWERS = sa.Table(
     sa.Column("key", sa.Text, primary_key=True),
     sa.Column("request", sa.Text, nullable=False),
     sa.Column("role", sa.Integer, nullable=False),
-    sa.Column("process", sa.Text, nullable=False),
+    sa.Column("process", sa.Text, nullable=False),  # the number of its receipts
     sa.Column("created", sa.Double, nullable=False, index=True),
     sa.Column("status", sa.Integer),
     sa.Column("headers", sa.Text),
@@ -134,16 +145,29 @@ ANSWERS = sa.Table(
 )
 
 
-class Control:
-    """The control data behind a path or the address of a PostgreSQL database. Safe to use from many threads.
+class _Once(local):
+    """The transaction of `Control.once` in which a thread is at the moment."""
+
+    link: sa.Connection | None = None
+
+
+class Control(Forking):
+    """The control data behind a path or the address of a PostgreSQL database. Safe to use from many threads, and from
+    forked children: each has connections of its own.
 
     `version` counts the changes made through this object, so that what was derived from them can be dropped.
     """
 
     def __init__(self, address: str) -> None:
         self.version = 0
+        self._once = _Once()
+        self._entrance = new_lock()
+        self._inside: set[object] = set()
+        self._forked: str | None = None
+        self._inherited: list[sa.Pool] = []
         self._engine = _engine(address)
         self._reading = _engine(address, isolation_level="AUTOCOMMIT")
+        watch(self)
         try:
             with self.writing() as link:
                 _META.create_all(link)
@@ -158,16 +182,83 @@ class Control:
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        with _reachable(), self._reading.connect() as link:
+        with self._entered(), _reachable(), self._reading.connect() as link:
             yield link
 
     @contextmanager
     def writing(self, *, counted: bool = True) -> Iterator[sa.Connection]:
-        """One transaction; other writers wait. What changes nobody's rights need not be counted."""
-        with _reachable(), self._engine.begin() as link:
+        """One transaction, or that of `once`; other writers wait. What changes nobody's rights need not be counted."""
+        if self._once.link is not None:
+            yield self._once.link
+            return
+        with self._entered(), _reachable(), self._engine.begin() as link:
             yield link
         if counted:
             self.version += 1
+
+    def once(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Do `work`, whose changes are one transaction then, for a request under way (`remanence.receipts`) the first
+        time only."""
+        request = receipts.current()
+        if request is None:
+            return work()
+        key = request.key("control")
+        try:
+            with self.writing() as link:
+                kept = link.execute(sa.select(_ABOUT.c.value).where(_ABOUT.c.name == key)).scalar()
+                if kept is not None:
+                    request.replayed = True
+                    return dict(json.loads(kept))
+                self._once.link = link
+                try:
+                    told = work()
+                finally:
+                    self._once.link = None
+                link.execute(_ABOUT.insert().values(name=key, value=json.dumps(told)))
+        except IntegrityError:
+            raise StoreBusyError("another server is doing the same request") from None
+        request.done["control"] += 1
+        return told
+
+    def clean_receipts(self, link: sa.Connection) -> None:
+        """Remove the receipts that need not be kept any longer."""
+        name = _ABOUT.c.name
+        link.execute(_ABOUT.delete().where(name > receipts.PREFIX, name < receipts.oldest_kept()))
+
+    # Forks
+
+    @contextmanager
+    def _entered(self) -> Iterator[None]:
+        """Use a connection, but not while the process forks."""
+        mark = object()
+        with self._entrance:
+            if self._forked is not None:
+                raise StoreForkedError(self._forked)
+            self._inside.add(mark)
+        try:
+            yield
+        finally:
+            self._inside.discard(mark)
+
+    def before_fork(self) -> None:
+        """Close what is idle: SQLite's locks belong to a process, so a child must not inherit connections to a file."""
+        self._entrance.acquire()
+        if self._engine.dialect.name == "sqlite":
+            until = time.monotonic() + _FORK_PATIENCE
+            while self._inside and time.monotonic() < until:
+                time.sleep(0.001)
+            self.close()
+
+    def after_fork_in_parent(self) -> None:
+        self._entrance.release()
+
+    def after_fork_in_child(self) -> None:
+        if self._engine.dialect.name == "sqlite" and self._inside:
+            self._forked = "this process was forked while a thread used the control data; fork before, or start it anew"
+        self._inside = set()
+        for engine in (self._engine, self._reading):
+            self._inherited.append(engine.pool)  # the collector must not close what is the parent's
+            engine.dispose(close=False)
 
     def check(self) -> None:
         """Raise unless the database answers."""
@@ -332,8 +423,12 @@ def _reachable() -> Iterator[None]:
 
 def _engine(address: str, **options: Any) -> sa.Engine:
     if address.startswith(("postgresql://", "postgres://")):
+        from ..stores.sql.postgres_pool import hide_from_children
+
         url = "postgresql+psycopg://" + address.partition("://")[2]
-        return sa.create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=15, **options)
+        made = sa.create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=15, **options)
+        sa.event.listen(made, "connect", lambda link, _record: hide_from_children(link))
+        return made
     path = Path(address)
     private_file(path)
     place = sa.URL.create("sqlite", database=str(path))

@@ -15,9 +15,10 @@ from fastapi import HTTPException, Response
 from fastapi.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from .. import receipts
 from ..errors import RemanenceError
 from .access import Visit, reach_of
-from .idempotency import Claim, Recorder, fingerprint, key_of
+from .idempotency import REPLAYED, Claim, Recorder, fingerprint, key_of
 from .limits import retry_after
 from .problems import problem, told
 from .service import Service
@@ -65,7 +66,7 @@ class Gate:
             if refused is not None:
                 await refused(scope, receive, answer)
             elif headers.has(b"idempotency-key") and scope["method"] not in _READING and visit.caller is not None:
-                await self._once(scope, self._bounded(receive, headers), answer, headers, visit.caller)
+                await self._once(scope, self._bounded(receive, headers), answer, headers, visit)
             else:
                 await self._app(scope, self._bounded(receive, headers), answer)
         except Exception as error:
@@ -147,8 +148,11 @@ class Gate:
 
         return counted
 
-    async def _once(self, scope: Scope, receive: Receive, send: Send, headers: Headers, caller: Caller) -> None:
-        """Run a request whose key was not used before; answer others as they were answered then."""
+    async def _once(self, scope: Scope, receive: Receive, send: Send, headers: Headers, visit: Visit) -> None:
+        """Run a request whose key was not used before, or whose answer was lost; answer others as they were answered
+        then."""
+        assert visit.caller is not None
+        caller = visit.caller
         key = key_of(headers.get(b"idempotency-key"))
         if key is None:
             refused = problem(400, "Idempotency-Key must be 1 to 255 visible ASCII characters")
@@ -169,18 +173,28 @@ class Gate:
         claim = Claim(f"{caller.org}/{place}/{caller.member}", key, same, role)
         answers = self._service.answers
         known = await run_in_threadpool(answers.claim, claim)
-        if known is not None:
+        if isinstance(known, Response):
             await known(scope, receive, send)
             return
-        recorder = Recorder(send)
+        visit.request = known
         try:
-            await self._app(scope, _again(body, receive), recorder.send)
+            await self._recorded(scope, _again(body, receive), Recorder(send), claim, known)
+        finally:
+            answers.release(claim)
+
+    async def _recorded(
+        self, scope: Scope, receive: Receive, recorder: Recorder, claim: Claim, request: receipts.Request
+    ) -> None:
+        """Run a request, and keep its answer before it is sent."""
+        keep = self._service.answers.keep
+        try:
+            await self._app(scope, receive, recorder.send)
         except Exception:
             failed = json.dumps({"error": "internal error"}).encode("ascii")
-            await run_in_threadpool(answers.keep, claim, 500, {"content-type": "application/json"}, failed)
+            await run_in_threadpool(keep, claim, 500, {"content-type": "application/json"}, failed)
             raise
-        await run_in_threadpool(answers.keep, claim, recorder.status, recorder.headers, recorder.body)
-        await recorder.release()
+        await run_in_threadpool(keep, claim, recorder.status, recorder.headers, recorder.body)
+        await recorder.release(REPLAYED if request.replayed else None)
 
     def _tell(self, scope: Scope, visit: Visit, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", None) or "unknown"

@@ -1,9 +1,9 @@
 """`Idempotency-Key`: a write that is sent twice is done once.
 
-The key is claimed durably before the request runs, and the answer is kept beside it for a day. The same request with
-the same key gets the kept answer; another request with that key is refused. A key whose request was cut off by a crash
-stays claimed: nobody can know whether its write arrived, so it is refused rather than done again. At most once is
-promised, never twice."""
+The key is claimed durably before the request runs, with a number under which the stores keep receipts of what it writes
+(`remanence.receipts`); the answer is kept beside it for a day. The same request with the same key gets the kept answer;
+another request with that key is refused. A request without a kept answer, because the server or the database went away,
+is run again under its number: what it wrote is in the receipts and is not written again."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import hashlib
 import json
 import re
 import time
-import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,13 +21,15 @@ from fastapi import Response
 from sqlalchemy.exc import IntegrityError
 from starlette.types import Message, Send
 
+from .. import receipts
+from ..receipts import KEPT_SECONDS
 from .control import ANSWERS, Control, Role
 from .problems import problem
 
-KEPT_SECONDS = 86_400.0
 LONGEST_ANSWER = 1024 * 1024
 _KEY = re.compile(r"[\x21-\x7e]{1,255}\Z")
 _KEPT_HEADERS = ("content-type", "location", "etag")
+REPLAYED = {"Idempotent-Replayed": "true"}
 _CLEAN_EVERY = 600.0
 
 
@@ -45,57 +48,83 @@ class Answers:
 
     def __init__(self, control: Control) -> None:
         self._control = control
-        self._process = uuid.uuid4().hex
         self._cleaned = 0.0
+        self._lock = Lock()
+        self._running: set[tuple[str, str]] = set()
 
-    def claim(self, claim: Claim) -> Response | None:
-        """None where the request is to be run; else its answer."""
-        now = time.time()
+    def claim(self, claim: Claim) -> Response | receipts.Request:
+        """The answer that a request gets; or what it is to be run under, until `release`."""
+        own = claim.scope, claim.key
+        with self._lock:
+            running = own in self._running
+            self._running.add(own)
+        if running:
+            row = self._row(claim)
+            return self._running_already() if row is None else self._known(row, claim, running=True)
+        try:
+            found = self._claimed(claim)
+        except BaseException:
+            self.release(claim)
+            raise
+        if isinstance(found, Response):
+            self.release(claim)
+        return found
+
+    def release(self, claim: Claim) -> None:
+        """The request does not run any more."""
+        with self._lock:
+            self._running.discard((claim.scope, claim.key))
+
+    def _claimed(self, claim: Claim) -> Response | receipts.Request:
+        now, number = time.time(), receipts.new_number()
         own = {"scope": claim.scope, "key": claim.key}
         try:
             with self._control.writing(counted=False) as link:
                 if now - self._cleaned > _CLEAN_EVERY:
                     link.execute(ANSWERS.delete().where(ANSWERS.c.created < now - KEPT_SECONDS))
+                    self._control.clean_receipts(link)
                     self._cleaned = now
                 link.execute(ANSWERS.delete().filter_by(**own).where(ANSWERS.c.created < now - KEPT_SECONDS))
                 link.execute(
                     ANSWERS.insert().values(
-                        **own, request=claim.request, role=int(claim.role), process=self._process, created=now
+                        **own, request=claim.request, role=int(claim.role), process=number, created=now
                     )
                 )
-            return None
+            return receipts.Request(number)
         except IntegrityError:
-            pass
-        with self._control.reading() as link:
-            row = link.execute(sa.select(ANSWERS).filter_by(**own)).first()
+            row = self._row(claim)
         if row is None:
             return problem(409, "a request with this Idempotency-Key has just ended; send it again")
         return self._known(row, claim)
 
-    def _known(self, row: Any, claim: Claim) -> Response:
+    def _row(self, claim: Claim) -> Any:
+        with self._control.reading() as link:
+            return link.execute(sa.select(ANSWERS).filter_by(scope=claim.scope, key=claim.key)).first()
+
+    def _known(self, row: Any, claim: Claim, *, running: bool = False) -> Response | receipts.Request:
         if row.request != claim.request:
             return problem(409, "this Idempotency-Key was used for another request")
         if row.role > claim.role:
             return problem(403, f"this needs the role {Role(row.role).name}; your role is {claim.role.name}")
-        if row.status is None and row.process == self._process:
-            running = "a request with this Idempotency-Key is still running"
-            return problem(409, running, headers={"Retry-After": "1"})
         if row.status is None:
-            return problem(
-                409,
-                "the request with this Idempotency-Key runs elsewhere or was cut off, and whether it was done is not "
-                "known; look, and use a new key to do it again",
-            )
+            return self._running_already() if running else receipts.Request(row.process)
         if row.body is None:
             return problem(409, "the request with this Idempotency-Key was done; its answer was too long to be kept")
-        headers = {**json.loads(row.headers), "Idempotent-Replayed": "true"}
+        headers = {**json.loads(row.headers), **REPLAYED}
         return Response(row.body, row.status, headers)
 
+    def _running_already(self) -> Response:
+        told = "a request with this Idempotency-Key is still running"
+        return problem(409, told, headers={"Retry-After": "1"})
+
     def keep(self, claim: Claim, status: int, headers: dict[str, str], body: bytes | None) -> None:
-        """Keep an answer; the key is free again where the answer says that nothing was done."""
+        """Keep an answer. The key is free again where the answer says that nothing was done, and waits for the same
+        request where nobody knows whether it was."""
         own = {"scope": claim.scope, "key": claim.key}
+        if status == 503:
+            return
         with self._control.writing(counted=False) as link:
-            if 400 <= status < 500 or status == 503:
+            if 400 <= status < 500:
                 link.execute(ANSWERS.delete().filter_by(**own, request=claim.request))
             else:
                 kept = {"status": status, "headers": json.dumps(headers), "body": body}
@@ -129,8 +158,12 @@ class Recorder:
         if self._length > LONGEST_ANSWER:
             await self.release()
 
-    async def release(self) -> None:
+    async def release(self, more: Mapping[str, str] | None = None) -> None:
+        """Pass on what is held, the head with more headers."""
         held, self._held = self._held, []
+        if held and held[0]["type"] == "http.response.start":
+            added = [(name.lower().encode(), value.encode()) for name, value in (more or {}).items()]
+            held[0]["headers"] = [*held[0]["headers"], *added]
         for message in held:
             await self._send(message)
 

@@ -1,7 +1,7 @@
 """Processes that recall for a server, so that many recalls at once use more than one core.
 
 They are started when several recalls wait for each other, and kept from then on. A server without them, or while they
-start, recalls in its own threads; so it does when one of them fails."""
+start, recalls in its own threads; so it does when one of them ends, or stays silent and is killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from .settings import ServerSettings
 log = logging.getLogger(__name__)
 
 _CROWD = 4  # recalls at once from which on it is worth while
-_PATIENCE = 60.0  # seconds for a start
+_START = 60.0  # seconds for a start, with the first question
+_SILENCE = 10.0  # seconds without any answer after which a process that was asked something is killed
+_SLOW = 1.0  # seconds of silence after which others are asked first
+_PAUSE = 60.0  # seconds between a start that failed and the next one
 
 
 class Reply(NamedTuple):
@@ -36,7 +39,9 @@ class _Recaller:
         assert process.stdout is not None
         self._process, self._sink, self._source = process, process.stdin, process.stdout
         self.waiting: deque[asyncio.Future[Reply]] = deque()
-        self._reading = asyncio.get_running_loop().create_task(self._read())
+        self._loop = asyncio.get_running_loop()
+        self._heard = self._loop.time()  # when it last answered, or was asked something after a rest
+        self._reading = self._loop.create_task(self._read())
 
     @classmethod
     async def start(cls, settings: ServerSettings, note: dict[str, Any], body: bytes) -> _Recaller:
@@ -50,8 +55,9 @@ class _Recaller:
         )
         made = cls(process)
         try:
-            await asyncio.wait_for(made.ask(settings_note(settings), b""), _PATIENCE)
-            await made.ask(note, body)
+            async with asyncio.timeout(_START):
+                await made._asked(settings_note(settings), b"")
+                await made._asked(note, body)
         except BaseException:
             made.kill()
             raise
@@ -65,14 +71,34 @@ class _Recaller:
     def ended(self) -> bool:
         return self._reading.done()
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether it was asked something and has not answered anything for a while."""
+        return bool(self.waiting) and self._loop.time() - self._heard > _SLOW
+
     async def ask(self, note: dict[str, Any], body: bytes) -> Reply:
-        """Its answer; ConnectionError if it has ended before it came to it."""
+        """Its answer; ConnectionError if it has ended before it came to it, or is killed because it stays silent."""
+        answer = self._asked(note, body)
+        try:
+            while (left := self._heard + _SILENCE - self._loop.time()) > 0:
+                if (await asyncio.wait((answer,), timeout=left))[0]:
+                    return answer.result()
+        finally:
+            answer.cancel()  # nobody waits for it any more
+        log.warning("a recaller did not answer for %g seconds and is killed", _SILENCE)
+        self.kill()
+        raise ConnectionError("the recaller does not answer")
+
+    def _asked(self, note: dict[str, Any], body: bytes) -> asyncio.Future[Reply]:
+        """Send a question; what will be its answer."""
         if self.ended or self._sink.is_closing():  # its pipe may be known to be closed before the other one is
             raise ConnectionError("the recaller has ended")
         self._sink.write(framed(note, body))
-        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Reply] = self._loop.create_future()
+        if not self.waiting:
+            self._heard = self._loop.time()
         self.waiting.append(answer)
-        return await answer
+        return answer
 
     async def _read(self) -> None:
         try:
@@ -80,6 +106,7 @@ class _Recaller:
                 head, length = HEAD.unpack(await self._source.readexactly(HEAD.size))
                 note = json.loads(await self._source.readexactly(head))
                 reply = Reply(note, await self._source.readexactly(length) if length else b"")
+                self._heard = self._loop.time()
                 answer = self.waiting.popleft()
                 if not answer.done():  # nobody waits any more for one that was cancelled
                     answer.set_result(reply)
@@ -109,7 +136,8 @@ class Recallers:
         self._settings = settings
         self._all: list[_Recaller] = []
         self._starting: set[asyncio.Task[None]] = set()
-        self._failed = settings.recallers < 1
+        self._closed = settings.recallers < 1
+        self._next_start = 0.0
         self.at_once = 0
         """Recalls under way, wherever they are done."""
 
@@ -119,13 +147,13 @@ class Recallers:
 
     async def ask(self, note: dict[str, Any], body: bytes) -> Reply | None:
         """The answer of a recaller; None where there is none to ask."""
-        if self._failed or (not self._all and self.at_once < _CROWD):
+        if self._closed or (not self._all and self.at_once < _CROWD):
             return None
         if not self._starting and len(self._all) < self._settings.recallers:  # one by one: we compute as well
             self._start(note, body)
         if not self._all:
             return None
-        recaller = min(self._all, key=lambda one: len(one.waiting))
+        recaller = min(self._all, key=lambda one: (one.is_slow, len(one.waiting)))
         try:
             return await recaller.ask(note, body)
         except OSError:
@@ -135,6 +163,8 @@ class Recallers:
             return None
 
     def _start(self, note: dict[str, Any], body: bytes) -> None:
+        if asyncio.get_running_loop().time() < self._next_start:
+            return
         task = asyncio.get_running_loop().create_task(self._started(note, body))
         self._starting.add(task)
         task.add_done_callback(self._starting.discard)
@@ -144,13 +174,12 @@ class Recallers:
             self._all.append(await _Recaller.start(self._settings, note, body))
         except (OSError, TimeoutError) as error:
             log.error("no recaller could be started, the server recalls by itself: %s", type(error).__name__)
-            self._failed = True
+            self._next_start = asyncio.get_running_loop().time() + _PAUSE
 
     async def close(self) -> None:
-        self._failed = True
+        self._closed = True
         for task in list(self._starting):
             task.cancel()
         await asyncio.gather(*self._starting, return_exceptions=True)
         all_, self._all = self._all, []
-        for recaller in all_:
-            await recaller.end()
+        await asyncio.gather(*(recaller.end() for recaller in all_))

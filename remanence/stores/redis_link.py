@@ -18,7 +18,7 @@ from ..errors import (
     StoreReadOnlyError,
     StoreUnreachableError,
 )
-from ..forks import new_lock
+from ..forks import Forking, new_lock, watch
 from .redis_scripts import PARTS
 
 Command = tuple[Any, ...]
@@ -60,8 +60,9 @@ class RedisAddress:
         return f"{self.host}:{self.port}"
 
 
-class Link:
-    """Commands to one Redis or Redis Cluster. Connects when it is first used, and again when it has to."""
+class Link(Forking):
+    """Commands to one Redis or Redis Cluster. Connects when it is first used, again when it has to, and in every forked
+    child for itself; a client that was given does the last by itself."""
 
     def __init__(self, address: RedisAddress, client: Any = None) -> None:
         try:
@@ -78,6 +79,12 @@ class Link:
         self.fresh = True  # a connection was made since we last asked who answers: it may be another server
         self._server = ""
         self._closed = False
+        watch(self)
+
+    def after_fork_in_child(self) -> None:
+        self.fresh = True
+        if not self._given:
+            self._client = None
 
     def __str__(self) -> str:
         return str(self._address)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from .. import checks
-from ..errors import InputError, TableExistsError, VectorError
+from ..errors import InputError, SqlError, VectorError
 from .builder import quoted
 from .catalog import Column, Kind, Table
 from .chunks import CHUNK_OVERLAP, CHUNK_SIZE, checked_sizes
@@ -32,6 +32,7 @@ Indexes = Sequence[str] | Mapping[str, str | None]
 
 KEY = {"id": "BIGSERIAL PRIMARY KEY"}
 _STEP = 1000
+_TRIES = 5
 _LONGEST_NAME = 63
 _WHOLE = 2**63
 _LISTS = {Kind.JSONB, Kind.VECTOR, Kind.VECTORS, Kind.TEXTS, Kind.INTEGERS}
@@ -202,41 +203,53 @@ def written(
     index: Indexes | None = None,
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Write what was arranged. Rows for a new table are checked before it is made; if they cannot be written after
-    all, it is removed again."""
+    """Write what was arranged, with the table and the indexes that are missing, in one transaction."""
     checks.name("table", table)
     indexes = wanted_indexes(index, ready)
-    known = next((one for one in workspace.tables() if one.name == table), None)
-    created = False
-    if known is None:
-        columns = ({} if "id" in ready.columns else KEY) | _types(ready)
-        _check_for(_planned(table, columns), ready)
+    for left in reversed(range(_TRIES)):
         try:
-            known = workspace.create_table(table, columns)
-            created = True
-        except TableExistsError:  # another writer was faster
-            known = workspace.table(table)
-    made: list[str] = []
-    try:
-        if not created:
-            _fits(known, ready)
-        there = {one.name for one in known.indexes}
+            done = _written(workspace, table, ready, indexes)
+        except _Changed:
+            if not left:
+                raise SqlError(f"table {table!r} is being changed faster than rows can be checked for it") from None
+        else:
+            break
+    if on_progress is not None:
+        on_progress(done["row_count"], done["row_count"])
+    return done
+
+
+class _Changed(Exception):
+    """The table is no longer the one that the rows were checked for."""
+
+
+def _written(workspace: Workspace, table: str, ready: Arranged, indexes: Mapping[str, str]) -> dict[str, Any]:
+    known = _known(workspace, table)
+    columns = ({} if "id" in ready.columns else KEY) | _types(ready) if known is None else {}
+    target = _planned(table, columns) if known is None else known
+    if known is not None:
+        _fits(known, ready)
+    names, rows = _rows_for(target, ready)  # which takes a while, so not while others wait for the transaction
+
+    def write() -> dict[str, Any]:
+        there = _known(workspace, table)
+        if there is None and known is None:
+            there = workspace.create_table(table, columns)
+        if there != target:
+            raise _Changed
+        held = {one.name for one in target.indexes}
         for column, kind in indexes.items():
             name = index_name(table, column, kind)
-            if name not in there:
+            if name not in held:
                 workspace.query(index_statement(table, column, kind, name))
-                made.append(name)
-        count = workspace.insert(table, _for(known, ready.columns)) if ready.rows else 0
-    except BaseException:
-        if not created:
-            for name in made:
-                workspace.drop_index(name, missing_ok=True)
-        elif not workspace.query(f"SELECT 1 FROM {quoted(table)} LIMIT 1").rows:
-            workspace.drop_table(table, missing_ok=True)  # it holds what others appended otherwise
-        raise
-    if on_progress is not None:
-        on_progress(count, count)
-    return {"table_name": table, "row_count": count, "created": created}
+        count = workspace.insert_rows(workspace.table(table), names, rows)
+        return {"table_name": table, "row_count": count, "created": known is None}
+
+    return workspace.together(write)
+
+
+def _known(workspace: Workspace, table: str) -> Table | None:
+    return next((one for one in workspace.tables() if one.name == table), None)
 
 
 def _planned(name: str, columns: Mapping[str, str]) -> Table:
@@ -249,10 +262,11 @@ def _planned(name: str, columns: Mapping[str, str]) -> Table:
     return table_of(cast("Any", tree), {}, "")
 
 
-def _check_for(planned: Table, ready: Arranged) -> None:
+def _rows_for(table: Table, ready: Arranged) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+    """The names of the columns, and rows of values that fit a table."""
     from .sql.values import checked_columns
 
-    checked_columns(planned, _for(planned, ready.columns))
+    return checked_columns(table, _for(table, ready.columns))
 
 
 def _for(known: Table, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:

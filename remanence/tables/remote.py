@@ -49,10 +49,9 @@ class RemoteWorkspace:
         """Rows are asked for as a stream, which has no limit of rows as an answer in one piece has."""
         if isinstance(sql, str) and _ROWS.match(sql):
             return next(self._streamed(sql, params, _WHOLE, timeout))
-        told = self._json("POST", "/query", _statement(sql, params, timeout), write=_writes(sql), patience=timeout)
-        types = _types(told)
-        rows = [_row(row, types) for row in told.get("rows", ())]
-        return Result(tuple(told.get("columns", ())), types, rows, int(told.get("row_count", len(rows))))
+        return result_of(
+            self._json("POST", "/query", _statement(sql, params, timeout), write=_writes(sql), patience=timeout)
+        )
 
     def stream(
         self, sql: str, params: Params = None, *, batch_size: int = 1000, timeout: float | None = None
@@ -179,6 +178,13 @@ def _line(answer: Answer) -> Any:
         return json.loads(answer.readline())
     except ValueError:
         raise RemoteError("the answer of the server broke off", status=502) from None
+
+
+def result_of(told: Mapping[str, Any]) -> Result:
+    """The answer of a statement from its JSON."""
+    types = _types(told)
+    rows = [_row(row, types) for row in told.get("rows", ())]
+    return Result(tuple(told.get("columns", ())), types, rows, int(told.get("row_count", len(rows))))
 
 
 def _types(told: Mapping[str, Any]) -> tuple[Type | None, ...]:

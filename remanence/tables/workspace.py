@@ -8,6 +8,7 @@ with Workspace("team.db") as tables:
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,10 @@ from typing import Any, Self, TypeVar
 
 from sqlglot import exp
 
+from .. import receipts
 from ..config import default_store
 from ..errors import ConfigError, NoSuchTableError, SqlError, SqlUnsupportedError, TableExistsError
+from ..forks import Forking, watch
 from .catalog import Column, Index, Table
 from .engines.base import Engine, Plan, StaleCatalogueError
 from .results import Result
@@ -58,7 +61,7 @@ def _bind(tree: exp.Expression, catalogue: dict[str, Table], name: str, values: 
     return _Bound(tree, catalogue, has_search(tree))
 
 
-class Workspace:
+class Workspace(Forking):
     """The tables of one workspace."""
 
     def __init__(
@@ -83,9 +86,13 @@ class Workspace:
     def _begin(self, name: str, engine: Engine) -> None:
         self.name = name
         self._engine = engine
-        self._indexes = SearchIndexes(self._engine)
+        self.after_fork_in_child()
+        watch(self)
         self._statements: Kept[Prepared] = Kept()
         self._bounds: Kept[_Bound] = Kept()
+
+    def after_fork_in_child(self) -> None:
+        self._indexes = SearchIndexes(self._engine)  # a thread of the parent may have been changing one
 
     def __repr__(self) -> str:
         return f"Workspace(name={self.name!r})"
@@ -184,6 +191,36 @@ class Workspace:
             stream = self._engine.stream(Plan(bound.tree, values, timeout=timeout), batch_size)
         return next(stream, None), stream
 
+    # -- several writes in one ------------------------------------------------------------------------------
+
+    def together(self, work: Callable[[], T]) -> T:
+        """Do `work`, which may be done more than once, in one transaction: all that it writes here or nothing.
+
+        For a request under way (`remanence.receipts`) it is done the first time only; it must give JSON then."""
+        request = receipts.current()
+        if request is None:
+            return _fresh(lambda: self._engine.together(work))
+        key = request.key("tables")
+
+        def once() -> T:
+            kept = self._engine.claim(key)
+            if kept is not None:
+                request.replayed = True
+                return json.loads(kept)  # type: ignore[no-any-return]
+            with receipts.request(None):
+                told = work()
+            self._engine.keep(key, json.dumps(told))
+            return told
+
+        self._engine.prepare_receipts()
+        found = _fresh(lambda: self._engine.together(once))
+        request.done["tables"] += 1
+        return found
+
+    def once(self, work: Callable[[], T]) -> T:
+        """`work` as it is, unless there is a request under way for which it must happen once."""
+        return work() if receipts.current() is None else self.together(work)
+
     # -- definitions ----------------------------------------------------------------------------------------
 
     def _define(self, tree: exp.Expression, timeout: float | None) -> Result:
@@ -219,7 +256,7 @@ class Workspace:
         return Result()
 
     def _create_as(self, tree: exp.Create, exists_ok: bool, timeout: float | None) -> Result:
-        """CREATE TABLE … AS SELECT: the table first, then its rows; without rows there is no table either."""
+        """CREATE TABLE … AS SELECT: the table and its rows in one transaction."""
         if isinstance(tree.this, exp.Schema):
             raise SqlUnsupportedError("CREATE TABLE … (columns) AS is not supported; name the columns in the SELECT")
         name = checked_name(table_name(tree.this, self.name), "table")
@@ -238,21 +275,21 @@ class Workspace:
             if any(column == other.name for other in found):
                 raise SqlError(f'column "{column}" specified more than once')
             found.append(Column(checked_name(column, "column"), limits))
-        self._engine.create_table(Table(name, tuple(found)))
-        try:
-            insert = exp.Insert(this=exp.Table(this=exp.Identifier(this=name, quoted=True)), expression=tree.expression)
+
+        def made() -> Result:
+            self._engine.create_table(Table(name, tuple(found)))
+            target = exp.Table(this=exp.Identifier(this=name, quoted=True))
+            insert = exp.Insert(this=target, expression=tree.expression.copy())
             bound = _bind(insert, self._engine.tables(), self.name, [])
             return Result(row_count=self._ran(bound, [], timeout, None).row_count)
-        except BaseException:
-            self._engine.drop_table(name, missing_ok=True)
-            raise
+
+        return self._engine.together(made)
 
     def _drop(self, tree: exp.Drop) -> Result:
         only(tree, "this", "tables", "kind", "exists", "cascade", "restrict", "expressions")
         names = [folded(node.this) for node in tree.args.get("tables") or [tree.this]]
         if tree.args.get("kind") == "INDEX":
-            for name in names:
-                self._engine.drop_index(name, missing_ok=bool(tree.args.get("exists")))
+            self._all(self._engine.drop_index, names, bool(tree.args.get("exists")))
             return Result()
         if tree.args.get("kind") != "TABLE":
             raise SqlUnsupportedError(f"DROP {tree.args.get('kind')} is not supported")
@@ -262,9 +299,17 @@ class Workspace:
         missing = [name for name in names if name not in catalogue]
         if missing and not tree.args.get("exists"):
             raise NoSuchTableError(f'table "{missing[0]}" does not exist in workspace "{self.name}"')
-        for name in _children_first([name for name in names if name in catalogue], catalogue):
-            self._engine.drop_table(name, missing_ok=True)
+        self._all(
+            self._engine.drop_table, _children_first([name for name in names if name in catalogue], catalogue), True
+        )
         return Result()
+
+    def _all(self, drop: Callable[..., bool], names: Sequence[str], missing_ok: bool) -> None:
+        """Drop all of them or none."""
+        if len(names) == 1:
+            drop(names[0], missing_ok=missing_ok)
+        elif names:
+            self._engine.together(lambda: [drop(name, missing_ok=missing_ok) for name in names])
 
     def _alter(self, tree: exp.Alter) -> Result:
         name = table_name(tree.this, self.name)
@@ -282,11 +327,15 @@ class Workspace:
         only(tree, "expressions", "identity", "option")
         if tree.args.get("identity") == "RESTART":
             raise SqlUnsupportedError("TRUNCATE … RESTART IDENTITY is not supported")
-        for node in tree.expressions:
-            delete = exp.Delete(this=node.copy())
-            _bind(delete, self._engine.tables(), self.name, [])
-            self._engine.run(Plan(delete))
-        return Result()
+
+        def emptied() -> Result:
+            for node in tree.expressions:
+                delete = exp.Delete(this=node.copy())
+                _bind(delete, self._engine.tables(), self.name, [])
+                self._engine.run(Plan(delete))
+            return Result()
+
+        return self._engine.together(emptied) if len(tree.expressions) > 1 else emptied()
 
     # -- without SQL ----------------------------------------------------------------------------------------
 
@@ -359,8 +408,11 @@ class Workspace:
 
     def _insert(self, table: str, columns: Mapping[str, Sequence[Any]]) -> int:
         found = self.table(table)
-        names, rows = checked_columns(found, columns)
-        return self._engine.insert(found, names, rows) if rows else 0
+        return self.insert_rows(found, *checked_columns(found, columns))
+
+    def insert_rows(self, table: Table, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
+        """Append rows that were checked for the table as it is."""
+        return self._engine.insert(table, names, rows) if rows else 0
 
     def close(self) -> None:
         self._engine.close()

@@ -11,6 +11,7 @@ import pytest
 from crowds import together
 
 from remanence.bench.usage import tree_usage
+from remanence.server import recallers as recall_workers
 
 W = "/workspaces/default"
 
@@ -119,3 +120,71 @@ def test_a_recaller_that_dies_takes_no_recall_with_it(busy):
     pids = recallers(busy)
     busy.stop()
     assert [pid for pid in pids if tree_usage(pid).processes] == [], "recallers end with their server"
+
+
+def recalls_while(server, act, seconds: float) -> float:
+    """Recall from many threads while something happens; how long the longest recall took."""
+    until = time.monotonic() + seconds
+    longest = [0.0]
+
+    def recall(number: int) -> None:
+        if number == 0:
+            act()
+            return
+        client = server.client(server.first_token)
+        while time.monotonic() < until:
+            started = time.monotonic()
+            answer = client.post(f"{W}/recall", json={"query": "apples", "k": 3})
+            assert (answer.status_code, len(answer.json()["hits"])) == (200, 3)
+            longest.append(time.monotonic() - started)
+
+    together(9, recall)
+    return max(longest)
+
+
+def test_a_stopped_recaller_holds_recalls_up_for_a_moment_and_is_replaced(busy, monkeypatch):
+    monkeypatch.setattr(recall_workers, "_SILENCE", 1.5)
+    stopped = recallers(busy)
+
+    def stop() -> None:
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+
+    assert recalls_while(busy, stop, 6.0) < 4.0
+    assert [pid for pid in stopped if tree_usage(pid).processes] == [], "they were killed"
+    assert set(recallers(busy)) - set(stopped), "others took their place"
+    started = time.monotonic()
+    busy.stop()
+    assert time.monotonic() - started < 15
+
+
+def test_a_recaller_that_is_stopped_while_it_starts_is_given_up(server_with, monkeypatch):
+    monkeypatch.setattr(recall_workers, "_START", 1.0)
+    monkeypatch.setattr(recall_workers, "_PAUSE", 0.5)
+    server = server_with(recallers=1)
+    admin = server.client(server.first_token)
+    admin.post(f"{W}/memories", json=[{"text": f"apples number {n}"} for n in range(50)]).raise_for_status()
+    stopped: list[int] = []
+
+    def stop() -> None:
+        until = time.monotonic() + 5.0
+        while time.monotonic() < until:
+            for pid in set(tree_usage(os.getpid()).processes[1:]) - set(stopped):
+                if b"remanence.server.recaller" in _command(pid):
+                    os.kill(pid, signal.SIGSTOP)
+                    stopped.append(pid)
+            time.sleep(0.005)
+
+    assert recalls_while(server, stop, 5.0) < 3.0
+    assert len(stopped) > 1, "the start was tried again"
+    assert recallers(server) == []
+    monkeypatch.setattr(recall_workers, "_START", 30.0)
+    crowded(server)
+
+
+def _command(pid: int) -> bytes:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as told:
+            return told.read()
+    except OSError:
+        return b""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -16,51 +14,11 @@ from pathlib import Path
 import httpx
 import pytest
 from click.testing import CliRunner
+from server_process import Process
 
 from remanence.cli.app import rmem
 from remanence.errors import ConfigError
 from remanence.server.settings import Limits, ServerSettings
-
-
-class Process:
-    """A server of its own process on a folder."""
-
-    def __init__(self, data: Path, *options: str) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        command = [sys.executable, "-m", "remanence.cli", "serve", "--data", str(data), "--port", str(self.port)]
-        self.child = subprocess.Popen(
-            [*command, "--json", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}
-        )
-        self._lines: list[bytes] = []
-        self._reader = threading.Thread(target=lambda: self._lines.extend(self.child.stderr))
-        self._reader.start()
-
-    def ready(self) -> Process:
-        until = time.monotonic() + 60
-        while True:
-            try:
-                httpx.get(f"{self.url}/ready").raise_for_status()
-                return self
-            except httpx.HTTPError:
-                assert self.child.poll() is None, b"".join(self._lines).decode()
-                assert time.monotonic() < until
-                time.sleep(0.02)
-
-    def first_token(self) -> str:
-        return json.loads(self.child.stdout.readline())["token"]
-
-    def end(self, how: int) -> list[dict]:
-        """The log, when the process has ended."""
-        if self.child.poll() is None:
-            self.child.send_signal(how)
-        self.code = self.child.wait(60)
-        self._reader.join()
-        self.child.stdout.close()
-        self.child.stderr.close()
-        return [json.loads(line) for line in self._lines]
 
 
 @pytest.fixture

@@ -108,7 +108,8 @@ async def store_interaction(
 
 def _stored(access: Access, agent: str, kind: str, form: Document) -> str:
     store = getattr(access.agents, f"store_agent_{kind}")
-    return str(store(agent, **form))
+    with access.once():
+        return str(store(agent, **form))
 
 
 @router.post(
@@ -128,9 +129,10 @@ async def store_several(
 
 
 def _stored_several(access: Access, agent: str, form: Document) -> list[str]:
-    return _space(access, agent).store_many(
-        form["memory_type"], form["items"], first_step=form["first_step"], priority=form.get("priority", 1.0)
-    )
+    with access.once():
+        return _space(access, agent).store_many(
+            form["memory_type"], form["items"], first_step=form["first_step"], priority=form.get("priority", 1.0)
+        )
 
 
 # Retrieving
@@ -292,7 +294,8 @@ async def prioritise(
 
 def _prioritised(access: Access, agent: str, memory_id: str, importance: Any) -> MemoryEntry:
     _held(access, agent, memory_id)
-    access.brain.update(memory_id, importance=importance)
+    with access.once():
+        access.brain.update(memory_id, importance=importance)
     _space(access, agent).clear_cache()
     return _held(access, agent, memory_id)
 
@@ -309,7 +312,7 @@ async def forget(access: Writer, agent: Agent, memory_id: str) -> Response:
 
 
 def _forgotten(access: Access, agent: str, memory_id: str) -> bool:
-    with config.acting(access.member):
+    with config.acting(access.member), access.once():
         return _space(access, agent).forget(memory_id)
 
 

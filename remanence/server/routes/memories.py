@@ -108,11 +108,13 @@ async def remember(request: Request, access: Writer) -> Response:
 
 
 def _remembered(access: Access, item: Document) -> str:
-    return access.brain.remember(**item).memory_id
+    with access.once():
+        return access.brain.remember(**item).memory_id
 
 
 def _all_remembered(access: Access, items: list[Any]) -> list[str]:
-    return [memory.memory_id for memory in access.brain.remember_many(items, chunk=len(items))]
+    with access.once():
+        return [memory.memory_id for memory in access.brain.remember_many(items, chunk=len(items))]
 
 
 @router.patch(
@@ -136,9 +138,10 @@ async def update(
             raise HTTPException(412, "the memory has been changed since; get it again")
 
     def changed() -> Memory:
-        memory = access.brain.update(memory_id, only_if=unchanged, **form)
-        access.brain.store.record(access.member, "change", [memory_id], origin="rest", fields=sorted(form))
-        return memory
+        with access.once():
+            memory = access.brain.update(memory_id, only_if=unchanged, **form)
+            access.brain.store.record(access.member, "change", [memory_id], origin="rest", fields=sorted(form))
+            return memory
 
     memory = await writing(changed)
     return answer(told(memory), headers={"ETag": tag_of(memory)})
@@ -161,7 +164,8 @@ async def unpin(access: Writer, memory_id: str) -> Response:
 
 
 def _pinned(access: Access, memory_id: str, pinned: bool) -> None:
-    access.brain.pin(memory_id, pinned)
+    with access.once():
+        access.brain.pin(memory_id, pinned)
 
 
 @router.delete("/memories/{memory_id:path}", response_model=documents.IdsAnswer, summary="Forget a memory for good")
@@ -172,7 +176,7 @@ async def forget(access: Writer, memory_id: str) -> Response:
 
 
 def _forgotten(access: Access, memory_id: str) -> bool:
-    with config.acting(access.member):
+    with config.acting(access.member), access.once():
         return access.brain.forget(memory_id)
 
 
@@ -206,7 +210,10 @@ def _forget_subject(access: Access, subject: str, dry_run: bool) -> list[str]:
 def _forget_where(access: Access, where: Filter, dry_run: bool) -> list[str]:
     store = access.brain.store
     keys = store.ids_at(store.survey(where).seq.tolist())
-    return keys if dry_run or not keys else store.erase(keys, who=access.member, reason="filter")
+    if dry_run:
+        return keys
+    with access.once():  # also when nothing is left: it may be what this request has forgotten before
+        return store.erase(keys, who=access.member, reason="filter")
 
 
 @router.post(
@@ -227,7 +234,7 @@ async def restore(
 
 
 def _restored(access: Access, ids: list[str]) -> list[str]:
-    with config.acting(access.member):
+    with config.acting(access.member), access.once():
         return [memory.memory_id for memory in access.brain.restore(*ids)]
 
 

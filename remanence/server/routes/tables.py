@@ -16,6 +16,7 @@ from ... import checks
 from ...errors import InputError, RemanenceError, TableExistsError
 from ...tables.catalog import Column, Index, Table
 from ...tables.ingest import from_body, written
+from ...tables.remote import result_of
 from ...tables.results import Result
 from ...tables.sql.kinds import writes
 from ...tables.streams import arrow_reader, pyarrow
@@ -118,11 +119,13 @@ def list_tables(request: Request, access: Reader, limit: Limit = 1000, cursor: C
 @router.post("/tables", status_code=201, responses={**RUNNING, 201: {"model": TableAnswer}})
 def create_table(body: NewTable, access: Writer) -> Response:
     """Make an empty table."""
+    tables = access.tables
     try:
-        made = access.tables.create_table(body.table_name, body.table_schema)
+        with access.once():
+            made = tables.once(lambda: _shown(tables.create_table(body.table_name, body.table_schema)))
     except TableExistsError:
         raise TableExistsError(f"table {body.table_name!r} already exists") from None
-    return answer(_shown(made), 201)
+    return answer(made, 201)
 
 
 @router.post(
@@ -143,6 +146,12 @@ def query(request: Request, body: Statement, access: Reader) -> Response:
     if body.timeout_ms is not None:
         timeout = min(timeout, body.timeout_ms / 1000)
     params = parameters_from_json(body.params, body.param_types)
+    most_rows = limits.rows if form is None else None
+    if access.visit.request is not None and writes(body.query):
+        tables = access.tables
+        with access.once():
+            told = tables.once(lambda: _document(tables.query(body.query, params, timeout=timeout, max_rows=most_rows)))
+        return answer(told) if form is None else _streamed(result_of(told), iter(()), form)
     if form is not None:
         batches = access.tables.stream(body.query, params, batch_size=_BATCH, timeout=timeout)
         first = next(batches, None)  # made here, so that an error in the statement still has its status
@@ -151,14 +160,16 @@ def query(request: Request, body: Statement, access: Reader) -> Response:
     result = access.tables.query(body.query, params, timeout=timeout, max_rows=limits.rows)
     if form is not None:  # no rows came: only a whole answer tells the columns
         return _streamed(result, iter(()), form)
-    return answer(
-        {
-            "columns": result.columns,
-            "types": answer_types(result),
-            "rows": [[to_json(value) for value in row] for row in result.rows],
-            "row_count": result.row_count,
-        }
-    )
+    return answer(_document(result))
+
+
+def _document(result: Result) -> dict[str, Any]:
+    return {
+        "columns": result.columns,
+        "types": answer_types(result),
+        "rows": [[to_json(value) for value in row] for row in result.rows],
+        "row_count": result.row_count,
+    }
 
 
 @router.get("/tables/{table}", responses={**IN_WORKSPACE, **_UNCHANGED, 200: {"model": TableAnswer}})
@@ -170,7 +181,9 @@ def show_table(request: Request, table: TableName, access: Reader) -> Response:
 @router.delete("/tables/{table}", responses={**RUNNING, 200: {"model": DroppedAnswer}})
 def drop_table(table: TableName, access: Writer) -> Response:
     """Drop a table with all its rows."""
-    access.tables.drop_table(table)
+    tables = access.tables
+    with access.once():
+        tables.once(lambda: tables.drop_table(table))
     return answer({"dropped": table})
 
 
@@ -204,7 +217,8 @@ async def ingest(
 
     def run() -> dict[str, Any]:
         body = make()
-        return written(access.tables, table, from_body(body), index=body.get("index") or index)
+        with access.once():
+            return written(access.tables, table, from_body(body), index=body.get("index") or index)
 
     return answer(await run_in_threadpool(run))
 

@@ -45,10 +45,15 @@ def create_token(body: NewToken, access: Admin) -> dict[str, Any]:
             raise HTTPException(404, f"there is no workspace {body.workspace!r}")
         workspace = record.id
     role = role_named("role", body.role)
-    token, made = access.service.tokens.issue(
-        access.org, body.member, role=role, workspace=workspace, days=body.days, label=body.label
-    )
-    return {"token": token, **_shown(made)}
+
+    def issued() -> dict[str, Any]:
+        token, made = access.service.tokens.issue(
+            access.org, body.member, role=role, workspace=workspace, days=body.days, label=body.label
+        )
+        return {"token": token, **_shown(made)}
+
+    with access.once():
+        return access.service.control.once(issued)
 
 
 @router.delete("/tokens/{id}", responses=CHANGING)

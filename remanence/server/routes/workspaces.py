@@ -51,7 +51,9 @@ def create_workspace(
     body: NewWorkspace, access: Annotated[Access, Depends(allowed_in_organization(Role.ADMIN))]
 ) -> dict[str, Any]:
     """Make a workspace."""
-    return _shown(access.service.control.create_workspace(access.org, body.name))
+    control = access.service.control
+    with access.once():
+        return control.once(lambda: _shown(control.create_workspace(access.org, body.name)))
 
 
 @router.get("/workspaces/{workspace}", responses=IN_WORKSPACE)
@@ -128,9 +130,15 @@ def _set(access: Access, body: NewMember, workspace: str | None) -> dict[str, An
 
 
 def _remove(access: Access, member: str, workspace: str | None) -> dict[str, Any]:
-    if not access.service.control.remove_member(access.org, member, workspace):
-        raise HTTPException(404, f"there is no member {member!r} here")
-    return {"removed": member}
+    control = access.service.control
+
+    def removed() -> dict[str, Any]:
+        if not control.remove_member(access.org, member, workspace):
+            raise HTTPException(404, f"there is no member {member!r} here")
+        return {"removed": member}
+
+    with access.once():
+        return control.once(removed)
 
 
 def _shown(record: WorkspaceRecord) -> dict[str, Any]:

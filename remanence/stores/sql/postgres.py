@@ -8,13 +8,14 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from threading import Lock, local
+from threading import local
 from typing import Any, Literal, TypeVar
 
 from ... import checks
 from ...crypto.encryption import Encryption
 from ...errors import ConfigError, StoreBusyError, StoreError
 from ...filters import Filter
+from ...forks import Forking, new_lock, watch
 from ...index import bits
 from ...index.manner import SEALED
 from ...index.prospect import Prospect
@@ -34,6 +35,7 @@ from .postgres_schema import prepare
 from .postgres_search import PostgresProspect
 from .postgres_vectors import Neighbours
 from .postgres_writer import PostgresWriter
+from .receipts import put_once
 from .records import Dialect, SqlRecords
 from .rows import KIND
 from .sealing import Seal
@@ -62,7 +64,7 @@ class _Together(local):
     look: Look | None = None
 
 
-class PostgresRecordStore(SqlRecords):
+class PostgresRecordStore(SqlRecords, Forking):
     """`PostgresRecordStore("postgresql://user@host/database", tenant="acme")`. A tenant sees nothing of others; the
     address may name it too, as `?tenant=acme`. `patience` is how many seconds to wait for a server that is away, and
     `held_up_to` how many rows are held in memory. `durability="normal"` leaves it to the server when a commit is on
@@ -96,14 +98,25 @@ class PostgresRecordStore(SqlRecords):
         self.tenant = _tenant(tenant, self.address.tenant)
         self._frame = prepare(self.address, self.tenant, durable=durability == "full")
         self._link = Link(self.address, patience=checks.number("patience", patience, low=0))
+        self._hold()
+        watch(self)
+
+    def _hold(self) -> None:
+        """Make what is held in memory."""
         self._writer = PostgresWriter(self._link, self._frame, self.touches, self.dialect.touch)
         self._together = _Together()
         self._whole = Follower(self.index)
         self._unpruned = 0  # writes since the change log was shortened
         self._scopes: OrderedDict[tuple[str, ...] | None, tuple[Follower, Surveys]] = OrderedDict()
-        self._scopes_lock = Lock()
-        self.vocabulary = postgres_search.Words(word_vectors)
+        self._scopes_lock = new_lock()
+        self.vocabulary = postgres_search.Words(self.word_vectors)
         self.neighbours = Neighbours(self.address, self._frame)
+
+    def after_fork_in_child(self) -> None:
+        """Hold nothing that was the parent's: one of its threads may have been changing it, and it writes itself what
+        waits to be written."""
+        super().__init__(self.word_vectors, self.encryption or False)
+        self._hold()
 
     # Transactions
 
@@ -162,12 +175,16 @@ class PostgresRecordStore(SqlRecords):
         check_vectors(checked)
         derived = [derive(memory) for memory in checked]
 
-        def work(connection: Connection) -> tuple[list[Memory], int]:
+        held = 0
+
+        def work(connection: Connection) -> list[Memory]:
+            nonlocal held
             kept = self.insert(connection, [memory.copied() for memory in checked], derived)[0]  # it may be repeated
             assert connection.seen is not None
-            return kept, connection.seen.state.rows
+            held = connection.seen.state.rows
+            return kept
 
-        kept, held = self.write(work)
+        kept = put_once(self.write, work, checked)
         if held > self._held_up_to:
             self.neighbours.build_behind()
         return kept

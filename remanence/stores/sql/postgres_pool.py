@@ -2,7 +2,10 @@
 process, transactions that are repeated when another was in the way, and what happens when the server goes away.
 
 A transaction that was lost before COMMIT left nothing behind, so it is run again. One that was lost in COMMIT may have
-been written: the server is asked what became of it, and only when it cannot say is the caller told so."""
+been written: the server is asked what became of it, and only when it cannot say is the caller told so.
+
+A forked child shares the sockets of its parent, and whatever it said there would break the protocol for both. So it
+drops its copies without a word to the server, and opens a pool of its own when it needs one."""
 
 from __future__ import annotations
 
@@ -13,10 +16,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from weakref import WeakSet
 
-from ...errors import ConfigError, StoreBusyError, StoreClosedError, StoreUnreachableError
+from ...errors import (
+    ConfigError,
+    RemanenceError,
+    StoreBusyError,
+    StoreClosedError,
+    StoreForkedError,
+    StoreUnreachableError,
+)
+from ...forks import Forking, new_lock, watch
 
 try:
     import psycopg
@@ -66,10 +77,15 @@ class Manner:
 
 
 class Raw(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that knows whose it was last."""
+    """A connection that knows whose it was last, and which process opened it."""
 
     manner: Manner | None = None
     registered: frozenset[Manner] = frozenset()
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.process = os.getpid()
+        hide_from_children(self)
 
 
 class Frame(Protocol):
@@ -105,10 +121,42 @@ class _Shared:
 
 
 _SHARED: dict[Hashable, _Shared] = {}
-_LOCK = Lock()
+_LOCK = new_lock()
+_OPEN: WeakSet[psycopg.Connection[Any]] = WeakSet()
 
 
-class Pooled(ABC, Generic[Hand]):
+def hide_from_children(connection: psycopg.Connection[Any]) -> None:
+    """Let no forked child use a connection, nor keep it open when this process is gone."""
+    _OPEN.add(connection)
+
+
+class _Inherited(Forking):
+    """What a forked child does with the connections and pools of its parent."""
+
+    def __init__(self) -> None:
+        self._kept: list[object] = []
+        watch(self)
+
+    def after_fork_in_child(self) -> None:
+        for connection in list(_OPEN):
+            try:
+                socket = connection.pgconn.socket
+            except psycopg.Error:
+                continue  # closed
+            nothing = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nothing, socket, inheritable=False)  # the number stays taken: libpq still knows it
+            os.close(nothing)
+        _OPEN.clear()
+        for shared in _SHARED.values():
+            shared.pool._closed = True  # or the collector would wait for its threads, which are not here
+            self._kept.append(shared)
+        _SHARED.clear()
+
+
+_INHERITED = _Inherited()
+
+
+class Pooled(Forking, ABC, Generic[Hand]):
     """The way to one database. Safe to use from many threads; a forked child opens its own pool."""
 
     attempts: ClassVar[int]
@@ -118,15 +166,29 @@ class Pooled(ABC, Generic[Hand]):
     """Whether errors carry PostgreSQL's own, which may say more than a user should know."""
 
     def __init__(self, url: str, manner: Manner, size: int | None = None) -> None:
-        self._manner = manner
-        self._key = (os.getpid(), tuple(sorted((name, str(value)) for name, value in conninfo_to_dict(url).items())))
+        self._manner, self._url, self._size = manner, url, size or manner.size
+        self._key = tuple(sorted((name, str(value)) for name, value in conninfo_to_dict(url).items()))
         self._closed = False
+        self._shared: _Shared | None = None
+        self._joined()
+        watch(self)
+
+    def _joined(self) -> _Shared:
+        """The pool of this process; opened if there is none, as in a forked child."""
         with _LOCK:
-            shared = _SHARED.get(self._key)
-            if shared is None:
-                shared = _SHARED[self._key] = _Shared(url)
-            shared.join(manner, size or manner.size)
-        self._pool = shared.pool
+            if self._closed:
+                raise StoreClosedError(self.closed_words)
+            if self._shared is None:
+                self._shared = _SHARED.get(self._key) or _SHARED.setdefault(self._key, _Shared(self._url))
+                self._shared.join(self._manner, self._size)
+            return self._shared
+
+    @property
+    def _pool(self) -> ConnectionPool[Raw]:
+        return (self._shared or self._joined()).pool
+
+    def after_fork_in_child(self) -> None:
+        self._shared = None
 
     @property
     @abstractmethod
@@ -159,18 +221,19 @@ class Pooled(ABC, Generic[Hand]):
             if self._closed:
                 return
             self._closed = True
-            shared = _SHARED[self._key]
+            shared, self._shared = self._shared, None
+            if shared is None:
+                return
             shared.users -= 1
             if shared.users:
                 return
             del _SHARED[self._key]
-        if self._key[0] == os.getpid():  # a forked child must not speak on its parent's connections
-            shared.pool.close()
+        shared.pool.close()
 
     def _repeated(self, frame: Frame | None, kind: str, work: Callable[[Hand], Result]) -> Result:
         """Run `work` until it is done or cannot be; without a frame, outside any transaction."""
         until = time.monotonic() + self.waits()
-        attempt = 0
+        attempt, process = 0, os.getpid()
         while True:
             attempt += 1
             tried: _Attempt[Result] = _Attempt()
@@ -180,8 +243,13 @@ class Pooled(ABC, Generic[Hand]):
                         return work(self.hand(raw))
                     return tried.run(raw, frame, kind, lambda raw: work(self.hand(raw)))
             except psycopg.Error as error:
+                if os.getpid() != process:
+                    raise StoreForkedError(
+                        "this process was forked in the middle of a transaction, with which its parent goes on; begin "
+                        "anew here"
+                    ) from None
                 if is_lost(error):
-                    if tried.committing and kind == WRITE and self._was_committed(tried, until):
+                    if tried.committing and kind == WRITE and self._was_committed(tried):
                         return tried.result  # type: ignore[return-value]
                     self._pool.check()  # the idle ones are lost too; those that answer are kept
                     if time.monotonic() >= until:
@@ -192,53 +260,61 @@ class Pooled(ABC, Generic[Hand]):
 
     @contextmanager
     def _connection(self, until: float) -> Iterator[Raw]:
-        raw = self._taken(until)
+        pool = self._pool
+        raw = self._taken(pool, until)
         try:
             self._manner.take(raw)
             yield raw
         finally:
-            if not raw.closed and raw.info.transaction_status != pq.TransactionStatus.IDLE:
-                try:
-                    raw.execute("ROLLBACK")
-                except psycopg.Error:
-                    raw.close()
-            self._pool.putconn(raw)
+            if raw.process == os.getpid():
+                if not raw.closed and raw.info.transaction_status != pq.TransactionStatus.IDLE:
+                    try:
+                        raw.execute("ROLLBACK")
+                    except psycopg.Error:
+                        raw.close()
+                pool.putconn(raw)
 
-    def _taken(self, until: float) -> Raw:
+    def _taken(self, pool: ConnectionPool[Raw], until: float) -> Raw:
         while True:
             if self._closed:
                 raise StoreClosedError(self.closed_words)
             left = until - time.monotonic()
             try:
-                return self._pool.getconn(timeout=max(0.1, min(left, _SLICE)))
+                return pool.getconn(timeout=max(0.1, min(left, _SLICE)))
             except PoolClosed:
                 raise StoreClosedError(self.closed_words) from None
             except PoolTimeout:
                 if left > _SLICE:
                     continue
                 self.open().close()  # which raises if it is the server that is away
-                raise StoreBusyError(f"all {self._pool.max_size} connections to {self.shown} are busy") from None
+                raise StoreBusyError(f"all {pool.max_size} connections to {self.shown} are busy") from None
 
-    def _was_committed(self, tried: _Attempt[Any], until: float) -> bool:
-        """What became of a transaction whose COMMIT was not answered; False if nothing of it remains."""
-        while time.monotonic() < until:
+    def _was_committed(self, tried: _Attempt[Any]) -> bool:
+        """Learn what became of a transaction whose COMMIT was not answered; False if nothing of it remains.
+
+        Asked on a connection of its own, because those of the pool may all be taken, and waited for anew, because the
+        transaction may have used its time up. If it cannot be learned nothing but StoreUnreachableError is raised:
+        what is known to have failed may be tried again.
+        """
+        until = time.monotonic() + self.waits()
+        while True:
             try:
-                with self._connection(until) as raw:
+                with self.open() as raw:
                     # The server may not know yet that nobody is at the other end; it would hold its locks meanwhile.
                     raw.execute(_END, [tried.backend, tried.number])
                     row = raw.execute("SELECT pg_xact_status(%s::xid8)", [tried.number]).fetchone()
-            except (psycopg.OperationalError, StoreUnreachableError):
-                time.sleep(0.1)
-                continue
+            except (psycopg.OperationalError, RemanenceError):
+                row = ("in progress",)
             except psycopg.Error:
-                break  # this server never knew it
-            status = row[0] if row else None
+                row = None  # this server never knew it
+            status = row[0] if row else None  # None: too long ago to be known
             if status in ("committed", "aborted"):
                 return bool(status == "committed")
-            if status is None:
-                break  # too long ago to be known
+            if status is None or time.monotonic() > until:
+                raise StoreUnreachableError(
+                    f"{self.shown} went away; what was being written may or may not have arrived"
+                )
             time.sleep(0.05)
-        raise StoreUnreachableError(f"{self.shown} went away; what was being written may or may not have arrived")
 
 
 class _Attempt(Generic[Result]):

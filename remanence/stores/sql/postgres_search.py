@@ -4,7 +4,6 @@ neighbours, laid out for the recall engine. Statistics are those of all rows ins
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from pgvector import HalfVector
 
 from ...filters import Filter
+from ...forks import new_lock
 from ...index.analyser import Word, plain, question_words
 from ...index.bits import top
 from ...index.bm25 import K1, B, idf
@@ -40,7 +40,7 @@ class Words:
 
     def __init__(self, vectors: WordVectors | None) -> None:
         self._vectors = vectors
-        self._lock = Lock()
+        self._lock = new_lock()
         self._known = Vocabulary(vectors)
         self._seen = 0
         self._generation = -1

@@ -5,11 +5,12 @@ one by one."""
 from __future__ import annotations
 
 import logging
-from threading import Lock, Thread
+from threading import Thread
 
 import psycopg
 
 from ...errors import RemanenceError
+from ...forks import new_lock
 from .postgres_index import dimension_of
 from .postgres_link import Address, Connection, Frame, connect, take_turn
 from .postgres_pool import Raw
@@ -25,7 +26,7 @@ class Neighbours:
     def __init__(self, address: Address, frame: Frame) -> None:
         self._address, self._frame = address, frame
         self.number = frame.number
-        self._turn, self._lock = Lock(), Lock()
+        self._turn, self._lock = new_lock(), new_lock()
         self._built = self._closed = False
         self._thread: Thread | None = None
         self._raw: Raw | None = None

@@ -30,6 +30,7 @@ from . import judgements as judged
 from . import keys as data_keys
 from .audit import AuditEntry
 from .connection import Connection
+from .receipts import once
 from .sealing import Seal
 
 Result = TypeVar("Result")
@@ -153,12 +154,21 @@ class SqlRecords(IndexedStore):
             own = packing.short_vector(memory) is kept  # as it was read: whoever embedded it
             return self.insert(connection, [memory], [derive(memory)], own_vectors=own)[0][0]
 
-        changed = self.write(work)
+        def again(connection: Connection, kept: Sequence[str]) -> Memory | None:
+            return next(iter(self._read_back(connection, kept)), None)
+
+        changed = once(self.write, "change", work, lambda memory: [memory.memory_id] if memory else [], again)
         self.wrote(2 if changed is not None else 0)
         return changed
 
     def wrote(self, number: int) -> None:
         """Called after rows were written, moved or removed, with how many: time to look after what is derived."""
+
+    def _read_back(self, connection: Connection, keys: Sequence[str]) -> list[Memory]:
+        """Those of some memories that there are, as they are now."""
+        sql = f"{self.dialect.read} WHERE m.id = ?"
+        found = (connection.execute(sql, (key,)).fetchone() for key in keys)
+        return [rows.to_memory(row, self.codec) for row in found if row is not None]
 
     def move(self, keys: Sequence[str], tier: str, vectors: Mapping[str, Vector] | None = None) -> int:
         checks.one_of("tier", tier, TIERS)
@@ -240,7 +250,7 @@ class SqlRecords(IndexedStore):
             removal.noted(connection, who, "forget", [*gone, *trashed], reason, named=named)
             return [*gone, *trashed]
 
-        found = self.write(work)
+        found = once(self.write, "erase", work) if named else self.write(work)  # a receipt tells ids
         self._unscrubbed |= bool(found)
         self.wrote(len(found))
         return found
@@ -262,7 +272,9 @@ class SqlRecords(IndexedStore):
             removal.noted(connection, who, "restore", [memory.memory_id for memory in memories], "restore")
             return self.insert(connection, memories, [derive(memory) for memory in memories])[0] if memories else []
 
-        found = self.write(work)
+        found = once(
+            self.write, "put back", work, lambda memories: [one.memory_id for one in memories], self._read_back
+        )
         self.wrote(len(found))
         return found
 
@@ -282,7 +294,7 @@ class SqlRecords(IndexedStore):
         yield from self.read(lambda connection: list(removal.traces(connection, self.codec)))
 
     def record(self, who: str, action: str, memories: Sequence[str | None] = (None,), **detail: Any) -> None:
-        self.write(lambda connection: audit.append(connection, who, action, list(memories), **detail))
+        once(self.write, "record", lambda link: audit.append(link, who, action, list(memories), **detail))
 
     def audit(
         self,

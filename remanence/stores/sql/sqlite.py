@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import local
 from typing import Literal, NamedTuple, TypeVar
 
-from ... import checks
+from ... import checks, receipts
 from ...crypto.encryption import Encryption
 from ...errors import StoreError
 from ...filters import Filter
@@ -28,6 +28,7 @@ from . import audit, cache, inserts, rows, sealing
 from . import keys as data_keys
 from .connection import Connection
 from .file import DURABILITY, SqliteFile, is_undecodable, lenient
+from .receipts import put_once
 from .records import Dialect, SqlRecords
 from .reembed import new_generation
 from .sealing import Seal
@@ -90,7 +91,10 @@ class SqliteRecordStore(SqlRecords, Forking):
         memories = [memory.copied() for memory in memories]
         check_vectors(memories)
         derived = [derive(memory) for memory in memories]
-        if len(memories) == 1 and self._put_one(memories[0], derived[0]):
+        if receipts.current() is not None:
+            put = self._repeatable(memories, derived)
+            kept = put_once(self.write, lambda connection: put(connection)[0], memories)
+        elif len(memories) == 1 and self._put_one(memories[0], derived[0]):
             kept = memories
         elif len(memories) < _BULK:
             kept = self.write(self._repeatable(memories, derived))[0]

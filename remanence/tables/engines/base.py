@@ -4,9 +4,9 @@ its table's alias, every star is expanded, every table is one of the catalogue, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from ..results import Result
 
 Rows = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 
 class Scores(Protocol):
@@ -103,6 +104,23 @@ class Engine(ABC):
     @abstractmethod
     def insert(self, table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
         """Many rows in one transaction. Values are already of the columns' types."""
+
+    @abstractmethod
+    def together(self, work: Callable[[], T]) -> T:
+        """Do `work`, which calls other methods, in one transaction: all that it writes or nothing. It may be done more
+        than once, the last time counts. It sees the tables that it makes itself; what `run` reads is as it was."""
+
+    @abstractmethod
+    def prepare_receipts(self) -> None:
+        """Called before `together` if there will be receipts in it."""
+
+    @abstractmethod
+    def claim(self, key: str) -> str | None:
+        """Inside `together`: take the key of a receipt, or tell what was kept under it by an earlier transaction."""
+
+    @abstractmethod
+    def keep(self, key: str, told: str) -> None:
+        """Inside `together`: keep something under a key that was taken."""
 
     @abstractmethod
     def explain(self, plan: Plan) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from threading import BoundedSemaphore, Lock
+from threading import BoundedSemaphore
 from typing import Any, TypeVar
 
 import psycopg
@@ -17,6 +17,7 @@ from psycopg import RawCursor, RawServerCursor
 from sqlglot import exp
 
 from ...errors import ConfigError, NoSuchTableError, SqlError, StoreBusyError, TableExistsError, TooManyRowsError
+from ...forks import Forking, new_lock, watch
 from ..catalog import Index, Table, Type
 from ..results import Result
 from ..sql.moments import Interval
@@ -37,7 +38,7 @@ Rows = Sequence[Sequence[Any]]
 _STREAMS = 16  # each keeps a connection of its own
 
 
-class PostgresEngine(Engine):
+class PostgresEngine(Engine, Forking):
     """The tables of one tenant in a PostgreSQL database."""
 
     def __init__(self, address: str, *, tenant: str, connections: int = 16) -> None:
@@ -50,9 +51,14 @@ class PostgresEngine(Engine):
         except BaseException:
             self._link.close()
             raise
-        self._streams = BoundedSemaphore(_STREAMS)
-        self._lock = Lock()
+        self._lock = new_lock()
         self._seen: tuple[int, dict[str, Table]] = (0, {})
+        self._has_receipts = False
+        self.after_fork_in_child()
+        watch(self)
+
+    def after_fork_in_child(self) -> None:
+        self._streams = BoundedSemaphore(_STREAMS)  # those of the parent are its own
 
     def close(self) -> None:
         self._link.close()
@@ -60,7 +66,9 @@ class PostgresEngine(Engine):
     # The catalogue
 
     def tables(self) -> dict[str, Table]:
-        version = self._link.look(lambda connection: catalog.version(connection, self._tenant))
+        if self._link.inside:
+            return self._link.write(OWN, self._tables_inside)
+        version = self._version()
         with self._lock:
             seen, tables = self._seen
         if seen != version:
@@ -72,6 +80,14 @@ class PostgresEngine(Engine):
             with self._lock:
                 self._seen = (version, tables)
         return dict(tables)
+
+    def _tables_inside(self, connection: Connection) -> dict[str, Table]:
+        """As a transaction sees them; what it changed itself may be rolled back, so that is not remembered."""
+        with self._lock:
+            seen, tables = self._seen
+        if seen == catalog.version(connection, self._tenant):
+            return dict(tables)
+        return catalog.load(connection, self._tenant)
 
     def create_table(self, table: Table, *, exists_ok: bool = False) -> bool:
         def work(connection: Connection, known: dict[str, Table]) -> bool:
@@ -150,6 +166,33 @@ class PostgresEngine(Engine):
 
         return self._link.write(Frame(self._tenant.schema), locked)
 
+    # Several writes in one transaction
+
+    def together(self, work: Callable[[], T]) -> T:
+        if self._link.inside:
+            return work()
+        before = self._version()
+        try:
+            return self._link.together(work)
+        except (NoSuchTableError, SqlError):
+            if self._version() != before:  # perhaps a statement was bound to a table that is no longer what it was
+                raise StaleCatalogueError from None
+            raise
+
+    def _version(self) -> int:
+        return self._link.look(lambda connection: catalog.version(connection, self._tenant))
+
+    def prepare_receipts(self) -> None:
+        if not self._has_receipts:
+            catalog.make_receipts(self._link)
+            self._has_receipts = True
+
+    def claim(self, key: str) -> str | None:
+        return self._link.write(OWN, lambda connection: catalog.claim(connection, self._tenant, key))
+
+    def keep(self, key: str, told: str) -> None:
+        self._link.write(OWN, lambda connection: catalog.keep(connection, self._tenant, key, told))
+
     # Statements
 
     def run(self, plan: Plan) -> Result:
@@ -166,7 +209,8 @@ class PostgresEngine(Engine):
         except (NoSuchTableError, SqlError):
             self._check_fresh(plan)
             raise
-        if isinstance(plan.tree, exp.Delete) and random.random() < result.row_count / postgres_changes.KEPT:
+        often = result.row_count / postgres_changes.KEPT
+        if isinstance(plan.tree, exp.Delete) and not self._link.inside and random.random() < often:
             postgres_changes.forget(self._link, self._tenant, plan.tree.this.name)
         return result
 

@@ -8,6 +8,7 @@ beyond that schema. Where it may not, the check of the parsed tree and names wri
 from __future__ import annotations
 
 import hashlib
+import random
 import re
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from psycopg import errors as pg
 from psycopg.types.json import Jsonb
 
+from ... import receipts
 from ...errors import StoreVersionError
 from ..catalog import Check, Column, Index, Kind, Reference, Table, Type
 from .postgres_link import Connection, Frame, Link
@@ -47,6 +49,12 @@ CREATE TABLE IF NOT EXISTS remanence.table_deletions (
     xact xid8 NOT NULL,
     row_number bigint NOT NULL
 );
+CREATE TABLE IF NOT EXISTS remanence.table_receipts (
+    tenant text NOT NULL,
+    key text NOT NULL,
+    value text NOT NULL,
+    PRIMARY KEY (tenant, key)
+);
 CREATE INDEX IF NOT EXISTS table_deletions_key ON remanence.table_deletions (tenant, id, xact);
 CREATE OR REPLACE FUNCTION remanence.table_row_changed() RETURNS trigger LANGUAGE plpgsql
     SET search_path = pg_catalog AS $$
@@ -62,6 +70,7 @@ BEGIN
     RETURN NULL;
 END $$;
 """
+_CLEANED = 1 / 64  # how often receipts that are too old are removed
 _FIND = "SELECT schema, role, layout FROM remanence.table_tenants WHERE tenant = %s"
 _LOCK = "SELECT pg_advisory_xact_lock(7305787160187241057)"  # one process at a time makes schemas and roles
 _AFTER_THIS = "(pg_current_xact_id()::text::bigint + 1)::text::xid8"  # who asks from this one's number did not see it
@@ -105,6 +114,37 @@ def _made(connection: Connection, name: str) -> Tenant:
         [name, schema, role, LAYOUT],
     )
     return Tenant(name, schema, role)
+
+
+def make_receipts(link: Link) -> None:
+    """Make the table of receipts in a database that is older than it."""
+    known = link.look(
+        lambda connection: connection.execute("SELECT to_regclass('remanence.table_receipts')").fetchone()
+    )
+    if known == (None,):
+        link.write(OWN, lambda connection: (connection.execute(_LOCK), connection.execute(_LAYOUT)))
+
+
+def claim(connection: Connection, tenant: Tenant, key: str) -> str | None:
+    """Take the key of a receipt, or tell what was kept under it; another transaction that took it is waited for."""
+    if random.random() < _CLEANED:
+        connection.execute(
+            "DELETE FROM remanence.table_receipts WHERE tenant = %s AND key > %s AND key < %s",
+            [tenant.name, receipts.PREFIX, receipts.oldest_kept()],
+        )
+    made = connection.execute(
+        "INSERT INTO remanence.table_receipts VALUES (%s, %s, '') ON CONFLICT DO NOTHING", [tenant.name, key]
+    )
+    if made.rowcount:
+        return None
+    sql = "SELECT value FROM remanence.table_receipts WHERE tenant = %s AND key = %s"
+    row = connection.execute(sql, [tenant.name, key]).fetchone()
+    return None if row is None else str(row[0])
+
+
+def keep(connection: Connection, tenant: Tenant, key: str, told: str) -> None:
+    sql = "UPDATE remanence.table_receipts SET value = %s WHERE tenant = %s AND key = %s"
+    connection.execute(sql, [told, tenant.name, key])
 
 
 def schema_name(tenant: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import local
 from typing import Any, TypeVar
 
 import psycopg
@@ -49,6 +50,13 @@ class Frame:
         lines += ["SELECT pg_current_xact_id()::text"] if kind == WRITE else []
         return "; ".join(lines).encode()
 
+    def change(self) -> bytes:
+        """Go on in this frame, in a transaction that began in another one."""
+        timeout = self.timeout or "DEFAULT"
+        role = f'"{self.role}"' if self.role else "NONE"
+        text = f'SET LOCAL ROLE {role}; SET LOCAL search_path = "{self.schema}"; '
+        return f"{text}SET LOCAL statement_timeout TO {timeout}".encode()
+
     def enter(self, raw: Raw, kind: str) -> str | None:
         begun = raw.execute(self.begin(kind))
         if kind != WRITE:
@@ -56,6 +64,12 @@ class Frame:
         while begun.nextset():
             pass
         return str(begun.fetchone()[0])  # type: ignore[index]  # the last of them is a SELECT of one row
+
+
+class _Together(local):
+    """The transaction in which a thread does several things at the moment."""
+
+    connection: Connection | None = None
 
 
 class Link(Pooled[Connection]):
@@ -72,6 +86,7 @@ class Link(Pooled[Connection]):
         except psycopg.ProgrammingError as error:
             raise ConfigError(f"not an address of PostgreSQL: {str(error).strip()}") from None
         self.address = address
+        self._together = _Together()
         self.connect().close()  # a wrong address is told at once, not after the pool's patience
         super().__init__(address, _MANNER, size)
 
@@ -93,8 +108,30 @@ class Link(Pooled[Connection]):
         return self._repeated(frame, kind, work)
 
     def write(self, frame: Frame, work: Callable[[Connection], T]) -> T:
-        """Run `work` in a transaction: all or nothing, and durable when this returns."""
-        return self._repeated(frame, WRITE, work)
+        """Run `work` in a transaction: all or nothing, and durable when this returns; inside `together`, when that
+        returns."""
+        connection = self._together.connection
+        if connection is None:
+            return self._repeated(frame, WRITE, work)
+        connection.execute(frame.change())
+        return work(connection)
+
+    @property
+    def inside(self) -> bool:
+        """Whether this thread is inside `together`."""
+        return self._together.connection is not None
+
+    def together(self, work: Callable[[], T]) -> T:
+        """Run `work`, all whose writes are one transaction."""
+
+        def joined(connection: Connection) -> T:
+            self._together.connection = connection
+            try:
+                return work()
+            finally:
+                self._together.connection = None
+
+        return self._repeated(Frame(), WRITE, joined)
 
     def waits(self) -> float:
         return PATIENCE

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from threading import get_ident
+from typing import Any, TypeVar
 
 from sqlglot import exp
 
@@ -19,6 +20,7 @@ from ...errors import (
     TooManyRowsError,
 )
 from ...forks import new_rlock
+from ...stores.sql import receipts
 from ..catalog import ROW, Index, Table
 from ..results import Result
 from ..sql.scope import folded
@@ -34,6 +36,7 @@ from .sqlite_file import TableFile
 from .sqlite_storage import answer, bulk_writer
 from .sqlite_writes import compiled_write, default_sql
 
+T = TypeVar("T")
 _STEPS = 5000  # of SQLite's machine between two looks at the clock
 _COMPILED = "sqlite"
 """Where a tree keeps what it was compiled to, for as long as the catalogue stays the same."""
@@ -45,7 +48,9 @@ class SqliteEngine(Engine):
     def __init__(self, path: Path, *, durability: str = "full", busy_timeout: float = 30.0) -> None:
         self._file = TableFile(path, durability, busy_timeout)
         self._lock = new_rlock()
+        self._together: int | None = None  # the thread whose writes are one transaction
         self._seen: tuple[int, dict[str, Physical]] = (-1, {})
+        self._given: dict[str, int] = {}  # the last numbers of serial columns in the transaction under way
 
     def close(self) -> None:
         self._file.close()
@@ -53,8 +58,11 @@ class SqliteEngine(Engine):
     # -- the catalogue --------------------------------------------------------------------------------------
 
     def tables(self) -> dict[str, Table]:
+        if self._together == get_ident():
+            with self._writing() as (connection, _):
+                return _logical(self._physical(connection))
         with self._file.snapshot() as connection:
-            return {name: physical.table for name, physical in self._physical(connection).items()}
+            return _logical(self._physical(connection))
 
     def _physical(self, connection: sqlite3.Connection) -> dict[str, Physical]:
         """The tables as this connection's transaction sees them."""
@@ -68,9 +76,15 @@ class SqliteEngine(Engine):
 
     @contextmanager
     def _writing(self) -> Iterator[tuple[sqlite3.Connection, State]]:
-        """One transaction of the one writer; all or nothing."""
+        """One transaction of the one writer, or the one under way; all or nothing."""
         with self._lock, self._file.writing() as (connection, state):
+            if self._together is not None:
+                if not connection.in_transaction:
+                    raise SqlError("an earlier part of this transaction failed, so it was rolled back")
+                yield connection, state
+                return
             self._file.begin(self._file.timeout)
+            self._given = {}
             try:
                 yield connection, state
                 connection.execute("COMMIT")
@@ -79,7 +93,29 @@ class SqliteEngine(Engine):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 self._seen = (-1, {})
+                self._keep_numbers(connection)
                 raise
+
+    def together(self, work: Callable[[], T]) -> T:
+        if self._together == get_ident():
+            return work()
+        with self._writing():
+            self._together = get_ident()
+            try:
+                return work()
+            finally:
+                self._together = None
+
+    def prepare_receipts(self) -> None:
+        """Nothing: they are notes, which every file has."""
+
+    def claim(self, key: str) -> str | None:
+        with self._writing() as (connection, _):
+            return receipts.claim(connection, key)
+
+    def keep(self, key: str, told: str) -> None:
+        with self._writing() as (connection, _):
+            receipts.keep(connection, key, told)
 
     def create_table(self, table: Table, *, exists_ok: bool = False) -> bool:
         with self._writing() as (connection, _):
@@ -327,7 +363,7 @@ class SqliteEngine(Engine):
 
     @contextmanager
     def _sequences(self, connection: sqlite3.Connection, state: State, physical: Physical) -> Iterator[None]:
-        """The numbers of serial columns. They are not given twice, even when the statement fails."""
+        """The numbers of serial columns. They are not given twice, even when the transaction fails."""
         serial = [physical.columns[column.name] for column in physical.table.columns if column.serial]
         if not serial:
             yield
@@ -340,16 +376,21 @@ class SqliteEngine(Engine):
         before = dict(state.sequences)
         try:
             yield
-        except BaseException:
-            state.inside = True
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            connection.execute("BEGIN IMMEDIATE")
-            self._save_sequences(connection, state, before)
-            connection.execute("COMMIT")
-            raise
+        finally:
+            given = {key: last for key, last in state.sequences.items() if last != before.get(key)}
+            self._given |= given
         state.inside = True
-        self._save_sequences(connection, state, before)
+        self._save_sequences(connection, given)
+
+    def _keep_numbers(self, connection: sqlite3.Connection) -> None:
+        """Save the numbers that a transaction gave, after it was rolled back."""
+        if not self._given:
+            return
+        self._file.begin(self._file.timeout)
+        known = {str(physical.id) for physical in self._physical(connection).values()}
+        left = {key: last for key, last in self._given.items() if key.partition("/")[0] in known}
+        self._save_sequences(connection, left)
+        connection.execute("COMMIT")
 
     def numbers(self, table: str) -> dict[str, int]:
         """The last number that each serial column of a table was given."""
@@ -362,15 +403,18 @@ class SqliteEngine(Engine):
         return {names[stored]: last for stored, last in found if stored in names}
 
     @staticmethod
-    def _save_sequences(connection: sqlite3.Connection, state: State, before: Mapping[str, int]) -> None:
-        for key, last in state.sequences.items():
-            if last != before.get(key):
-                identifier, name = key.split("/")
-                connection.execute(
-                    'INSERT INTO table_sequences (table_id, "column", last) VALUES (?, ?, ?) '
-                    'ON CONFLICT (table_id, "column") DO UPDATE SET last = max(last, excluded.last)',
-                    (int(identifier), name, last),
-                )
+    def _save_sequences(connection: sqlite3.Connection, given: Mapping[str, int]) -> None:
+        for key, last in given.items():
+            identifier, name = key.split("/")
+            connection.execute(
+                'INSERT INTO table_sequences (table_id, "column", last) VALUES (?, ?, ?) '
+                'ON CONFLICT (table_id, "column") DO UPDATE SET last = max(last, excluded.last)',
+                (int(identifier), name, last),
+            )
+
+
+def _logical(tables: Mapping[str, Physical]) -> dict[str, Table]:
+    return {name: physical.table for name, physical in tables.items()}
 
 
 def _check_free(name: str, tables: Mapping[str, Physical]) -> None:
