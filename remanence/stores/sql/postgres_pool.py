@@ -230,8 +230,15 @@ class Pooled(Forking, ABC, Generic[Hand]):
             del _SHARED[self._key]
         shared.pool.close()
 
-    def _repeated(self, frame: Frame | None, kind: str, work: Callable[[Hand], Result]) -> Result:
-        """Run `work` until it is done or cannot be; without a frame, outside any transaction."""
+    def _repeated(
+        self,
+        frame: Frame | None,
+        kind: str,
+        work: Callable[[Hand], Result],
+        too_late: Callable[[], None] | None = None,
+    ) -> Result:
+        """Run `work` until it is done or cannot be; without a frame, outside any transaction. `too_late` is called if
+        this is interrupted when all is written already."""
         until = time.monotonic() + self.waits()
         attempt, process = 0, os.getpid()
         while True:
@@ -257,6 +264,10 @@ class Pooled(Forking, ABC, Generic[Hand]):
                 elif not is_conflict(error) or attempt >= self.attempts:
                     raise self.told(error, frame) from (error if self.causes else None)
                 time.sleep(random.uniform(0.5, 1.0) * min(0.01 * 2**attempt, 0.25))
+            except BaseException:
+                if too_late and tried.committing and os.getpid() == process and self._was_committed(tried):
+                    too_late()
+                raise
 
     @contextmanager
     def _connection(self, until: float) -> Iterator[Raw]:

@@ -26,7 +26,7 @@ class PostgresWriter(Groups[Connection]):
     def _commit(self, batch: list[Job[Connection, Any]]) -> None:
         taken: Waiting = self._touches.take()
         try:
-            self._link.write(self._frame, lambda connection: self._do(connection, batch, taken, apart=False))
+            self._write(batch, taken, apart=False)
         except BaseException as error:
             if len(batch) > 1 and isinstance(error, Exception) and not isinstance(error, StoreUnreachableError):
                 self._commit_apart(batch, taken)
@@ -38,9 +38,25 @@ class PostgresWriter(Groups[Connection]):
     def _commit_apart(self, batch: list[Job[Connection, Any]], taken: Waiting) -> None:
         """Once more after a job failed, so that no other fails with it."""
         try:
-            self._link.write(self._frame, lambda connection: self._do(connection, batch, taken, apart=True))
+            self._write(batch, taken, apart=True)
         except BaseException as error:
             self._failed(batch, taken, error)
+
+    def _write(self, batch: list[Job[Connection, Any]], taken: Waiting, *, apart: bool) -> None:
+        """Do all jobs in one transaction. If the thread that does them is interrupted when they are written, only its
+        own job fails."""
+        written = False
+
+        def too_late() -> None:
+            nonlocal written
+            written = True
+
+        try:
+            self._link.write(self._frame, lambda link: self._do(link, batch, taken, apart=apart), too_late)
+        except BaseException as error:
+            if not written:
+                raise
+            batch[0].error = error
 
     def _failed(self, batch: list[Job[Connection, Any]], taken: Waiting, error: BaseException) -> None:
         self._touches.put_back(taken)
