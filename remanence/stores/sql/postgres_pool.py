@@ -47,6 +47,7 @@ SNAPSHOT = "ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 WRITE = "READ WRITE"
 """Kinds of transactions."""
 HOW: dict[str, Any] = {"autocommit": True, "connect_timeout": 10}
+FORKED = "this process was forked in the middle of a transaction, with which its parent goes on; begin it anew here"
 _SLICE = 2.0  # seconds after which the pool is asked again: it gives up on a server that is away, and does not go on
 _END = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -251,10 +252,7 @@ class Pooled(Forking, ABC, Generic[Hand]):
                     return tried.run(raw, frame, kind, lambda raw: work(self.hand(raw)))
             except psycopg.Error as error:
                 if os.getpid() != process:
-                    raise StoreForkedError(
-                        "this process was forked in the middle of a transaction, with which its parent goes on; begin "
-                        "anew here"
-                    ) from None
+                    raise StoreForkedError(FORKED) from None
                 if is_lost(error):
                     if tried.committing and kind == WRITE and self._was_committed(tried):
                         return tried.result  # type: ignore[return-value]

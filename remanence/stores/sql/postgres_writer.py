@@ -3,15 +3,19 @@ taking the tenant's head, so that rows become visible in the order of their numb
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import psycopg
 
-from ...errors import StoreUnreachableError
+from ...errors import StoreForkedError, StoreUnreachableError
 from ..touches import Touches, Waiting
 from .postgres_link import Connection, Frame, Link, explain
-from .postgres_pool import is_conflict, is_lost
+from .postgres_pool import FORKED, is_conflict, is_lost
 from .writer import Groups, Job
+
+Result = TypeVar("Result")
 
 _TAKE = "SELECT seq FROM heads FOR UPDATE"
 
@@ -22,6 +26,15 @@ class PostgresWriter(Groups[Connection]):
     def __init__(self, link: Link, frame: Frame, touches: Touches, touch: str) -> None:
         super().__init__()
         self._link, self._frame, self._touches, self._touch = link, frame, touches, touch
+
+    def run(self, work: Callable[[Connection], Result], *, single: bool = False) -> Result:
+        process = os.getpid()
+        try:
+            return super().run(work, single=single)
+        except RuntimeError:
+            if os.getpid() == process:
+                raise
+            raise StoreForkedError(FORKED) from None  # the lock that it held is free here, and cannot be released
 
     def _commit(self, batch: list[Job[Connection, Any]]) -> None:
         taken: Waiting = self._touches.take()
