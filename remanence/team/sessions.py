@@ -37,6 +37,8 @@ class SessionState:
     outputs: list[dict[str, Any]] = field(default_factory=list)
     failures: dict[str, dict[str, Any]] = field(default_factory=dict)
     fixed: list[str] = field(default_factory=list)
+    unexplained: list[str] = field(default_factory=list)
+    """Memories of fixes that nobody has said the reason of yet."""
     injected: list[str] = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
     started: float = 0.0
@@ -52,7 +54,7 @@ class SessionState:
         self.looked_at(edit["file"])
 
     def note_output(self, output: dict[str, Any]) -> None:
-        self.outputs = [*self.outputs, output][-5:]
+        self.outputs = [*self.outputs, output][-_MANY:]
 
     def is_new(self, event_id: str) -> bool:
         """Whether an event was not taken in before; it is from now on."""
