@@ -29,31 +29,22 @@ from .pairing import (
     is_remedy,
     reason_in,
 )
+from .prompts import PLANS, is_request, plan_of, sayings, step_of
 from .repository_file import settings_of
+from .review import waiting
 from .sessions import Sessions, SessionState
 from .trimming import essence, signature
 
 _LONG_PROMPT, _LONG_ERROR, _LONG_FIX = 2000, 1200, 1500
 _PATIENCE, _PAUSE = 2.0, 0.05  # seconds that a transcript has to tell how a command ended; between two looks
 _SAID = ("prompt", "command", "output", "message", "input")
-_MANY_FILES = 15
+_MANY_FILES, _MANY_REQUESTS = 15, 5
 _ABANDONED = 12 * 3600.0  # seconds after which a session that never ended is over
-_WISH = re.compile(
-    r"\b(?:always|never|from now on|in (?:the )?future|prefer(?:red|ably)?|please (?:don't|do not|use|avoid)|"
-    r"don't ever|we (?:always|never|use|don't use)|remember (?:that|to)|our convention|the convention)\b",
-    re.IGNORECASE,
-)
-_DECISION = re.compile(
-    r"\b(?:we(?:'ve| have)? decided|decision:|let's (?:go with|use|switch|drop|keep)|"
-    r"we(?:'ll| will) (?:use|go with|keep|drop)|instead of|rather than)\b",
-    re.IGNORECASE,
-)
 _WORTH_KEEPING = re.compile(
     r"\b(?:pytest|tox|nox|unittest|jest|vitest|mocha|playwright|cypress|go test|go build|go vet|cargo|mvn|gradle|make|"
     r"npm (?:run|test|ci|install)|pnpm|yarn|tsc|eslint|ruff|mypy|flake8|pylint|black|prettier|docker|kubectl|terraform|"
     r"pip install|uv |poetry|alembic|rake|rspec|bundle|dotnet|bazel|cmake|ninja|gcc|clang|swift|xcodebuild)\b"
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 class Capture:
@@ -114,16 +105,15 @@ class Capture:
         if not said:
             return
         state.prompts = [*state.prompts, said][-10:]
-        if len(said.split()) >= 4:
-            state.task = said
-        for sentence in _SENTENCE.split(said):
-            words = sentence.split()
-            if not 4 <= len(words) <= 60 or sentence.endswith("?"):
-                continue
-            if _WISH.search(sentence):
-                self._keep(_note(event, team, sentence.strip(), "preference", importance=0.8).at(where), team)
-            elif _DECISION.search(sentence):
-                self._keep(_note(event, team, sentence.strip(), "decision", importance=0.7).at(where), team)
+        if is_request(said):
+            if state.task:
+                state.requests = [*state.requests, said][-_MANY_REQUESTS:]
+            else:
+                state.task = said
+        for one in sayings(said):
+            weight = 0.8 if one.kind == "preference" else 0.7
+            note = _note(event, team, one.text, one.kind, importance=weight).at(where)
+            self._keep(note if one.sure else waiting(note), team)
 
     # Tools
 
@@ -138,8 +128,10 @@ class Capture:
                 state.looked_at(path)
         if event.action in ("shell", "test") and event.command:
             self._ran(event, state, team, where)
-        if event.tool in ("TodoWrite", "update_plan", "todowrite", "write_todos"):
-            state.plan = _plan(event.input) or state.plan
+        if event.tool.casefold() in PLANS:
+            state.plan = plan_of(event.input) or state.plan
+        else:
+            state.plan = step_of(event.tool, event.input, event.output, state.plan) or state.plan
 
     def _ran(self, event: Event, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
         failed = has_failed(event.command, event.output, event.failed)
@@ -243,12 +235,15 @@ class Capture:
         if not state.task or not (state.edits or state.outputs):
             return
         parts = [f"Task: {state.task[:600]}"]
+        if state.requests:
+            parts.append(f"Then asked: {'; '.join(one[:150] for one in state.requests)}")
         if state.edited_files:
             parts.append(f"Changed: {', '.join(state.edited_files[:_MANY_FILES])}")
         if state.fixed:
             parts.append(f"Fixed: {'; '.join(state.fixed)}")
-        if state.failures:
-            left = "; ".join(f"`{one['command']}` ({one['name']})" for one in state.failures.values())
+        failing = [one for one in state.failures.values() if _WORTH_KEEPING.search(one["command"])]
+        if failing:
+            left = "; ".join(f"`{one['command']}` ({one['name']})" for one in failing)
             parts.append(f"Still failing: {left[:600]}")
         elif state.outputs:
             last = state.outputs[-1]
@@ -264,7 +259,7 @@ class Capture:
             when=state.updated,
             importance=0.6,
             files=state.edited_files[:_MANY_FILES],
-            details={"failing": [one["command"] for one in state.failures.values()]},
+            details={"failing": [one["command"] for one in failing]},
         )
         self._keep(note.at(where), team)
 
@@ -315,15 +310,3 @@ def _ended(event: Event) -> Event:
             return event if found is None else event._replace(failed=found.failed, output=event.output or found.output)
         time.sleep(_PAUSE)
     return event
-
-
-def _plan(given: Mapping[str, Any]) -> list[str]:
-    steps = given.get("todos") or given.get("plan") or []
-    if not isinstance(steps, list):
-        return []
-    told = []
-    for step in steps[:20]:
-        if isinstance(step, dict):
-            name = str(step.get("content") or step.get("step") or step.get("title") or "")
-            told.append(f"[{step.get('status', '')}] {name}"[:200])
-    return told

@@ -54,7 +54,7 @@ def read(folder: Path, private: Path | None = None) -> GitConfig:
     common = private if private is None or not (private / "commondir").is_file() else private.parent.parent
     files += [] if common is None else [common / "config"]
     looks = tuple((str(path), *_look(path)) for path in [*files, *([private / "HEAD"] if private else [])])
-    return _read(str(folder), looks, int(time.monotonic()) // _FRESH)
+    return _read(str(folder), str(private or ""), looks, int(time.monotonic()) // _FRESH)
 
 
 def _look(path: Path) -> tuple[int, int]:
@@ -66,8 +66,9 @@ def _look(path: Path) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=256)
-def _read(folder: str, looks: tuple[tuple[str, int, int], ...], when: int) -> GitConfig:
+def _read(folder: str, private: str, looks: tuple[tuple[str, int, int], ...], when: int) -> GitConfig:
     env = {name: value for name, value in os.environ.items() if name not in _ELSEWHERE}
+    env |= {"GIT_DIR": private} if private else {}  # else git passes over a repository that another user owns
     command = ["git", "-C", folder, "config", "--null", "--includes", "--list"]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS, env=env, check=False)

@@ -30,6 +30,8 @@ class SessionState:
     repository: str | None = None
     branch: str | None = None
     task: str = ""
+    requests: list[str] = field(default_factory=list)
+    """What was asked for after the task."""
     plan: list[str] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
     open_files: list[str] = field(default_factory=list)
