@@ -5,6 +5,7 @@ waits in the spool."""
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -95,7 +96,15 @@ class Keeper:
                 note(f"keeper: {type(error).__name__}: {error}")
 
 
+class _Log(logging.Handler):
+    """Write warnings of the library, such as of a damaged memory, to the hooks' log: a keeper has no stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(f"keeper: {record.getMessage()}")
+
+
 def main() -> None:
+    logging.getLogger("remanence").addHandler(_Log(logging.WARNING))
     try:
         with Lock():
             Keeper(float(os.environ.get("REMANENCE_KEEPER_IDLE", _IDLE))).run()

@@ -18,6 +18,8 @@ from .staleness import prints_of
 KINDS = ("codebase", "preference", "task", "error_fix", "tool_output", "decision")
 SCOPES = ("personal", "repository", "organisation")
 CURRENT, SUPERSEDED = "current", "superseded"
+ID = "team-"
+"""How the id of a note begins."""
 _SPACE = re.compile(r"\s+")
 
 
@@ -72,7 +74,7 @@ class Note:
         """The same for the same note on every machine, so that it is kept once however often it arrives."""
         said = _SPACE.sub(" ", self.key or self.text).strip().casefold()
         told = "\0".join((self.kind, self.audience, said))
-        return "team-" + blake2b(told.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+        return ID + blake2b(told.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
     def at(self, repository: Repository | None) -> Note:
         """The same note with where it was made."""

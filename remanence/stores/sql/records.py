@@ -21,7 +21,7 @@ from ...index.vocabulary import WordVectors
 from ...judgements import Judgement
 from ...models import TIERS, Embeddings, Memory
 from .. import packing
-from ..base import Owner, SetAside, Size, Trace, Vector
+from ..base import Edit, Owner, SetAside, Size, Trace, Vector
 from ..indexed import Derived, IndexedStore, check_vectors, derive
 from ..packing import Codec
 from ..touches import Touches
@@ -142,20 +142,50 @@ class SqlRecords(IndexedStore):
 
     def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
         def work(connection: Connection) -> Memory | None:
-            row = connection.execute(f"{self.dialect.read} WHERE m.id = ?", (memory_id,)).fetchone()
-            if row is None:
+            old = self._row(connection, memory_id)
+            if old is None:
                 return None
-            old = rows.to_memory(row, self.codec)
             kept = packing.short_vector(old)
-            memory = edit(old)
-            memory.memory_id = memory_id
-            check_vectors([memory])
-            own = packing.short_vector(memory) is kept  # as it was read: whoever embedded it
-            return self.insert(connection, [memory], [derive(memory)], own_vectors=own)[0][0]
+            return self._replace(connection, memory_id, edit(old), kept)
 
         changed = self.write(work)
         self.wrote(2 if changed is not None else 0)
         return changed
+
+    def edit(self, memory_id: str, edit: Edit) -> Memory | None:
+        def work(connection: Connection) -> tuple[Memory | None, int]:
+            old = self._row(connection, memory_id)
+            vector = None if old is None else packing.short_vector(old)
+            edited = edit(old)
+            if edited is None:
+                return old, 0
+            if edited.memory is None:
+                removal.remove(connection, [memory_id])
+                kept, written = None, 1
+            elif old is not None:
+                kept, written = self._replace(connection, memory_id, edited.memory, vector), 2
+            else:
+                edited.memory.memory_id = memory_id
+                check_vectors([edited.memory])
+                kept, written = self.insert(connection, [edited.memory], [derive(edited.memory)])[0][0], 1
+            audit.append(connection, edited.who, edited.action, [memory_id], **edited.detail)
+            self._unscrubbed |= kept is None
+            return kept, written
+
+        kept, written = self.write(work)
+        self.wrote(written)
+        return kept
+
+    def _row(self, connection: Connection, memory_id: str) -> Memory | None:
+        row = connection.execute(f"{self.dialect.read} WHERE m.id = ?", (memory_id,)).fetchone()
+        return None if row is None else rows.to_memory(row, self.codec)
+
+    def _replace(self, connection: Connection, memory_id: str, memory: Memory, vector: packing.Short | None) -> Memory:
+        """Write what was made of a memory, which had a vector, in its place."""
+        memory.memory_id = memory_id
+        check_vectors([memory])
+        own = packing.short_vector(memory) is vector  # as it was read: whoever embedded it
+        return self.insert(connection, [memory], [derive(memory)], own_vectors=own)[0][0]
 
     def wrote(self, number: int) -> None:
         """Called after rows were written, moved or removed, with how many: time to look after what is derived."""

@@ -183,7 +183,7 @@ class _Keeper:
     def __init__(self, brain: Brain, team: TeamMemory) -> None:
         self.team = team
         self.passed_over = 0
-        self._brain, self._policy = brain, brain.privacy
+        self._brain = brain
 
     def keep(self, note: Note) -> None:
         if self._brain.get(note.id) is not None:
@@ -191,10 +191,4 @@ class _Keeper:
             return
         if note.supersedes is not None and self._brain.get(note.supersedes) is None:
             return  # what it takes back was never learned
-        policy = self._policy
-        if policy is not None:
-            self._brain.privacy = replace(policy, allow=(*policy.allow, note.author))
-        try:
-            self.team.remember(note)
-        finally:
-            self._brain.privacy = policy
+        self.team.remember(note)
