@@ -127,12 +127,21 @@ class JudgementAnswer(Answer):
 class SyncAnswer(Answer):
     memories: list[dict[str, Any]]
     gone: list[dict[str, Any]]
+    by: dict[str, str]
     next: int
     more: bool
 
 
+class RefusedAnswer(Answer):
+    id: str | None
+    field: str | None
+    error: str
+
+
 class AppliedAnswer(Answer):
     changed: int
+    refused: list[RefusedAnswer]
+    memories: list[dict[str, Any]]
 
 
 class PrunedAnswer(Answer):

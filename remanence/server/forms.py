@@ -160,7 +160,8 @@ class FeedbackForm(Form):
 
 
 class SyncForm(Form):
-    """What another memory of the team knows: memories that changed there, and those that went and when."""
+    """What another memory of the team knows: memories that changed there, and those that went, with the version
+    that went: `{"id": …, "version": …}`."""
 
     memories: list[dict[str, Any]] = []
     gone: list[dict[str, Any]] = []

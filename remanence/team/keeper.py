@@ -59,6 +59,7 @@ class Keeper:
                         self._over.wait(_PAUSE)
             finally:
                 self._over.set()
+                self._work.wants_sharing.set()  # whoever waits for it ends too
                 place.unlink(missing_ok=True)
                 self._work.close()
 
@@ -70,8 +71,9 @@ class Keeper:
     def _share(self) -> None:
         """Meet the team's memory now and then, beside the draining: a server may be slow or away."""
         while not self._over.is_set():
+            self._work.wants_sharing.clear()
             self._work.share()
-            self._over.wait(_MEETING)
+            self._work.wants_sharing.wait(_MEETING)
 
     def _listen(self, listening: socket.socket) -> None:
         while True:

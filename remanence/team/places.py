@@ -55,5 +55,9 @@ def last_capture() -> Path:
     return folder() / "last-capture.json"
 
 
+def last_sync() -> Path:
+    return folder() / "last-sync.json"
+
+
 def login() -> Path:
     return folder() / "login.json"

@@ -8,18 +8,19 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..brain import Brain
-from ..stores.sql.audit import AuditEntry
 from ..stores.sql.records import SqlRecords
 
 KEY = "version"
 FORGET = "forget"
-CHANGES = ("remember", "learn again", "supersede", "share", FORGET, "sync", "withdraw")
+REMOVED = "removed"
+"""The field of an entry of the audit log that says that a memory went."""
+CHANGES = ("remember", "learn again", "reword", "supersede", "share", FORGET, "sync")
 """The actions of the audit log that change what others see."""
 _OVER = "grace period over"  # a forgetting policy of this store chose it; the team did not
 
 
 class Removal(NamedTuple):
-    """That a memory was removed: memories with its id and a lower version are gone."""
+    """That a memory was removed: those with its id and a lower version are gone."""
 
     version: int
     shared: bool
@@ -32,24 +33,27 @@ def version_of(contents: Mapping[str, Any]) -> int:
     return found if isinstance(found, int) and found > 0 else 1
 
 
-def removal_of(brain: Brain, memory_id: str, *, until: int | None = None) -> Removal | None:
-    """The last removal of a memory (until an entry of the audit log); None if it was not removed."""
-    if not isinstance(brain.store, SqlRecords):
-        return None
-    before = None if until is None else until + 1
-    return _removal(brain.store.audit(memory=memory_id, before=before))
+def removal_of(brain: Brain, memory_id: str) -> Removal | None:
+    """The last removal of a memory, as the audit log tells; None if it never was."""
+    return _history(brain, memory_id)[0]
 
 
-def _removal(newest_first: list[AuditEntry]) -> Removal | None:
+def was_shared(brain: Brain, memory_id: str) -> bool:
+    """Whether others may have a memory, or may have had it."""
+    return _history(brain, memory_id)[1]
+
+
+def _history(brain: Brain, memory_id: str) -> tuple[Removal | None, bool]:
     version, shared, last = 0, False, None
-    for entry in reversed(newest_first):
+    if not isinstance(brain.store, SqlRecords):
+        return None, True
+    for entry in reversed(brain.store.audit(memory=memory_id)):
         told = entry.detail.get(KEY)
-        if entry.action in (FORGET, "withdraw"):
-            if entry.detail.get("reason") == _OVER:
-                continue
-            version = told if isinstance(told, int) else version + 1
-            last = Removal(version, shared)
+        if entry.action == FORGET or entry.detail.get(REMOVED):
+            if entry.detail.get("reason") != _OVER:
+                version = max(version, told) if isinstance(told, int) else version + 1
+                last = Removal(version, shared)
         elif entry.action in CHANGES:
             version = max(version, told) if isinstance(told, int) else version + 1
-            shared |= entry.action == "sync" or entry.detail.get("scope", "repository") != "personal"
-    return last
+            shared |= entry.action == "sync" or entry.detail.get("scope", "personal") != "personal"
+    return last, shared

@@ -327,10 +327,8 @@ class SqlRecords(IndexedStore):
             lambda connection: audit.entries(connection, memory=memory, since=since, limit=limit, before=before)
         )
 
-    def changed_after(
-        self, number: int, actions: Sequence[str], limit: int
-    ) -> list[tuple[int, float, str, str | None]]:
-        """(number, time, action, memory) of entries of the audit log behind a number, oldest first."""
+    def changed_after(self, number: int, actions: Sequence[str], limit: int) -> list[AuditEntry]:
+        """The entries of some actions behind a number of the audit log, oldest first."""
         return self.read(lambda connection: audit.after(connection, number, actions, limit))
 
     @abstractmethod
