@@ -130,6 +130,10 @@ class SyncAnswer(Answer):
     by: dict[str, str]
     next: int
     more: bool
+    repositories: list[str]
+    """Those that you are told of."""
+    shared: list[str] | None
+    """Those that the workspace shares; null if it shares all."""
 
 
 class RefusedAnswer(Answer):
@@ -142,6 +146,11 @@ class AppliedAnswer(Answer):
     changed: int
     refused: list[RefusedAnswer]
     memories: list[dict[str, Any]]
+
+
+class RepositoriesAnswer(Answer):
+    shared: list[str] | None
+    given: dict[str, list[str]]
 
 
 class PrunedAnswer(Answer):

@@ -167,6 +167,13 @@ class SyncForm(Form):
     gone: list[dict[str, Any]] = []
 
 
+class RepositoriesForm(Form):
+    """Which repositories a workspace shares, null for all, and which of them members receive who have them not."""
+
+    shared: list[Name] | None = _ABSENT
+    given: Object = {}
+
+
 class PolicyForm(Form):
     """What is pruned, and how fast memories fade; see ForgettingPolicy."""
 

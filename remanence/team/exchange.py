@@ -1,6 +1,6 @@
 """What two memories of one team tell each other, and how they agree. The audit log is the list of what changed; a
 memory travels as a document without its vector. Two versions of it meet by `merged`, which gives the same result in
-whatever order and however often they arrive. The rules are those of docs/decisions/0020-merging.md:
+whatever order and however often they arrive. The rules are those of docs/decisions/0024-merging.md:
 
 - what was learned first keeps its words, unless somebody reworded it; all sources count, files and sources are united
 - what somebody superseded stays superseded, from the earliest moment on

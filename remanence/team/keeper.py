@@ -72,7 +72,10 @@ class Keeper:
         """Meet the team's memory now and then, beside the draining: a server may be slow or away."""
         while not self._over.is_set():
             self._work.wants_sharing.clear()
-            self._work.share()
+            try:
+                self._work.share()
+            except Exception as error:  # it tells of its own; what is left must not end this thread
+                note(f"keeper: not shared: {type(error).__name__}: {error}")
             self._work.wants_sharing.wait(_MEETING)
 
     def _listen(self, listening: socket.socket) -> None:

@@ -14,7 +14,7 @@ from ..drafting import draft
 from ..errors import InputError, NotFoundError
 from ..filters import Filter
 from ..models import Hit, Memory
-from ..stores.base import Edited
+from ..stores.base import Edit, Edited
 from . import routes
 from .identity import Repository
 from .likeness import Saying, says_the_same
@@ -193,6 +193,28 @@ class TeamMemory:
         memory = self.brain.get(memory_id)
         return next((Experience(one) for one in sound([memory])), None) if memory is not None else None
 
+    def reword(self, memory_id: str, text: str) -> Memory:
+        """Say the same in other words. For what no longer holds, let a new note supersede it."""
+        words = checks.text("text", text)
+        policy = self.brain.privacy
+        words = words if policy is None else policy.clean(words)
+
+        def reworded(known: Memory | None) -> Edited:
+            if known is None:
+                raise NotFoundError(memory_id)
+            known.text = words
+            known.contents = {**mended_contents(known.contents), "text": words}
+            made = _raised(known)
+            made.contents["reworded"] = version_of(made.contents)
+            return self._edited(made, "reword")
+
+        return self._kept(memory_id, reworded)
+
+    def _kept(self, memory_id: str, edit: Edit) -> Memory:
+        kept = self.brain.edit(memory_id, edit)
+        assert kept is not None  # what such an edit is given, it gives back
+        return kept
+
     def forget(self, memory_id: str) -> bool:
         """Remove a memory for good; the log says so."""
         with config.acting(self.author):
@@ -265,9 +287,7 @@ class TeamMemory:
             made.contents["shared"] = version_of(made.contents)
             return self._edited(made, "share", scope=scope)
 
-        kept = self.brain.edit(memory_id, shared)
-        assert kept is not None
-        return kept
+        return self._kept(memory_id, shared)
 
 
 def cleaned_for(brain: Brain, memory: Memory, authors: Iterable[str]) -> Memory:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from .. import config
 
+LAST_SYNC = "last-sync.json"
 _LONGEST_SOCKET = 100
 
 
@@ -56,7 +57,7 @@ def last_capture() -> Path:
 
 
 def last_sync() -> Path:
-    return folder() / "last-sync.json"
+    return folder() / LAST_SYNC
 
 
 def login() -> Path:

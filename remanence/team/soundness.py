@@ -20,7 +20,8 @@ from .notes import ID, KINDS, SCOPES
 log = logging.getLogger(__name__)
 _TEXTS = ("repository", "branch", "commit", "error", "fix", "command", "supersedes", "superseded_by", "workspace")
 _TIMES = ("valid_from", "valid_until", "shared_at")
-_SOURCE_TEXTS = ("author", "agent", "session", "branch", "commit")
+_COUNTS = ("count", "version", "shared", "reworded")
+_SOURCE_TEXTS = ("author", "for", "agent", "session", "branch", "commit")
 _BATCH = 1000
 _NAMED = 5  # damaged memories that a finding names
 _logged: set[str] = set()
@@ -40,8 +41,8 @@ def _check_field(name: str, value: Any) -> None:
         raise checks.refuse(field, "a text", value)
     if name in _TIMES:
         checks.number(field, value, low=0)
-    elif name == "count":
-        checks.whole(field, value, low=1)
+    elif name in _COUNTS:
+        checks.whole(field, value, low=1, high=2**53)
     elif name == "scope":
         checks.one_of(field, value, SCOPES)
     elif name == "files" and not (isinstance(value, list) and all(isinstance(path, str) for path in value)):

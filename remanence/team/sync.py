@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from .. import config
 from ..brain import Brain
 from ..errors import InputError, PrivacyError, RemanenceError, RemoteError
 from ..models import Memory
@@ -35,12 +36,14 @@ Progress = Callable[[int, int | None], None]
 
 @dataclass(slots=True)
 class Synced:
-    """How many memories went there, came here and changed something here; what was refused there, and here, and why."""
+    """How many memories went there, came here and changed something here; what was refused there, and here, and why;
+    which repositories each workspace shares (None: all) and of which ones we are told."""
 
     sent: int = 0
     received: int = 0
     changed: int = 0
     refused: list[Document] = field(default_factory=list)
+    shared: dict[str, Document] = field(default_factory=dict)
 
 
 class Server:
@@ -74,21 +77,28 @@ class Server:
 class _Position:
     """How far the two sides know each other."""
 
-    def __init__(self, login: Login, repositories: list[str]) -> None:
+    def __init__(self, login: Login) -> None:
         name = sha256(f"{login.url}\0{login.workspace}\0{login.org}".encode()).hexdigest()[:16]
         self._path: Path = places.folder() / f"sync-{name}.json"
-        self._repositories = repositories
+        self._repositories: set[str] = set()
         try:
             told = json.loads(self._path.read_text(encoding="utf-8"))
             self.pushed, self.pulled = int(told["pushed"]), int(told["pulled"])
+            self._repositories = set(told.get("repositories", ()))
         except (OSError, ValueError, KeyError, TypeError):
             self.pushed = self.pulled = 0
-            return
-        if not set(repositories) <= set(told.get("repositories", ())):
-            self.pulled = 0  # what was said of a new one was left out so far
+
+    def covers(self, repositories: list[str]) -> bool:
+        """Whether what was pulled is of all of these; if not, all is to be pulled again: of a new one, what was said
+        before was left out."""
+        before, self._repositories = self._repositories, set(repositories)
+        if self._repositories <= before or not self.pulled:
+            return True
+        self.pulled = 0
+        return False
 
     def save(self) -> None:
-        told = {"pushed": self.pushed, "pulled": self.pulled, "repositories": self._repositories}
+        told = {"pushed": self.pushed, "pulled": self.pulled, "repositories": sorted(self._repositories)}
         replace_file(self._path, json.dumps(told).encode())
 
 
@@ -112,7 +122,7 @@ def sync(brain: Brain, login: Login, token: str, *, on_progress: Progress | None
 def last() -> dict[str, Any] | None:
     """How the last meeting with the server went: its time, its error, what was refused, and when one succeeded."""
     try:
-        told = json.loads(places.last_sync().read_text(encoding="utf-8"))
+        told = json.loads((config.home() / "team" / places.LAST_SYNC).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return told if isinstance(told, dict) else None
@@ -128,6 +138,7 @@ def _record(done: Synced, error: str | None, status: int | None) -> None:
         "sent": done.sent,
         "received": done.received,
         "refused": done.refused[:_PAGE],
+        "workspaces": done.shared or before.get("workspaces") or {},
     }
     try:
         replace_file(places.last_sync(), json.dumps(told).encode())
@@ -152,8 +163,7 @@ class _Meeting:
         self._brain, self._login, self._workspace, self._done = brain, login, workspace, done
         self._report = on_progress
         where = replace(login, workspace=workspace)
-        self._repositories = routes.repositories()
-        self._position, self._server = _Position(where, self._repositories), Server(where, token)
+        self._position, self._server = _Position(where), Server(where, token)
 
     def hold(self) -> None:
         """Send what is new here, then take what is new there. Who may not write still reads."""
@@ -199,13 +209,17 @@ class _Meeting:
 
     def _pull(self) -> None:
         while True:
-            theirs = self._server.pull(self._position.pulled, self._repositories)
+            theirs = self._server.pull(self._position.pulled, routes.repositories())
             try:
                 memories, gone, by = list(theirs["memories"]), list(theirs["gone"]), dict(theirs.get("by") or {})
                 after, more = int(theirs["next"]), bool(theirs["more"])
+                received, shared = list(theirs.get("repositories") or ()), theirs.get("shared")
             except (KeyError, TypeError, ValueError) as error:
                 told = f"{self._login.url} told something that we cannot use: {error}"
                 raise RemoteError(told, status=502) from None
+            self._done.shared[self._workspace] = {"shared": shared, "received": received}
+            if not self._position.covers(received):
+                continue
             self._done.received += len(memories) + len(gone)
             self._done.changed += self._take(memories, gone, by)
             self._position.pulled = after

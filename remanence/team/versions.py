@@ -1,6 +1,6 @@
 """The version of a memory: a count of the changes that led to it, which every change raises by one and a merge takes
 the higher of. Versions say what was known when somebody removed a memory; clocks do not
-(docs/decisions/0020-merging.md)."""
+(docs/decisions/0024-merging.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REMOVED = "removed"
 """The field of an entry of the audit log that says that a memory went."""
 CHANGES = ("remember", "learn again", "reword", "supersede", "share", FORGET, "sync")
 """The actions of the audit log that change what others see."""
-_OVER = "grace period over"  # a forgetting policy of this store chose it; the team did not
+_FADED = ("faded", "grace period over")  # a forgetting policy of this store chose it; the team did not
 
 
 class Removal(NamedTuple):
@@ -50,7 +50,7 @@ def _history(brain: Brain, memory_id: str) -> tuple[Removal | None, bool]:
     for entry in reversed(brain.store.audit(memory=memory_id)):
         told = entry.detail.get(KEY)
         if entry.action == FORGET or entry.detail.get(REMOVED):
-            if entry.detail.get("reason") != _OVER:
+            if entry.detail.get("reason") not in _FADED:
                 version = max(version, told) if isinstance(told, int) else version + 1
                 last = Removal(version, shared)
         elif entry.action in CHANGES:

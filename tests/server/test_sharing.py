@@ -368,7 +368,7 @@ def test_a_keeper_shares_again_after_an_error_of_the_system(member, monkeypatch)
     monkeypatch.setenv("REMANENCE_HOME", str(ann.home))
     keep(ann.login, ann.token)
     work = Work(ann.brain)
-    place = _Position(ann.login, [])._path
+    place = _Position(ann.login)._path
     place.mkdir()
     work.share()
     assert "not shared: IsADirectoryError" in places.log().read_text()
