@@ -260,7 +260,8 @@ def audit_log(brain: Brain) -> SqlRecords:
 def take_in(brain: Brain, told: Document, *, member: str, origin: str, who: str, pending: Collection[str] = ()) -> bool:
     """Make ours what the server says of a memory; whether something changed. Of `pending` ones it does not know yet
     what was changed here."""
-    removal = removal_of(brain, told["id"])
+    # A removal that the server knows of was decided there; one that it has not heard of yet counts here.
+    removal = removal_of(brain, told["id"]) if told["id"] in pending else None
 
     def taken(known: Memory | None) -> Edited | None:
         if known is None:

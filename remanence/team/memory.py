@@ -48,12 +48,14 @@ class TeamMemory:
         origin: str = "local",
         workspace: str | None = None,
         aliases: Sequence[str] = (),
+        token: str | None = None,
     ) -> None:
-        """`origin` is what the audit log says of where a call came from; `workspace` is where new memories go;
-        `aliases` are other names of the author, such as the one that a server knows."""
+        """`origin` is what the audit log says of where a call came from, and `token` with whose; `workspace` is where
+        new memories go; `aliases` are other names of the author, such as the one that a server knows."""
         self.brain = brain
         self.author = checks.name("author", author)
         self.origin = origin
+        self._source = {"origin": origin} | ({"token": token} if token else {})
         self._workspace = workspace
         self._names = (self.author, *aliases)
 
@@ -133,13 +135,13 @@ class TeamMemory:
     def _edited(self, memory: Memory, action: str, **detail: Any) -> Edited:
         told = {key: value for key, value in detail.items() if value is not None}
         version = {VERSION: version_of(memory.contents)}
-        return Edited(memory, self.author, action, {"origin": self.origin, **told, **version})
+        return Edited(memory, self.author, action, {**self._source, **told, **version})
 
     def audit(self, action: str, memories: Sequence[str], **detail: Any) -> None:
         """Note who did what with which memories, and from where; never what they say."""
         if memories:
             known = {key: value for key, value in detail.items() if value is not None}
-            self.brain.store.record(self.author, action, list(memories), origin=self.origin, **known)
+            self.brain.store.record(self.author, action, list(memories), **self._source, **known)
 
     def visible(self, repository: Repository | str | None) -> list[str]:
         """The audiences that this author belongs to, in a repository."""
@@ -217,7 +219,7 @@ class TeamMemory:
 
     def forget(self, memory_id: str) -> bool:
         """Remove a memory for good; the log says so."""
-        with config.acting(self.author):
+        with config.acting(self.author, self._source.get("token", "")):
             return bool(self.brain.forget(memory_id))
 
     def recent(

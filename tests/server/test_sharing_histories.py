@@ -143,10 +143,11 @@ STEPS = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(ACTIONS), st.integ
 
 
 @given(STEPS)
-@settings(max_examples=40)
+@settings(max_examples=30)
 @example([(0, "learn", 0), (0, "sync", 0), (1, "sync", 0), (0, "unshare", 0), (0, "sync", 0), (1, "sync", 0),
           (0, "share", 0), (0, "sync", 0), (1, "sync", 0)])  # fmt: skip
 @example([(0, "learn", 0), (0, "sync", 0), (1, "sync", 0), (1, "forget", 0), (1, "sync", 0)])
+@example([(1, "learn", 0), (1, "forget", 0), (1, "sync", 0), (2, "learn", 0), (2, "sync", 0), (1, "sync", 0)])
 @example([(1, "learn", 0), (1, "sync", 0), (1, "learn", 0), (1, "forget", 0), (0, "sync", 0), (1, "sync", 0)])
 def test_all_replicas_end_equal_and_nobody_removes_what_is_not_theirs(team_of_three, steps):
     with team_of_three() as (members, there):

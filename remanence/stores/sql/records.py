@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ... import checks
+from ... import checks, config
 from ...crypto.encryption import Encryption
 from ...crypto.vault import Vault, WrappedKey
 from ...filters import Filter
@@ -264,10 +264,12 @@ class SqlRecords(IndexedStore):
         return len(self.erase(keys, who="store", reason="forget")) if keys else 0
 
     def erase(self, keys: Sequence[str], *, who: str, reason: str, named: bool = True) -> list[str]:
+        detail = _because(reason)
+
         def work(connection: Connection) -> list[str]:
             gone = removal.remove(connection, keys)
             trashed = removal.empty(connection, None, keys)
-            removal.noted(connection, who, "forget", [*gone, *trashed], reason, named=named)
+            removal.noted(connection, who, "forget", [*gone, *trashed], named=named, **detail)
             return [*gone, *trashed]
 
         found = self.write(work)
@@ -276,9 +278,11 @@ class SqlRecords(IndexedStore):
         return found
 
     def set_aside(self, keys: Sequence[str], *, until: float, who: str, reason: str) -> list[str]:
+        detail = _because(reason)
+
         def work(connection: Connection) -> list[str]:
             gone = removal.set_aside(connection, self.codec, keys, time.time(), until)
-            removal.noted(connection, who, "set aside", gone, reason)
+            removal.noted(connection, who, "set aside", gone, **detail)
             return gone
 
         found = self.write(work)
@@ -287,9 +291,11 @@ class SqlRecords(IndexedStore):
         return found
 
     def put_back(self, keys: Sequence[str], *, who: str) -> list[Memory]:
+        detail = _because("restore")
+
         def work(connection: Connection) -> list[Memory]:
             memories = removal.take_back(connection, self.codec, keys)
-            removal.noted(connection, who, "restore", [memory.memory_id for memory in memories], "restore")
+            removal.noted(connection, who, "restore", [memory.memory_id for memory in memories], **detail)
             return self.insert(connection, memories, [derive(memory) for memory in memories])[0] if memories else []
 
         found = self.write(work)
@@ -300,9 +306,11 @@ class SqlRecords(IndexedStore):
         return self.read(lambda connection: removal.in_trash(connection, self.codec))
 
     def empty_trash(self, now: float, *, who: str) -> list[str]:
+        detail = _because("grace period over")
+
         def work(connection: Connection) -> list[str]:
             gone = removal.empty(connection, now)
-            removal.noted(connection, who, "forget", gone, "grace period over")
+            removal.noted(connection, who, "forget", gone, **detail)
             return gone
 
         return self.write(work)
@@ -456,6 +464,13 @@ def _padded(values: Sequence[Any]) -> Sequence[Any]:
     """Values with the last one repeated, so that there are few different statements to prepare."""
     size = min(_FETCH, 1 << (len(values) - 1).bit_length()) if len(values) > _FEW else len(values)
     return [*values, *[values[-1]] * (size - len(values))]
+
+
+def _because(reason: str) -> dict[str, Any]:
+    """What the audit log says of a removal: why, and with whose token. Called before the transaction, which another
+    thread may carry out."""
+    token = config.token()
+    return {"reason": reason, "token": token} if token else {"reason": reason}
 
 
 def _marks(values: Sequence[Any]) -> str:
