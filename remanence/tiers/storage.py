@@ -244,7 +244,7 @@ class TieredStore(Forking):
             except StoreUnreachableError as error:
                 missing.append(tier)
                 self.hot[tier].note_absence(agent, "is answered by the archive", error)
-                return search(self.archive, inside)
+                return self._search_archive((tier,), search, where)
 
         # In this thread the archive and the fullest of the hot tiers: another one has to be woken up, often on a
         # processor that has slept, where the same work takes longer.
@@ -257,7 +257,8 @@ class TieredStore(Forking):
         return Answer(parts, tuple(sorted(missing)))
 
     def _search_archive(self, tiers: Sequence[str], search: Search[Found], where: Filter) -> list[Found]:
-        return search(self.archive, where if len(tiers) == len(TIERS) else Filter.of(where, tier=tuple(tiers)))
+        inside = where if len(tiers) == len(TIERS) else Filter.of(where, tier=tuple(tiers))
+        return self.archive.together(lambda: search(self.archive, inside))
 
     def _start(self, work: Callable[[str], list[Found]], tier: str) -> Future[list[Found]]:
         try:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from remanence import Brain
+from remanence.agents import AgentMemoryAPI, MemoryConfig
 from remanence.doctor import examine
 from remanence.errors import NotFoundError
 from remanence.transfer import export, lines
@@ -184,3 +185,19 @@ def test_the_ends_of_time_are_questions_like_others(tmp_path, question):
         brain.remember("the bridge was closed")
         assert isinstance(brain.recall(question), list)
         assert isinstance(brain.recall(question, settings={"time_words": "filter"}), list)
+
+
+def test_an_agent_finds_the_states_that_another_process_changes_all_the_time(tmp_path):
+    path = tmp_path / "memories.db"
+    with AgentMemoryAPI(MemoryConfig(ltm_config={"path": str(path)})) as api:
+        for step in range(30):
+            api.store_agent_state("a", {"position": {"x": step, "y": 1}, "health": 1.0}, step_number=step)
+        with Brain(path) as brain:
+            keys = [memory.memory_id for memory in brain.memories(limit=None)]
+        with updating(path, *keys[:5]):
+            until, tries = time.monotonic() + 4, 0
+            while time.monotonic() < until:
+                tries += 1
+                assert len(api.retrieve_by_time_range("a", 0, 100)) == 30
+                assert len(api.retrieve_similar_states("a", {"position": {"x": 3, "y": 1}, "health": 1.0}, k=30)) >= 25
+        assert tries > 5

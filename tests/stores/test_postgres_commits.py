@@ -12,6 +12,7 @@ from postgres_proxy import ANSWERED, ASKED, PLACES, PostgresProxy
 from remanence import Brain
 from remanence.errors import StoreUnreachableError
 from remanence.stores.indexed import derive
+from remanence.stores.sql import postgres_pool
 from remanence.stores.sql.postgres import PostgresRecordStore
 from remanence.tables.workspace import Workspace
 from remanence.testing.contract import example
@@ -128,3 +129,26 @@ def test_a_write_that_did_not_arrive_is_told_when_the_server_stays_away(proxy):
             store.put([example("second")])
         proxy.heal()
         assert texts(store) == ["first"]
+
+
+def test_an_interrupt_behind_the_commit_fails_the_job_of_its_own_thread_only(postgres_url, monkeypatch):
+    run = postgres_pool._Attempt.run
+    interrupted: list[object] = []
+
+    def interrupt(self, raw, frame, kind, work):
+        result = run(self, raw, frame, kind, work)
+        if kind == postgres_pool.WRITE and not interrupted:
+            interrupted.append(self)
+            raise KeyboardInterrupt
+        return result
+
+    with PostgresRecordStore(postgres_url) as store, ThreadPoolExecutor(8) as pool:
+        store.put([example("first")])
+        with store._writer._turn:
+            found = [pool.submit(store.put, [example(f"note {number}")]) for number in range(8)]
+            while len(store._writer._queue) < 8:
+                time.sleep(0.01)
+            monkeypatch.setattr(postgres_pool._Attempt, "run", interrupt)
+        told = [one.exception() for one in found]
+        assert [type(one) for one in told if one is not None] == [KeyboardInterrupt]
+        assert texts(store) == sorted(["first", *(f"note {number}" for number in range(8))])

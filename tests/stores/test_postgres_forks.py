@@ -230,7 +230,7 @@ def test_a_fork_in_the_middle_of_a_transaction_is_refused_in_the_child_only(post
             if not children[-1]:
                 os._exit(1)
         except StoreForkedError as error:
-            os._exit(0 if not children[-1] and "begin anew" in str(error) else 2)
+            os._exit(0 if not children[-1] and "begin it anew" in str(error) else 2)
         except BaseException as error:
             if not children[-1]:
                 print(type(error), error, file=sys.stderr, flush=True)

@@ -174,10 +174,12 @@ class Link(Pooled[Connection]):
         """Do `work` on one state of the data; again on another connection when one is lost."""
         return self._repeated(frame, SNAPSHOT, work)
 
-    def write(self, frame: Frame, work: Callable[[Connection], Result]) -> Result:
+    def write(
+        self, frame: Frame, work: Callable[[Connection], Result], too_late: Callable[[], None] | None = None
+    ) -> Result:
         """Do `work` in a transaction that is durable when this returns. It may be done more than once, the last time
-        counts."""
-        return self._repeated(frame, WRITE, work)
+        counts. `too_late` is called if this is interrupted when all is written already."""
+        return self._repeated(frame, WRITE, work, too_late)
 
     def tend(self, frame: Frame, statement: str) -> None:
         """Run a statement that looks after tables, outside any transaction."""

@@ -47,6 +47,7 @@ SNAPSHOT = "ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 WRITE = "READ WRITE"
 """Kinds of transactions."""
 HOW: dict[str, Any] = {"autocommit": True, "connect_timeout": 10}
+FORKED = "this process was forked in the middle of a transaction, with which its parent goes on; begin it anew here"
 _SLICE = 2.0  # seconds after which the pool is asked again: it gives up on a server that is away, and does not go on
 _END = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -230,8 +231,15 @@ class Pooled(Forking, ABC, Generic[Hand]):
             del _SHARED[self._key]
         shared.pool.close()
 
-    def _repeated(self, frame: Frame | None, kind: str, work: Callable[[Hand], Result]) -> Result:
-        """Run `work` until it is done or cannot be; without a frame, outside any transaction."""
+    def _repeated(
+        self,
+        frame: Frame | None,
+        kind: str,
+        work: Callable[[Hand], Result],
+        too_late: Callable[[], None] | None = None,
+    ) -> Result:
+        """Run `work` until it is done or cannot be; without a frame, outside any transaction. `too_late` is called if
+        this is interrupted when all is written already."""
         until = time.monotonic() + self.waits()
         attempt, process = 0, os.getpid()
         while True:
@@ -244,10 +252,7 @@ class Pooled(Forking, ABC, Generic[Hand]):
                     return tried.run(raw, frame, kind, lambda raw: work(self.hand(raw)))
             except psycopg.Error as error:
                 if os.getpid() != process:
-                    raise StoreForkedError(
-                        "this process was forked in the middle of a transaction, with which its parent goes on; begin "
-                        "anew here"
-                    ) from None
+                    raise StoreForkedError(FORKED) from None
                 if is_lost(error):
                     if tried.committing and kind == WRITE and self._was_committed(tried):
                         return tried.result  # type: ignore[return-value]
@@ -257,6 +262,10 @@ class Pooled(Forking, ABC, Generic[Hand]):
                 elif not is_conflict(error) or attempt >= self.attempts:
                     raise self.told(error, frame) from (error if self.causes else None)
                 time.sleep(random.uniform(0.5, 1.0) * min(0.01 * 2**attempt, 0.25))
+            except BaseException:
+                if too_late and tried.committing and os.getpid() == process and self._was_committed(tried):
+                    too_late()
+                raise
 
     @contextmanager
     def _connection(self, until: float) -> Iterator[Raw]:

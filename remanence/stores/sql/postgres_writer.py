@@ -3,15 +3,19 @@ taking the tenant's head, so that rows become visible in the order of their numb
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import psycopg
 
-from ...errors import StoreUnreachableError
+from ...errors import StoreForkedError, StoreUnreachableError
 from ..touches import Touches, Waiting
 from .postgres_link import Connection, Frame, Link, explain
-from .postgres_pool import is_conflict, is_lost
+from .postgres_pool import FORKED, is_conflict, is_lost
 from .writer import Groups, Job
+
+Result = TypeVar("Result")
 
 _TAKE = "SELECT seq FROM heads FOR UPDATE"
 
@@ -23,10 +27,19 @@ class PostgresWriter(Groups[Connection]):
         super().__init__()
         self._link, self._frame, self._touches, self._touch = link, frame, touches, touch
 
+    def run(self, work: Callable[[Connection], Result], *, single: bool = False) -> Result:
+        process = os.getpid()
+        try:
+            return super().run(work, single=single)
+        except RuntimeError:
+            if os.getpid() == process:
+                raise
+            raise StoreForkedError(FORKED) from None  # the lock that it held is free here, and cannot be released
+
     def _commit(self, batch: list[Job[Connection, Any]]) -> None:
         taken: Waiting = self._touches.take()
         try:
-            self._link.write(self._frame, lambda connection: self._do(connection, batch, taken, apart=False))
+            self._write(batch, taken, apart=False)
         except BaseException as error:
             if len(batch) > 1 and isinstance(error, Exception) and not isinstance(error, StoreUnreachableError):
                 self._commit_apart(batch, taken)
@@ -38,9 +51,25 @@ class PostgresWriter(Groups[Connection]):
     def _commit_apart(self, batch: list[Job[Connection, Any]], taken: Waiting) -> None:
         """Once more after a job failed, so that no other fails with it."""
         try:
-            self._link.write(self._frame, lambda connection: self._do(connection, batch, taken, apart=True))
+            self._write(batch, taken, apart=True)
         except BaseException as error:
             self._failed(batch, taken, error)
+
+    def _write(self, batch: list[Job[Connection, Any]], taken: Waiting, *, apart: bool) -> None:
+        """Do all jobs in one transaction. If the thread that does them is interrupted when they are written, only its
+        own job fails."""
+        written = False
+
+        def too_late() -> None:
+            nonlocal written
+            written = True
+
+        try:
+            self._link.write(self._frame, lambda link: self._do(link, batch, taken, apart=apart), too_late)
+        except BaseException as error:
+            if not written:
+                raise
+            batch[0].error = error
 
     def _failed(self, batch: list[Job[Connection, Any]], taken: Waiting, error: BaseException) -> None:
         self._touches.put_back(taken)
