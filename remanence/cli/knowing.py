@@ -25,37 +25,55 @@ def _team(brain: Brain) -> TeamMemory:
 
 @click.command()
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many of each.")
+@click.option("--accept", "accepted", metavar="ID", help="Make a rule of what waits.")
 @answering
-def review(face: Face, limit: int) -> None:
-    """What the team should look at: memories of this repository that contradict each other or may be out of date.
+def review(face: Face, limit: int, accepted: str | None) -> None:
+    """What the team should look at: memories of this repository that contradict each other or may be out of date, and
+    what you said that may be a rule.
 
-    Nothing is changed. Replace what no longer holds with `rmem update`, remove it with `rmem forget`, or let an agent
-    remember the new fact in its place.
+    Nobody is told of what waits until you accept it. Nothing else is changed. Replace what no longer holds with
+    `rmem update`, remove it with `rmem forget`, or let an agent remember the new fact in its place.
 
     \b
     Examples:
       rmem review
       rmem review --json
+      rmem review --accept team-3f2a…
     """
     from ..team.identity import repository
-    from ..team.review import contradictions, out_of_date
+    from ..team.review import accept, contradictions, out_of_date, undecided
 
+    if accepted is not None:
+        with face.present() as brain:
+            kept = accept(_team(brain), accepted)
+        if face.json:
+            face.document({"id": kept})
+        else:
+            click.echo(f"It is a rule now: {kept}")
+        return
     where = repository(Path.cwd())
     with face.looking() as brain:
         team = _team(brain)
         against = contradictions(team, where, limit)
         old = [] if where is None else out_of_date(team, where, limit)
+        open_ = undecided(team, limit)
     if face.json:
         pairs = [{"older": one.older.id, "newer": one.newer.id, "why": one.why} for one in against]
-        face.document({"contradictions": pairs, "out_of_date": [{"id": one.id, "why": one.stale} for one in old]})
+        stale = [{"id": one.id, "why": one.stale} for one in old]
+        waiting = [{"id": one.id, "text": one.text} for one in open_]
+        face.document({"contradictions": pairs, "out_of_date": stale, "waiting": waiting})
         return
     for one in against:
         click.echo(f"{one.why}:")
         for side in (one.older, one.newer):
             click.echo(f"  {side.id}  {moment(side.memory.timestamp)}  {side.author}  {one_line(side.text)}")
-    for stale in old:
-        click.echo(f"{stale.stale}:\n  {stale.id}  {moment(stale.memory.timestamp)}  {one_line(stale.text)}")
-    if not against and not old:
+    for past in old:
+        click.echo(f"{past.stale}:\n  {past.id}  {moment(past.memory.timestamp)}  {one_line(past.text)}")
+    if open_:
+        click.echo("A rule? `rmem review --accept ID` makes it one, `rmem forget ID` removes it:")
+    for said in open_:
+        click.echo(f"  {said.id}  {moment(said.memory.timestamp)}  {one_line(said.text)}")
+    if not against and not old and not open_:
         click.echo("Nothing contradicts and nothing is out of date.")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ..brain import Brain
@@ -17,30 +18,33 @@ from .events import Event, Kind
 from .identity import Repository, author, repository
 from .memory import TeamMemory
 from .notes import Note
+from .outcomes import has_failed, headline
+from .pairing import (
+    belongs_to,
+    change_in,
+    command_key,
+    failing_tests,
+    files_named,
+    fixed_by,
+    is_remedy,
+    reason_in,
+)
+from .prompts import PLANS, is_request, plan_of, sayings, step_of
 from .repository_file import settings_of
+from .review import waiting
 from .sessions import Sessions, SessionState
-from .trimming import essence, headline, looks_failed, signature
+from .trimming import essence, signature
 
-_LONG_PROMPT, _LONG_EDIT, _LONG_ERROR = 2000, 300, 1200
-_MANY_FILES = 15
+_LONG_PROMPT, _LONG_ERROR, _LONG_FIX = 2000, 1200, 1500
+_PATIENCE, _PAUSE = 2.0, 0.05  # seconds that a transcript has to tell how a command ended; between two looks
+_SAID = ("prompt", "command", "output", "message", "input")
+_MANY_FILES, _MANY_REQUESTS = 15, 5
 _ABANDONED = 12 * 3600.0  # seconds after which a session that never ended is over
-_WISH = re.compile(
-    r"\b(?:always|never|from now on|in (?:the )?future|prefer(?:red|ably)?|please (?:don't|do not|use|avoid)|"
-    r"don't ever|we (?:always|never|use|don't use)|remember (?:that|to)|our convention|the convention)\b",
-    re.IGNORECASE,
-)
-_DECISION = re.compile(
-    r"\b(?:we(?:'ve| have)? decided|decision:|let's (?:go with|use|switch|drop|keep)|"
-    r"we(?:'ll| will) (?:use|go with|keep|drop)|instead of|rather than)\b",
-    re.IGNORECASE,
-)
 _WORTH_KEEPING = re.compile(
     r"\b(?:pytest|tox|nox|unittest|jest|vitest|mocha|playwright|cypress|go test|go build|go vet|cargo|mvn|gradle|make|"
     r"npm (?:run|test|ci|install)|pnpm|yarn|tsc|eslint|ruff|mypy|flake8|pylint|black|prettier|docker|kubectl|terraform|"
     r"pip install|uv |poetry|alembic|rake|rspec|bundle|dotnet|bazel|cmake|ninja|gcc|clang|swift|xcodebuild)\b"
 )
-_EDITED = (("old_string", "oldString", "old_str"), ("new_string", "newString", "new_str", "content", "file_text"))
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 class Capture:
@@ -51,6 +55,7 @@ class Capture:
         self.sessions = sessions or Sessions()
 
     def take(self, event: Event) -> None:
+        event = _ended(event)
         where, team = self._where(event), self._team(event)
         with self.sessions.changing(event.agent, event.session) as state:
             if state.is_new(event.id):
@@ -78,6 +83,8 @@ class Capture:
             self._prompt(event, state, team, where)
         elif event.kind is Kind.TOOL:
             self._tool(event, state, team, where)
+        elif event.kind is Kind.STOP:
+            self._explain(event, state, team)
         elif event.kind is Kind.SESSION_END:
             self._sum_up(state, team, where)
 
@@ -86,7 +93,9 @@ class Capture:
         policy = self._brain.privacy
         if policy is None:
             return event
-        told = {name: _allowed(policy, getattr(event, name)) for name in ("prompt", "command", "output", "input")}
+        told = {
+            name: _allowed(policy, getattr(event, name)) for name in ("prompt", "command", "output", "message", "input")
+        }
         return event._replace(**told)
 
     # Prompts
@@ -96,84 +105,110 @@ class Capture:
         if not said:
             return
         state.prompts = [*state.prompts, said][-10:]
-        if len(said.split()) >= 4:
-            state.task = said
-        for sentence in _SENTENCE.split(said):
-            words = sentence.split()
-            if not 4 <= len(words) <= 60 or sentence.endswith("?"):
-                continue
-            if _WISH.search(sentence):
-                self._keep(_note(event, team, sentence.strip(), "preference", importance=0.8).at(where), team)
-            elif _DECISION.search(sentence):
-                self._keep(_note(event, team, sentence.strip(), "decision", importance=0.7).at(where), team)
+        if is_request(said):
+            if state.task:
+                state.requests = [*state.requests, said][-_MANY_REQUESTS:]
+            else:
+                state.task = said
+        for one in sayings(said):
+            weight = 0.8 if one.kind == "preference" else 0.7
+            note = _note(event, team, one.text, one.kind, importance=weight).at(where)
+            self._keep(note if one.sure else waiting(note), team)
 
     # Tools
 
     def _tool(self, event: Event, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
         files = [where.relative(path) if where else path for path in event.files]
-        if event.action == "edit":
+        if event.action == "edit" and not event.failed:
             for path in files:
-                state.note_edit({"file": path, "time": event.time, "change": _change(event)})
+                edit = {"file": path, "time": event.time, "change": change_in(event.input, path)}
+                state.note_edit({**edit, "for": belongs_to(path, state.failures)})
         elif event.action == "read":
             for path in files:
                 state.looked_at(path)
         if event.action in ("shell", "test") and event.command:
             self._ran(event, state, team, where)
-        if event.tool in ("TodoWrite", "update_plan", "todowrite", "write_todos"):
-            state.plan = _plan(event.input) or state.plan
+        if event.tool.casefold() in PLANS:
+            state.plan = plan_of(event.input) or state.plan
+        else:
+            state.plan = step_of(event.tool, event.input, event.output, state.plan) or state.plan
 
     def _ran(self, event: Event, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
-        failed = looks_failed(event.output) if event.failed is None else event.failed
+        failed = has_failed(event.command, event.output, event.failed)
         told = essence(event.output, _LONG_ERROR)
-        state.note_output({"command": event.command[:300], "failed": failed, "output": told[-600:], "time": event.time})
-        key = command_key(event.command)
+        key = command_key(event.command, event.cwd, str(where.root) if where else "")
+        output = {"command": event.command[:300], "failed": failed, "output": told[-600:], "time": event.time}
+        state.note_output({**output, "key": key})
         if failed:
             if told:
-                state.failures[key] = {"command": event.command[:300], "error": told, "time": event.time}
-                self._keep_output(event, told, team, where, failed=True)
+                self._note_failure(key, told, event, state)
+                self._keep_output(event, key, told, team, where, failed=True)
             return
-        broken = state.failures.pop(key, None) or _related(state, key)
-        if broken is not None:
-            self._keep_fix(event, broken, state, team, where)
+        for fixed in fixed_by(key, state.failures):
+            self._keep_fix(event, fixed, state, team, where)
         if told:
-            self._keep_output(event, essence(event.output, 400), team, where, failed=False)
+            self._keep_output(event, key, essence(event.output, 400), team, where, failed=False)
+
+    def _note_failure(self, key: str, told: str, event: Event, state: SessionState) -> None:
+        name = headline(event.output)
+        before = state.failures.get(key)
+        since = before["since"] if before is not None and signature(before["name"]) == signature(name) else event.time
+        state.failures[key] = {
+            "command": event.command[:300], "error": told, "name": name, "time": event.time, "since": since,
+            "files": files_named(event.command, event.output), "tests": failing_tests(event.output),
+        }  # fmt: skip
 
     def _keep_fix(
-        self, event: Event, broken: dict[str, Any], state: SessionState, team: TeamMemory, where: Repository | None
+        self, event: Event, key: str, state: SessionState, team: TeamMemory, where: Repository | None
     ) -> None:
-        """The error and what was done between it and the success."""
-        edits = [edit for edit in state.edits if edit["time"] >= broken["time"]]
-        between = [
-            output["command"]
+        """The error and what was done for it before the success; nothing if nothing was done."""
+        broken = state.failures.pop(key)
+        edits = [edit for edit in state.edits if edit["time"] >= broken["since"] and key in edit["for"]]
+        changes: dict[str, list[str]] = {}
+        for edit in edits:
+            changes.setdefault(edit["file"], []).append(edit["change"])
+        done = [": ".join(filter(None, (f"changed {path}", "; ".join(filter(None, dict.fromkeys(told))))))
+                for path, told in changes.items()]  # fmt: skip
+        done += [
+            f"ran `{output['command']}`"
             for output in state.outputs
-            if broken["time"] < output["time"] < event.time and not output["failed"]
+            if broken["since"] < output["time"] < event.time and not output["failed"] and is_remedy(output["command"])
         ]
-        files = list(dict.fromkeys(edit["file"] for edit in edits))
-        done = [
-            f"changed {edit['file']}: {edit['change']}" if edit["change"] else f"changed {edit['file']}"
-            for edit in edits
-        ]
-        done += [f"ran `{command}`" for command in between if command_key(command) != command_key(event.command)]
-        fix = "; ".join(dict.fromkeys(done)) or f"it passed when run again as `{event.command[:200]}`"
-        name = headline(broken["error"])
-        text = f"{name}\nSeen when running `{broken['command']}`."
+        if not done:
+            return
+        fix = "; ".join(dict.fromkeys(done))[:_LONG_FIX]
+        text = f"{broken['name']}\nSeen when running `{broken['command']}`."
         if state.task:
             text += f" Task: {state.task[:300]}"
-        text += f"\nFix: {fix[:1500]}"
-        self._keep(
-            _note(event, team, text, "error_fix", importance=0.9 if done else 0.4, files=files, error=broken["error"],
-                  fix=fix[:1500], command=broken["command"], key=signature(f"{name} {fix}")).at(where), team,
-        )  # fmt: skip
-        state.fixed = [*state.fixed, name][-10:]
+        note = _note(
+            event, team, f"{text}\nFix: {fix}", "error_fix", importance=0.9 if edits else 0.6, files=list(changes),
+            error=broken["error"], fix=fix, command=broken["command"], key=signature(f"{broken['name']} {fix}"),
+        ).at(where)  # fmt: skip
+        self._keep(note, team)
+        state.unexplained = [*state.unexplained, note.id][-10:]
+        state.fixed = [*state.fixed, broken["name"]][-10:]
+
+    def _explain(self, event: Event, state: SessionState, team: TeamMemory) -> None:
+        """Add to what was fixed since the last stop why it had failed, as far as the agent says so."""
+        for number in state.unexplained if event.message else ():
+            known = self._brain.get(number)
+            if known is None or "reason" in known.contents:
+                continue
+            reason = reason_in(event.message, known.text, alone=len(state.unexplained) == 1)
+            if reason:
+                body = {name: value for name, value in known.contents.items() if name != "text"}
+                team.audit("learn again", [number], agent=event.agent, session=event.session)
+                self._brain.update(number, text=f"{known.text}\nWhy: {reason}", metadata={**body, "reason": reason})
+        state.unexplained = []
 
     def _keep_output(
-        self, event: Event, told: str, team: TeamMemory, where: Repository | None, *, failed: bool
+        self, event: Event, key: str, told: str, team: TeamMemory, where: Repository | None, *, failed: bool
     ) -> None:
         if not _WORTH_KEEPING.search(event.command) and not failed:
             return
         outcome = "failed" if failed else "passed"
         text = f"`{event.command[:300]}` {outcome}:\n{told}"
-        details = {"failed": failed, "attempt": command_key(event.command)}
+        details = {"failed": failed, "attempt": key}
         weight = 0.4 if failed else 0.2
         command = event.command[:300]
         self._keep(
@@ -200,12 +235,15 @@ class Capture:
         if not state.task or not (state.edits or state.outputs):
             return
         parts = [f"Task: {state.task[:600]}"]
+        if state.requests:
+            parts.append(f"Then asked: {'; '.join(one[:150] for one in state.requests)}")
         if state.edited_files:
             parts.append(f"Changed: {', '.join(state.edited_files[:_MANY_FILES])}")
         if state.fixed:
             parts.append(f"Fixed: {'; '.join(state.fixed)}")
-        if state.failures:
-            left = "; ".join(f"`{one['command']}` ({headline(one['error'])})" for one in state.failures.values())
+        failing = [one for one in state.failures.values() if _WORTH_KEEPING.search(one["command"])]
+        if failing:
+            left = "; ".join(f"`{one['command']}` ({one['name']})" for one in failing)
             parts.append(f"Still failing: {left[:600]}")
         elif state.outputs:
             last = state.outputs[-1]
@@ -221,7 +259,7 @@ class Capture:
             when=state.updated,
             importance=0.6,
             files=state.edited_files[:_MANY_FILES],
-            details={"failing": [one["command"] for one in state.failures.values()]},
+            details={"failing": [one["command"] for one in failing]},
         )
         self._keep(note.at(where), team)
 
@@ -259,53 +297,16 @@ def workspace_of(cwd: str) -> str | None:
     return settings.workspace
 
 
-def command_key(command: str) -> str:
-    """What makes two commands the same attempt: the program and what it works on, less verbosity and redirections."""
-    told = re.sub(r"^(?:cd \S+ *(?:&&|;) *|[A-Z_]+=\S+ +|time |sudo )+", "", command.strip())
-    told = re.sub(r"\s*(?:2>&1|\|\s*(?:tail|head|tee|grep|cat)\b.*|>\s*\S+)", "", told)
-    told = re.sub(
-        r"\s(?:-v+|-q+|-x|-s|--verbose|--quiet|--tb=\S+|-rA|--maxfail=\d+|--color=\S+|--no-header)\b", "", told
-    )
-    return " ".join(told.split())[:300]
+def _ended(event: Event) -> Event:
+    """The event with how its command ended, which Codex writes into its transcript a moment after it told its hooks."""
+    if event.failed is not None or not event.transcript or event.action not in ("shell", "test"):
+        return event
+    from .importing.codex import ended_in
 
-
-def _related(state: SessionState, key: str) -> dict[str, Any] | None:
-    """A failure of the same program of which this success runs a part, or the whole: `pytest tests/a.py` after
-    `pytest tests/a.py::test_one`."""
-    words = key.split()
-    for other in sorted(state.failures, key=lambda other: -state.failures[other]["time"]):
-        before = other.split()
-        wider = key.startswith(other) or other.startswith(key) or set(words) <= set(before)
-        if words and words[:1] == before[:1] and wider:
-            return state.failures.pop(other)
-    return None
-
-
-def _change(event: Event) -> str:
-    """An edit in a few words."""
-    old, new = (_first(event.input, names) for names in _EDITED)
-    if old or new:
-        return f"`{_one_line(old)}` → `{_one_line(new)}`"
-    patch = _first(event.input, ("patch", "diff", "input"))
-    lines = [line for line in patch.splitlines() if line.startswith(("+", "-")) and not line.startswith(("+++", "---"))]
-    return _one_line(" ".join(lines) if lines else "")
-
-
-def _first(given: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    return next((str(given[name]) for name in names if given.get(name)), "")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:_LONG_EDIT]
-
-
-def _plan(given: Mapping[str, Any]) -> list[str]:
-    steps = given.get("todos") or given.get("plan") or []
-    if not isinstance(steps, list):
-        return []
-    told = []
-    for step in steps[:20]:
-        if isinstance(step, dict):
-            name = str(step.get("content") or step.get("step") or step.get("title") or "")
-            told.append(f"[{step.get('status', '')}] {name}"[:200])
-    return told
+    path, end = Path(event.transcript), time.monotonic() + _PATIENCE
+    while path.is_file():
+        found = ended_in(path, event.call)
+        if found is not None or time.monotonic() > end:
+            return event if found is None else event._replace(failed=found.failed, output=event.output or found.output)
+        time.sleep(_PAUSE)
+    return event

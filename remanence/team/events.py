@@ -55,6 +55,12 @@ class Event(NamedTuple):
     input: Mapping[str, Any] = {}
     output: str = ""
     failed: bool | None = None
+    message: str = ""
+    """What the agent said last, when it stops."""
+    call: str = ""
+    """The number that the agent gave to this use of a tool."""
+    transcript: str = ""
+    """Where the agent writes down what happens, for what it does not tell its hooks."""
     source: str = ""
     """Why a session starts or ends, or a context is compacted: "startup", "resume", "compact", "clear", …"""
 

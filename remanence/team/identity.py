@@ -1,17 +1,24 @@
-"""Who works where: a repository that is the same in every clone and worktree, and its author. The files of git are
-read directly, because a hook has no time for another process."""
+"""Who works where: a repository that is the same in every clone, fork and worktree, and its author. Git's settings are
+asked of git, which knows what includes what; branches and commits are read from its files."""
 
 from __future__ import annotations
 
-import configparser
+import os
 import re
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 from .. import config
+from . import git_config
+from .ssh_config import host_of
 
 _SCP = re.compile(r"^(?:[^@/]+@)?(?P<host>[^:/]+):(?P<path>[^/].*)$")
+FILE = ".remanence.toml"
+_REMOTES = ("upstream", "origin")
+"""A fork is cloned from `origin`, and the repository that it is of is `upstream`."""
+# Where git is served on port 443, for those behind a firewall.
+_ALIASES = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com", "altssh.bitbucket.org": "bitbucket.org"}
 _LONGEST = 1 << 20  # bytes of a file of git that are read
 
 
@@ -45,15 +52,27 @@ class Repository:
 
 def repository(path: str | Path) -> Repository | None:
     """The repository that a folder or file lies in; None outside any."""
+    found = _found(path)
+    return None if found is None else _read(*found)
+
+
+def root_of(path: str | Path) -> Path | None:
+    """The folder of the repository that a folder or file lies in; None outside any."""
+    found = _found(path)
+    return None if found is None else found[0]
+
+
+def _found(path: str | Path) -> tuple[Path, Path] | None:
+    """The root of a repository, and where git keeps what belongs to it."""
     start = Path(path)
     for folder in (start, *start.parents):
         mark = folder / ".git"
         if mark.is_dir():
-            return _read(folder, mark)
+            return folder, mark
         if mark.is_file():
             private = _pointed_to(mark)
             if private is not None:
-                return _read(folder, private)
+                return folder, private
     return None
 
 
@@ -68,25 +87,41 @@ def repository_id(told: str) -> str:
 
 def author(path: str | Path | None = None) -> str:
     """Who works here: the e-mail address or name that git knows, else the name of the user."""
-    places = [Path.home() / ".config" / "git" / "config", Path.home() / ".gitconfig"]
-    found = repository(path) if path is not None else None
-    if found is not None:
-        mark = found.root / ".git"
-        own = mark if mark.is_dir() else _pointed_to(mark)
-        places += [_common(own) / "config"] if own is not None else []
-    known: dict[str, str] = {}
-    for place in places:
-        known |= _section(place, "user")
-    return known.get("email") or known.get("name") or config.user()
+    found = _found(path) if path is not None else None
+    told = git_config.read(*found) if found is not None else git_config.read(_folder(path))
+    return told.last("user.email") or told.last("user.name") or config.user()
+
+
+def _folder(path: str | Path | None) -> Path:
+    """A folder that exists, for git to start in."""
+    folder = Path(path) if path is not None else Path.home()
+    return folder if folder.is_dir() else Path(os.sep)
 
 
 def _read(root: Path, private: Path) -> Repository:
     common = _common(private)
     branch, commit = _head(private, common)
-    remotes = _remotes(common / "config")
-    address = remotes.get("origin") or remotes.get("upstream") or next(iter(remotes.values()), None)
+    named = _named(root)
+    if named is not None:
+        return Repository(repository_id(named), root, branch, commit)
+    told = git_config.read(root, private)
+    remotes = told.remotes()
+    address = next((remotes[name] for name in _REMOTES if name in remotes), next(iter(remotes.values()), None))
     home = common.parent if common.name == ".git" else common
-    return Repository(_shared(address) if address else local_id(home), root, branch, commit)
+    return Repository(_shared(told.rewritten(address)) if address else local_id(home), root, branch, commit)
+
+
+def _named(root: Path) -> str | None:
+    """What the repository's own file says that it is; a file that cannot be read says nothing."""
+    if not (root / FILE).is_file():
+        return None
+    from ..errors import ConfigError
+    from .repository_file import read_settings
+
+    try:
+        return read_settings(root / FILE).repository
+    except ConfigError:
+        return None
 
 
 def _pointed_to(mark: Path) -> Path | None:
@@ -124,31 +159,6 @@ def _packed(common: Path, name: str) -> str | None:
     return None
 
 
-def _remotes(path: Path) -> dict[str, str]:
-    parsed = _parsed(path)
-    found = {}
-    for section in parsed.sections():
-        named = re.fullmatch(r'remote\s+"(.+)"', section)
-        if named and parsed.has_option(section, "url"):
-            found[named[1]] = parsed.get(section, "url")
-    return found
-
-
-def _section(path: Path, name: str) -> dict[str, str]:
-    parsed = _parsed(path)
-    return {key: value.strip().strip('"') for key, value in parsed.items(name)} if parsed.has_section(name) else {}
-
-
-def _parsed(path: Path) -> configparser.RawConfigParser:
-    parser = configparser.RawConfigParser(strict=False, allow_no_value=True, delimiters=("=",))
-    lines = [line.strip() for line in _text(path).splitlines()]
-    try:
-        parser.read_string("\n".join(lines))
-    except configparser.Error:
-        parser.clear()
-    return parser
-
-
 def _shared(address: str) -> str:
     """An address without what differs between people: "git@github.com:Acme/etl.git" → "github.com/acme/etl"."""
     told = address.strip()
@@ -160,6 +170,8 @@ def _shared(address: str) -> str:
         return local_id(Path(told))
     host, _, path = rest.rpartition("@")[2].partition("/")
     host = host.partition(":")[0]
+    host = host_of(host) if not told.startswith(("http:", "https:", "git:")) else host
+    host = _ALIASES.get(host.lower(), host)
     return f"{host}/{path}".rstrip("/").removesuffix(".git").lower()
 
 

@@ -13,7 +13,7 @@ from ..privacy.scanner import scan
 from .events import Event
 
 _LARGEST = 128 << 10  # characters of a text that are handed over: its beginning and its end
-_SAID = ("prompt", "tool", "command", "output", "source")
+_SAID = ("prompt", "tool", "command", "output", "message", "call", "transcript", "source")
 _NAMES = ("session", "cwd")
 
 

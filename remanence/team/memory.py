@@ -64,7 +64,7 @@ class TeamMemory:
             place=note.audience,
             importance=note.importance,
             when=when,
-            tags={"state": CURRENT, "scope": note.reach},
+            tags={"state": note.state, "scope": note.reach},
             metadata=note.contents(when) | ({routes.KEY: self._workspace} if self._workspace else {}),
         )
 
@@ -72,7 +72,7 @@ class TeamMemory:
         """A memory that says the same in almost the same words."""
         if note.key or note.supersedes:
             return None
-        where = Filter(type=(note.kind,), place=(note.audience,), tags={"state": CURRENT})
+        where = Filter(type=(note.kind,), place=(note.audience,), tags={"state": note.state})
         saying = Saying.of(note.text)
         for hit in self.brain.recall(note.text, _CLOSEST, where, mode="lexical", touch=False):
             if says_the_same(saying, Saying.of(hit.memory.text)):
@@ -89,7 +89,7 @@ class TeamMemory:
         body["count"] = int(body.get("count", 1)) + 1
         body["files"] = sorted({*body.get("files", ()), *note.files})
         self.audit("learn again", [known.memory_id], agent=note.agent, session=note.session)
-        return self.brain.update(known.memory_id, metadata=body, tags={**known.tags, "state": CURRENT})
+        return self.brain.update(known.memory_id, metadata=body, tags={**known.tags, "state": note.state})
 
     def _end(self, memory_id: str, successor: str, when: float) -> None:
         old = self.brain.get(memory_id)

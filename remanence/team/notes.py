@@ -17,7 +17,7 @@ from .staleness import prints_of
 
 KINDS = ("codebase", "preference", "task", "error_fix", "tool_output", "decision")
 SCOPES = ("personal", "repository", "organisation")
-CURRENT, SUPERSEDED = "current", "superseded"
+CURRENT, SUPERSEDED, WAITING = "current", "superseded", "waiting"
 _SPACE = re.compile(r"\s+")
 
 
@@ -50,6 +50,7 @@ class Note:
     command: str = ""
     supersedes: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    state: str = CURRENT
     key: str = ""
     """What makes it the same note as another, where that is not its text: an output without its times and numbers."""
 

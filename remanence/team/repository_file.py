@@ -1,5 +1,6 @@
-"""`.remanence.toml`: what a repository wishes. It may name the workspace and the scope of what is remembered there, and
-it may opt out. It cannot opt anybody in, and it may never carry a token: it is shared with everybody who clones it."""
+"""`.remanence.toml`: what a repository wishes. It may say which repository it is, name the workspace and the scope of
+what is remembered there, and opt out. It cannot opt anybody in, and it may never carry a token: it is shared with
+everybody who clones it."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
-from .identity import repository
+from .identity import FILE, root_of
 
-FILE = ".remanence.toml"
-KEYS = ("workspace", "scope", "capture", "recall")
+KEYS = ("repository", "workspace", "scope", "capture", "recall")
 SCOPES = ("personal", "repository", "organisation")
 _SECRET = re.compile(r"token|secret|passw|passphrase|credential|api_?key|private_?key|bearer")
 _TOKEN = re.compile(r"^eyJ[\w-]+\.[\w-]+\.[\w-]*$")
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")
+_ADDRESS = re.compile(r"^[A-Za-z0-9](?:[\w.:@/~+-]{0,254}\w)?$")
 _LONGEST = 64 << 10
 
 
@@ -29,6 +30,7 @@ class Settings:
     `ignored` has the keys that mean nothing to this version."""
 
     path: Path
+    repository: str | None = None
     workspace: str | None = None
     scope: str | None = None
     capture: bool = True
@@ -42,15 +44,15 @@ def find(path: str | Path) -> Path | None:
     A link that leads out of the repository is not followed; outside a repository there is no such file.
     """
     start = Path(path).absolute()
-    found = repository(start)
-    if found is None:
+    top = root_of(start)
+    if top is None:
         return None
-    root = found.root.resolve()
+    root = top.resolve()
     for folder in (start, *start.parents):
         candidate = folder / FILE
         if candidate.is_file() and candidate.resolve().is_relative_to(root):
             return candidate
-        if folder == found.root:
+        if folder == top:
             break
     return None
 
@@ -77,6 +79,7 @@ def read_settings(path: Path) -> Settings:
             raise ConfigError(f"{path}: there is no key {key!r}; did you mean {near[0]!r}?")
     return Settings(
         path,
+        repository=_text(path, told, "repository"),
         workspace=_text(path, told, "workspace"),
         scope=_text(path, told, "scope"),
         capture=_switch(path, told, "capture"),
@@ -118,6 +121,10 @@ def _text(path: Path, told: dict[str, Any], key: str) -> str | None:
         return None
     if key == "scope" and value not in SCOPES:
         raise ConfigError(f"{path}: scope must be one of {', '.join(SCOPES)}, got {value!r}")
+    if key == "repository":
+        if not isinstance(value, str) or not _ADDRESS.match(value):
+            raise ConfigError(f"{path}: repository must be an address like github.com/acme/etl, got {value!r}")
+        return value
     if not isinstance(value, str) or not _NAME.match(value):
         raise ConfigError(f"{path}: {key} must be a name of letters, digits, '.', '_' and '-', got {value!r}")
     return value

@@ -1,15 +1,18 @@
-"""What a team should look at: memories that contradict each other, and those that may be out of date."""
+"""What a team should look at: memories that contradict each other, those that may be out of date, and what may be a
+rule and waits for somebody to say so."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+from ..errors import NotFoundError
 from ..filters import Filter
 from .identity import Repository
 from .likeness import Saying, contradiction
 from .memory import TeamMemory
-from .notes import CURRENT, Experience
+from .notes import CURRENT, WAITING, Experience, Note, audience
 
 _KINDS = ("preference", "decision", "codebase", "error_fix")
 _NEIGHBOURS = 8
@@ -53,3 +56,30 @@ def out_of_date(team: TeamMemory, repository: Repository, limit: int = 100) -> l
     """Memories about files of a repository that are gone or changed a lot."""
     found: Sequence[Experience] = team.recent(repository=repository, limit=10_000)
     return [one for one in (team.checked(one, repository) for one in found) if one.stale][:limit]
+
+
+def waiting(note: Note) -> Note:
+    """A note that nobody is told of, and that does not leave this machine, until it is accepted."""
+    return replace(note, scope="personal", state=WAITING)
+
+
+def undecided(team: TeamMemory, limit: int = 100) -> list[Experience]:
+    """What may be a rule of yours, the newest first."""
+    where = Filter(place=(audience("personal", None, team.author),), tags={"state": WAITING})
+    return [Experience(memory) for memory in team.brain.memories(where, limit=limit)]
+
+
+def accept(team: TeamMemory, memory_id: str) -> str:
+    """Make a rule of what waits, for whoever works in its repository; the id that it has from now on."""
+    one = next((one for one in undecided(team, 10_000) if one.id == memory_id), None)
+    if one is None:
+        raise NotFoundError(memory_id)
+    body = one.memory.contents
+    note = Note(
+        one.text, one.kind, author=one.author, agent=one.memory.agent_id, session=one.memory.session,
+        when=one.memory.timestamp, importance=one.memory.importance, repository=one.repository,
+        branch=body.get("branch"), commit=one.commit,
+    )  # fmt: skip
+    kept = team.remember(note).memory_id
+    team.forget(memory_id)
+    return kept

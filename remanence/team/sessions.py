@@ -31,6 +31,8 @@ class SessionState:
     repository: str | None = None
     branch: str | None = None
     task: str = ""
+    requests: list[str] = field(default_factory=list)
+    """What was asked for after the task."""
     plan: list[str] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
     open_files: list[str] = field(default_factory=list)
@@ -38,6 +40,8 @@ class SessionState:
     outputs: list[dict[str, Any]] = field(default_factory=list)
     failures: dict[str, dict[str, Any]] = field(default_factory=dict)
     fixed: list[str] = field(default_factory=list)
+    unexplained: list[str] = field(default_factory=list)
+    """Memories of fixes that nobody has said the reason of yet."""
     injected: list[str] = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
     started: float = 0.0
@@ -53,7 +57,7 @@ class SessionState:
         self.looked_at(edit["file"])
 
     def note_output(self, output: dict[str, Any]) -> None:
-        self.outputs = [*self.outputs, output][-5:]
+        self.outputs = [*self.outputs, output][-_MANY:]
 
     def is_new(self, event_id: str) -> bool:
         """Whether an event was not taken in before; it is from now on."""

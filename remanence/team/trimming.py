@@ -25,22 +25,13 @@ _SETTING = re.compile(
     r"|/tmp/\S+|\bpid[ =:]\d+"
 )
 _FRAME = re.compile(r'^\s*(?:File "|at |in )')
-_WIDTH = 400  # characters of a line
+WIDTH = 400  # characters of a line
 
 
 def plain(output: str) -> str:
     """Without colours, and with only the last of what overwrote itself in one line."""
     text = _COLOUR.sub("", output).replace("\r\n", "\n")
     return "\n".join(line.rpartition("\r")[2].rstrip() for line in text.split("\n"))
-
-
-def looks_failed(output: str) -> bool:
-    """Whether an output, of which nobody says how it ended, reads like a failure."""
-    told = plain(output)
-    if re.search(r"\b[1-9]\d* (?:failed|errors?)\b|\bexit (?:code|status)[: ]+[1-9]|^Traceback \(", told, re.MULTILINE):
-        return True
-    lines = [line for line in told.splitlines() if line.strip()][-5:]
-    return any(_NAMED.search(line) or re.match(r"(?:error|fatal|panic)\b", line.strip(), re.I) for line in lines)
 
 
 def essence(output: str, limit: int = 1500) -> str:
@@ -52,7 +43,7 @@ def essence(output: str, limit: int = 1500) -> str:
     chosen: set[int] = set()
     size = 0
     for at in sorted(range(len(lines)), key=lambda at: (-weights[at], -at)):
-        cost = min(len(lines[at]), _WIDTH) + 1
+        cost = min(len(lines[at]), WIDTH) + 1
         if weights[at] <= 0 or size + cost > limit:
             continue
         chosen.add(at)
@@ -63,15 +54,6 @@ def essence(output: str, limit: int = 1500) -> str:
 def signature(error: str) -> str:
     """An error without what differs from run to run: addresses, hashes, times, numbers of lines."""
     return re.sub(r"\bline \d+|:\d+(?::\d+)?\b|\d+", "#", _SETTING.sub("#", error)).casefold().strip()
-
-
-def headline(error: str) -> str:
-    """The one line that names an error."""
-    lines = [line.strip() for line in error.splitlines() if line.strip()]
-    named = [line for line in lines if _NAMED.search(line) and not _FRAME.match(line)]
-    telling = [line for line in lines if _TELLING.search(line)]
-    best = (named or telling or lines or [""])[-1 if named else 0]
-    return re.sub(r"^E\s+", "", best)[:_WIDTH]
 
 
 def folded(lines: Iterable[str]) -> list[str]:
@@ -85,7 +67,7 @@ def folded(lines: Iterable[str]) -> list[str]:
             continue
         if times:
             kept[-1] += f" (and {times} more like it)"
-        kept.append(line[:_WIDTH])
+        kept.append(line[:WIDTH])
         last, times = same, 0
     if times and kept:
         kept[-1] += f" (and {times} more like it)"

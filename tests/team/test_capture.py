@@ -14,10 +14,12 @@ from remanence import Brain
 from remanence.recall.budget import estimate_tokens
 from remanence.team import places, spool
 from remanence.team.briefing import BUDGET, PROMPT_BUDGET, Briefing, reads_like_work
-from remanence.team.capture import Capture, command_key
+from remanence.team.capture import Capture
 from remanence.team.events import Event, Kind
+from remanence.team.outcomes import headline, looks_failed
+from remanence.team.pairing import command_key
 from remanence.team.sessions import Sessions, SessionState
-from remanence.team.trimming import essence, folded, headline, looks_failed, signature
+from remanence.team.trimming import essence, folded, signature
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
 
@@ -312,7 +314,7 @@ def test_lines_alike_are_folded():
     ],
 )
 def test_how_a_command_ended_is_read_from_its_output(output, failed):
-    assert looks_failed(output) is failed
+    assert looks_failed("make", output) is failed
 
 
 def test_an_error_has_a_name_and_a_form_without_what_differs():
@@ -323,7 +325,7 @@ def test_an_error_has_a_name_and_a_form_without_what_differs():
 
 
 def test_commands_are_the_same_attempt_whatever_their_verbosity():
-    assert command_key("cd /x && pytest tests/a.py -v 2>&1 | tail -5") == command_key("pytest tests/a.py")
+    assert command_key("cd /x && pytest tests/a.py -v 2>&1 | tail -5", "/x") == command_key("pytest tests/a.py", "/x")
 
 
 def test_only_the_latest_sessions_keep_their_files(tmp_path):

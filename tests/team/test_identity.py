@@ -6,7 +6,9 @@ import subprocess
 
 import pytest
 
+from remanence.errors import ConfigError
 from remanence.team.identity import author, repository
+from remanence.team.repository_file import settings_of
 
 
 def git(folder, *arguments):
@@ -91,3 +93,139 @@ def test_without_git_the_author_is_the_user(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("REMANENCE_USER", "carla")
     assert author(tmp_path) == "carla"
+
+
+# One repository is one id
+
+
+def test_a_fork_is_the_repository_that_it_is_of(clone):
+    git(clone, "remote", "add", "origin", "git@github.com:ann/etl.git")
+    git(clone, "remote", "add", "upstream", "https://github.com/acme/etl")
+    assert repository(clone).id == "github.com/acme/etl"
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+@pytest.fixture
+def home(tmp_path, clone):
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "git@work:acme/etl.git",
+        "ssh://git@work/acme/etl.git",
+        "git@ssh.github.com:acme/etl.git",
+        "ssh://git@ssh.github.com:443/acme/etl.git",
+        "git@eu-1:acme/etl",
+        "git@here:acme/etl",
+    ],
+)
+def test_names_of_ssh_hosts_are_the_hosts_that_they_stand_for(clone, home, address):
+    write(
+        home / ".ssh/config",
+        "# Work\nInclude more/*.conf\nHost other\n  HostName example.org\n"
+        "Host = work\n  HostName = github.com\n  User git\n"
+        'Host eu-* !eu-2\n  hostname "ssh.github.com"\n  Port 443\nHost *\n  ForwardAgent no\n',
+    )
+    write(home / ".ssh/more/a.conf", "Host here\n  HostName github.com\n")
+    git(clone, "remote", "add", "origin", address)
+    assert repository(clone).id == "github.com/acme/etl"
+
+
+def test_names_of_ssh_hosts_do_not_hold_for_https(clone, home):
+    write(home / ".ssh/config", "Host github.com\n  HostName proxy.acme.io\n")
+    git(clone, "remote", "add", "origin", "https://github.com/acme/etl")
+    assert repository(clone).id == "github.com/acme/etl"
+
+
+def test_addresses_are_rewritten_as_git_does_it(clone, home):
+    write(
+        home / ".gitconfig",
+        '[url "git@github.com:"]\n  insteadOf = gh:\n  insteadOf = https://mirror/\n'
+        '[url "ssh://git@github.com/acme/"]\n  insteadOf = gh:ours/\n',
+    )
+    git(clone, "remote", "add", "origin", "gh:acme/etl")
+    asked = subprocess.run(
+        ["git", "remote", "get-url", "origin"], cwd=clone, capture_output=True, text=True, check=True
+    )
+    assert asked.stdout.strip() == "git@github.com:acme/etl"
+    assert repository(clone).id == "github.com/acme/etl"
+    git(clone, "remote", "set-url", "origin", "gh:ours/etl.git")
+    assert repository(clone).id == "github.com/acme/etl"
+
+
+def test_a_submodule_is_a_repository_of_its_own(clone, tmp_path):
+    part = tmp_path / "part"
+    part.mkdir()
+    git(part, "init", "-q", "-b", "main")
+    git(part, "commit", "-q", "--allow-empty", "-m", "first")
+    git(clone, "remote", "add", "origin", "git@github.com:acme/etl.git")
+    git(clone, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(part), "libs/part")
+    inside = clone / "libs/part"
+    git(inside, "remote", "set-url", "origin", "git@github.com:acme/part.git")
+    assert (repository(inside).id, repository(clone / "libs").id) == ("github.com/acme/part", "github.com/acme/etl")
+    assert repository(inside).root == inside
+
+
+def test_worktrees_of_a_fork_and_of_a_bare_clone_are_one(clone, tmp_path):
+    git(clone, "remote", "add", "origin", "git@github.com:ann/etl.git")
+    git(clone, "remote", "add", "upstream", "git@github.com:acme/etl.git")
+    git(tmp_path, "clone", "-q", "--bare", str(clone), "bare.git")
+    git(tmp_path / "bare.git", "remote", "set-url", "origin", "https://github.com/acme/etl.git")
+    git(tmp_path / "bare.git", "worktree", "add", "-q", str(tmp_path / "tree"), "-b", "fix")
+    git(clone, "worktree", "add", "-q", "-b", "other", str(tmp_path / "other"))
+    ids = {repository(path).id for path in (clone, tmp_path / "other", tmp_path / "tree")}
+    assert ids == {"github.com/acme/etl"}
+
+
+@pytest.mark.parametrize("named", ["github.com/acme/platform", "git@github.com:Acme/Platform.git"])
+def test_the_repository_file_has_the_last_word(clone, tmp_path, named):
+    git(clone, "remote", "add", "origin", "git@github.com:ann/etl.git")
+    write(clone / ".remanence.toml", f'repository = "{named}"\n')
+    (clone / "src").mkdir()
+    git(clone, "worktree", "add", "-q", "-b", "fix", str(tmp_path / "other"))
+    write(tmp_path / "other" / ".remanence.toml", f'repository = "{named}"\n')
+    assert repository(clone / "src").id == repository(tmp_path / "other").id == "github.com/acme/platform"
+
+
+def test_a_repository_that_is_no_address_is_refused_and_names_nothing(clone):
+    git(clone, "remote", "add", "origin", "git@github.com:acme/etl.git")
+    write(clone / ".remanence.toml", 'repository = "two words"\n')
+    with pytest.raises(ConfigError, match="repository must be an address like"):
+        settings_of(clone)
+    assert repository(clone).id == "github.com/acme/etl"
+
+
+def test_the_author_is_whom_an_included_file_names(clone, home, tmp_path):
+    write(
+        home / ".gitconfig",
+        f'[user]\n  email = ann@home.org\n[includeIf "gitdir:{clone}/"]\n  path = work.cfg\n'
+        '[includeIf "hasconfig:remote.*.url:git@github.com:corp/**"]\n  path = corp.cfg\n',
+    )
+    write(home / "work.cfg", "[user]\n  email = ann@acme.io\n")
+    write(home / "corp.cfg", "[user]\n  email = ann@corp.io\n")
+    assert (author(clone), author(tmp_path)) == ("ann@acme.io", "ann@home.org")
+    git(clone, "remote", "add", "origin", "git@github.com:corp/etl.git")
+    assert author(clone) == "ann@corp.io"
+
+
+def test_without_git_its_plain_files_are_read(clone, home, monkeypatch):
+    write(home / ".gitconfig", '[user]\n  email = "ann@home.org"\n[url "https://github.com/"]\n  insteadOf = gh:\n')
+    git(clone, "remote", "add", "origin", "gh:acme/etl")
+    monkeypatch.setenv("PATH", "")
+    assert (author(clone), repository(clone).id) == ("ann@home.org", "github.com/acme/etl")
+
+
+def test_a_git_folder_in_the_environment_misleads_nobody(clone, tmp_path, monkeypatch):
+    git(clone, "remote", "add", "origin", "git@github.com:acme/etl.git")
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    git(other, "init", "-q")
+    git(other, "remote", "add", "origin", "git@github.com:acme/other.git")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    assert repository(clone).id == "github.com/acme/etl"

@@ -166,6 +166,97 @@ def test_what_came_back_in_is_no_dead_end(brain, history):
         assert import_git(other, history.root).memories == 0
 
 
+def reverts(history, what, commit, body="", suffix=" (#21)"):
+    """Take a commit back as GitHub does when its pull request is squashed."""
+    told = f'Revert "{what}"{suffix}\n\nThis reverts commit {commit}.\n\n{body}'
+    return history.commit(told, "etl/carrier.py")
+
+
+def test_a_revert_is_git_s_own_form_with_the_suffix_of_a_pull_request(brain, history):
+    tried = history.commit("Read parquet files with threads (#12)", "etl/carrier.py")
+    reverts(history, "Read parquet files with threads (#12)", tried, "Threads doubled the memory.")
+    other = history.commit("Support generated columns of Oracle", "etl/pool.py")
+    history.commit(f'Revert "Support generated columns of Oracle" - it failed in production\n\n'
+                   f"This reverts commit {other}.\n\nRefs #1658", "etl/pool.py")  # fmt: skip
+    import_git(brain, history.root)
+    back = "Tried and taken back:"
+    assert texts(brain) == [
+        f"{back} Support generated columns of Oracle (commit {other[:10]}). Why: it failed in production",
+        f"{back} Read parquet files with threads (commit {tried[:10]}). Why: Threads doubled the memory.",
+    ]
+
+
+def test_a_squashed_body_that_tells_of_a_revert_is_none(brain, history):
+    body = '* Add ACL DRYRUN\r\n\r\n* Fix linter error\r\n\r\n* Revert "Fix linter error"\r\n\r\n'
+    body += "This reverts commit 0123456789abcdef0123456789abcdef01234567.\r\n\r\n* Linting\r\n\r\n---------\r\n"
+    history.commit(f"Add support for ACL DRYRUN (#1992)\n\n{body}", "etl/carrier.py")
+    history.commit("Run jobs one after the other again\n\nThis reverts commit 0123456789.", "etl/carrier.py")
+    import_git(brain, history.root)
+    assert texts(brain) == []
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        'Revert "Revert "Read parquet files with threads (#12)" (#21)" (#22)',
+        'Reapply "Read parquet files with threads" (#22)',
+        "Read parquet files with threads (#30)",
+        "Threads for parquet files, once more\n\nCloses #7",
+    ],
+)
+def test_what_is_in_again_by_whatever_way_is_no_dead_end(brain, history, again):
+    tried = history.commit("Read parquet files with threads (#12)", "etl/carrier.py")
+    what = "Read parquet files with threads" + (", closes #7" if "Closes" in again else " (#12)")
+    reverts(history, what, tried, "Threads doubled the memory.")
+    history.commit(again, "etl/carrier.py")
+    import_git(brain, history.root)
+    assert [text for text in texts(brain) if text.startswith("Tried")] == []
+
+
+def test_what_was_taken_back_for_the_third_time_is_a_dead_end(brain, history):
+    tried = history.commit("Read parquet files with threads", "etl/carrier.py")
+    once = reverts(history, "Read parquet files with threads", tried)
+    twice = reverts(history, 'Revert "Read parquet files with threads" (#21)', once)
+    reverts(history, 'Revert "Revert "Read parquet files with threads" (#21)" (#21)', twice, "It leaked again, sadly.")
+    import_git(brain, history.root)
+    assert [text[:54] for text in texts(brain)] == ["Tried and taken back: Read parquet files with threads "]
+
+
+def test_lists_of_squashed_commits_say_nothing(brain, history):
+    body = "* Add red test\n\n* Linting\n\n* We no longer lint here\n\n* changelog\n\n---------"
+    history.commit(f"Widen the rows of carriers (#7)\n\n{body}", "etl/carrier.py")
+    history.commit(f"Fix environment proxies of carriers (#8)\n\n{body}", "etl/carrier.py")
+    import_git(brain, history.root)
+    assert texts(brain) == ["Fix environment proxies of carriers (#8)\nFix: changed etl/carrier.py"]
+
+
+def test_what_lies_around_the_code_is_neither_fixed_nor_decided(brain, history):
+    history.commit("Fix the broken upload step of the guide", "docs/guide.md", "README.md")
+    history.commit("Fix the race in the carrier suite for good", "tests/test_carrier.py")
+    history.commit("Switch to the new runners of everybody", ".github/workflows/ci.yml")
+    tried = history.commit("Deploy every tag that passes", ".travis.yml")
+    history.git("revert", "--no-edit", tried)
+    import_git(brain, history.root)
+    assert texts(brain) == []
+
+
+def test_the_same_commit_on_two_branches_is_told_once(brain, history):
+    for _ in range(2):
+        history.commit("Fix KeyError in the carrier import\n\nParcels have none.", "etl/carrier.py")
+    import_git(brain, history.root)
+    assert len(texts(brain)) == 1
+
+
+def test_commits_weigh_less_than_what_people_said(brain, history):
+    tried = history.commit("Read parquet files with threads", "etl/carrier.py")
+    reverts(history, "Read parquet files with threads", tried, "Threads doubled the memory.")
+    history.commit("Fix KeyError in the carrier import\n\nParcels of Ann have no carrier.", "etl/carrier.py")
+    history.commit("Use httpx instead of requests", "etl/carrier.py")
+    import_git(brain, history.root)
+    assert len(texts(brain)) == 3
+    assert max(memory.importance for memory in brain.memories(limit=None)) < 0.5
+
+
 CONVENTIONS = [
     "Use httpx instead of requests", "Switch CI to uv", "Replace moment with date-fns",
     "Deprecate the v1 endpoints",

@@ -363,6 +363,7 @@ def test_killed_in_the_middle_and_run_again_is_the_same_as_one_run(clone, kept, 
         told = carrier_session(f"s{session}", str(clone))
         for part in "abcdefghijklmnopqrstuvwxyz":
             told.fails(f"make {part}", f"error: {part} of {'xyz'[session]}: cannot link")
+            told.edits(f"{clone}/{part}.mk", "a", f"link {part} {session}")
             told.passes(f"make {part}", f"linked {part}")
         path = told.write(kept / f"s{session}.jsonl")
         os.utime(path, (session, session))

@@ -1,6 +1,6 @@
 """Codex CLI: hooks of ~/.codex/hooks.json. The payload is close to Claude Code's: session_id, cwd, hook_event_name, and
-for tools tool_name, tool_use_id, tool_input and tool_response; context goes back as
-hookSpecificOutput.additionalContext."""
+for tools tool_name, tool_use_id, tool_input and tool_response, which is the output of a command and nothing else: how
+it ended is in the transcript only, a moment later. Context goes back as hookSpecificOutput.additionalContext."""
 
 from __future__ import annotations
 
@@ -19,5 +19,9 @@ def read(name: str, payload: dict[str, Any]) -> Event | None:
     if name == "PostToolUse":
         tool = str(payload.get("tool_name") or "")
         given, out = decoded(payload.get("tool_input")), decoded(payload.get("tool_response"))
-        return tool_event(AGENT, payload, session, cwd, tool, given, out)
+        event = tool_event(AGENT, payload, session, cwd, tool, given, out)
+        if event.failed is not None:
+            return event
+        path, call = payload.get("transcript_path"), payload.get("tool_use_id")
+        return event._replace(transcript=str(path or ""), call=str(call or ""))
     return moment(AGENT, MOMENTS.get(name), payload, session, cwd)

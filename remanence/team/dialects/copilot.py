@@ -1,15 +1,18 @@
 """Copilot CLI: hooks of ~/.copilot/hooks/remanence.json. Names are in camel case; a tool's arguments may come as JSON
-in a text, its result as {resultType, textResultForLlm}. Context goes back as additionalContext."""
+in a text, its result as {resultType, textResultForLlm}. A command that ran is a success to it whatever its exit code,
+which is the last line: "<exited with exit code 1>". Context goes back as additionalContext."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from ..events import Event, Kind
-from .reading import decoded, moment, tool_event
+from .reading import decoded, ended, moment, tool_event
 
 AGENT = "copilot"
+_EXIT = re.compile(r"\s*<exited with exit code (\d+)>\s*\Z")
 _MOMENTS = {
     "sessionStart": Kind.SESSION_START,
     "userPromptSubmitted": Kind.PROMPT,
@@ -27,6 +30,9 @@ def read(name: str, payload: dict[str, Any]) -> Event | None:
         out = result.get("textResultForLlm") if isinstance(result, dict) else payload.get("error", result)
         kind = result.get("resultType") if isinstance(result, dict) else None
         failed = True if name == "postToolUseFailure" or kind in ("failure", "denied") else None
+        code = _EXIT.search(out) if isinstance(out, str) else None
+        if code is not None:
+            out, failed = ended(_EXIT.sub("", str(out)), int(code[1]))
         tool = str(payload.get("toolName") or "")
         return tool_event(AGENT, payload, session, cwd, tool, decoded(payload.get("toolArgs")), out, failed=failed)
     event = moment(AGENT, _MOMENTS.get(name), payload, session, cwd)

@@ -1,12 +1,14 @@
 """Gemini CLI: hooks of ~/.gemini/settings.json. Prompts come as BeforeAgent and tools as AfterTool, whose tool_response
-has llmContent, returnDisplay and perhaps error. Nothing but JSON may be printed."""
+has llmContent, returnDisplay and perhaps error. The llmContent of a command is "Output: …", then "Exit Code: N" if it
+is not 0. Nothing but JSON may be printed."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ..events import Event, Kind
-from .reading import hook_specific, moment, tool_event
+from .reading import ended, hook_specific, moment, text_of, tool_event
 
 AGENT = "gemini"
 _MOMENTS = {
@@ -16,12 +18,31 @@ _MOMENTS = {
     "AfterAgent": Kind.STOP,
     "SessionEnd": Kind.SESSION_END,
 }
+_SHELL = "run_shell_command"
+_OUTPUT = re.compile(r"\A(?:Command: .*\n)?(?:Directory: .*\n)?(?:Output|Stdout): ?")
+_PARTS = r"(?:Exit Code|Signal|Background PIDs|Process Group PGID): ?.*"
+_TRAILER = re.compile(rf"(?:\A|\n){_PARTS}(?:\n{_PARTS})*\s*\Z")
+_CODE = re.compile(r"^Exit Code: (\d+)", re.MULTILINE)
+_SIGNAL = re.compile(r"^Signal: (?!\(none\))\S", re.MULTILINE)
+_NOT_OVER = re.compile(r"\ACommand (?:was (?:automatically )?cancelled|moved to background)")
 answer = hook_specific
 
 
 def read(name: str, payload: dict[str, Any]) -> Event | None:
     session, cwd = payload.get("session_id"), payload.get("cwd")
-    if name == "AfterTool":
-        tool = str(payload.get("tool_name") or "")
-        return tool_event(AGENT, payload, session, cwd, tool, payload.get("tool_input"), payload.get("tool_response"))
-    return moment(AGENT, _MOMENTS.get(name), payload, session, cwd)
+    if name != "AfterTool":
+        return moment(AGENT, _MOMENTS.get(name), payload, session, cwd)
+    tool, out = str(payload.get("tool_name") or ""), payload.get("tool_response")
+    failed = None
+    if tool == _SHELL and isinstance(out, dict) and "llmContent" in out:
+        text = text_of(out["llmContent"])
+        if _NOT_OVER.match(text):
+            return None
+        rest = _OUTPUT.sub("", text, count=1)
+        end = _TRAILER.search(rest)
+        trailer = end[0] if end else ""
+        code = _CODE.search(trailer)
+        said = rest[: end.start()] if end else rest
+        said = "" if said.strip() == "(empty)" else said
+        out, failed = ended(said, int(code[1]) if code else 1 if _SIGNAL.search(trailer) else 0)
+    return tool_event(AGENT, payload, session, cwd, tool, payload.get("tool_input"), out, failed=failed)

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from ..events import Event, Kind
-from .reading import moment, tool_event
+from .reading import ended, moment, text_of, tool_event
 
 AGENT = "opencode"
 _MOMENTS = {
@@ -24,9 +24,11 @@ def read(name: str, payload: dict[str, Any]) -> Event | None:
     if name == "tool.execute.after":
         about = payload.get("metadata")
         code = about.get("exit") if isinstance(about, dict) else None
-        failed = code != 0 if isinstance(code, int) else None
+        out, failed = payload.get("output"), None
+        if isinstance(code, int):
+            out, failed = ended(text_of(out), code)
         tool = str(payload.get("tool") or "")
-        return tool_event(AGENT, payload, session, cwd, tool, payload.get("args"), payload.get("output"), failed=failed)
+        return tool_event(AGENT, payload, session, cwd, tool, payload.get("args"), out, failed=failed)
     return moment(AGENT, _MOMENTS.get(name), payload, session, cwd)
 
 

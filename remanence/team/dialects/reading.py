@@ -48,12 +48,17 @@ def command_in(given: Mapping[str, Any]) -> str:
     return str(told) if told else ""
 
 
+def patch_in(given: Mapping[str, Any]) -> str:
+    """The patch that a tool was given. Codex has it under `command`."""
+    patches = [given[key] for key in ("patch", "input", "diff") if isinstance(given.get(key), str)]
+    command = given.get("command")
+    return "\n".join([*patches, *([command] if isinstance(command, str) and "*** Begin Patch" in command else [])])
+
+
 def files_in(given: Mapping[str, Any]) -> list[str]:
     """The files that a tool was given."""
     found = [str(given[key]) for key in _FILE_KEYS if isinstance(given.get(key), str) and given[key]]
-    for key in ("patch", "input", "diff"):
-        if isinstance(given.get(key), str):
-            found += [added or changed for added, changed in _IN_PATCH.findall(given[key])]
+    found += [added or changed for added, changed in _IN_PATCH.findall(patch_in(given))]
     several = given.get("paths") or given.get("files")
     if isinstance(several, list):
         found += [one for one in several if isinstance(one, str)]
@@ -105,6 +110,11 @@ def outcome_of(value: Any) -> bool | None:
     return True if value.get("error") else None
 
 
+def ended(output: str, code: int) -> tuple[str, bool]:
+    """What a command printed, and whether it failed; one that printed nothing is told by its exit code."""
+    return output if output.strip() or code == 0 else f"Exit code {code}", code != 0
+
+
 def made(agent: str, kind: Kind, payload: Mapping[str, Any], session: object, cwd: object, **more: Any) -> Event:
     """An event. The same moment, told twice, has the same id; where the tool numbers its calls, by that number."""
     known = payload.get("tool_use_id") or payload.get("tool_call_id") or payload.get("call_id") or payload.get("callID")
@@ -121,6 +131,9 @@ def moment(agent: str, kind: Kind | None, payload: Mapping[str, Any], session: o
         return None
     if kind is Kind.PROMPT:
         return made(agent, kind, payload, session, cwd, prompt=str(payload.get("prompt") or ""))
+    if kind is Kind.STOP:
+        message = payload.get("last_assistant_message") or payload.get("prompt_response")
+        return made(agent, kind, payload, session, cwd, message=str(message or ""))
     if kind is Kind.SESSION_START:
         source = payload.get("source") or "startup"
     else:

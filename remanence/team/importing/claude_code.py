@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ..dialects.claude_code import EXIT
 from ..dialects.reading import outcome_of, text_of
 from ..events import Event, Kind
 from .told import Clock, Told, lines, used, words
@@ -25,7 +26,6 @@ _NOT_RUN = re.compile(
     r"^\s*(?:The user doesn't want to (?:proceed|take this action)|User rejected|\[Request interrupted)"
 )
 _QUEUED = ("queued_command", "prompt")
-_EXIT = re.compile(r"^\s*(?:Error: )?(?:Exit code \d+\s*\n?)?")
 
 
 def of_its_own(path: Path) -> bool:
@@ -104,7 +104,7 @@ def _used(
         failed = outcome_of(result) if failed is None else failed
     if failed and _NOT_RUN.match(said):
         return None
-    output = _EXIT.sub("", output, count=1) if failed else output
+    output = EXIT.sub("", output, count=1).removeprefix("Error: ") if failed else output
     return used(
         AGENT, str(call.get("id")), session, cwd, when, str(call.get("name") or ""), call.get("input"), output,
         failed=failed,

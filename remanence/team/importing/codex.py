@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..dialects.reading import command_in, decoded, outcome_of, text_of
+from ..dialects.reading import command_in, decoded, ended, outcome_of, text_of
 from ..events import Event, Kind
 from .told import Clock, Told, lines, used, words
 
@@ -31,6 +31,7 @@ _FOLDER = re.compile(r"<cwd>([^<]+)</cwd>")
 _HEADED = re.compile(r"^(?:Exit code|Wall time|Chunk ID|Process exited|Process running|Total output lines)\b", re.M)
 _EXIT = re.compile(r"^(?:Exit code:|Process exited with code) (-?\d+)", re.MULTILINE)
 _RUNNING = re.compile(r"^Process running with session ID (\d+)", re.MULTILINE)
+_LAST = 4 << 20  # bytes of a transcript in which a command that just ended is looked for
 _NOT_RUN = re.compile(r"(?:rejected by user|aborted by (?:the )?user|rejected by the user)", re.IGNORECASE)
 _REFUSED = re.compile(r"^\s*(?:apply_patch verification failed|patch rejected|Invalid patch|Failed to find)", re.I)
 
@@ -45,16 +46,26 @@ def told(path: Path) -> Iterator[Told]:
             yield Told(event, reader.branch, reader.commit, reader.address)
 
 
+def ended_in(path: Path, call: str) -> Event | None:
+    """How a command ended, by its number, as far as the end of its session's transcript tells already."""
+    reader = _Reader(path, messages=False)
+    found = None
+    for at, line in enumerate(lines(path, last=_LAST)):
+        found = next((event for event in reader.events(at, line, 0.0) if event.id == call), found)
+    return found
+
+
 class _Reader:
     """Reads one transcript, line by line."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, messages: bool = True) -> None:
+        """Without `messages`, what the user said is of no interest."""
         self.branch: str | None = None
         self.commit: str | None = None
         self.address: str | None = None
         self._session, self._cwd, self._named = path.stem, "", False
         self._by_agent = False
-        self._messages = not _tells(path, b'"user_message"')
+        self._messages = messages and not _tells(path, b'"user_message"')
         self._calls: dict[str, tuple[str, Any, str]] = {}
         self._running: dict[str, tuple[str, str, Any, str, str]] = {}
 
@@ -164,9 +175,10 @@ def _result(out: Any) -> tuple[str, bool | None, str | None]:
     head, mark, rest = text.partition("Output:\n")
     if not mark or len(head) > 500 or not _HEADED.search(head):
         return text, None, None
-    ended, going_on = _EXIT.search(head), _RUNNING.search(head)
-    failed = None if ended is None else ended[1] != "0"
-    return rest, failed, going_on[1] if going_on and not ended else None
+    code, going_on = _EXIT.search(head), _RUNNING.search(head)
+    if code is not None:
+        return *ended(rest, int(code[1])), None
+    return rest, None, going_on[1] if going_on else None
 
 
 def _tells(path: Path, mark: bytes) -> bool:

@@ -16,33 +16,59 @@ from ..notes import Note
 
 _KIND = r"^(?:\[[^\]]{1,20}\]\s*)?(?:[\w./-]{1,20}(?:\([^)]*\))?!?:\s*)?"
 _FIX = re.compile(
-    _KIND + r"(?:(?:bug|hot)?fix(?:e[sd]|ing)?|resolve[sd]?|repair(?:s|ed)?|correct(?:s|ed)?|work(?:s|ed)? around)\b"
-    r"(?!up!)|^(?:bug|hot)?fix(?:\([^)]*\))?!?:|^fix/|\bfix(?:es|ed)? #\d+"
+    _KIND + r"(?:(?:bug|hot)?fix(?:e[sd]|ing)?|repair(?:s|ed)?|correct(?:s|ed)?|work(?:s|ed)? around|"
+    r"resolve[sd]?(?= .*(?:\b(?:bug|issue|problem|error|failure|warning|deadlock|conflict|race|crash|leak)|#\d)))\b"
+    r"(?!up!)|^(?:bug|hot)?fix(?:\([^)]*\))?!?:|^fix/"
     r"|^(?!.*\b(?:add|test|document|describe|simulate)s?\b).*\b(?:crash(?:es|ed|ing)?|deadlocks?|regressions?|"
     r"memory leaks?|race conditions?|data loss|segfaults?|infinite loops?|off[- ]by[- ]one)\b",
     re.IGNORECASE,
 )
 _NO_FIX = re.compile(
-    r"\b(?:typos?|spelling|lint(?:er|ing)?|whitespace|indentation|formatting|changelog|comments?|docs?|readme|"
-    r"docstrings?|wording|review|findings)\b|^(?:fixup|squash|amend)!",
+    r"\b(?:typos?|spelling|lint(?:er|ing)?|whitespace|indentation|formatting|changelog|comments?|docs?|documentation|readme|"
+    r"docstrings?|wording|review|findings|jsdoc|javadoc|ruff|flake8|black|isort|prettier|eslint|pylint|mypy|pyright|rustfmt|clippy|"
+    r"flaky|dev version|version number|broken links?|links? in|layout|examples?|badges?|unused|ci|travis|"
+    r"github actions?|workflows?|release|type (?:hints?|annotations?|errors?)|typing|merge|build)\b|"
+    r"^(?:fixup|squash|amend)!|^[\w()-]+!?: (?:enhance|improve|refactor|clean|simplify|rename|bump|update|upgrade)|"
+    r"^fix(?:e[sd])? (?:\w+ ){0,3}tests?\b|^(?:docs?|tests?|ci|build|chore|style|refactor|release)(?:\([^)]*\))?!?:",
     re.IGNORECASE,
 )
-_REVERTED = re.compile(r'^Revert(?:ed|s)?:? "(.+)"$', re.IGNORECASE)
-_AGAIN = re.compile(r'^(?:Revert(?:ed|s)?:? "Revert\b|Re-?apply\b)', re.IGNORECASE)
-_REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,40})[^.\n]*\.?", re.IGNORECASE)
+# Git's own form, perhaps with the number of a pull request or a remark behind it: Revert "Use threads" (#12)
+_REVERTED = re.compile(r"^(?:Revert(?:ed|s)?:?|(Re-?appl(?:y|ies|ied)):?) [\"“](.+)[\"”]\.?\s*(.*)$", re.IGNORECASE)
+_REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,40})[^.\n]*\.?", re.IGNORECASE | re.MULTILINE)
+_REQUEST = re.compile(r"\s*\((?:#\d+|GH-\d+)\)\s*$")
+_REFERENCE = re.compile(
+    r"^\W*(?:(?:refs?|fix(?:es|ed)?|close[sd]?|resolve[sd]?|see|reverts|follow[- ]?up (?:on|to|of))\b:?\s*)?"
+    r"(?:(?:[\w./-]*#\d+|GH-\d+|https?://\S+)[\s,.]*(?:and )?)+$",
+    re.IGNORECASE,
+)
 _CONVENTION = re.compile(
-    r"\b(?:instead of|rather than|deprecate[sd]?|switch(?:ed)? (?:\S+ )?to|migrate[sd]? (?:\S+ ){0,3}to|drop support|"
-    r"replace[sd]? \S+(?: \S+)? (?:with|by))\b",
+    _KIND + r"(?:(?:use[sd]?|prefer(?:red)?|choose|chose|require[sd]?) .+ (?:instead of|rather than|over) |"
+    r"deprecate[sd]? |switch(?:ed)? (?:\S+ ){0,3}to |"
+    r"migrate[sd]? (?:\S+ ){0,3}to |drop(?:ped)? (?:\S+ ){0,2}support|replace[sd]? \S+(?: \S+)? (?:with|by) )",
     re.IGNORECASE,
 )
 _FROM_NOW_ON = re.compile(
-    r"\b(?:from now on|we (?:now|no longer|always|never)|(?:our|the) convention)\b", re.IGNORECASE
+    r"\b(?:from now on|we (?:now (?:use|require|prefer|expect|run|write|keep)|no longer)|(?:our|the) convention)\b",
+    re.IGNORECASE,
 )
 _TRAILER = re.compile(r"^(?:[A-Z][\w]*(?:-[\w]+)+|Change-Id|Fixes|Closes|Refs?): .*$|^\(cherry picked from .*\)$", re.M)
 _BOT = re.compile(r"\[bot\]|\bbot@|dependabot|renovate", re.IGNORECASE)
 _FIELDS = "%x1e%H%x1f%P%x1f%aN%x1f%aE%x1f%at%x1f%s%x1f%b%x1f"
+_SQUASHED = re.compile(r"^\s*[*-] .*$|^-{4,}\s*$", re.MULTILINE)
+_BESIDE_THE_CODE = re.compile(
+    r"(?:^|/)(?:docs?|examples?|\.github|\.circleci|\.travis|ci|news|newsfragments|changelog\.d|requirements)(?:/|\.)|"
+    r"\.(?:md|rst|txt|ya?ml|toml|cfg|ini|lock|json|html|css|svg|png)$|"
+    r"(?:^|/)(?:Makefile|Dockerfile|setup\.py|tox\.ini|noxfile\.py|conftest\.py|LICENSE|NOTICE|AUTHORS|CHANGE\w*|HISTORY|"
+    r"NEWS)[^/]*$",
+    re.IGNORECASE,
+)
+_HOUSEKEEPING = re.compile(r"^(?:lint|style|tests?|docs?|chore|ci|build|release)(?:\([^)]*\))?!?:", re.IGNORECASE)
+_CLOSED = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?):? #(\d+)", re.IGNORECASE)
 _MOST_FILES = 30  # a commit of more files says nothing about which belong together
 _NAMED_FILES = 10
+_REASONED, _EXPLAINED, _BARE = 0.45, 0.4, 0.3
+"""How important a commit is: one that says why, one that says something, one with a subject only. What people tell
+their agents begins at 0.5."""
 _TOGETHER, _OFTEN = 0.7, 5  # share and number of commits from which on two files belong together
 _LIFT = 2.0  # so much oftener than that file changes anyway
 _COMPANIONS = 4
@@ -108,54 +134,74 @@ def _commit(raw: bytes) -> Commit | None:
         return None
     name, parents, person, address, when, subject, body, files = parts
     named = [line for line in files.splitlines() if line.strip()] if parents.strip() else []
-    said = re.sub(r"\n{3,}", "\n\n", _TRAILER.sub("", body)).strip()
+    said = re.sub(r"\n{3,}", "\n\n", _TRAILER.sub("", body.replace("\r\n", "\n"))).strip()
     author = address.strip() or person.strip() or "unknown"
     by_bot = bool(_BOT.search(f"{person} {address}"))
     return Commit(name.strip(), author, float(when or 0), subject.strip(), said, named, by_bot)
 
 
 class History:
-    """What commits teach, told newest first: a revert that was itself reverted later teaches nothing."""
+    """What commits teach, told newest first: what was taken back and is in again teaches nothing."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._in_again: set[str] = set()
+        self._in_again: set[str] = set()  # commits that took something back, by their ids, and what that was
+        self._subjects: set[str] = set()  # of newer commits
+        self._closed: set[str] = set()  # issues that newer commits say they close
+        self._told: set[str] = set()
 
     def note_of(self, commit: Commit) -> Note | None:
         """What a commit teaches; None for most."""
         if commit.by_bot:
             return None
-        if _AGAIN.match(commit.subject):
-            return self._brought_back(commit)
-        taken_back = _REVERTED.match(commit.subject)
-        if taken_back is not None or _REVERTS.search(commit.body):
-            return None if commit.id in self._in_again else self._dead_end(commit)
-        if _is_fix(commit):
+        reverted = _reverted(commit.subject)
+        title = _title(commit.subject)
+        later, closed = title in self._subjects, set(self._closed)
+        self._subjects.add(title)
+        if reverted is not None:
+            what, remark, times = reverted
+            return self._dead_end(commit, what, remark, closed) if times % 2 else self._brought_back(commit, what)
+        self._closed |= set(_CLOSED.findall(f"{commit.subject}\n{commit.body}"))
+        if f"{title}\n{commit.body}" in self._told or later:
+            return None  # picked into another branch, or made once more
+        self._told.add(f"{title}\n{commit.body}")
+        if _is_fix(commit) and not _is_convention(commit):
             changed = f"changed {_listed(commit.files)}"
-            note = self._note(commit, f"{_told(commit)}\nFix: {changed}", "error_fix", 0.6)
+            note = self._note(
+                commit,
+                f"{_told(commit)}\nFix: {changed}",
+                "error_fix",
+                _EXPLAINED if _explained(commit.body) else _BARE,
+            )
             note.error, note.fix = commit.subject, changed
             return note
-        if _CONVENTION.search(commit.subject) or _FROM_NOW_ON.search(f"{commit.subject}\n{commit.body}"):
-            return self._note(commit, _told(commit), "decision", 0.5)
+        if _is_convention(commit):
+            return self._note(commit, _told(commit), "decision", _EXPLAINED if _explained(commit.body) else _BARE)
         return None
 
-    def _dead_end(self, commit: Commit) -> Note:
-        named, taken_back = _REVERTED.match(commit.subject), _REVERTS.search(commit.body)
-        what = named[1] if named else commit.subject
-        which = f" (commit {taken_back[1][:10]})" if taken_back else ""
-        why = _REVERTS.sub("", commit.body).strip()
-        text = f"Tried and taken back: {what}{which}." + (f" Why: {why[:_LONG]}" if why else "")
-        return self._note(commit, text, "decision", 0.7)
+    def _dead_end(self, commit: Commit, what: str, remark: str, closed: set[str]) -> Note | None:
+        undone = _REVERTS.search(commit.body)
+        why = _explained(f"{remark}\n{commit.body}")
+        title = _title(what)
+        is_back = commit.id in self._in_again or title in self._in_again or title in self._subjects
+        if is_back or closed & set(_CLOSED.findall(what)) or not _is_of_code(commit):
+            return None
+        which = f" (commit {undone[1][:10]})" if undone else ""
+        text = f"Tried and taken back: {_REQUEST.sub('', what).rstrip('.')}{which}."
+        return self._note(
+            commit, text + (f" Why: {why[:_LONG]}" if why else ""), "decision", _REASONED if why else _BARE
+        )
 
-    def _brought_back(self, commit: Commit) -> Note | None:
+    def _brought_back(self, commit: Commit, what: str) -> Note | None:
         """Where the revert that this one undoes was learned before, it no longer holds."""
+        self._in_again.add(_title(what))
         undone = _REVERTS.search(commit.body)
         if undone is None:
             return None
         self._in_again.add(undone[1])
-        what = re.sub(r'^(?:Revert\S* "Revert\S* |Re-?apply )"?|"+$', "", commit.subject, flags=re.IGNORECASE)
-        note = self._note(commit, f"It was taken back once and is in again: {what}.", "decision", 0.5)
-        note.supersedes = self._note(replace(commit, id=undone[1]), "revert", "decision", 0.7).id
+        told = f"It was taken back once and is in again: {_REQUEST.sub('', what).rstrip('.')}."
+        note = self._note(commit, told, "decision", _BARE)
+        note.supersedes = self._note(replace(commit, id=undone[1]), "revert", "decision", _BARE).id
         return note
 
     def _note(self, commit: Commit, text: str, kind: str, importance: float) -> Note:
@@ -170,13 +216,47 @@ def _is_fix(commit: Commit) -> bool:
     return (
         bool(_FIX.search(commit.subject))
         and not _NO_FIX.search(commit.subject)
-        and 0 < len(commit.files) <= _MOST_FILES
+        and len(commit.files) <= _MOST_FILES
+        and _is_of_code(commit)
         and (words >= 4 or bool(commit.body))  # "Fix tests" helps nobody
     )
 
 
+def _is_convention(commit: Commit) -> bool:
+    chosen = _CONVENTION.search(commit.subject) and not _HOUSEKEEPING.match(commit.subject)
+    said = not _FIX.search(commit.subject) and _FROM_NOW_ON.search(_explained(commit.body))
+    return bool(chosen or said) and _is_of_code(commit)
+
+
+def _is_of_code(commit: Commit) -> bool:
+    """Whether it changes the program itself, and not only what lies around it: documents, tests, settings."""
+    return any(not _BESIDE_THE_CODE.search(name) and not _TEST.search(name) for name in commit.files)
+
+
+def _reverted(subject: str) -> tuple[str, str, int] | None:
+    """What a commit takes back, what is said behind that, and how many times it was turned; None if it is no revert."""
+    told, remark, times = subject, "", 0
+    while (found := _REVERTED.match(_REQUEST.sub("", told))) is not None:
+        times += 2 if found[1] else 1
+        told, remark = found[2].strip(), remark or _REQUEST.sub("", found[3]).strip(" -–—:.")
+    return (told, remark, times) if times else None
+
+
+def _title(subject: str) -> str:
+    """A subject as it is compared: without the numbers of pull requests, marks and capitals."""
+    return re.sub(r"\W+", " ", _REQUEST.sub("", subject)).strip().casefold()
+
+
+def _explained(body: str) -> str:
+    """The sentences of a message that say something: no lists of squashed commits, references or git's own words."""
+    kept = [line for line in _SQUASHED.sub("", _REVERTS.sub("", body)).splitlines() if not _REFERENCE.match(line)]
+    told = re.sub(r"\n{3,}", "\n\n", "\n".join(line for line in kept if not _reverted(line.strip()))).strip()
+    return told if len(re.findall(r"\w{2,}", told)) >= 3 else ""
+
+
 def _told(commit: Commit) -> str:
-    return f"{commit.subject}\n{commit.body[:_LONG]}" if commit.body else commit.subject
+    said = _explained(commit.body)
+    return f"{commit.subject}\n{said[:_LONG]}" if said else commit.subject
 
 
 def _listed(files: Sequence[str]) -> str:
@@ -222,7 +302,7 @@ class Together:
         text = f"Of the {self._alone[name]} commits that changed {name}, most changed these files too: {told}."
         return Note(
             text, "codebase", author=author, agent="git", repository=repository.id, commit=repository.commit,
-            files=[name, *(other for _, other in best)], when=when, importance=0.3, key=f"together {name}",
+            files=[name, *(other for _, other in best)], when=when, importance=_BARE, key=f"together {name}",
         )  # fmt: skip
 
 

@@ -26,9 +26,12 @@ class Told(NamedTuple):
     """Where the repository is cloned from."""
 
 
-def lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a JSONL file. Lines that are broken, or too long to be words, are passed over."""
+def lines(path: Path, last: int | None = None) -> Iterator[dict[str, Any]]:
+    """The objects of a JSONL file, or of its `last` bytes. Lines that are broken, or too long to be words, are passed
+    over."""
     with path.open("rb") as file:
+        if last is not None:
+            file.seek(max(0, path.stat().st_size - last))
         while line := file.readline(LONGEST_LINE):
             if not line.endswith(b"\n") and len(line) == LONGEST_LINE:
                 while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import time
 
@@ -171,8 +172,8 @@ def test_status_tells_where_memory_goes_and_what_waits(rmem, home):
         json.dumps({"url": "https://memory.example.com", "org": "acme", "workspace": "web"})
     )
     (team / "last-capture.json").write_text(json.dumps({"time": time.time(), "agent": "codex"}))
-    (home / ".git").mkdir()
-    (home / ".git/config").write_text('[remote "origin"]\n\turl = git@github.com:Acme/web.git\n')
+    subprocess.run(["git", "init", "-q", home], check=True)
+    subprocess.run(["git", "-C", home, "remote", "add", "origin", "git@github.com:Acme/web.git"], check=True)
     (home / ".remanence.toml").write_text('workspace = "etl"\nrecall = false\ncolour = "red"\n')
     told = rmem("status", "--json").json
     assert told["memory"] == {

@@ -1,0 +1,54 @@
+"""The names that people give to hosts in ~/.ssh/config: only Host, HostName and Include matter here."""
+
+from __future__ import annotations
+
+import glob
+import shlex
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+_LARGEST = 1 << 20  # bytes of a file that are read
+_DEEPEST = 8  # files that include one another
+
+
+def host_of(name: str) -> str:
+    """The host that a name stands for; the name itself if it stands for none."""
+    applies = True
+    for word, values in _lines(Path.home() / ".ssh" / "config"):
+        if word == "host":
+            applies = _fits(name, values)
+        elif word == "match":
+            applies = [value.lower() for value in values] == ["all"]
+        elif word == "hostname" and applies and values:
+            return values[0].replace("%h", name).replace("%%", "%")  # the first one holds
+    return name
+
+
+def _fits(name: str, patterns: list[str]) -> bool:
+    if any(one.startswith("!") and fnmatchcase(name, one[1:]) for one in patterns):
+        return False
+    return any(fnmatchcase(name, one) for one in patterns if not one.startswith("!"))
+
+
+def _lines(path: Path, depth: int = 0) -> Iterator[tuple[str, list[str]]]:
+    """The words of each line, with those of included files in their places."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LARGEST).decode("utf-8", "replace")
+    except OSError:
+        return
+    for line in text.splitlines():
+        word, _, rest = line.strip().replace("=", " ", 1).partition(" ")
+        try:
+            values = shlex.split(rest, comments=True)
+        except ValueError:
+            continue
+        if word.lower() == "include" and depth < _DEEPEST:
+            for pattern in values:
+                whole = Path(pattern).expanduser()
+                place = whole if whole.is_absolute() else Path.home() / ".ssh" / whole
+                for found in sorted(glob.glob(str(place))):
+                    yield from _lines(Path(found), depth + 1)
+        elif word and not word.startswith("#"):
+            yield word.lower(), values

@@ -1,0 +1,226 @@
+"""Errors and fixes pair rightly: the same command or test, and what was changed for it in between."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+
+import pytest
+
+from remanence import Brain
+from remanence.team.capture import Capture
+from remanence.team.events import Event, Kind
+from remanence.team.pairing import change_in, command_key, fixed_by
+
+FAILED = "E   KeyError: 'code'\nFAILED tests/test_carrier.py::test_read - KeyError: 'code'\n1 failed in 0.1s"
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    for words in ("init -q -b main", "remote add origin git@github.com:acme/etl.git", "config user.email ann@acme.io"):
+        subprocess.run(["git", *words.split()], cwd=folder, check=True)
+    return folder
+
+
+@pytest.fixture
+def brain(tmp_path):
+    with Brain(tmp_path / "team.db", privacy="default", durability="normal") as brain:
+        yield brain
+
+
+class Agent:
+    def __init__(self, brain, folder):
+        self.brain, self.capture, self.folder = brain, Capture(brain), str(folder)
+        self._numbers = itertools.count(1)
+
+    def tell(self, kind, **more):
+        number = next(self._numbers)
+        cwd = more.pop("cwd", self.folder)
+        self.capture.take(Event(f"e{number}", "claude-code", kind, "s1", cwd, 1000.0 + number, **more))
+
+    def runs(self, command, output="ok", failed=False, **more):
+        self.tell(Kind.TOOL, tool="Bash", action="shell", command=command, output=output, failed=failed, **more)
+
+    def edits(self, path, old="a", new="b", **more):
+        given = {"file_path": path, "old_string": old, "new_string": new}
+        self.tell(Kind.TOOL, tool="Edit", action="edit", files=[path], input=given, **more)
+
+    @property
+    def fixes(self):
+        return sorted((one.contents for one in self.brain.memories({"type": "error_fix"}, limit=None)),
+                      key=lambda body: body["sources"][0]["when"])  # fmt: skip
+
+
+@pytest.fixture
+def agent(brain, clone):
+    return Agent(brain, clone)
+
+
+@pytest.mark.parametrize(
+    ("failed", "passed"),
+    [
+        ("make test", "make"),
+        ("make", "make clean"),
+        ("ls tests/clients", "ls tests"),
+        ("ls tests", "ls tests/clients"),
+        ("pytest tests/test_a.py", "pytest tests/test_b.py"),
+        ("pytest tests/test_a.py", "pytest tests/test_a.py -k other"),
+        ("cd frontend && npm test", "cd backend && npm test"),
+        ("npm run build", "npm run lint"),
+        ("cargo test parse", "cargo build"),
+        ("python a.py", "python b.py"),
+        ("docker compose up web", "docker compose ps"),
+    ],
+)
+def test_another_command_fixes_nothing(agent, failed, passed):
+    agent.runs(failed, "error: it is broken", failed=True)
+    agent.edits("src/a.py")
+    agent.runs(passed)
+    assert agent.fixes == []
+
+
+@pytest.mark.parametrize(
+    ("failed", "passed"),
+    [
+        ("make test", "make test 2>&1 | tail -20"),
+        ("pytest tests/test_carrier.py -v", "python -m pytest tests/test_carrier.py"),
+        ("pytest tests/test_carrier.py::test_read", "pytest tests/test_carrier.py"),
+        ("pytest tests/test_carrier.py", "pytest tests"),
+        ("pytest tests/test_carrier.py", "uv run pytest -q"),
+        ("pytest", "pytest tests/test_carrier.py"),  # the only one that had failed
+        ("npx jest src/a.test.js", "jest src"),
+        ("CI=1 npm test", "npm test"),
+    ],
+)
+def test_the_same_command_or_a_run_that_has_the_failed_test_is_the_fix(agent, failed, passed):
+    agent.runs(failed, FAILED, failed=True)
+    agent.edits("etl/carrier.py", 'row["code"]', 'row.get("code")')
+    agent.runs(passed, "1 passed in 0.1s")
+    (fix,) = agent.fixes
+    assert fix["files"] == ["etl/carrier.py"]
+
+
+def test_a_folder_is_part_of_a_command_however_one_got_there(clone):
+    root = str(clone)
+    assert (
+        command_key("cd web && npm test", root, root) == command_key("npm test", f"{root}/web", root) == "web$ npm test"
+    )
+    assert (
+        command_key(f"cd {root} && npm test", f"{root}/web", root) == command_key("npm test", root, root) == "npm test"
+    )
+
+
+def test_a_run_of_some_of_the_failed_tests_is_not_enough():
+    failure = {"tests": ["tests/test_a.py::test_one", "tests/test_b.py::test_two"], "time": 1.0}
+    assert fixed_by("pytest tests/test_a.py", {"pytest": failure}) == []
+    assert fixed_by("pytest tests/test_a.py tests/test_b.py", {"pytest": failure}) == ["pytest"]
+
+
+def test_without_anything_done_there_is_no_fix(agent):
+    agent.runs("pytest tests/test_flaky.py", FAILED, failed=True)
+    agent.runs("cat tests/test_flaky.py", "def test_read(): …")
+    agent.runs("pytest tests/test_flaky.py", "1 passed in 0.1s")
+    assert agent.fixes == []
+
+
+def test_a_command_that_changes_something_may_be_the_fix(agent):
+    agent.runs("python app.py", "ModuleNotFoundError: No module named 'yaml'", failed=True)
+    agent.runs("pip list", "pip 24")
+    agent.runs("pip install pyyaml", "Successfully installed pyyaml-6.0")
+    agent.runs("python app.py", "started")
+    assert [fix["fix"] for fix in agent.fixes] == ["ran `pip install pyyaml`"]
+
+
+def test_an_edit_for_another_failure_is_no_part_of_a_fix(agent):
+    agent.runs("pytest tests/test_carrier.py", FAILED, failed=True)
+    agent.runs("mypy etl", "etl/pool.py:3: error: Incompatible return value type", failed=True)
+    agent.edits("etl/pool.py", "return 1", 'return "1"')
+    agent.edits("etl/carrier.py", 'row["code"]', 'row.get("code")')
+    agent.runs("mypy etl", "Success: no issues found in 4 source files")
+    agent.runs("pytest tests/test_carrier.py", "1 passed in 0.1s")
+    assert [(fix["command"], fix["files"]) for fix in agent.fixes] == [
+        ("mypy etl", ["etl/pool.py"]),
+        ("pytest tests/test_carrier.py", ["etl/carrier.py"]),
+    ]
+
+
+def test_an_edit_that_failed_changed_nothing(agent):
+    agent.runs("make", "error: linker failed", failed=True)
+    agent.edits("src/a.c", failed=True)
+    agent.runs("make", "built")
+    assert agent.fixes == []
+
+
+def test_several_attempts_at_the_same_error_are_one_fix_and_another_error_starts_anew(agent):
+    agent.runs("make", "a.c:3:1: error: unknown type name 'row'", failed=True)
+    agent.edits("a.c", "row r;", "struct row r;")
+    agent.runs("make", "a.c:9:1: error: unknown type name 'row'", failed=True)
+    agent.edits("a.h", "", "typedef struct row row;")
+    agent.runs("make", "undefined reference to `total'", failed=True)
+    agent.edits("Makefile", "a.o", "a.o total.o")
+    agent.runs("make", "built")
+    (fix,) = agent.fixes
+    assert fix["files"] == ["Makefile"]
+    assert "undefined reference" in fix["error"]
+
+
+def test_the_fix_says_what_changed_and_not_what_stayed(agent):
+    old = "def read(row):\n    # Codes are set by the carrier.\n    return row['code']\n"
+    agent.runs("pytest tests/test_carrier.py", FAILED, failed=True)
+    agent.edits("etl/carrier.py", old, old.replace("row['code']", "row.get('code')"))
+    agent.runs("pytest tests/test_carrier.py", "1 passed in 0.1s")
+    (fix,) = agent.fixes
+    assert fix["fix"] == "changed etl/carrier.py: `return row['code']` → `return row.get('code')`"
+
+
+PATCH = """*** Begin Patch
+*** Update File: etl/pool.py
+@@
+ class Pool:
+-    size = 5
++    size = 20
+*** Update File: etl/carrier.py
+@@
++TIMEOUT = 3
+*** End Patch"""
+
+
+@pytest.mark.parametrize(
+    ("given", "path", "told"),
+    [
+        ({"command": PATCH}, "etl/pool.py", "`size = 5` → `size = 20`"),
+        ({"input": PATCH}, "etl/carrier.py", "added `TIMEOUT = 3`"),
+        ({"content": "a = 1\nb = 2\n"}, "x.py", "wrote 2 lines: `a = 1 b = 2`"),
+        ({"old_string": "a\nb", "new_string": "a"}, "x.py", "removed `b`"),
+        ({"edits": [{"old_string": "a", "new_string": "b"}, {"old_string": "c", "new_string": "d"}]}, "x",
+         "`a` → `b`; `c` → `d`"),
+    ],
+)  # fmt: skip
+def test_edits_of_every_tool_in_a_few_words(given, path, told):
+    assert change_in(given, path) == told
+
+
+def test_the_last_message_gives_the_reason(agent, brain):
+    agent.runs("pytest tests/test_carrier.py", FAILED, failed=True)
+    agent.edits("etl/carrier.py", 'row["code"]', 'row.get("code")')
+    agent.runs("pytest tests/test_carrier.py", "1 passed in 0.1s")
+    agent.tell(Kind.STOP, message="All tests pass now.\n\n**Cause:** the test failed because parcels carry no `code`.")
+    (memory,) = brain.memories({"type": "error_fix"}, limit=None)
+    assert memory.contents["reason"] == "Cause: the test failed because parcels carry no `code`."
+    assert memory.text.endswith("Why: Cause: the test failed because parcels carry no `code`.")
+
+
+def test_of_several_fixes_each_gets_its_own_reason(agent, brain):
+    for name in ("carrier", "invoice"):
+        agent.runs(f"pytest tests/test_{name}.py", f"E   KeyError: '{name}_code'", failed=True)
+        agent.edits(f"etl/{name}.py", "a", f"b_{name}")
+        agent.runs(f"pytest tests/test_{name}.py", "1 passed in 0.1s")
+    agent.tell(Kind.STOP, message="The carrier_code was missing in parcels. invoice_code did not exist before 2020.")
+    reasons = {fix["command"]: fix["reason"] for fix in agent.fixes}
+    assert reasons == {
+        "pytest tests/test_carrier.py": "The carrier_code was missing in parcels.",
+        "pytest tests/test_invoice.py": "invoice_code did not exist before 2020.",
+    }
