@@ -136,9 +136,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--round",
         dest="round_seconds",
         type=float,
-        default=15.0,
+        default=10.0,
         metavar="S",
-        help="seconds of work between comparisons (15)",
+        help="seconds of work between comparisons (10)",
     )
     add("--pace", type=float, default=0.5, metavar="N", help="faults in a second for each worker (0.5)")
     add("--cuts", type=int, default=20, metavar="N", help="power cuts after each round with power (20)")
