@@ -13,6 +13,7 @@ import pytest
 import zstandard
 
 from remanence.agents import AgentMemoryAPI, MemoryConfig, MemoryMaintenanceException, MemoryRetrievalException
+from remanence.doctor import examine
 from remanence.stores.packing import shorten, widen
 
 
