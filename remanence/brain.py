@@ -18,7 +18,15 @@ from .asking import Asked, Sought, ask
 from .drafting import Vector, draft, draft_of, draft_of_changes, take_changes
 from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
 from .embed.state import MemoryVectors
-from .errors import ConfigError, EmbedderError, EmbedderMismatchError, InputError, NotFoundError, VectorError
+from .errors import (
+    ConfigError,
+    EmbedderError,
+    EmbedderMismatchError,
+    InputError,
+    NotFoundError,
+    StoreBusyError,
+    VectorError,
+)
 from .filters import Filter
 from .forks import new_rlock
 from .judgements import QUESTIONS, Judgement, Recall, Recalls, kept_question
@@ -26,7 +34,7 @@ from .models import Embeddings, Hit, Hits, Memory
 from .privacy.choice import PrivacySpec, policy_of
 from .recall.settings import RecallSettings
 from .stores import open_store
-from .stores.base import Order, Owner, RecordStore
+from .stores.base import Edit, Edited, Order, Owner, RecordStore
 from .tiers import forgetting
 from .tiers.forgetting import DAY, ForgettingPolicy
 
@@ -40,7 +48,13 @@ Progress = Callable[[int, int | None], None]
 Written = TypeVar("Written")
 
 _CHUNK = 1000
+_OVERTAKEN = 20  # times that others may change a memory's text while one edit is made
 _REEMBEDDED = 3  # times that a store may be re-embedded while one memory is written
+
+
+class _NotEmbedded(Exception):
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
 
 
 class Brain:
@@ -284,6 +298,36 @@ class Brain:
 
         embedded = "text" in changes or drafted.embeddings.full_vector is not None
         return self._embedding([drafted] if embedded else [], lambda: self._change(memory_id, edit))
+
+    def edit(self, memory_id: str, edit: Edit) -> Memory | None:
+        """Keep, replace or remove a memory by what `edit` makes of it, with nobody else changing it meanwhile, and note
+        it in the audit log. What `edit` returns is kept as it is: it has to be `cleaned` before."""
+        key = checks.memory_id("memory_id", memory_id)
+        vectors: dict[str, Embeddings] = {}
+
+        def embedded(memory: Memory | None) -> Edited | None:
+            before = None if memory is None else memory.text
+            edited = edit(memory)
+            if edited is not None and edited.memory is not None and edited.memory.text != before:
+                if edited.memory.text not in vectors:
+                    raise _NotEmbedded(edited.memory)  # not here: an embedder may be slow, and others wait
+                edited.memory.embeddings = vectors[edited.memory.text]
+            return edited
+
+        for _ in range(_OVERTAKEN):
+            owner = self._owner
+            try:
+                return self.store.edit(key, embedded)
+            except _NotEmbedded as missing:
+                missing.memory.embeddings = Embeddings()
+                self._embed([missing.memory])
+                vectors[missing.memory.text] = missing.memory.embeddings
+            except (EmbedderMismatchError, VectorError):
+                self._resolve()  # raises if the embedder was asked for by name
+                if not vectors or self._owner == owner:
+                    raise
+                vectors.clear()  # another process has re-embedded the store
+        raise StoreBusyError(f"{key} is changed by others all the time; try again")
 
     def _change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory:
         """Replace a memory by what `edit` makes of it, in one transaction."""

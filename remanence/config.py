@@ -12,7 +12,7 @@ from .errors import ConfigError
 
 HOME = "REMANENCE_HOME"
 STORE_NAME = "memories.db"
-_acting: ContextVar[str | None] = ContextVar("acting", default=None)
+_acting: ContextVar[tuple[str, str] | None] = ContextVar("acting", default=None)
 
 
 def home() -> Path:
@@ -33,9 +33,10 @@ def default_store() -> Path:
 
 
 @contextmanager
-def acting(name: str) -> Iterator[None]:
-    """Let the audit log say that it was somebody else than whoever runs this process: a server acts for its callers."""
-    before = _acting.set(name)
+def acting(name: str, token: str = "") -> Iterator[None]:
+    """Let the audit log say that it was somebody else than whoever runs this process: a server acts for its callers,
+    who have a token."""
+    before = _acting.set((name, token))
     try:
         yield
     finally:
@@ -46,6 +47,12 @@ def user() -> str:
     """Who the audit log says it was: whom we act for, else REMANENCE_USER or the name of whoever runs this process."""
     acting_for = _acting.get()
     if acting_for is not None:
-        return acting_for
+        return acting_for[0]
     named = (os.environ.get(name) for name in ("REMANENCE_USER", "LOGNAME", "USER", "USERNAME"))
     return next((name for name in named if name), None) or f"user-{os.getuid() if hasattr(os, 'getuid') else 0}"
+
+
+def token() -> str:
+    """The id of the token of whoever we act for; empty if there is none."""
+    acting_for = _acting.get()
+    return "" if acting_for is None else acting_for[1]

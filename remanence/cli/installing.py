@@ -298,10 +298,32 @@ def _tell_memory(told: dict[str, Any]) -> None:
     click.echo(f"waiting       {summary(told)}")
     for problem in problems(told):
         click.echo(f"  {click.style('!', fg='red')} {visible(problem)}")
+    if memory["server"]:
+        _tell_sync(told["last_sync"] or {})
     time = last.get("time")
     who = f" ({visible(str(last['agent']))})" if last.get("agent") else ""
     click.echo(f"last capture  {moment(time) + who if isinstance(time, int | float) else 'never'}")
     click.echo(f"log           {told['log']}")
+
+
+def _tell_sync(last: dict[str, Any]) -> None:
+    """When this memory and the team's met last, what went wrong, and which repositories are shared."""
+    succeeded = last.get("succeeded")
+    click.echo(f"last sync     {moment(succeeded) if isinstance(succeeded, int | float) else 'never'}")
+    problems = []
+    if last.get("error"):
+        remedy = "; run `rmem login` again with a valid token" if last.get("status") in (401, 403) else ""
+        problems.append(f"not shared at {moment(last['time'])}: {last['error']}{remedy}")
+    refused = last.get("refused") or []
+    if refused:
+        first = refused[0]
+        problems.append(f"{len(refused):,} memories were refused; {first.get('id')}: {first.get('error')}")
+    for problem in problems:
+        click.echo(f"  {click.style('!', fg='red')} {visible(problem)}")
+    for workspace, one in (last.get("workspaces") or {}).items():
+        shared = "all repositories" if one["shared"] is None else ", ".join(one["shared"]) or "no repository"
+        here = ", ".join(one["received"]) or "none"
+        click.echo(f"shared        {visible(workspace)} shares {visible(shared)}; received here: {visible(here)}")
 
 
 def _wishes(where: dict[str, Any]) -> str:

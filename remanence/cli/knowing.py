@@ -17,10 +17,16 @@ if TYPE_CHECKING:
 
 
 def _team(brain: Brain) -> TeamMemory:
+    from ..errors import ConfigError
     from ..team.identity import author
+    from ..team.login import login
     from ..team.memory import TeamMemory
 
-    return TeamMemory(brain, author=author(Path.cwd()))
+    try:
+        found = login()
+    except ConfigError:
+        found = None  # a broken login is told of by `rmem status` and `rmem sync`
+    return TeamMemory(brain, author=author(Path.cwd()), aliases=[found[0].member] if found and found[0].member else [])
 
 
 @click.command()

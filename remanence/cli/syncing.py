@@ -41,7 +41,7 @@ def login(face: Face, url: str, token: str | None, workspace: str) -> None:
     try:
         me = server.me()
         found = Login(url, workspace, str(me.get("org") or ""), str(me.get("member") or ""))
-        server.pull(0)  # whether this workspace is ours to read
+        server.pull(0, [])  # whether this workspace is ours to read
     finally:
         server.close()
     keep(found, token)

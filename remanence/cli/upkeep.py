@@ -90,8 +90,9 @@ def doctor(face: Face, repair: bool) -> None:
     if repair:
         with progress("Repairing") as bar:
             done = examiner.repair(face.address, on_progress=bar)
+        done += _mended(face)
     store = examiner.examine(face.address)
-    findings = [*store, *backlog.findings()]
+    findings = [*store, *(_team_findings(face) if store[-1].name != "store" else []), *backlog.findings()]
     sound = all(finding.ok for finding in findings)
     if face.json:
         answer = {"ok": sound, "findings": [asdict(finding) for finding in findings]}
@@ -107,6 +108,26 @@ def doctor(face: Face, repair: bool) -> None:
             face.note("`rmem doctor --repair` rebuilds what is derived; a damaged file needs a backup.")
     if not sound:
         raise click.exceptions.Exit(endings.PROBLEMS)
+
+
+def _mended(face: Face) -> list[str]:
+    from ..team import soundness
+
+    with face.present() as brain:
+        number = soundness.repair(brain)
+    return [f"took out of {number:,} memories of the team what could not be read"] if number else []
+
+
+def _team_findings(face: Face) -> list[Finding]:
+    from ..doctor import Finding
+    from ..errors import RemanenceError
+    from ..team import soundness
+
+    try:
+        with face.present() as brain:
+            return soundness.findings(brain)
+    except RemanenceError as error:
+        return [Finding("team memories", False, str(error))]
 
 
 def _show(findings: list[Finding]) -> None:

@@ -88,7 +88,8 @@ _CLEARED = ("session", "actor", "tags", "place", "position", "metadata")
 def update(face: Face, memory_id: str, text: str | None, clear: tuple[str, ...], **options: Any) -> None:
     """Change fields of a memory; the others stay as they are.
 
-    --tag and --meta replace all tags and all metadata. A new text is embedded and indexed again.
+    --tag and --meta replace all tags and all metadata. A new text is embedded and indexed again. Of a memory
+    of the team the new text reaches the others; other fields stay here.
 
     \b
     Examples:
@@ -96,6 +97,12 @@ def update(face: Face, memory_id: str, text: str | None, clear: tuple[str, ...],
       rmem update swe-01-12-1777632000 --text "Fixed the OOM: batch size 10,000" --type error_fix
       rmem update swe-01-12-1777632000 --clear session --clear tags
     """
+    from pathlib import Path
+
+    from ..team.identity import author
+    from ..team.memory import TeamMemory
+    from ..team.notes import ID
+
     fields = _given(options)
     if text is not None:
         fields["text"] = text_of((text,))
@@ -106,8 +113,11 @@ def update(face: Face, memory_id: str, text: str | None, clear: tuple[str, ...],
     if not fields:
         raise InputError("nothing to change; name at least one field, such as --importance", field="changes")
     with face.looking() as brain:
-        memory = brain.update(memory_id, **fields)
-        brain.store.record(config.user(), "change", [memory_id], origin="rmem", fields=sorted(fields))
+        if memory_id.startswith(ID) and "text" in fields and brain.get(memory_id) is not None:
+            memory = TeamMemory(brain, author=author(Path.cwd())).reword(memory_id, fields.pop("text"))
+        if fields:
+            memory = brain.update(memory_id, **fields)
+            brain.store.record(config.user(), "change", [memory_id], origin="rmem", fields=sorted(fields))
     if face.json:
         face.document(memory_document(memory))
     else:

@@ -77,7 +77,7 @@ class Kept(BaseModel):
 
     id: str = Field(description="The id of the memory.")
     count: int = Field(description="1 for a new memory; more if the team knew it already.")
-    scope: str = Field(description="Who sees it. Outside any repository, repository means organisation.")
+    scope: str = Field(description="Who sees it. Outside any repository, repository means personal.")
     repository: str | None = Field(default=None, description="The repository it is kept for.")
 
 

@@ -37,12 +37,16 @@ class LocalHost(Host):
         workspace = None if settings is None else settings.workspace
         if workspace is not None:
             routes.note(workspace)
+        where = repository(folder)
+        if where is not None and may_recall:
+            routes.note_repository(where.id)
         team = TeamMemory(self._opened(), author=author(folder), origin=ORIGIN, workspace=workspace)
         yield Caller(
             team,
-            repository(folder),
+            where,
             self._agent or agent_of(asked.client),
-            scope="repository" if settings is None or settings.scope is None else settings.scope,
+            # The whole organisation is told by `rmem share` only: a file that came with a clone does not decide that.
+            scope="personal" if settings is not None and settings.scope == "personal" else "repository",
             no_reading="" if may_recall else _opted_out("recall"),
             no_writing="" if may_capture else _opted_out("capture"),
             sessions=Sessions(),

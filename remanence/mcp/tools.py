@@ -195,10 +195,10 @@ def _adding(tool: Offer, calls: Calls) -> None:
             list[str] | None, Field(max_length=100, description="Files it is about, from the repository's root.")
         ] = None,
         scope: Annotated[
-            Literal["personal", "repository", "organisation"] | None,
+            Literal["personal", "repository"] | None,
             Field(
-                description="Who sees it: personal (only this user), repository (who works in it; the default) or "
-                "organisation (everybody)."
+                description="Who sees it: personal (only this user) or repository (who works in it; the default). "
+                "Outside a repository it is personal."
             ),
         ] = None,
         error: Annotated[str, Field(max_length=20_000, description="For error_fix: the error as it was printed.")] = "",

@@ -1,10 +1,13 @@
 """A policy applied to a whole memory: text, contents with their keys, tags, actor and place. Names that lead to a
-memory (agent, session, type, id) cannot be changed without losing it, so they are refused if they hold a secret."""
+memory (agent, session, type, id) cannot be changed without losing it, so they are refused if they hold a secret.
+
+Rules are for what people wrote. Hashes of lines that our own code keeps beside it (`PRINTS`) look like card numbers and
+are nobody's: they stay the numbers that they are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ..contents import text_of
 from ..models import Embeddings, Memory
@@ -13,6 +16,18 @@ from .replacing import Everywhere, Walk, refuse_secrets
 if TYPE_CHECKING:
     from .policy import PrivacyPolicy
 
+PRINTS = "prints"
+"""The contents in which the team memory keeps hashes of files' lines, by the name of the file."""
+PRINT_BITS = 48  # of a hash: no card number of 15 digits or more is one
+
+
+def is_prints(value: Any) -> TypeGuard[dict[str, list[int]]]:
+    """Whether these are hashes of lines, by file."""
+    return isinstance(value, dict) and all(
+        isinstance(hashes, list) and all(type(one) is int and 0 <= one < 1 << PRINT_BITS for one in hashes)
+        for hashes in value.values()
+    )
+
 
 def cleaned(policy: PrivacyPolicy, memory: Memory) -> Memory:
     """The memory itself if there is nothing to find in it."""
@@ -20,7 +35,11 @@ def cleaned(policy: PrivacyPolicy, memory: Memory) -> Memory:
         refuse_secrets(field, name, policy.actions)
     work = Walk(policy.find, policy.replacement)
     text = work.text(memory.text, "text")
-    contents = work.mapping(memory.contents, "contents", told={"text": (memory.text, text)})
+    told: dict[str, tuple[Any, Any]] = {"text": (memory.text, text)}
+    if is_prints(prints := memory.contents.get(PRINTS)):
+        names = work.mapping(dict.fromkeys(prints, ""), f"contents[{PRINTS!r}]")
+        told[PRINTS] = prints, dict(zip(names, prints.values(), strict=True))
+    contents = work.mapping(memory.contents, "contents", told=told)
     tags = work.mapping(memory.tags, "tags")
     actor = memory.actor and work.text(memory.actor, "actor", "actor")
     place = memory.place and work.text(memory.place, "place", "place")

@@ -71,7 +71,7 @@ class Walk:
         return put
 
     def mapping(
-        self, data: dict[str, Any], field: str, told: dict[str, tuple[str, str]] | None = None
+        self, data: dict[str, Any], field: str, told: dict[str, tuple[Any, Any]] | None = None
     ) -> dict[str, Any]:
         """All keys and values; `told` are values that are known already, with what became of them."""
         result: dict[str, Any] = {}

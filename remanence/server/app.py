@@ -20,6 +20,7 @@ from .routes import audit as of_audit
 from .routes import export as of_export
 from .routes import feedback as of_feedback
 from .routes import memories as of_memories
+from .routes import repositories as of_repositories
 from .routes import service as of_service
 from .routes import sync as of_sync
 from .routes import tables as of_tables
@@ -48,6 +49,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     of_audit.router,
     of_export.router,
     of_sync.router,
+    of_repositories.router,
     of_mcp.router,
 )
 

@@ -127,12 +127,30 @@ class JudgementAnswer(Answer):
 class SyncAnswer(Answer):
     memories: list[dict[str, Any]]
     gone: list[dict[str, Any]]
+    by: dict[str, str]
     next: int
     more: bool
+    repositories: list[str]
+    """Those that you are told of."""
+    shared: list[str] | None
+    """Those that the workspace shares; null if it shares all."""
+
+
+class RefusedAnswer(Answer):
+    id: str | None
+    field: str | None
+    error: str
 
 
 class AppliedAnswer(Answer):
     changed: int
+    refused: list[RefusedAnswer]
+    memories: list[dict[str, Any]]
+
+
+class RepositoriesAnswer(Answer):
+    shared: list[str] | None
+    given: dict[str, list[str]]
 
 
 class PrunedAnswer(Answer):

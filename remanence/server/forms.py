@@ -160,10 +160,18 @@ class FeedbackForm(Form):
 
 
 class SyncForm(Form):
-    """What another memory of the team knows: memories that changed there, and those that went and when."""
+    """What another memory of the team knows: memories that changed there, and those that went, with the version
+    that went: `{"id": …, "version": …}`."""
 
     memories: list[dict[str, Any]] = []
     gone: list[dict[str, Any]] = []
+
+
+class RepositoriesForm(Form):
+    """Which repositories a workspace shares, null for all, and which of them members receive who have them not."""
+
+    shared: list[Name] | None = _ABSENT
+    given: Object = {}
 
 
 class PolicyForm(Form):

@@ -44,7 +44,7 @@ class ServerHost(Host):
         space = access.spaces.use(access.org, access.workspace_id, access.workspace)
         try:
             yield Caller(
-                TeamMemory(space.brain, author=access.member, origin=ORIGIN),
+                TeamMemory(space.brain, author=access.member, origin=ORIGIN, token=access.token_id),
                 None if not named else repository_id(checks.name("X-Remanence-Repository", named)),
                 agent_of(headers.get(AGENT) or asked.client or headers.get("user-agent", "").partition("/")[0]),
                 no_writing="" if access.role >= Role.WRITE else _too_low(access.role),

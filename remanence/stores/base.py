@@ -115,6 +115,23 @@ class SetAside(NamedTuple):
     until: float
 
 
+class Edited(NamedTuple):
+    """What an edit makes of a memory (None: it is removed), and what the audit log says of it."""
+
+    memory: Memory | None
+    who: str
+    action: str
+    detail: Mapping[str, Any] = {}
+
+
+Edit = Callable[[Memory | None], Edited | None]
+"""Given a memory, or None where there is none; None where nothing is to be done. It may be called several times."""
+
+
+class _Left(Exception):
+    """An edit leaves a memory as it is, or removes it."""
+
+
 class RecordStore(MemoryStore[Memory]):
     """Memories with their words, vectors and context.
 
@@ -138,6 +155,35 @@ class RecordStore(MemoryStore[Memory]):
     @abstractmethod
     def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
         """Replace a memory by what `edit` makes of it, in one transaction; None if there is none."""
+
+    def edit(self, memory_id: str, edit: Edit) -> Memory | None:
+        """Keep, replace or remove a memory by what `edit` makes of it, and note it in the audit log; the memory as it
+        is then. Stores with such a log do both in one transaction; here it is one only for a memory that is there."""
+        made: list[Edited | None] = []
+
+        def replaced(memory: Memory) -> Memory:
+            made[:] = [edit(memory)]
+            if made[0] is None or made[0].memory is None:
+                raise _Left
+            return made[0].memory
+
+        try:
+            kept = self.change(memory_id, replaced)
+        except _Left:
+            kept = None
+        else:
+            if kept is None:
+                made[:] = [edit(None)]
+        (edited,) = made
+        if edited is None:
+            return self.get(memory_id)
+        if edited.memory is None:
+            self.forget_many([memory_id])
+        elif kept is None:
+            edited.memory.memory_id = memory_id
+            kept = self.put([edited.memory])[0]
+        self.record(edited.who, edited.action, [memory_id], **edited.detail)
+        return kept
 
     def move(self, keys: Sequence[str], tier: str, vectors: Mapping[str, Vector] | None = None) -> int:
         """Put memories into a tier; how many there were. Text and contents come back from every tier as they were

@@ -85,6 +85,8 @@ class Link:
                 if answer.status < 300 and not whole:
                     return Answer(self, connection, answer)
                 raw = answer.read()
+                if not raw and answer.status not in (204, 304) and "Content-Length" not in answer.headers:
+                    raise http.client.RemoteDisconnected("the answer broke off in its headers")
                 self.give_back(connection)
                 if answer.status < 300:
                     return raw

@@ -1,43 +1,55 @@
 """What two memories of one team tell each other, and how they agree. The audit log is the list of what changed; a
-memory travels as a document without its vector, and meets its counterpart by `merged`, which gives the same result in
-whatever order and however often things arrive:
+memory travels as a document without its vector. Two versions of it meet by `merged`, which gives the same result in
+whatever order and however often they arrive. The rules are those of docs/decisions/0024-merging.md:
 
-- what was learned first keeps its words; all sources count, files and sources are united
+- what was learned first keeps its words, unless somebody reworded it; all sources count, files and sources are united
 - what somebody superseded stays superseded, from the earliest moment on
-- of two scopes the one chosen last holds
-- what was forgotten goes, unless it was learned again after that
-- personal memories do not travel"""
+- of two scopes the one of the higher version holds
+- a removal removes what the remover knew: a memory of a version that is not lower than the removal's stays
+- personal memories do not travel
+
+The server's word is final: members propose (`admission`), and what they are told replaces what they have."""
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .. import checks, config
+from .. import checks
 from ..brain import Brain
+from ..drafting import draft
 from ..errors import ConfigError, InputError
 from ..models import Memory
+from ..stores.base import Edited
 from ..stores.sql.records import SqlRecords
+from .memory import cleaned_for
 from .notes import CURRENT, KINDS, SUPERSEDED
+from .soundness import check, mended_contents, sound
+from .versions import CHANGES, KEY, REMOVED, removal_of, version_of, was_shared
 
-CHANGES = ("remember", "learn again", "supersede", "share", "forget", "sync")
+FOREIGN = "from"
+"""The tag of a memory that is another member's; its value is the server's address."""
+CLAIMED = "for"
+"""The field of a source whose author, says the member who pushed it, is somebody else: of a commit, for one."""
+SYNC = "sync"
 _FIELDS = ("id", "text", "kind", "agent", "author", "session", "when", "importance", "place", "contents")
 _SOURCES = 50
-_ON_ITS_WAY = 60.0  # seconds that a memory may come after its entry in the log
 _PERSONAL = "personal:"
+_REGISTERS = ("valid_until", "superseded_by")
 
 Document = dict[str, Any]
 
 
 @dataclass(slots=True)
 class Changes:
-    """Memories that changed, those that went and when, up to which entry of the log, and whether there are more."""
+    """Memories that changed, removals and the version that each removes, who did it, up to which entry of the log, and
+    whether there are more."""
 
     memories: list[Document] = field(default_factory=list)
     gone: list[Document] = field(default_factory=list)
+    by: dict[str, str] = field(default_factory=dict)
     next: int = 0
     more: bool = False
 
@@ -67,11 +79,12 @@ def checked(data: Mapping[str, Any]) -> Document:
         if name not in data:
             raise InputError(f"a memory must have the field {name!r}", field=name)
     place = checks.name("place", data["place"])
-    if not place.startswith(("repo:", "organisation")):
-        raise InputError(f"place must be a repository or the organisation, got {place!r}", field="place")
+    if place != "organisation" and not (place.startswith("repo:") and len(place) > len("repo:")):
+        raise InputError(f"place must be repo:… or organisation, got {place!r}", field="place")
     contents = checks.json_object("contents", data["contents"])
-    if not isinstance(contents.get("sources", []), list):
-        raise checks.refuse("contents.sources", "a list", contents["sources"])
+    if "text" in contents:
+        raise InputError("contents must not hold the key 'text': the text itself is kept there", field="contents")
+    check(contents)
     return {
         "id": checks.memory_id("id", data["id"]),
         "text": checks.text("text", data["text"]),
@@ -86,6 +99,21 @@ def checked(data: Mapping[str, Any]) -> Document:
     }
 
 
+def checked_removal(data: Any) -> Document:
+    """A removal that came from elsewhere; without a version it removes whatever is there."""
+    if not isinstance(data, Mapping):
+        raise checks.refuse("gone", "a list of {id, version}", data)
+    checks.known_fields("what is gone", data, ("id", KEY, "when"))
+    version = data.get(KEY)
+    return {
+        "id": checks.memory_id("id", data.get("id")),
+        KEY: None if version is None else checks.whole(KEY, version, low=1, high=2**53),
+    }
+
+
+# Merging
+
+
 def merged(one: Document, other: Document) -> Document:
     """Two versions of one memory as one."""
     first, second = sorted((one, other), key=_age)
@@ -93,115 +121,229 @@ def merged(one: Document, other: Document) -> Document:
     contents = {**theirs, **mine}
     if _age(first) == _age(second):  # neither is older: the choice must not depend on who is asked
         for key in mine.keys() & theirs.keys():
-            contents[key] = min(mine[key], theirs[key], key=lambda value: json.dumps(value, sort_keys=True))
-    sources = {
-        json.dumps(told, sort_keys=True): told for told in [*theirs.get("sources", ()), *mine.get("sources", ())]
-    }
-    ordered = sorted(sources.items(), key=lambda pair: (float(pair[1].get("when", 0)), pair[0]))
-    contents["sources"] = [told for _, told in ordered][-_SOURCES:]
-    contents["count"] = max(len(ordered), int(mine.get("count", 1)), int(theirs.get("count", 1)))
+            contents[key] = min(mine[key], theirs[key], key=_written)
+    contents["sources"] = united((), [*mine.get("sources", ()), *theirs.get("sources", ())])
+    contents["count"] = max(len(contents["sources"]), mine.get("count", 1), theirs.get("count", 1))
+    contents["sources"] = contents["sources"][-_SOURCES:]
+    contents[KEY] = max(version_of(mine), version_of(theirs))
     if files := sorted({*mine.get("files", ()), *theirs.get("files", ())}):
         contents["files"] = files
     ended = min((body for body in (mine, theirs) if "valid_until" in body), key=_end, default=None)
-    if ended is not None:
-        contents |= {key: ended[key] for key in ("valid_until", "superseded_by") if key in ended}
-    shared = max((first, second), key=lambda told: (float(told["contents"].get("shared_at", 0)), told["place"]))
-    if "scope" in shared["contents"]:
-        contents["scope"] = shared["contents"]["scope"]
-    if "shared_at" in shared["contents"]:
-        contents["shared_at"] = shared["contents"]["shared_at"]
-    importance = max(first["importance"], second["importance"])
-    return {**first, "place": shared["place"], "importance": importance, "contents": contents}
+    _take(contents, ended, _REGISTERS)
+    worded = min((first, second), key=lambda told: (-told["contents"].get("reworded", 0), _age(told)))
+    _take(contents, worded["contents"], ("reworded",))
+    shared = max((first, second), key=_choice)
+    _take(contents, shared["contents"], ("scope", "shared", "shared_at"))
+    return {
+        **first,
+        "text": worded["text"],
+        "place": shared["place"],
+        "importance": max(first["importance"], second["importance"]),
+        "contents": contents,
+    }
+
+
+def accepted(mine: Document, told: Document) -> Document:
+    """What the server says of a memory, with the sources and files that it has not heard of yet."""
+    both = merged(mine, told)["contents"]
+    contents = {**told["contents"], KEY: both[KEY], "count": both["count"]}
+    contents["sources"] = united(told["contents"].get("sources", ()), both["sources"])[-_SOURCES:]
+    if "files" in both:
+        contents["files"] = both["files"]
+    return {**told, "contents": contents}
+
+
+def united(preferred: Iterable[Mapping[str, Any]], others: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The sources of both, by time. One of which there are two forms counts once: in the preferred form, else in the
+    one that is first in writing."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for source in others:
+        key = source_key(source)
+        found[key] = min(source, found.get(key, source), key=_written)
+    found |= {source_key(source): source for source in preferred}
+    return [dict(one) for one in sorted(found.values(), key=lambda one: (float(one.get("when", 0)), _written(one)))]
+
+
+def source_key(source: Mapping[str, Any]) -> str:
+    """What makes two sources the same: all but whose it is, which a server may know better."""
+    return _written([source.get(name) for name in ("agent", "session", "when")])
+
+
+def _take(contents: dict[str, Any], body: Mapping[str, Any] | None, names: Sequence[str]) -> None:
+    """Set fields that belong together to what one side says of them."""
+    if body is not None:
+        for name in names:
+            contents.pop(name, None)
+        contents |= {name: body[name] for name in names if name in body}
+
+
+def _choice(told: Document) -> tuple[int, float, str]:
+    """When a scope was chosen: by version; by time only where two were chosen in the same."""
+    body = told["contents"]
+    return body.get("shared", 0), float(body.get("shared_at", 0)), told["place"]
 
 
 def _age(told: Document) -> tuple[float, str]:
     """When it was learned first; of two that were learned at the same moment always the same is the older."""
     rest = [told[name] for name in ("text", "kind", "agent", "author", "session", "when")]
-    return float(told["contents"].get("valid_from", told["when"])), json.dumps(rest)
+    return float(told["contents"].get("valid_from", told["when"])), _written(rest)
 
 
 def _end(body: Mapping[str, Any]) -> tuple[float, str]:
     return float(body["valid_until"]), str(body.get("superseded_by", ""))
 
 
+def _written(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+# What changed
+
+
 def changes(
-    brain: Brain, after: int, limit: int = 200, *, but: Sequence[str] = (), only: Callable[[Memory], bool] | None = None
+    brain: Brain,
+    after: int,
+    limit: int = 200,
+    *,
+    but: Sequence[str] = (),
+    only: Callable[[Memory], bool] | None = None,
+    member: str | None = None,
 ) -> Changes:
     """What changed behind an entry of the audit log, by other actions than some, of the memories that `only` lets
-    through."""
+    through. What is not another's belongs to `member`, if one is given."""
     found = Changes(next=after)
-    entries = _log(brain).changed_after(after, [action for action in CHANGES if action not in but], limit)
+    entries = audit_log(brain).changed_after(after, [action for action in CHANGES if action not in but], limit)
     found.more = len(entries) == limit
-    told: dict[str, Document] = {}
-    for number, when, action, memory_id in entries:
-        memory = brain.get(memory_id) if memory_id else None
-        if memory is None and memory_id and action != "forget" and time.time() - when < _ON_ITS_WAY:
-            found.more = False
-            break  # it is being written; the next look finds it
-        found.next = number
-        if memory is not None and only is not None and not only(memory):
+    latest: dict[str, str] = {}
+    for entry in entries:
+        found.next = entry.n
+        if entry.memory is not None:
+            latest[entry.memory] = entry.who
+    for memory_id, who in latest.items():
+        memory = brain.get(memory_id)
+        if memory is not None and (memory.type not in KINDS or (only is not None and not only(memory))):
             continue
-        if memory is not None and memory.type in KINDS and not _is_personal(memory):
-            told[memory.memory_id] = document(memory)
-        elif memory_id and (action == "forget" or (memory is not None and "shared_at" in memory.contents)):
-            told[memory_id] = {"id": memory_id, "when": when}  # forgotten, or no longer shared
-    for one in told.values():
-        (found.memories if "text" in one else found.gone).append(one)
+        if memory is not None and not is_personal(memory):
+            if member is not None and FOREIGN not in memory.tags:
+                memory.actor = member
+            found.memories += [document(one) for one in sound([memory])]
+        else:
+            version = _removed_version(brain, memory_id, memory)
+            if version is None:
+                continue
+            found.gone.append({"id": memory_id, KEY: version})
+        found.by[memory_id] = who
     return found
 
 
-def _is_personal(memory: Memory) -> bool:
+def _removed_version(brain: Brain, memory_id: str, memory: Memory | None) -> int | None:
+    """The version that others lose, of a memory that is gone or is no longer shared; None if they never had it."""
+    if memory is not None:
+        return version_of(memory.contents) if was_shared(brain, memory_id) else None
+    removal = removal_of(brain, memory_id)
+    return removal.version if removal is not None and removal.shared else None
+
+
+def is_personal(memory: Memory) -> bool:
     return (memory.place or _PERSONAL).startswith(_PERSONAL)
 
 
-def apply(brain: Brain, memories: Iterable[Document], gone: Iterable[Mapping[str, Any]], *, who: str) -> int:
-    """Take in what another memory told; how many of ours changed."""
-    changed = 0
-    for told in memories:
-        changed += _take_in(brain, told, who)
-    for one in gone:
-        memory = brain.get(str(one["id"]))
-        if memory is not None and not _is_personal(memory) and _last_learned(memory) <= float(one["when"]):
-            with config.acting(who):
-                changed += bool(brain.forget(memory.memory_id))
-    return changed
-
-
-def _take_in(brain: Brain, told: Document, who: str) -> bool:
-    known = brain.get(told["id"])
-    wanted = told if known is None else merged(document(known), told)
-    if known is not None and wanted == document(known):
-        return False
-    brain.store.record(who, "sync", [told["id"]])
-    body = wanted["contents"]
-    fields = {
-        "type": wanted["kind"],
-        "session": wanted["session"],
-        "actor": wanted["author"],
-        "importance": wanted["importance"],
-        "when": wanted["when"],
-        "place": wanted["place"],
-        "metadata": body,
-        "tags": {
-            "state": SUPERSEDED if "valid_until" in body else CURRENT,
-            "scope": str(body.get("scope", "repository")),
-        },
-    }
-    if known is None:
-        brain.remember(wanted["text"], id=wanted["id"], agent=wanted["agent"], **fields)
-        return True
-    if wanted["text"] != known.text:
-        fields["text"] = wanted["text"]
-    brain.update(wanted["id"], **fields)
-    return True
-
-
-def _last_learned(memory: Memory) -> float:
-    sources = memory.contents.get("sources", ())
-    return max((float(told.get("when", 0)) for told in sources), default=memory.timestamp)
-
-
-def _log(brain: Brain) -> SqlRecords:
+def audit_log(brain: Brain) -> SqlRecords:
     if not isinstance(brain.store, SqlRecords):
         raise ConfigError(f"{type(brain.store).__name__} keeps no audit log, which sharing needs")
     return brain.store
+
+
+# Taking in what a server tells
+
+
+def take_in(brain: Brain, told: Document, *, member: str, origin: str, who: str, pending: Collection[str] = ()) -> bool:
+    """Make ours what the server says of a memory; whether something changed. Of `pending` ones it does not know yet
+    what was changed here."""
+    # A removal that the server knows of was decided there; one that it has not heard of yet counts here.
+    removal = removal_of(brain, told["id"]) if told["id"] in pending else None
+
+    def taken(known: Memory | None) -> Edited | None:
+        if known is None:
+            if removal is not None and version_of(told["contents"]) < removal.version:
+                return None
+            wanted = told
+        elif is_personal(known):
+            return None
+        else:
+            before = document(known)
+            before["contents"] = mended_contents(before["contents"])
+            both = merged(before, told) if told["id"] in pending else accepted(before, told)
+            wanted = {**both, "author": told["author"]}
+            if wanted == document(known):
+                return None
+        tags = {} if told["author"] == member else {FOREIGN: origin}
+        memory = cleaned_for(brain, memory_of(wanted, known, tags), authors_of(wanted))
+        return Edited(memory, who, SYNC, {"origin": origin, KEY: version_of(wanted["contents"])})
+
+    return changed_by(brain, told["id"], taken)
+
+
+def take_out(brain: Brain, told: Document, *, origin: str, who: str) -> bool:
+    """Remove what the server says is gone, unless it was changed here since; whether something was removed."""
+
+    def taken(known: Memory | None) -> Edited | None:
+        if known is None or is_personal(known):
+            return None
+        version = told[KEY] or version_of(known.contents) + 1
+        if version_of(known.contents) >= version:
+            return None
+        return Edited(None, who, SYNC, {"origin": origin, REMOVED: True, KEY: version})
+
+    return changed_by(brain, told["id"], taken)
+
+
+def changed_by(brain: Brain, memory_id: str, edit: Callable[[Memory | None], Edited | None]) -> bool:
+    """Edit a memory; whether that did something."""
+    done: list[bool] = []
+
+    def noted(memory: Memory | None) -> Edited | None:
+        edited = edit(memory)
+        done[:] = [edited is not None]
+        return edited
+
+    brain.edit(memory_id, noted)
+    return done == [True]
+
+
+def memory_of(told: Document, known: Memory | None, tags: Mapping[str, str]) -> Memory:
+    """The memory that a document describes, with the vector and the place in its session of the one that is known."""
+    body = told["contents"]
+    made = draft(
+        text=told["text"],
+        id=told["id"],
+        agent=told["agent"],
+        type=told["kind"],
+        session=told["session"],
+        actor=told["author"],
+        importance=told["importance"],
+        when=told["when"],
+        place=told["place"],
+        metadata=body,
+        tags={
+            **({} if known is None else {key: value for key, value in known.tags.items() if key != FOREIGN}),
+            "state": SUPERSEDED if "valid_until" in body else CURRENT,
+            "scope": str(body.get("scope", "repository")),
+            **tags,
+        },
+    )
+    if known is not None:
+        made.step_number, made.tier, made.position = known.step_number, known.tier, known.position
+        made.metadata.creation_time = known.metadata.creation_time
+        made.metadata.compression_level = known.metadata.compression_level
+        if made.text == known.text:
+            made.embeddings = known.embeddings
+    return made
+
+
+def authors_of(told: Document) -> list[str]:
+    """Whom a document may name."""
+    named = [told["author"]]
+    for source in told["contents"].get("sources", ()):
+        named += [source.get("author"), source.get(CLAIMED)]
+    return [name for name in dict.fromkeys(named) if name]

@@ -5,6 +5,7 @@ waits in the spool."""
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -58,6 +59,7 @@ class Keeper:
                         self._over.wait(_PAUSE)
             finally:
                 self._over.set()
+                self._work.wants_sharing.set()  # whoever waits for it ends too
                 place.unlink(missing_ok=True)
                 self._work.close()
 
@@ -69,8 +71,12 @@ class Keeper:
     def _share(self) -> None:
         """Meet the team's memory now and then, beside the draining: a server may be slow or away."""
         while not self._over.is_set():
-            self._work.share()
-            self._over.wait(_MEETING)
+            self._work.wants_sharing.clear()
+            try:
+                self._work.share()
+            except Exception as error:  # it tells of its own; what is left must not end this thread
+                note(f"keeper: not shared: {type(error).__name__}: {error}")
+            self._work.wants_sharing.wait(_MEETING)
 
     def _listen(self, listening: socket.socket) -> None:
         while True:
@@ -95,7 +101,15 @@ class Keeper:
                 note(f"keeper: {type(error).__name__}: {error}")
 
 
+class _Log(logging.Handler):
+    """Write warnings of the library, such as of a damaged memory, to the hooks' log: a keeper has no stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(f"keeper: {record.getMessage()}")
+
+
 def main() -> None:
+    logging.getLogger("remanence").addHandler(_Log(logging.WARNING))
     try:
         with Lock():
             Keeper(float(os.environ.get("REMANENCE_KEEPER_IDLE", _IDLE))).run()

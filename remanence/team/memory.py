@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from .. import checks, config
 from ..brain import Brain
+from ..drafting import draft
 from ..errors import InputError, NotFoundError
 from ..filters import Filter
 from ..models import Hit, Memory
+from ..stores.base import Edit, Edited
 from . import routes
 from .identity import Repository
 from .likeness import Saying, says_the_same
-from .notes import CURRENT, KINDS, SUPERSEDED, Experience, Note, audience
+from .notes import CURRENT, KINDS, SCOPES, SUPERSEDED, Experience, Note, audience
 from .relevance import relevance
+from .soundness import mended_contents, sound
 from .staleness import staleness
+from .versions import KEY as VERSION
+from .versions import removal_of, version_of
 
 _SOURCES = 50  # of a memory that are kept; its count goes on
 _MOMENT = ("author", "agent", "session", "when")  # what makes two sources the same
@@ -34,28 +40,45 @@ class TeamMemory:
     team.recall("reading a large parquet file", repository=repository)
     """
 
-    def __init__(self, brain: Brain, *, author: str, origin: str = "local", workspace: str | None = None) -> None:
-        """`origin` is what the audit log says of where a call came from; `workspace` is where new memories go."""
+    def __init__(
+        self,
+        brain: Brain,
+        *,
+        author: str,
+        origin: str = "local",
+        workspace: str | None = None,
+        aliases: Sequence[str] = (),
+        token: str | None = None,
+    ) -> None:
+        """`origin` is what the audit log says of where a call came from, and `token` with whose; `workspace` is where
+        new memories go; `aliases` are other names of the author, such as the one that a server knows."""
         self.brain = brain
         self.author = checks.name("author", author)
         self.origin = origin
+        self._source = {"origin": origin} | ({"token": token} if token else {})
         self._workspace = workspace
-        policy = brain.privacy
-        if policy is not None and author not in policy.allow:
-            brain.privacy = replace(policy, allow=(*policy.allow, author))  # a memory says whose it is
+        self._names = (self.author, *aliases)
 
     def remember(self, note: Note) -> Memory:
         """Keep a note. One that is known already is counted, and says where it came from this time too."""
         when = time.time() if note.when is None else note.when
-        known = self.brain.get(note.id) or self._alike(note)
-        if known is not None:
-            return self._again(known, note, when)
-        if note.supersedes is not None:
-            self._end(note.supersedes, note.id, when)
-        # The log comes first: it may tell of a write that a crash prevented, but no write goes untold.
-        self.audit("remember", [note.id], agent=note.agent, session=note.session, kind=note.kind, scope=note.reach)
-        return self.brain.remember(
-            note.text,
+        fresh = self._drafted(note, when)
+        while True:
+            known = self.brain.get(note.id) or self._alike(note)
+            if known is None and note.supersedes is not None:
+                self._end(note.supersedes, note.id, when)
+            if known is None:
+                removed = removal_of(self.brain, note.id)
+                fresh.contents = {**fresh.contents, VERSION: 1 if removed is None else removed.version + 1}
+            key = note.id if known is None else known.memory_id
+            kept = self.brain.edit(key, partial(self._learned, note, fresh, key))
+            if kept is not None:
+                return kept  # else the one that says the same was forgotten just now
+
+    def _drafted(self, note: Note, when: float) -> Memory:
+        """The memory that a note becomes, as the privacy policy lets it in; it may say whose it is."""
+        memory = draft(
+            text=note.text,
             id=note.id,
             agent=note.agent,
             type=note.kind,
@@ -67,6 +90,7 @@ class TeamMemory:
             tags={"state": note.state, "scope": note.reach},
             metadata=note.contents(when) | ({routes.KEY: self._workspace} if self._workspace else {}),
         )
+        return cleaned_for(self.brain, memory, [note.author])
 
     def _alike(self, note: Note) -> Memory | None:
         """A memory that says the same in almost the same words."""
@@ -79,32 +103,45 @@ class TeamMemory:
                 return hit.memory
         return None
 
-    def _again(self, known: Memory, note: Note, when: float) -> Memory:
-        source = note.source(when)
-        body = {key: value for key, value in known.contents.items() if key != "text"}
-        sources = list(body.get("sources", ()))
-        if any(all(source.get(name) == told.get(name) for name in _MOMENT) for told in sources):
-            return known  # told twice, perhaps at another commit, because the first attempt failed halfway
+    def _learned(self, note: Note, fresh: Memory, key: str, known: Memory | None) -> Edited | None:
+        """What learning a note makes of the memory with its id, or of one that says the same."""
+        told = {"agent": note.agent, "session": note.session}
+        if known is None:
+            new = {**told, "kind": note.kind, "scope": note.reach}
+            return self._edited(fresh.copied(), "remember", **new) if key == note.id else None
+        body = mended_contents(known.contents)
+        source = fresh.contents["sources"][0]
+        sources = body.get("sources", [])
+        if any(all(source.get(name) == before.get(name) for name in _MOMENT) for before in sources):
+            return None  # told twice, perhaps at another commit, because the first attempt failed halfway
         body["sources"] = [*sources, source][-_SOURCES:]
-        body["count"] = int(body.get("count", 1)) + 1
-        body["files"] = sorted({*body.get("files", ()), *note.files})
-        self.audit("learn again", [known.memory_id], agent=note.agent, session=note.session)
-        return self.brain.update(known.memory_id, metadata=body, tags={**known.tags, "state": note.state})
+        body["count"] = body.get("count", 1) + 1
+        if files := sorted({*body.get("files", ()), *fresh.contents.get("files", ())}):
+            body["files"] = files
+        known.contents = body
+        known.tags = {**known.tags, "state": note.state}
+        return self._edited(_raised(known), "learn again", **told)
 
     def _end(self, memory_id: str, successor: str, when: float) -> None:
-        old = self.brain.get(memory_id)
-        if old is None:
-            raise NotFoundError(memory_id)
-        body = {key: value for key, value in old.contents.items() if key != "text"}
-        body |= {"valid_until": when, "superseded_by": successor}
-        self.audit("supersede", [memory_id], by=successor)
-        self.brain.update(memory_id, metadata=body, tags={**old.tags, "state": SUPERSEDED})
+        def ended(old: Memory | None) -> Edited:
+            if old is None:
+                raise NotFoundError(memory_id)
+            old.contents = {**mended_contents(old.contents), "valid_until": when, "superseded_by": successor}
+            old.tags = {**old.tags, "state": SUPERSEDED}
+            return self._edited(_raised(old), "supersede", by=successor)
+
+        self.brain.edit(memory_id, ended)
+
+    def _edited(self, memory: Memory, action: str, **detail: Any) -> Edited:
+        told = {key: value for key, value in detail.items() if value is not None}
+        version = {VERSION: version_of(memory.contents)}
+        return Edited(memory, self.author, action, {**self._source, **told, **version})
 
     def audit(self, action: str, memories: Sequence[str], **detail: Any) -> None:
         """Note who did what with which memories, and from where; never what they say."""
         if memories:
             known = {key: value for key, value in detail.items() if value is not None}
-            self.brain.store.record(self.author, action, list(memories), origin=self.origin, **known)
+            self.brain.store.record(self.author, action, list(memories), **self._source, **known)
 
     def visible(self, repository: Repository | str | None) -> list[str]:
         """The audiences that this author belongs to, in a repository."""
@@ -133,10 +170,11 @@ class TeamMemory:
             tags={"state": CURRENT} if as_of is None else {},
         )
         hits = self.brain.recall(question, k if as_of is None else 4 * k, where, explain=True, touch=False)
+        by_id = {hit.memory.memory_id: hit for hit in hits}
         found = [
-            Experience(hit.memory, hit.score, _relevance(hit), recall_id=hits.recall_id)
-            for hit in hits
-            if as_of is None or held(hit.memory, as_of)
+            Experience(memory, by_id[memory.memory_id].score, _relevance(by_id[memory.memory_id]), None, hits.recall_id)
+            for memory in sound(hit.memory for hit in hits)
+            if as_of is None or held(memory, as_of)
         ]
         if isinstance(repository, Repository):
             found = sorted((self.checked(one, repository) for one in found), key=lambda one: -one.score)
@@ -153,12 +191,35 @@ class TeamMemory:
         return one
 
     def get(self, memory_id: str) -> Experience | None:
+        """A memory; None if there is none, or a damaged one."""
         memory = self.brain.get(memory_id)
-        return None if memory is None else Experience(memory)
+        return next((Experience(one) for one in sound([memory])), None) if memory is not None else None
+
+    def reword(self, memory_id: str, text: str) -> Memory:
+        """Say the same in other words. For what no longer holds, let a new note supersede it."""
+        words = checks.text("text", text)
+        policy = self.brain.privacy
+        words = words if policy is None else policy.clean(words)
+
+        def reworded(known: Memory | None) -> Edited:
+            if known is None:
+                raise NotFoundError(memory_id)
+            known.text = words
+            known.contents = {**mended_contents(known.contents), "text": words}
+            made = _raised(known)
+            made.contents["reworded"] = version_of(made.contents)
+            return self._edited(made, "reword")
+
+        return self._kept(memory_id, reworded)
+
+    def _kept(self, memory_id: str, edit: Edit) -> Memory:
+        kept = self.brain.edit(memory_id, edit)
+        assert kept is not None  # what such an edit is given, it gives back
+        return kept
 
     def forget(self, memory_id: str) -> bool:
         """Remove a memory for good; the log says so."""
-        with config.acting(self.author):
+        with config.acting(self.author, self._source.get("token", "")):
             return bool(self.brain.forget(memory_id))
 
     def recent(
@@ -171,14 +232,27 @@ class TeamMemory:
     ) -> list[Experience]:
         """The newest of what holds now."""
         where = Filter(type=tuple(kinds), place=tuple(self.visible(repository)), tags={"state": CURRENT})
-        return [Experience(memory) for memory in self.brain.memories(where, limit=limit, offset=offset)]
+        return self.listed(where, limit, offset)
+
+    def listed(self, where: Filter, limit: int, offset: int = 0) -> list[Experience]:
+        """Memories inside a filter, the newest first, without those that are damaged."""
+        found: list[Experience] = []
+        read, wanted = 0, offset + limit
+        while len(found) < wanted:
+            asked = wanted - len(found)
+            batch = self.brain.memories(where, limit=asked, offset=read)
+            found += [Experience(memory) for memory in sound(batch)]
+            if len(batch) < asked:
+                break
+            read += asked
+        return found[offset:]
 
     def file_history(
         self, path: str, *, repository: Repository | str | None = None, limit: int = 20
     ) -> list[Experience]:
         """What is known about a file, the newest first."""
         where = Filter(place=tuple(self.visible(repository)), attributes={"files": path})
-        return [Experience(memory) for memory in self.brain.memories(where, limit=limit)]
+        return self.listed(where, limit)
 
     def who_knows(self, topic: str, *, repository: Repository | str | None = None, k: int = 5) -> list[dict[str, Any]]:
         """The people whose agents learned most about a topic."""
@@ -196,18 +270,38 @@ class TeamMemory:
 
     def share(self, memory_id: str, scope: str) -> Memory:
         """Let others see a memory ("repository", "organisation"), or nobody else ("personal")."""
-        known = self.brain.get(memory_id)
-        if known is None:
-            raise NotFoundError(memory_id)
-        one = Experience(known)
-        checks.one_of("scope", scope, ("personal", "repository", "organisation"))
-        if scope == "personal" and one.author not in ("", self.author):
-            raise InputError(f"only {one.author}, who learned it, can keep {memory_id!r} to themselves", field="scope")
-        place = audience(scope, one.repository, one.author or self.author)
-        self.audit("share", [memory_id], scope=scope)
-        body = {key: value for key, value in known.contents.items() if key != "text"}
-        body |= {"scope": scope, "shared_at": time.time()}
-        return self.brain.update(memory_id, place=place, metadata=body, tags={**known.tags, "scope": scope})
+        checks.one_of("scope", scope, SCOPES)
+
+        def shared(known: Memory | None) -> Edited:
+            if known is None:
+                raise NotFoundError(memory_id)
+            author, repository = known.actor or "", known.contents.get("repository")
+            if scope == "personal" and author and author not in self._names:
+                raise InputError(f"only {author}, who learned it, can keep {memory_id!r} to themselves", field="scope")
+            if scope == "repository" and repository is None:
+                raise InputError(
+                    f"{memory_id!r} was learned outside any repository; share it with the organisation", field="scope"
+                )
+            known.place = audience(scope, repository, self.author)
+            known.tags = {**known.tags, "scope": scope}
+            known.contents = {**mended_contents(known.contents), "scope": scope, "shared_at": time.time()}
+            made = _raised(known)
+            made.contents["shared"] = version_of(made.contents)
+            return self._edited(made, "share", scope=scope)
+
+        return self._kept(memory_id, shared)
+
+
+def cleaned_for(brain: Brain, memory: Memory, authors: Iterable[str]) -> Memory:
+    """The memory as the policy of a brain lets it in, with its authors' names; the policy itself stays as it is."""
+    policy = brain.privacy
+    return memory if policy is None else replace(policy, allow=(*policy.allow, *authors)).apply(memory)
+
+
+def _raised(memory: Memory) -> Memory:
+    """The memory in its next version."""
+    memory.contents = {**memory.contents, VERSION: version_of(memory.contents) + 1}
+    return memory
 
 
 def _relevance(hit: Hit) -> float:

@@ -18,20 +18,22 @@ from .staleness import prints_of
 KINDS = ("codebase", "preference", "task", "error_fix", "tool_output", "decision")
 SCOPES = ("personal", "repository", "organisation")
 CURRENT, SUPERSEDED, WAITING = "current", "superseded", "waiting"
+ID = "team-"
+"""How the id of a note begins."""
 _SPACE = re.compile(r"\s+")
 
 
 def audience(scope: str, repository: str | None, author: str) -> str:
     """Who sees a memory, as its `place`: "repo:github.com/acme/etl", "organisation" or "personal:ann@acme.io"."""
-    if scope == "personal":
-        return f"personal:{author}"
-    return "organisation" if scope == "organisation" or repository is None else f"repo:{repository}"
+    if scope == "organisation":
+        return "organisation"
+    return f"personal:{author}" if scope == "personal" or repository is None else f"repo:{repository}"
 
 
 @dataclass(slots=True)
 class Note:
     """Something worth keeping. `error`, `fix` and `command` belong to the kind "error_fix"; `details` is anything
-    else. A note without a repository is for the whole organisation, unless it is personal."""
+    else. A note without a repository is personal, unless it is for the whole organisation."""
 
     text: str
     kind: str
@@ -61,8 +63,8 @@ class Note:
 
     @property
     def reach(self) -> str:
-        """The scope that it has: outside any repository that is the organisation."""
-        return "organisation" if self.scope == "repository" and self.repository is None else self.scope
+        """The scope that it has: outside any repository it is personal."""
+        return "personal" if self.scope == "repository" and self.repository is None else self.scope
 
     @property
     def audience(self) -> str:
@@ -73,7 +75,7 @@ class Note:
         """The same for the same note on every machine, so that it is kept once however often it arrives."""
         said = _SPACE.sub(" ", self.key or self.text).strip().casefold()
         told = "\0".join((self.kind, self.audience, said))
-        return "team-" + blake2b(told.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+        return ID + blake2b(told.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
     def at(self, repository: Repository | None) -> Note:
         """The same note with where it was made."""

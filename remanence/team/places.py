@@ -7,6 +7,7 @@ from pathlib import Path
 
 from .. import config
 
+LAST_SYNC = "last-sync.json"
 _LONGEST_SOCKET = 100
 
 
@@ -53,6 +54,10 @@ def outage() -> Path:
 
 def last_capture() -> Path:
     return folder() / "last-capture.json"
+
+
+def last_sync() -> Path:
+    return folder() / LAST_SYNC
 
 
 def login() -> Path:

@@ -13,6 +13,7 @@ from .identity import Repository
 from .likeness import Saying, contradiction
 from .memory import TeamMemory
 from .notes import CURRENT, WAITING, Experience, Note, audience
+from .soundness import sound
 
 _KINDS = ("preference", "decision", "codebase", "error_fix")
 _NEIGHBOURS = 8
@@ -31,7 +32,7 @@ def contradictions(team: TeamMemory, repository: Repository | str | None, limit:
     """Pairs that contradict each other, the latest first."""
     places = tuple(team.visible(repository))
     where = Filter(type=_KINDS, place=places, tags={"state": CURRENT})
-    memories = team.brain.memories(where, limit=None)
+    memories = list(sound(team.brain.memories(where, limit=None)))
     sayings = {memory.memory_id: Saying.of(memory.text) for memory in memories}
     found: dict[tuple[str, str], Contradiction] = {}
     for memory in memories:
@@ -45,7 +46,7 @@ def contradictions(team: TeamMemory, repository: Repository | str | None, limit:
             if other.memory_id == memory.memory_id or key in found or hit.score < _CLOSE:
                 continue
             if other.memory_id not in sayings:
-                continue  # it came meanwhile
+                continue  # it came meanwhile, or is damaged
             why = contradiction(sayings[first.memory_id], sayings[second.memory_id])
             if why is not None:
                 found[key] = Contradiction(Experience(first), Experience(second), why)

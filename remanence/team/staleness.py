@@ -8,6 +8,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from ..privacy.cleaning import PRINT_BITS, is_prints
+
 _KEPT = 32  # hashes of lines that make a print
 _LARGEST = 1 << 20
 _MOST_FILES = 5
@@ -25,13 +27,15 @@ def prints_of(root: Path, files: Iterable[str]) -> dict[str, list[int]]:
 
 
 def staleness(root: Path, prints: Mapping[str, Any]) -> str | None:
-    """Why a memory with these prints may be out of date; None if it seems to hold."""
+    """Why a memory with these prints may be out of date; None if it seems to hold. Damaged prints tell nothing."""
+    if not isinstance(prints, Mapping):
+        return None
     for name, before in prints.items():
         path = root / name
         if not path.exists():
             return f"{name} is gone"
         now = _print(path)
-        if now and isinstance(before, Sequence) and _likeness(before, now) < _ALIKE:
+        if now and is_prints({name: before}) and _likeness(before, now) < _ALIKE:
             return f"{name} changed a lot since"
     return None
 
@@ -43,7 +47,7 @@ def _print(path: Path) -> list[int]:
         lines = {line.strip() for line in path.read_bytes().splitlines()}
     except OSError:
         return []
-    hashes = (int.from_bytes(blake2b(line, digest_size=6).digest(), "big") for line in lines if line)
+    hashes = (int.from_bytes(blake2b(line, digest_size=PRINT_BITS // 8).digest(), "big") for line in lines if line)
     return sorted(hashes)[:_KEPT]
 
 

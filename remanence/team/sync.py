@@ -4,36 +4,46 @@ is noted after every page, so that a cut or a kill in the middle repeats a page 
 from __future__ import annotations
 
 import json
+import logging
+import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
+from .. import config
 from ..brain import Brain
-from ..errors import RemoteError
+from ..errors import InputError, PrivacyError, RemanenceError, RemoteError
 from ..models import Memory
 from ..tables.link import Link
 from . import places, routes
 from .drafts import replace_file
-from .exchange import apply, changes, checked
+from .exchange import SYNC, Document, audit_log, changes, checked, checked_removal, take_in, take_out
 from .login import Login
+from .versions import CHANGES
 
+log = logging.getLogger(__name__)
 _PAGE = 200
 _TIMEOUT = 30.0
+_PENDING = 10_000  # changes that are looked through for those that the server does not know yet
+_OWN_CHANGES = tuple(action for action in CHANGES if action != SYNC)
 
 Progress = Callable[[int, int | None], None]
 
 
 @dataclass(slots=True)
 class Synced:
-    """How many memories went there, came here and changed something here."""
+    """How many memories went there, came here and changed something here; what was refused there, and here, and why;
+    which repositories each workspace shares (None: all) and of which ones we are told."""
 
     sent: int = 0
     received: int = 0
     changed: int = 0
+    refused: list[Document] = field(default_factory=list)
+    shared: dict[str, Document] = field(default_factory=dict)
 
 
 class Server:
@@ -49,14 +59,16 @@ class Server:
         found: dict[str, Any] = json.loads(self._link.ask("GET", "/me", None, self._headers, None))
         return found
 
-    def pull(self, after: int) -> dict[str, Any]:
-        path = f"{self._path}?after={after}&limit={_PAGE}"
-        found: dict[str, Any] = json.loads(self._link.ask("GET", path, None, self._headers, None))
+    def pull(self, after: int, repositories: list[str]) -> dict[str, Any]:
+        """What changed behind an entry of the server's log, in the organisation and in these repositories."""
+        asked = urlencode([("after", after), ("limit", _PAGE), *[("repository", name) for name in repositories]])
+        found: dict[str, Any] = json.loads(self._link.ask("GET", f"{self._path}?{asked}", None, self._headers, None))
         return found
 
-    def push(self, told: dict[str, Any]) -> None:
+    def push(self, told: dict[str, Any]) -> dict[str, Any]:
         headers = {**self._headers, "Idempotency-Key": uuid.uuid4().hex}
-        self._link.ask("POST", self._path, json.dumps(told).encode(), headers, None)
+        found: dict[str, Any] = json.loads(self._link.ask("POST", self._path, json.dumps(told).encode(), headers, None))
+        return found
 
     def close(self) -> None:
         self._link.close()
@@ -68,64 +80,189 @@ class _Position:
     def __init__(self, login: Login) -> None:
         name = sha256(f"{login.url}\0{login.workspace}\0{login.org}".encode()).hexdigest()[:16]
         self._path: Path = places.folder() / f"sync-{name}.json"
+        self._repositories: set[str] = set()
         try:
             told = json.loads(self._path.read_text(encoding="utf-8"))
             self.pushed, self.pulled = int(told["pushed"]), int(told["pulled"])
+            self._repositories = set(told.get("repositories", ()))
         except (OSError, ValueError, KeyError, TypeError):
             self.pushed = self.pulled = 0
 
+    def covers(self, repositories: list[str]) -> bool:
+        """Whether what was pulled is of all of these; if not, all is to be pulled again: of a new one, what was said
+        before was left out."""
+        before, self._repositories = self._repositories, set(repositories)
+        if self._repositories <= before or not self.pulled:
+            return True
+        self.pulled = 0
+        return False
+
     def save(self) -> None:
-        replace_file(self._path, json.dumps({"pushed": self.pushed, "pulled": self.pulled}).encode())
+        told = {"pushed": self.pushed, "pulled": self.pulled, "repositories": sorted(self._repositories)}
+        replace_file(self._path, json.dumps(told).encode())
 
 
 def sync(brain: Brain, login: Login, token: str, *, on_progress: Progress | None = None) -> Synced:
     """Bring both sides together, in the workspace of the login and in those that repositories route to. Without a
-    connection this raises a RemoteError, and nothing is lost."""
+    connection this raises a RemoteError, and nothing is lost. `rmem status` tells how it went."""
     done = Synced()
-    for workspace in dict.fromkeys([login.workspace, *routes.known()]):
-        _meet(brain, login, workspace, token, done, on_progress)
+    try:
+        if not login.member:
+            login = replace(login, member=_member(login, token))
+        for workspace in dict.fromkeys([login.workspace, *routes.known()]):
+            _Meeting(brain, login, workspace, token, done, on_progress).hold()
+    except Exception as error:
+        told = str(error) if isinstance(error, RemanenceError) else f"{type(error).__name__}: {error}"
+        _record(done, told, getattr(error, "status", None))
+        raise
+    _record(done, None, None)
     return done
 
 
-def _meet(brain: Brain, login: Login, workspace: str, token: str, done: Synced, on_progress: Progress | None) -> None:
-    where = replace(login, workspace=workspace)
-    position, server = _Position(where), Server(where, token)
-
-    def belongs(memory: Memory) -> bool:
-        return bool(memory.contents.get(routes.KEY, login.workspace) == workspace)
-
+def last() -> dict[str, Any] | None:
+    """How the last meeting with the server went: its time, its error, what was refused, and when one succeeded."""
     try:
-        while True:
-            # What came from the server need not go back to it.
-            mine = changes(brain, position.pushed, _PAGE, but=("sync",), only=belongs)
-            if mine.memories or mine.gone:
-                server.push({"memories": mine.memories, "gone": mine.gone})
-                done.sent += len(mine.memories) + len(mine.gone)
-            if mine.next != position.pushed:
-                position.pushed = mine.next
-                position.save()
-            if on_progress is not None:
-                on_progress(done.sent + done.received, None)
-            if not mine.more:
-                break
-        while True:
-            theirs = server.pull(position.pulled)
-            try:
-                memories = [checked(one) for one in theirs["memories"]]
-                gone = [{"id": str(one["id"]), "when": float(one["when"])} for one in theirs["gone"]]
-                after, more = int(theirs["next"]), bool(theirs["more"])
-            except (KeyError, TypeError, ValueError) as error:
-                raise RemoteError(f"{login.url} told something that we cannot use: {error}", status=502) from None
-            if workspace != login.workspace:
-                for one in memories:
-                    one["contents"].setdefault(routes.KEY, workspace)
-            done.received += len(memories) + len(gone)
-            done.changed += apply(brain, memories, gone, who=login.url)
-            position.pulled = after
-            position.save()
-            if on_progress is not None:
-                on_progress(done.sent + done.received, None)
-            if not more:
-                return
+        told = json.loads((config.home() / "team" / places.LAST_SYNC).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return told if isinstance(told, dict) else None
+
+
+def _record(done: Synced, error: str | None, status: int | None) -> None:
+    before, now = last() or {}, time.time()
+    told = {
+        "time": now,
+        "succeeded": now if error is None else before.get("succeeded"),
+        "error": error,
+        "status": status,
+        "sent": done.sent,
+        "received": done.received,
+        "refused": done.refused[:_PAGE],
+        "workspaces": done.shared or before.get("workspaces") or {},
+    }
+    try:
+        replace_file(places.last_sync(), json.dumps(told).encode())
+    except OSError as failure:
+        log.warning("how sharing went cannot be written down: %s", failure)
+
+
+def _member(login: Login, token: str) -> str:
+    server = Server(login, token)
+    try:
+        return str(server.me().get("member") or "")
     finally:
         server.close()
+
+
+class _Meeting:
+    """One meeting with one workspace."""
+
+    def __init__(
+        self, brain: Brain, login: Login, workspace: str, token: str, done: Synced, on_progress: Progress | None
+    ) -> None:
+        self._brain, self._login, self._workspace, self._done = brain, login, workspace, done
+        self._report = on_progress
+        where = replace(login, workspace=workspace)
+        self._position, self._server = _Position(where), Server(where, token)
+
+    def hold(self) -> None:
+        """Send what is new here, then take what is new there. Who may not write still reads."""
+        try:
+            refused = None
+            try:
+                self._push()
+            except RemoteError as error:
+                if error.status != 403:
+                    raise
+                refused = error
+            self._pull()
+            if refused is not None:
+                raise refused
+        finally:
+            self._server.close()
+
+    def _push(self) -> None:
+        while True:
+            # What came from the server need not go back to it.
+            mine = changes(
+                self._brain,
+                self._position.pushed,
+                _PAGE,
+                but=(SYNC,),
+                only=self._belongs,
+                member=self._login.member or None,
+            )
+            answer: dict[str, Any] = {}
+            if mine.memories or mine.gone:
+                answer = self._server.push({"memories": mine.memories, "gone": mine.gone})
+                self._done.sent += len(mine.memories) + len(mine.gone)
+            if mine.next != self._position.pushed:
+                self._position.pushed = mine.next
+                self._position.save()
+            for refused in answer.get("refused", ()):
+                log.warning("the server refused memory %s: %s", refused.get("id"), refused.get("error"))
+                self._done.refused.append(refused)
+            self._take(answer.get("memories", ()), (), {})
+            self._progress()
+            if not mine.more:
+                return
+
+    def _pull(self) -> None:
+        while True:
+            theirs = self._server.pull(self._position.pulled, routes.repositories())
+            try:
+                memories, gone, by = list(theirs["memories"]), list(theirs["gone"]), dict(theirs.get("by") or {})
+                after, more = int(theirs["next"]), bool(theirs["more"])
+                received, shared = list(theirs.get("repositories") or ()), theirs.get("shared")
+            except (KeyError, TypeError, ValueError) as error:
+                told = f"{self._login.url} told something that we cannot use: {error}"
+                raise RemoteError(told, status=502) from None
+            self._done.shared[self._workspace] = {"shared": shared, "received": received}
+            if not self._position.covers(received):
+                continue
+            self._done.received += len(memories) + len(gone)
+            self._done.changed += self._take(memories, gone, by)
+            self._position.pulled = after
+            self._position.save()
+            self._progress()
+            if not more:
+                return
+
+    def _take(self, memories: Any, gone: Any, by: dict[str, str]) -> int:
+        """Take in what the server tells, each by itself; how many changed something."""
+        changed = 0
+        if not memories and not gone:
+            return 0
+        entries = audit_log(self._brain).changed_after(self._position.pushed, _OWN_CHANGES, _PENDING)
+        pending = {entry.memory for entry in entries if entry.memory is not None}
+        origin = self._login.url
+        for one in memories:
+            try:
+                told = checked(one)
+                if self._workspace != self._login.workspace:
+                    told["contents"].setdefault(routes.KEY, self._workspace)
+                who = str(by.get(told["id"]) or told["author"] or origin)
+                changed += take_in(
+                    self._brain, told, member=self._login.member, origin=origin, who=who, pending=pending
+                )
+            except (InputError, PrivacyError) as error:
+                self._passed_over(one, error)
+        for one in gone:
+            try:
+                told = checked_removal(one)
+                changed += take_out(self._brain, told, origin=origin, who=str(by.get(told["id"]) or origin))
+            except InputError as error:
+                self._passed_over(one, error)
+        return changed
+
+    def _passed_over(self, one: Any, error: Exception) -> None:
+        named = one.get("id") if isinstance(one, dict) else None
+        log.warning("memory %s of the server is left out: %s", named, error)
+        self._done.refused.append({"id": named, "error": f"left out here: {error}"})
+
+    def _belongs(self, memory: Memory) -> bool:
+        return bool(memory.contents.get(routes.KEY, self._login.workspace) == self._workspace)
+
+    def _progress(self) -> None:
+        if self._report is not None:
+            self._report(self._done.sent + self._done.received, None)

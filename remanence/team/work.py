@@ -10,15 +10,17 @@ import json
 import time
 import traceback
 from pathlib import Path
+from threading import Event as ThreadEvent
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from ..brain import Brain
 from ..errors import RemanenceError, VectorError
-from . import places, spool
+from . import places, routes, spool
 from .drafts import replace_file
 from .events import Event
 from .hook import note
+from .identity import repository
 from .outage import Outage
 
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ class Work:
 
     def __init__(self, brain: Brain | None = None) -> None:
         self.outage = Outage()
+        self.wants_sharing = ThreadEvent()
+        """Set when there is a reason to meet the team's memory before the next minute."""
         self._memory = None if brain is None else _Memory(brain)
         self._opening = Lock()
         self._turn = Lock()
@@ -74,6 +78,7 @@ class Work:
                     event = _take_in(path, capture)
                     if event is not None:
                         done, last = done + 1, event
+                        self._note_repository(event)
             except Exception as error:  # whatever it is: no event is lost by it, and none overtakes another
                 if self.outage.failed(error, progress=done > 0):
                     note(f"keeper: events wait: {_headline(error)}")
@@ -93,8 +98,18 @@ class Work:
 
     def context(self, event: Event) -> str:
         """What helps the agent at this moment; empty if nothing does, or while the memory cannot be opened."""
+        self._note_repository(event)
         memory = self._open_unless_failing()
         return "" if memory is None else memory.briefing.context(event)
+
+    def _note_repository(self, event: Event) -> None:
+        """Remember that this user has the repository that an agent works in: what the team knows of it comes here."""
+        found = repository(event.cwd) if event.cwd else None
+        try:
+            if found is not None and routes.note_repository(found.id):
+                self.wants_sharing.set()
+        except OSError as error:
+            note(f"keeper: that there is a repository {found} was not recorded: {_headline(error)}")
 
     def share(self) -> None:
         """Bring this memory and the team's together, if there is a login. Trouble is told once, not every minute."""

@@ -102,7 +102,7 @@ def test_an_organisation_never_reaches_another(lasting):
     for org in ("initech", "hooli"):
         token = lasting.token_for(org, "lab", "ADMIN", member="ann@example.org")
         talks[org] = Talk.http(lasting, "lab", token, mode=MODERN)
-        for scope in ("personal", "repository", "organisation"):
+        for scope in ("personal", "repository"):
             talks[org].call("remember", text=f"The {scope} secret of {org}", scope=scope)
     theirs = talks["hooli"].call("list_recent")["memories"]
 
@@ -121,14 +121,14 @@ def test_an_organisation_never_reaches_another(lasting):
             assert "there is no memory" in await refusal(client, "forget", id=one["id"])
 
     talks["initech"].having(search)
-    assert len(talks["hooli"].call("list_recent")["memories"]) == 3
+    assert len(talks["hooli"].call("list_recent")["memories"]) == 2
 
 
 def test_nobody_sees_what_is_personal_or_of_another_repository(member):
     ann, bob, root = member("ann"), member("bob"), member("root", "ADMIN")
     mine = ann.call("remember", text="I keep my flaky test list in notes.txt", scope="personal", files=["notes.txt"])
     site = ann.call("remember", text="The flaky test list of the site", repository="github.com/acme/site")
-    shared = ann.call("remember", text="A flaky test is run again twice", scope="organisation")
+    shared = ann.call("remember", text="A flaky test is run again twice")
     assert {one["id"] for one in ann.call("recall", query="flaky test list")["memories"]} == {mine["id"], shared["id"]}
 
     async def look(client):
@@ -149,22 +149,22 @@ def test_nobody_sees_what_is_personal_or_of_another_repository(member):
             with pytest.raises(MCPError, match="there is no memory"):
                 await client.read_resource(f"remanence://memories/{hidden}")
         everywhere = await answer(client, "recall", query="flaky", repository="personal:ann")
-        assert [one["id"] for one in everywhere["memories"]] == [shared["id"]]
+        assert everywhere["memories"] == []
 
     for other in (bob, root):
         other.having(look)
     assert ann.call("get_memory", id=mine["id"])["text"] == "I keep my flaky test list in notes.txt"
 
 
-def test_without_a_repository_only_what_concerns_everybody_is_told(member):
+def test_what_is_learned_without_a_repository_is_personal(member):
     member("ann").call("remember", text="The importer is fragile")
     nowhere = member("bob", repository=None)
     kept = nowhere.call("remember", text="Deployments are frozen in December")
-    assert kept["scope"] == "organisation"
+    assert kept["scope"] == "personal"
     assert "repository" not in kept or kept["repository"] is None
     assert [one["id"] for one in nowhere.call("list_recent")["memories"]] == [kept["id"]]
     assert nowhere.call("recall", query="importer", repository=ETL)["memories"][0]["text"] == "The importer is fragile"
-    assert member("eve", repository="").call("list_recent")["memories"][0]["id"] == kept["id"]
+    assert member("eve", repository="").call("list_recent")["memories"] == []
     assert "X-Remanence-Repository must" in member("eve", repository="x" * 600).refusal("list_recent")
 
 

@@ -66,13 +66,13 @@ def test_two_agents_at_once_in_two_clones_share_one_memory(tmp_path):
     asyncio.run(work())
 
 
-def test_a_folder_without_git_has_a_memory_of_the_organisation(tmp_path):
+def test_a_folder_without_git_has_a_personal_memory(tmp_path):
     folder = tmp_path / "plain"
     folder.mkdir()
 
     async def work(client):
         kept = await answer(client, "remember", text="The printer is called Otto", files=["a.txt"])
-        assert kept["scope"] == "organisation"
+        assert kept["scope"] == "personal"
         found = await answer(client, "recall", query="name of the printer")
         assert found["memories"][0]["id"] == kept["id"]
         assert (await answer(client, "file_history", path="a.txt"))["memories"][0]["id"] == kept["id"]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from remanence import Brain
 from remanence.cli.app import rmem
 from remanence.errors import RemanenceError, RemoteError
-from remanence.team import places
+from remanence.team import places, routes
 from remanence.team.capture import Capture
 from remanence.team.events import Event, Kind
 from remanence.team.exchange import document, merged
@@ -48,6 +48,7 @@ class Member:
 
     def sync(self):
         self._monkeypatch.setenv("REMANENCE_HOME", str(self.home))
+        routes.note_repository(REPOSITORY)
         return sync(self.brain, self.login, self.token)
 
     def documents(self):
@@ -62,8 +63,7 @@ def member(server, tmp_path, monkeypatch):
     made = []
 
     def make(name, role="WRITE"):
-        client = server.client_for("default", "default", role)
-        token = client.headers["Authorization"].removeprefix("Bearer ")
+        token = server.token_for("default", "default", role, member=f"{name}@acme.io")
         made.append(Member(name, tmp_path, server.url, token, monkeypatch))
         return made[-1]
 
@@ -111,10 +111,10 @@ def test_what_one_forgets_is_gone_for_all(member):
     for one in (ann, bob):
         one.sync()
     assert bob.texts()
-    bob.team.forget(key)
-    for one in (bob, ann):
+    ann.team.forget(key)
+    for one in (ann, bob):
         one.sync()
-    assert ann.texts() == []
+    assert ann.texts() == bob.texts() == []
 
 
 def test_what_was_learned_again_after_it_was_forgotten_stays(member):
@@ -122,9 +122,9 @@ def test_what_was_learned_again_after_it_was_forgotten_stays(member):
     key = ann.learn("The proxy listens on port 8081")
     for one in (ann, bob):
         one.sync()
-    bob.team.forget(key)
-    ann.learn("The proxy listens on port 8081", session="later", when=time.time() + 60)
-    for one in (bob, ann, bob):
+    ann.team.forget(key)
+    bob.learn("The proxy listens on port 8081", session="later")
+    for one in (ann, bob, ann):
         one.sync()
     assert ann.texts() == bob.texts() == ["The proxy listens on port 8081"]
 
@@ -268,6 +268,7 @@ def test_login_keeps_the_token_from_others_and_sync_uses_it(member, tmp_path, mo
     ann.learn("The cache key holds the tenant")
     ann.sync()
     monkeypatch.setenv("REMANENCE_HOME", str(home))
+    routes.note_repository(REPOSITORY)
     done = CliRunner().invoke(rmem, ["sync", "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.output)["received"] == 1
@@ -301,7 +302,10 @@ def versions(draw):
         contents |= {"valid_until": float(draw(st.integers(5, 9))), "superseded_by": draw(st.sampled_from("xy"))}
     place = draw(st.sampled_from(["repo:x", "organisation"]))
     if draw(st.booleans()):
-        contents["shared_at"] = float(draw(st.integers(1, 9)))
+        contents |= {"shared_at": float(draw(st.integers(1, 9))), "shared": draw(st.integers(1, 3))}
+    if draw(st.booleans()):
+        contents["reworded"] = draw(st.integers(1, 3))
+    contents["version"] = draw(st.integers(1, 9))
     told = {"id": "t", "text": draw(st.sampled_from(["one", "two"])), "kind": "codebase", "agent": "codex"}
     return {
         **told,
@@ -341,7 +345,11 @@ def test_hooks_share_by_themselves(member, tmp_path, monkeypatch):
     ann.sync()
     monkeypatch.setenv("REMANENCE_HOME", str(tmp_path / "hooked"))
     assert CliRunner().invoke(rmem, ["login", bob.login.url, "--token", bob.token]).exit_code == 0
-    told = json.dumps({"session_id": "s1", "cwd": str(tmp_path), "stop_hook_active": False})
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    for words in ("init -q", f"remote add origin https://{REPOSITORY}.git"):
+        subprocess.run(["git", *words.split()], cwd=clone, check=True)
+    told = json.dumps({"session_id": "s1", "cwd": str(clone), "stop_hook_active": False})
     command = [sys.executable, "-m", "remanence.cli", "hook", "claude-code", "Stop"]
     subprocess.run(command, input=told, text=True, check=True, timeout=60)
     end = time.monotonic() + 30

@@ -103,7 +103,7 @@ def test_authors_are_named_in_their_own_notes_and_nowhere_else(brain, history):
     assert by["bob@acme.io"].contents["sources"][0]["author"] == "bob@acme.io"
     assert "bob@acme.io" not in by["ann@acme.io"].text
     assert {entry.who for entry in brain.store.audit()} == {"ann@acme.io"}  # who imported, not who committed
-    assert brain.privacy.allow == ("ann@acme.io",)
+    assert brain.privacy.allow == ()
 
 
 FIXES = [

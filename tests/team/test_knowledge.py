@@ -9,6 +9,9 @@ import pytest
 
 from remanence import Brain
 from remanence.errors import InputError, NotFoundError
+from remanence.team.briefing import Briefing
+from remanence.team.capture import Capture
+from remanence.team.events import Event, Kind
 from remanence.team.identity import repository
 from remanence.team.memory import TeamMemory
 from remanence.team.notes import Note
@@ -154,3 +157,20 @@ def test_a_scope_decides_who_sees_a_memory(team, here):
     assert bob.recall("scratch database port", repository="github.com/acme/other") == []
     team.share(mine.memory_id, "organisation")
     assert len(bob.recall("scratch database port", repository="github.com/acme/other")) == 1
+
+
+def test_work_outside_a_repository_is_personal_until_it_is_shared_with_the_organisation(team, here, tmp_path_factory):
+    """A session in a folder of tax papers is nobody else's rule."""
+    folder = tmp_path_factory.mktemp("taxes")
+    said = "Always put the receipts of 2025 into the folder of the tax adviser"
+    Capture(team.brain).take(Event("1", "codex", Kind.PROMPT, "s", str(folder), time.time(), prompt=said))
+    (memory,) = team.brain.memories()
+    assert memory.place == f"personal:{memory.actor}"
+    other = TeamMemory(team.brain, author="bob@acme.io")
+    assert other.recent(repository=here) == []
+    start = Event("2", "codex", Kind.SESSION_START, "t", str(here.root), time.time())
+    assert said not in Briefing(team.brain).told(start, other, here)
+    with pytest.raises(InputError, match="share it with the organisation"):
+        team.share(memory.memory_id, "repository")
+    team.share(memory.memory_id, "organisation")
+    assert [one.text for one in other.recent(repository=here)] == [said]

@@ -121,8 +121,14 @@ def test_what_may_be_a_rule_is_told_to_nobody_until_it_is_accepted(agent, brain)
 
 
 def test_a_session_is_about_its_first_request_and_not_its_last_words(agent, brain):
-    for prompt in ("hello there, are you there", "/model opus now please",
-                   "Port the client to httpx and keep the retries", "yes, go on please", "also rename the module to client", "commit it please now"):  # fmt: skip
+    for prompt in (
+        "hello there, are you there",
+        "/model opus now please",
+        "Port the client to httpx and keep the retries",
+        "yes, go on please",
+        "also rename the module to client",
+        "commit it please now",
+    ):
         agent.tell(Kind.PROMPT, prompt=prompt)
     agent.runs("make", "built", False)
     agent.tell(Kind.SESSION_END)

@@ -19,6 +19,7 @@ from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import MOST_AT_ONCE, Document
 from ..exchange import answer, asking, given
+from ..ownership import check_change, is_known, known_entries
 from ..turns import reading, writing
 from .answers import RUNNING
 
@@ -157,13 +158,14 @@ def _retrieving(name: str, asked: Retrieval) -> Callable[..., Awaitable[Response
 def _retrieved(
     access: Access, agent: str, method: str, form: Document, limit: int, offset: int, vectors: bool
 ) -> Response:
-    found: Memories = getattr(_space(access, agent), method)(**form)
+    answered: Memories = getattr(_space(access, agent), method)(**form)
+    found = known_entries(access, answered)
     page = found[offset : offset + limit]
     return answer(
         {
             "memories": [_entry(entry, vectors) for entry in page],
             "total": len(found),
-            "missing_tiers": list(found.missing_tiers),
+            "missing_tiers": list(answered.missing_tiers),
         }
     )
 
@@ -212,7 +214,7 @@ async def history(
 
 
 def _history(access: Access, agent: str, form: Document) -> list[Document]:
-    return _space(access, agent).attribute_history(**form)
+    return [told for told in _space(access, agent).attribute_history(**form) if is_known(access, told["memory_id"])]
 
 
 @router.post(
@@ -244,6 +246,7 @@ async def focus(access: Writer, agent: Agent, memory_id: str, vectors: Vectors =
 
 
 def _focused(access: Access, agent: str, memory_id: str) -> MemoryEntry:
+    _check(access, memory_id)
     return _space(access, agent).focus(memory_id)
 
 
@@ -257,6 +260,7 @@ async def decompress(access: Writer, agent: Agent, memory_id: str, vectors: Vect
 
 
 def _decompressed(access: Access, agent: str, memory_id: str) -> MemoryEntry:
+    _check(access, memory_id)
     return _space(access, agent).decompress(memory_id)
 
 
@@ -271,9 +275,16 @@ async def entry(access: Reader, agent: Agent, memory_id: str, vectors: Vectors =
 
 def _held(access: Access, agent: str, memory_id: str) -> MemoryEntry:
     found = _space(access, agent).get(memory_id)
-    if found is None:
+    if found is None or not known_entries(access, [found]):
         raise NotFoundError(memory_id)
     return found
+
+
+def _check(access: Access, memory_id: str) -> None:
+    """Refuse to change another member's memory."""
+    known = access.brain.get(memory_id)
+    if known is not None:
+        check_change(access, known)
 
 
 @router.patch(
@@ -294,6 +305,7 @@ async def prioritise(
 
 def _prioritised(access: Access, agent: str, memory_id: str, importance: Any) -> MemoryEntry:
     _held(access, agent, memory_id)
+    _check(access, memory_id)
     with access.once():
         access.brain.update(memory_id, importance=importance)
     _space(access, agent).clear_cache()
@@ -312,7 +324,8 @@ async def forget(access: Writer, agent: Agent, memory_id: str) -> Response:
 
 
 def _forgotten(access: Access, agent: str, memory_id: str) -> bool:
-    with config.acting(access.member), access.once():
+    _check(access, memory_id)
+    with config.acting(access.member, access.token_id), access.once():
         return _space(access, agent).forget(memory_id)
 
 

@@ -14,6 +14,7 @@ from ... import transfer
 from .. import documents
 from ..access import Access, Role, allowed
 from ..exchange import answer
+from ..ownership import check_lines, told_lines
 from ..turns import reading, writing
 from .answers import RUNNING
 from .memories import where_of
@@ -44,7 +45,7 @@ async def export(
 
 
 def _lines(access: Access, where: str | None, after: str | None, vectors: bool) -> Iterator[bytes]:
-    return transfer.lines(access.brain, where_of(where), vectors=vectors, after=after)
+    return told_lines(access, transfer.lines(access.brain, where_of(where), vectors=vectors, after=after))
 
 
 @router.post(
@@ -63,4 +64,8 @@ async def import_(access: Annotated[Access, Depends(allowed(Role.WRITE))], reque
 
 
 def _taken_in(access: Access, held: IO[bytes]) -> dict[str, Any]:
-    return transfer.import_(access.brain, held, "jsonl")
+    check_lines(access, held)
+    held.seek(0)
+    done = transfer.import_(access.brain, held, "jsonl")
+    access.brain.store.record(access.member, "import", origin="rest", token=access.token_id, number=done["imported"])
+    return done

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
@@ -17,7 +18,20 @@ from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import MOST_AT_ONCE, Document, cursor_of, fields_of, is_among, json_of, parts_of, tag_of, told
 from ..exchange import answer, asking, given, tagged
+from ..ownership import (
+    check_change,
+    check_fields,
+    check_new,
+    has_hidden,
+    hidden,
+    is_visible,
+    may_change,
+    visible,
+    wider,
+    without_hidden,
+)
 from ..recaller import recall_of
+from ..recalling import MOST_HITS
 from ..turns import reading, writing
 from .answers import RUNNING, Error
 
@@ -55,7 +69,17 @@ _REMEMBERED = list(forms.RememberForm.model_fields)
 async def recall(request: Request, access: Reader) -> Response:
     """Best first. `score_kind` says what the scores are: `fused` (hybrid), `bm25` (lexical) or `cosine` (vector).
     The `recall_id` is for feedback."""
-    body, recallers = await request.body(), access.service.recallers
+    body = await request.body()
+    found = await _recalled(access, body)
+    if has_hidden(access, found):
+        body, wanted = wider(body, MOST_HITS)
+        found = without_hidden(access, await _recalled(access, body), wanted)
+    return Response(found, media_type="application/json")
+
+
+async def _recalled(access: Access, body: bytes) -> bytes:
+    """The body of the answer to a recall, from a recaller or from this process."""
+    recallers = access.service.recallers
     recallers.at_once += 1
     try:
         reply = await recallers.ask({"org": access.org, "id": access.workspace_id, "name": access.workspace}, body)
@@ -68,7 +92,7 @@ async def recall(request: Request, access: Reader) -> Response:
             await _taken_over(access, reply.note)
     finally:
         recallers.at_once -= 1
-    return Response(found, media_type="application/json")
+    return found
 
 
 async def _taken_over(access: Access, note: Document) -> None:
@@ -109,12 +133,30 @@ async def remember(request: Request, access: Writer) -> Response:
 
 def _remembered(access: Access, item: Document) -> str:
     with access.once():
-        return access.brain.remember(**item).memory_id
+        memory = access.brain.remember(**check_new(access, item))
+        _record(access, [memory])
+        return memory.memory_id
 
 
 def _all_remembered(access: Access, items: list[Any]) -> list[str]:
+    given = [check_new(access, item) if isinstance(item, dict) else item for item in items]
     with access.once():
-        return [memory.memory_id for memory in access.brain.remember_many(items, chunk=len(items))]
+        kept = access.brain.remember_many(given, chunk=len(items))
+        _record(access, kept)
+        return [memory.memory_id for memory in kept]
+
+
+def _record(access: Access, kept: Sequence[Memory]) -> None:
+    """Note who remembered what, by scope: members are told of what is shared."""
+    for scope, memories in groupby(kept, key=lambda memory: memory.tags.get("scope") or _scope_of(memory.place)):
+        told = {"origin": "rest", "token": access.token_id, "scope": scope}
+        access.brain.store.record(access.member, "remember", [memory.memory_id for memory in memories], **told)
+
+
+def _scope_of(place: str | None) -> str:
+    if place == "organisation":
+        return place
+    return "repository" if (place or "").startswith("repo:") else "personal"
 
 
 @router.patch(
@@ -134,13 +176,15 @@ async def update(
     wanted = request.headers.get("if-match")
 
     def unchanged(memory: Memory) -> None:
+        check_fields(access, memory, form)
         if wanted is not None and not is_among(tag_of(memory), wanted):
             raise HTTPException(412, "the memory has been changed since; get it again")
 
     def changed() -> Memory:
+        told = {"origin": "rest", "token": access.token_id, "fields": sorted(form)}
         with access.once():
             memory = access.brain.update(memory_id, only_if=unchanged, **form)
-            access.brain.store.record(access.member, "change", [memory_id], origin="rest", fields=sorted(form))
+            access.brain.store.record(access.member, "change", [memory_id], **told)
             return memory
 
     memory = await writing(changed)
@@ -164,6 +208,7 @@ async def unpin(access: Writer, memory_id: str) -> Response:
 
 
 def _pinned(access: Access, memory_id: str, pinned: bool) -> None:
+    check_change(access, _held(access, memory_id))
     with access.once():
         access.brain.pin(memory_id, pinned)
 
@@ -176,7 +221,10 @@ async def forget(access: Writer, memory_id: str) -> Response:
 
 
 def _forgotten(access: Access, memory_id: str) -> bool:
-    with config.acting(access.member), access.once():
+    known = access.brain.get(memory_id)
+    if known is not None:
+        check_change(access, known)
+    with config.acting(access.member, access.token_id), access.once():
         return access.brain.forget(memory_id)
 
 
@@ -203,16 +251,25 @@ async def forget_many(
 
 
 def _forget_subject(access: Access, subject: str, dry_run: bool) -> list[str]:
-    with config.acting(access.member):
+    with config.acting(access.member, access.token_id):
         return access.brain.forget(subject=subject, dry_run=dry_run)
 
 
 def _forget_where(access: Access, where: Filter, dry_run: bool) -> list[str]:
     store = access.brain.store
-    keys = store.ids_at(store.survey(where).seq.tolist())
+    found = visible(access, store.select(where))
+    others = [memory for memory in found if not may_change(access, memory)]
+    if others:
+        raise HTTPException(
+            403,
+            f"where: {len(others):,} of {len(found):,} memories are others', such as {others[0].memory_id!r} of "
+            f"{others[0].actor!r}; only their authors and administrators may remove them",
+        )
+    keys = [memory.memory_id for memory in found]
     if dry_run:
         return keys
-    with access.once():  # also when nothing is left: it may be what this request has forgotten before
+    with config.acting(access.member, access.token_id), access.once():
+        # also when nothing is left: it may be what this request has forgotten before
         return store.erase(keys, who=access.member, reason="filter")
 
 
@@ -234,7 +291,11 @@ async def restore(
 
 
 def _restored(access: Access, ids: list[str]) -> list[str]:
-    with config.acting(access.member), access.once():
+    with config.acting(access.member, access.token_id), access.once():
+        aside = {one.memory.memory_id: one.memory for one in access.brain.store.aside()}
+        for key in ids:
+            if key in aside:
+                check_change(access, aside[key])
         return [memory.memory_id for memory in access.brain.restore(*ids)]
 
 
@@ -326,8 +387,8 @@ def _listed(access: Access, listing: Listing) -> Document:
         last = value(page[-1])
         there = sum(value(memory) == last for memory in page)
         cursor = cursor_of(listing.order, last, there + (told_there if last == edge else 0))
-    memories = [told(memory, vectors=listing.vectors) for memory in page]
-    return {"memories": memories, "total": store.count(where), "next_cursor": cursor}
+    memories = [told(memory, vectors=listing.vectors) for memory in visible(access, page)]
+    return {"memories": memories, "total": store.count(where) - hidden(access, where), "next_cursor": cursor}
 
 
 @router.get(
@@ -344,7 +405,7 @@ async def memory(request: Request, access: Reader, memory_id: str, vectors: bool
 
 def _held(access: Access, memory_id: str) -> Memory:
     found = access.brain.get(memory_id)
-    if found is None:
+    if found is None or not is_visible(access, found.place):
         raise NotFoundError(memory_id)
     return found
 

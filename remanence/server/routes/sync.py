@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
 
 from ... import checks
-from ...team.exchange import apply, changes, checked
+from ...models import Memory
+from ...team.admission import Bringer, admit
+from ...team.exchange import changes
+from ...team.repositories import Sharing
 from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import Document
@@ -25,13 +27,23 @@ async def pull(
     access: Annotated[Access, Depends(allowed(Role.READ))],
     after: Annotated[int, Query(ge=0, le=2**53, description="`next` of the last answer.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+    repository: Annotated[list[str], Query(description="A repository that you have; repeatable.")] = [],  # noqa: B006
 ) -> Response:
-    """Ask again with `next` while there is `more`."""
-    return answer(await reading(_changes, access, after, limit))
+    """Ask again with `next` while there is `more`. Of repositories, those are told of that the workspace shares and
+    that you have or were given by an administrator."""
+    return answer(await reading(_changes, access, after, limit, repository))
 
 
-def _changes(access: Access, after: int, limit: int) -> Document:
-    return asdict(changes(access.brain, after, limit))
+def _changes(access: Access, after: int, limit: int, repositories: list[str]) -> Document:
+    sharing = Sharing.of(access.brain)
+    received = sharing.received(access.member, repositories)
+
+    def is_received(memory: Memory) -> bool:
+        place = memory.place or ""
+        return not place.startswith("repo:") or place.removeprefix("repo:") in received
+
+    told = asdict(changes(access.brain, after, limit, only=is_received))
+    return {**told, "repositories": sorted(received), "shared": sharing.shared}
 
 
 @router.post(
@@ -44,24 +56,19 @@ async def push(
     access: Annotated[Access, Depends(allowed(Role.WRITE))],
     form: Annotated[Document, Depends(given(forms.SyncForm, "changes"))],
 ) -> Response:
-    """Told twice, it changes nothing twice. All is checked before anything is written."""
-    return answer(await writing(_applied, access, form))
+    """Told twice, it changes nothing twice. Each memory is taken in by itself: `refused` says which were not and why,
+    `memories` how those are now that are not as they were brought."""
+    return answer(await writing(_admitted, access, form))
 
 
-def _applied(access: Access, form: Document) -> Document:
-    memories = [checked(one) for one in _listed("memories", form.get("memories", []))]
-    gone = [_gone(one) for one in _listed("gone", form.get("gone", []))]
-    return {"changed": apply(access.brain, memories, gone, who=access.member)}
+def _admitted(access: Access, form: Document) -> Document:
+    memories, gone = (_listed(name, form.get(name, [])) for name in ("memories", "gone"))
+    shared = Sharing.of(access.brain).shared
+    by = Bringer(access.member, access.role >= Role.ADMIN, access.token_id, shared)
+    return asdict(admit(access.brain, memories, gone, by))
 
 
 def _listed(name: str, value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise checks.refuse(name, "a list", value)
     return value
-
-
-def _gone(one: Any) -> Document:
-    if not isinstance(one, Mapping):
-        raise checks.refuse("gone", "a list of {id, when}", one)
-    checks.known_fields("what is gone", one, ("id", "when"))
-    return {"id": checks.memory_id("id", one.get("id")), "when": checks.moment("when", one.get("when"))}

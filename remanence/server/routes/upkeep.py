@@ -13,6 +13,7 @@ from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import Document, told
 from ..exchange import answer, asking, given
+from ..ownership import is_visible
 from ..turns import reading, writing
 from .answers import RUNNING
 
@@ -44,7 +45,7 @@ def _tended(access: Access, agent: Any, policy: ForgettingPolicy | None, dry_run
     moved: Document = {"stm_to_im": 0, "im_to_ltm": 0, "agents": {}}
     if agent is not None:
         checks.name("agent", agent)
-    with config.acting(access.member):
+    with config.acting(access.member, access.token_id):
         pruned = [] if policy is None else access.brain.prune(policy, dry_run=dry_run)
         if not dry_run:
             moved = access.agents.force_memory_maintenance(agent)
@@ -65,7 +66,7 @@ async def pruned(access: Annotated[Access, Depends(allowed(Role.READ))]) -> Resp
 
 
 def _aside(access: Access) -> Document:
-    aside = access.brain.store.aside()
+    aside = [one for one in access.brain.store.aside() if is_visible(access, one.memory.place)]
     return {
         "memories": [told(one.memory) for one in aside],
         "until": {one.memory.memory_id: one.until for one in aside},

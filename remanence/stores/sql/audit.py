@@ -59,15 +59,16 @@ def entries(
     ]
 
 
-def after(
-    connection: Connection, number: int, actions: Sequence[str], limit: int
-) -> list[tuple[int, float, str, str | None]]:
-    """(number, time, action, memory) of the entries behind a number, oldest first."""
+def after(connection: Connection, number: int, actions: Sequence[str], limit: int) -> list[AuditEntry]:
+    """The entries of some actions behind a number, oldest first."""
     sql = (
-        f"SELECT n, time, action, memory FROM audit WHERE n > ? AND action IN ({', '.join('?' * len(actions))}) "
-        "ORDER BY n LIMIT ?"
+        f"SELECT n, time, who, action, memory, detail FROM audit WHERE n > ? AND action IN "
+        f"({', '.join('?' * len(actions))}) ORDER BY n LIMIT ?"
     )
-    return [(n, when, action, memory) for n, when, action, memory in connection.execute(sql, [number, *actions, limit])]
+    return [
+        AuditEntry(number, when, who, action, about, json.loads(detail))
+        for number, when, who, action, about, detail in connection.execute(sql, [number, *actions, limit])
+    ]
 
 
 def broken(connection: Connection, last: int) -> Iterator[int]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ... import checks
+from ... import checks, config
 from ...crypto.encryption import Encryption
 from ...crypto.vault import Vault, WrappedKey
 from ...filters import Filter
@@ -21,7 +21,7 @@ from ...index.vocabulary import WordVectors
 from ...judgements import Judgement
 from ...models import TIERS, Embeddings, Memory
 from .. import packing
-from ..base import Owner, SetAside, Size, Trace, Vector
+from ..base import Edit, Owner, SetAside, Size, Trace, Vector
 from ..indexed import Derived, IndexedStore, check_vectors, derive
 from ..packing import Codec
 from ..touches import Touches
@@ -143,16 +143,11 @@ class SqlRecords(IndexedStore):
 
     def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
         def work(connection: Connection) -> Memory | None:
-            row = connection.execute(f"{self.dialect.read} WHERE m.id = ?", (memory_id,)).fetchone()
-            if row is None:
+            old = self._row(connection, memory_id)
+            if old is None:
                 return None
-            old = rows.to_memory(row, self.codec)
             kept = packing.short_vector(old)
-            memory = edit(old)
-            memory.memory_id = memory_id
-            check_vectors([memory])
-            own = packing.short_vector(memory) is kept  # as it was read: whoever embedded it
-            return self.insert(connection, [memory], [derive(memory)], own_vectors=own)[0][0]
+            return self._replace(connection, memory_id, edit(old), kept)
 
         def again(connection: Connection, kept: Sequence[str]) -> Memory | None:
             return next(iter(self._read_back(connection, kept)), None)
@@ -160,6 +155,41 @@ class SqlRecords(IndexedStore):
         changed = once(self.write, "change", work, lambda memory: [memory.memory_id] if memory else [], again)
         self.wrote(2 if changed is not None else 0)
         return changed
+
+    def edit(self, memory_id: str, edit: Edit) -> Memory | None:
+        def work(connection: Connection) -> tuple[Memory | None, int]:
+            old = self._row(connection, memory_id)
+            vector = None if old is None else packing.short_vector(old)
+            edited = edit(old)
+            if edited is None:
+                return old, 0
+            if edited.memory is None:
+                removal.remove(connection, [memory_id])
+                kept, written = None, 1
+            elif old is not None:
+                kept, written = self._replace(connection, memory_id, edited.memory, vector), 2
+            else:
+                edited.memory.memory_id = memory_id
+                check_vectors([edited.memory])
+                kept, written = self.insert(connection, [edited.memory], [derive(edited.memory)])[0][0], 1
+            audit.append(connection, edited.who, edited.action, [memory_id], **edited.detail)
+            self._unscrubbed |= kept is None
+            return kept, written
+
+        kept, written = self.write(work)
+        self.wrote(written)
+        return kept
+
+    def _row(self, connection: Connection, memory_id: str) -> Memory | None:
+        row = connection.execute(f"{self.dialect.read} WHERE m.id = ?", (memory_id,)).fetchone()
+        return None if row is None else rows.to_memory(row, self.codec)
+
+    def _replace(self, connection: Connection, memory_id: str, memory: Memory, vector: packing.Short | None) -> Memory:
+        """Write what was made of a memory, which had a vector, in its place."""
+        memory.memory_id = memory_id
+        check_vectors([memory])
+        own = packing.short_vector(memory) is vector  # as it was read: whoever embedded it
+        return self.insert(connection, [memory], [derive(memory)], own_vectors=own)[0][0]
 
     def wrote(self, number: int) -> None:
         """Called after rows were written, moved or removed, with how many: time to look after what is derived."""
@@ -244,10 +274,12 @@ class SqlRecords(IndexedStore):
         return len(self.erase(keys, who="store", reason="forget")) if keys else 0
 
     def erase(self, keys: Sequence[str], *, who: str, reason: str, named: bool = True) -> list[str]:
+        detail = _because(reason)
+
         def work(connection: Connection) -> list[str]:
             gone = removal.remove(connection, keys)
             trashed = removal.empty(connection, None, keys)
-            removal.noted(connection, who, "forget", [*gone, *trashed], reason, named=named)
+            removal.noted(connection, who, "forget", [*gone, *trashed], named=named, **detail)
             return [*gone, *trashed]
 
         found = once(self.write, "erase", work) if named else self.write(work)  # a receipt tells ids
@@ -256,9 +288,11 @@ class SqlRecords(IndexedStore):
         return found
 
     def set_aside(self, keys: Sequence[str], *, until: float, who: str, reason: str) -> list[str]:
+        detail = _because(reason)
+
         def work(connection: Connection) -> list[str]:
             gone = removal.set_aside(connection, self.codec, keys, time.time(), until)
-            removal.noted(connection, who, "set aside", gone, reason)
+            removal.noted(connection, who, "set aside", gone, **detail)
             return gone
 
         found = self.write(work)
@@ -267,9 +301,11 @@ class SqlRecords(IndexedStore):
         return found
 
     def put_back(self, keys: Sequence[str], *, who: str) -> list[Memory]:
+        detail = _because("restore")
+
         def work(connection: Connection) -> list[Memory]:
             memories = removal.take_back(connection, self.codec, keys)
-            removal.noted(connection, who, "restore", [memory.memory_id for memory in memories], "restore")
+            removal.noted(connection, who, "restore", [memory.memory_id for memory in memories], **detail)
             return self.insert(connection, memories, [derive(memory) for memory in memories])[0] if memories else []
 
         found = once(
@@ -282,9 +318,11 @@ class SqlRecords(IndexedStore):
         return self.read(lambda connection: removal.in_trash(connection, self.codec))
 
     def empty_trash(self, now: float, *, who: str) -> list[str]:
+        detail = _because("grace period over")
+
         def work(connection: Connection) -> list[str]:
             gone = removal.empty(connection, now)
-            removal.noted(connection, who, "forget", gone, "grace period over")
+            removal.noted(connection, who, "forget", gone, **detail)
             return gone
 
         return self.write(work)
@@ -309,10 +347,8 @@ class SqlRecords(IndexedStore):
             lambda connection: audit.entries(connection, memory=memory, since=since, limit=limit, before=before)
         )
 
-    def changed_after(
-        self, number: int, actions: Sequence[str], limit: int
-    ) -> list[tuple[int, float, str, str | None]]:
-        """(number, time, action, memory) of entries of the audit log behind a number, oldest first."""
+    def changed_after(self, number: int, actions: Sequence[str], limit: int) -> list[AuditEntry]:
+        """The entries of some actions behind a number of the audit log, oldest first."""
         return self.read(lambda connection: audit.after(connection, number, actions, limit))
 
     @abstractmethod
@@ -440,6 +476,13 @@ def _padded(values: Sequence[Any]) -> Sequence[Any]:
     """Values with the last one repeated, so that there are few different statements to prepare."""
     size = min(_FETCH, 1 << (len(values) - 1).bit_length()) if len(values) > _FEW else len(values)
     return [*values, *[values[-1]] * (size - len(values))]
+
+
+def _because(reason: str) -> dict[str, Any]:
+    """What the audit log says of a removal: why, and with whose token. Called before the transaction, which another
+    thread may carry out."""
+    token = config.token()
+    return {"reason": reason, "token": token} if token else {"reason": reason}
 
 
 def _marks(values: Sequence[Any]) -> str:

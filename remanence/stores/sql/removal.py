@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from struct import Struct
+from typing import Any
 from zlib import compress, decompress
 
 from ...errors import KeyMissingError, KeyWrongError, StoreError
@@ -139,8 +140,8 @@ def _read(memory_id: str, data: bytes, codec: Codec) -> Memory:
 
 
 def noted(
-    connection: Connection, who: str, action: str, keys: Sequence[str], reason: str, *, named: bool = True
+    connection: Connection, who: str, action: str, keys: Sequence[str], *, named: bool = True, **detail: Any
 ) -> None:
     """Tell the audit log; without names where an id could tell who it was about."""
     told = keys if named else [f"erased-{blake2b(key.encode(), digest_size=8).hexdigest()}" for key in keys]
-    audit.append(connection, who, action, list(told), reason=reason)
+    audit.append(connection, who, action, list(told), **detail)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ...brain import Brain
 from ...errors import InputError
+from .. import routes
 from ..capture import Capture, workspace_of
 from ..consent import may_capture
 from ..events import Event, Kind
@@ -160,6 +161,7 @@ def import_git(brain: Brain, path: Path, *, on_progress: Progress | None = None)
         raise InputError(f"path must lie in a git repository, got {path.resolve().name!r}", field="path")
     if not may_capture(str(where.root)):
         raise InputError(f"{where.name!r} opts out by its .remanence.toml", field="path")
+    routes.note_repository(where.id)
     total, before, read = git.count(where.root), brain.store.count(), 0
     keeper = _Keeper(brain, TeamMemory(brain, author=author(where.root), workspace=workspace_of(str(where.root))))
     history, together = git.History(where), git.Together()
@@ -183,7 +185,7 @@ class _Keeper:
     def __init__(self, brain: Brain, team: TeamMemory) -> None:
         self.team = team
         self.passed_over = 0
-        self._brain, self._policy = brain, brain.privacy
+        self._brain = brain
 
     def keep(self, note: Note) -> None:
         if self._brain.get(note.id) is not None:
@@ -191,10 +193,4 @@ class _Keeper:
             return
         if note.supersedes is not None and self._brain.get(note.supersedes) is None:
             return  # what it takes back was never learned
-        policy = self._policy
-        if policy is not None:
-            self._brain.privacy = replace(policy, allow=(*policy.allow, note.author))
-        try:
-            self.team.remember(note)
-        finally:
-            self._brain.privacy = policy
+        self.team.remember(note)

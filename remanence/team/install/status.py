@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import config
 from ...errors import ConfigError
-from .. import backlog
+from .. import backlog, places
 from ..identity import repository
 from ..repository_file import find, read_settings
 from . import AGENTS, Command, files, tool
@@ -32,6 +32,7 @@ def report(cwd: Path, store: str) -> dict[str, Any]:
         "repository": repository_report(cwd),
         **backlog.report(),
         "last_capture": _told(folder / "last-capture.json") or None,
+        "last_sync": _told(folder / places.LAST_SYNC) or None,
         "log": str(folder / "hooks.log"),
     }
 

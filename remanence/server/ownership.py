@@ -1,0 +1,150 @@
+"""Whose a memory is, on every route. Personal memories exist for their author alone. Others that the team shares (their
+place is a repository or the organisation) everybody sees; only their author and administrators change and remove them.
+Memories with other places, or none, belong to the workspace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from fastapi import HTTPException
+
+from ..agents.entries import MemoryEntry
+from ..filters import Filter
+from ..models import Memory
+from .access import Access, Role
+from .bodies import encoded
+
+_PERSONAL = "personal:"
+_MARK = b'"personal:'  # how a place begins in an answer that has to be looked through
+_SCOPE = {"scope": "personal"}
+_BESIDE = 100  # hits that are asked for beside those that are wanted, where some cannot be told
+
+
+def is_visible(access: Access, place: str | None) -> bool:
+    """Whether a memory with this place exists for whoever asks."""
+    return place is None or not place.startswith(_PERSONAL) or place == f"{_PERSONAL}{access.member}"
+
+
+def may_change(access: Access, memory: Memory) -> bool:
+    return access.role >= Role.ADMIN or not _is_shared(memory.place) or memory.actor in (None, access.member)
+
+
+def check_change(access: Access, memory: Memory) -> None:
+    """Refuse to change or remove another member's memory."""
+    if not is_visible(access, memory.place):
+        raise HTTPException(404, f"there is no memory {memory.memory_id!r}")
+    if not may_change(access, memory):
+        raise HTTPException(
+            403,
+            f"this is a memory of {memory.actor!r}; only its author and administrators may change or remove it",
+        )
+
+
+def check_new(access: Access, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a memory to remember, with its author; refuse one in somebody else's name, and one that would take
+    the place of another member's."""
+    given, place = dict(fields), fields.get("place")
+    if isinstance(place, str):
+        if not is_visible(access, place):
+            raise HTTPException(403, f"place: personal memories of others than {access.member!r} cannot be written")
+        if _is_shared(place) or place.startswith(_PERSONAL):
+            if given.setdefault("actor", access.member) not in (None, access.member):
+                raise HTTPException(
+                    403, f"actor: the author of this memory is {access.member!r}, as the token says; leave it out"
+                )
+            given["actor"] = access.member
+    known = access.brain.get(given["id"]) if isinstance(given.get("id"), str) and given["id"] else None
+    if known is not None:
+        check_change(access, known)
+    return given
+
+
+def check_fields(access: Access, memory: Memory, changes: Mapping[str, Any]) -> None:
+    """Refuse a change that would give a memory another author, or make it somebody else's personal one."""
+    check_change(access, memory)
+    place, actor = changes.get("place", memory.place), changes.get("actor", memory.actor)
+    if isinstance(place, str) and not is_visible(access, place):
+        raise HTTPException(403, f"place: personal memories of others than {access.member!r} cannot be written")
+    shared = _is_shared(memory.place) or (isinstance(place, str) and (_is_shared(place) or place.startswith(_PERSONAL)))
+    if shared and "actor" in changes and actor != memory.actor and actor != access.member:
+        raise HTTPException(403, "actor: the author of a shared memory cannot be changed")
+
+
+def told_lines(access: Access, lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of an export, several at a time, without others' personal memories."""
+    for several in lines:
+        if _PERSONAL.encode() not in several:
+            yield several
+            continue
+        whole = several.split(b"\n")
+        yield b"\n".join(line for line in whole if not line or is_visible(access, json.loads(line).get("place")))
+
+
+def check_lines(access: Access, lines: Iterable[bytes]) -> None:
+    """Refuse an import that changes others' memories, or is in their name. Lines that cannot be read are left to the
+    import itself, which says what is wrong with them."""
+    if access.role >= Role.ADMIN:
+        return
+    for line in lines:
+        try:
+            told = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(told, dict):
+            named = {name: told[name] for name in ("place", "actor") if told.get(name) is not None}
+            check_new(access, {**named, "id": told.get("memory_id")})
+
+
+def hidden(access: Access, where: Filter) -> int:
+    """How many memories inside a filter whoever asks may not know of."""
+    told = where.to_dict()
+    tags = told.get("tags", {})
+    if tags.get("scope", "personal") != "personal":
+        return 0
+    found = access.brain.store.select(Filter.of({**told, "tags": {**tags, **_SCOPE}}))
+    return sum(not is_visible(access, memory.place) for memory in found)
+
+
+def visible(access: Access, memories: Iterable[Memory]) -> list[Memory]:
+    return [memory for memory in memories if is_visible(access, memory.place)]
+
+
+def has_hidden(access: Access, answer: bytes) -> bool:
+    """Whether the answer to a recall tells of memories that whoever asks may not know of."""
+    if _MARK not in answer:
+        return False
+    return not all(is_visible(access, hit["memory"]["place"]) for hit in json.loads(answer)["hits"])
+
+
+def wider(body: bytes, most: int) -> tuple[bytes, int]:
+    """A recall for more hits than are wanted, and how many those are."""
+    told = json.loads(body)
+    wanted = told.get("k", 5)
+    return encoded({**told, "k": min(wanted + _BESIDE, most)}), wanted
+
+
+def without_hidden(access: Access, answer: bytes, wanted: int) -> bytes:
+    told = json.loads(answer)
+    hits = [hit for hit in told["hits"] if is_visible(access, hit["memory"]["place"])][:wanted]
+    return encoded({**told, "hits": [{**hit, "rank": rank} for rank, hit in enumerate(hits, 1)]})
+
+
+def is_known(access: Access, memory_id: str) -> bool:
+    """Whether a memory with this id may be told of."""
+    memory = access.brain.get(memory_id)
+    return memory is None or is_visible(access, memory.place)
+
+
+def known_entries(access: Access, entries: Iterable[MemoryEntry]) -> list[MemoryEntry]:
+    """Entries of an agent's memory without those of others' personal memories."""
+    return [
+        entry
+        for entry in entries
+        if entry["contents"].get("scope") != "personal" or is_known(access, entry["memory_id"])
+    ]
+
+
+def _is_shared(place: str | None) -> bool:
+    return place is not None and (place == "organisation" or place.startswith("repo:"))

@@ -1,0 +1,173 @@
+"""What a server takes from a member. Authorship comes from the token: a memory belongs to whoever brought it first. Its
+author and administrators may do everything with it, others with the role WRITE may learn it again and supersede it.
+What is refused is told with its reason, and the rest goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..brain import Brain
+from ..errors import InputError
+from ..models import Memory
+from ..stores.base import Edited
+from .exchange import (
+    CLAIMED,
+    SYNC,
+    Document,
+    changed_by,
+    checked,
+    checked_removal,
+    document,
+    is_personal,
+    memory_of,
+    merged,
+    source_key,
+    united,
+)
+from .soundness import mended_contents
+from .versions import FORGET, KEY, REMOVED, removal_of, version_of
+
+_SOURCES = 50
+
+
+@dataclass(slots=True)
+class Admitted:
+    """How many memories changed; what was refused and why; memories as they are now where that is not what was
+    brought."""
+
+    changed: int = 0
+    refused: list[Document] = field(default_factory=list)
+    memories: list[Document] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Bringer:
+    """Who brings something, as the token says; `repositories` are those that the workspace shares, None for all."""
+
+    member: str
+    is_admin: bool = False
+    token: str = ""
+    repositories: Collection[str] | None = None
+
+    def owns(self, memory: Memory) -> bool:
+        return self.is_admin or memory.actor in (None, self.member)
+
+    def edited(self, memory: Memory | None, action: str, **detail: Any) -> Edited:
+        return Edited(memory, self.member, action, {"origin": "sync", "token": self.token, **detail})
+
+
+def admit(brain: Brain, memories: Iterable[Any], gone: Iterable[Any], by: Bringer) -> Admitted:
+    """Take in memories and removals, each by itself."""
+    done = Admitted()
+    for told in memories:
+        _each(done, told, lambda told=told: _admit_memory(brain, checked(told), by, done))  # type: ignore[misc]
+    for told in gone:
+        _each(done, told, lambda told=told: _admit_removal(brain, checked_removal(told), by, done))  # type: ignore[misc]
+    return done
+
+
+def _each(done: Admitted, told: Any, admit: Callable[[], bool]) -> None:
+    try:
+        done.changed += admit()
+    except InputError as error:
+        named = told.get("id") if isinstance(told, Mapping) else None
+        done.refused.append(
+            {"id": named if isinstance(named, str) else None, "field": error.field, "error": str(error)}
+        )
+
+
+def _admit_memory(brain: Brain, told: Document, by: Bringer, done: Admitted) -> bool:
+    removal = removal_of(brain, told["id"])
+    kept: list[Document | None] = [None]
+    _check_place(told["place"], by)
+
+    def taken(known: Memory | None) -> Edited | None:
+        kept[0] = None
+        if known is None:
+            if removal is None and told["author"] not in (None, by.member):
+                raise _not_yours("author", told["author"], by)
+            if removal is not None and version_of(told["contents"]) < removal.version:
+                return None  # they will be told that it is gone
+            wanted = {**told, "author": by.member, "contents": _vouched(told["contents"], (), by)}
+        elif is_personal(known):
+            raise InputError(f"there is a memory {told['id']!r} already, which is not shared", field="id")
+        else:
+            if told["author"] not in (None, by.member, known.actor):
+                raise _not_yours("author", told["author"], by)
+            wanted = _joined(document(known), told, by, owned=by.owns(known))
+        kept[0] = wanted
+        if known is not None and wanted == document(known):
+            return None
+        memory = memory_of(wanted, known, {})
+        return by.edited(memory, SYNC, **{KEY: version_of(wanted["contents"])})
+
+    changed = changed_by(brain, told["id"], taken)
+    if kept[0] is not None and kept[0] != told:
+        done.memories.append(kept[0])
+    return changed
+
+
+def _joined(known: Document, told: Document, by: Bringer, *, owned: bool) -> Document:
+    """A memory with what somebody brings of it: everything if it is theirs, else that they learned it too, and that
+    something else holds in its place."""
+    known = {**known, "contents": mended_contents(known["contents"])}
+    old = known["contents"].get("sources", ())
+    brought = {**told, "author": known["author"], "contents": _vouched(told["contents"], old, by)}
+    both = merged(known, brought)
+    body = {**(both if owned else known)["contents"]}
+    for name in ("count", "files", KEY, "valid_until", "superseded_by"):
+        if name in both["contents"]:
+            body[name] = both["contents"][name]
+    body["sources"] = united(old, both["contents"]["sources"])[-_SOURCES:]
+    return {**(both if owned else known), "author": known["author"], "contents": body}
+
+
+def _vouched(contents: Mapping[str, Any], known: Iterable[Mapping[str, Any]], by: Bringer) -> dict[str, Any]:
+    """The contents with sources that are known as they are known, and others as the bringer's own: whom else they name
+    is their claim."""
+    old = {source_key(source): source for source in known}
+    sources = []
+    for source in contents.get("sources", ()):
+        claimed = source.get(CLAIMED) or source.get("author")
+        own = {**source, "author": by.member} | ({CLAIMED: claimed} if claimed and claimed != by.member else {})
+        sources.append(old.get(source_key(source), own))
+    return {**contents, "sources": sources}
+
+
+def _admit_removal(brain: Brain, told: Document, by: Bringer, done: Admitted) -> bool:
+    refused: list[InputError | None] = [None]
+
+    def taken(known: Memory | None) -> Edited | None:
+        refused[0] = None
+        if known is None or is_personal(known):
+            return None
+        version = version_of(known.contents)
+        removed = told[KEY] or version + 1
+        if by.owns(known) and version < removed:
+            return by.edited(None, FORGET, **{REMOVED: True, KEY: removed})
+        if not by.owns(known):
+            refused[0] = _not_yours("id", known.actor or "", by)
+        # The member who removed it gets it back: a version that is not lower than the removal's stays.
+        known.contents = {**known.contents, KEY: max(version, removed)}
+        return by.edited(known, SYNC, **{KEY: max(version, removed)})
+
+    changed = changed_by(brain, told["id"], taken)
+    if refused[0] is not None:
+        done.refused.append({"id": told["id"], "field": "id", "error": str(refused[0])})
+    return changed
+
+
+def _check_place(place: str, by: Bringer) -> None:
+    repository = place.removeprefix("repo:")
+    if by.repositories is not None and place.startswith("repo:") and repository not in by.repositories:
+        raise InputError(f"place: this workspace does not share the repository {repository!r}", field="place")
+
+
+def _not_yours(field: str, author: str, by: Bringer) -> InputError:
+    return InputError(
+        f"{field}: this is a memory of {author!r}, and the token is of {by.member!r}; only its author and "
+        "administrators may do this",
+        field=field,
+    )

@@ -1,0 +1,49 @@
+"""Which repositories a workspace shares, and with whom: all of them, or those of a list that an administrator keeps. A
+member receives those that are shared and that they have, or that an administrator gave them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from .. import checks
+from ..brain import Brain
+from .identity import repository_id
+
+_NOTE = "shared_repositories"
+
+
+@dataclass(slots=True)
+class Sharing:
+    """`shared` is None where all repositories are; `given` are those of members who need not have them."""
+
+    shared: list[str] | None = None
+    given: dict[str, list[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, brain: Brain) -> Self:
+        told = brain.store.note(_NOTE)
+        return cls() if told is None else cls(**json.loads(told))
+
+    @classmethod
+    def checked(cls, shared: Any, given: Any) -> Self:
+        """From what an administrator sends."""
+        names = None if shared is None else _ids("shared", shared)
+        members = checks.json_object("given", given if given is not None else {})
+        return cls(names, {checks.name("given", who): _ids(f"given.{who}", ids) for who, ids in members.items()})
+
+    def keep(self, brain: Brain) -> None:
+        brain.store.note(_NOTE, json.dumps(asdict(self)))
+
+    def received(self, member: str, has: Iterable[str]) -> Collection[str]:
+        """The repositories that a member is told of who has some."""
+        wanted = {*has, *self.given.get(member, ())}
+        return wanted if self.shared is None else wanted & set(self.shared)
+
+
+def _ids(field: str, value: Any) -> list[str]:
+    if not isinstance(value, list):
+        raise checks.refuse(field, "a list of repositories", value)
+    return sorted({repository_id(checks.name(field, one)) for one in value})

@@ -1,0 +1,59 @@
+"""The version of a memory: a count of the changes that led to it, which every change raises by one and a merge takes
+the higher of. Versions say what was known when somebody removed a memory; clocks do not
+(docs/decisions/0024-merging.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ..brain import Brain
+from ..stores.sql.records import SqlRecords
+
+KEY = "version"
+FORGET = "forget"
+REMOVED = "removed"
+"""The field of an entry of the audit log that says that a memory went."""
+CHANGES = ("remember", "learn again", "reword", "supersede", "share", FORGET, "sync")
+"""The actions of the audit log that change what others see."""
+_FADED = ("faded", "grace period over")  # a forgetting policy of this store chose it; the team did not
+
+
+class Removal(NamedTuple):
+    """That a memory was removed: those with its id and a lower version are gone."""
+
+    version: int
+    shared: bool
+    """Whether others may have had it."""
+
+
+def version_of(contents: Mapping[str, Any]) -> int:
+    """The version of a memory; those of before there were versions count how often they were learned."""
+    found = contents.get(KEY, contents.get("count", 1))
+    return found if isinstance(found, int) and found > 0 else 1
+
+
+def removal_of(brain: Brain, memory_id: str) -> Removal | None:
+    """The last removal of a memory, as the audit log tells; None if it never was."""
+    return _history(brain, memory_id)[0]
+
+
+def was_shared(brain: Brain, memory_id: str) -> bool:
+    """Whether others may have a memory, or may have had it."""
+    return _history(brain, memory_id)[1]
+
+
+def _history(brain: Brain, memory_id: str) -> tuple[Removal | None, bool]:
+    version, shared, last = 0, False, None
+    if not isinstance(brain.store, SqlRecords):
+        return None, True
+    for entry in reversed(brain.store.audit(memory=memory_id)):
+        told = entry.detail.get(KEY)
+        if entry.action == FORGET or entry.detail.get(REMOVED):
+            if entry.detail.get("reason") not in _FADED:
+                version = max(version, told) if isinstance(told, int) else version + 1
+                last = Removal(version, shared)
+        elif entry.action in CHANGES:
+            version = max(version, told) if isinstance(told, int) else version + 1
+            shared |= entry.action == "sync" or entry.detail.get("scope", "personal") != "personal"
+    return last, shared
