@@ -7,7 +7,7 @@ are nobody's: they stay the numbers that they are."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ..contents import text_of
 from ..models import Embeddings, Memory
@@ -21,7 +21,7 @@ PRINTS = "prints"
 PRINT_BITS = 48  # of a hash: no card number of 15 digits or more is one
 
 
-def is_prints(value: Any) -> bool:
+def is_prints(value: Any) -> TypeGuard[dict[str, list[int]]]:
     """Whether these are hashes of lines, by file."""
     return isinstance(value, dict) and all(
         isinstance(hashes, list) and all(type(one) is int and 0 <= one < 1 << PRINT_BITS for one in hashes)
