@@ -37,7 +37,7 @@ class AuditChain:
     @classmethod
     def beside(cls, store: Path) -> AuditChain:
         """That of a file."""
-        return cls(store.with_name(store.name + ENDING))
+        return cls(Path(f"{store}{ENDING}"))
 
     def copy_to(self, store: Path, head: Head | None) -> None:
         """Give a copy of the store, whose log ends there, a copy of the key."""
