@@ -69,6 +69,7 @@ def history() -> list[tuple[str, Note]]:
             author=f"{author}@acme.io",
             agent="claude-code",
             repository=where,
+            scope="repository" if where else "organisation",
             files=[path for path in paths.split(",") if path],
             session=f"session-{name}",
             when=now - float(days) * _DAY,
