@@ -18,7 +18,7 @@ from .embed.state import MemoryVectors
 from .errors import ConfigError, InputError, StoreError
 from .index.analyser import VERSION as ANALYSER
 from .stores import is_postgres, open_store
-from .stores.sql import keys, reembed
+from .stores.sql import audit, keys, reembed
 from .stores.sql.file import explained
 from .stores.sql.records import SqlRecords
 from .stores.sql.sqlite import SqliteRecordStore
@@ -112,12 +112,14 @@ def backup(address: str | Path | None, target: str | Path, on_progress: Progress
                 source.backup(copy, pages=1024, progress=_reported(on_progress))
                 copy.execute("PRAGMA journal_mode = DELETE")
                 (sound,) = copy.execute("PRAGMA quick_check").fetchone()
+                head = audit.last_head(copy)
             finally:
                 copy.close()
                 source.execute("ROLLBACK")
         if sound != "ok":
             raise StoreError(f"the copy did not pass SQLite's check: {sound}")
         os.replace(partial, path)
+        store.audit_chain.copy_to(path, head)
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:

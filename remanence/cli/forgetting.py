@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .. import checks
+from .. import checks, config
 from ..errors import ConfigError, InputError, NotFoundError
 from . import endings
 from .face import Face
@@ -209,7 +209,7 @@ def pin(face: Face, memory_id: str, off: bool) -> None:
 
 
 @click.command()
-@click.argument("what", required=False, type=click.Choice(["verify", "export"]))
+@click.argument("what", required=False, type=click.Choice(["verify", "export", "accept"]))
 @click.option("--memory", metavar="ID", help="Only entries about this memory.")
 @click.option("--who", metavar="NAME", help="Only what this person did.")
 @click.option("--agent", metavar="NAME", help="Only what was done through this agent.")
@@ -232,7 +232,8 @@ def audit(
     """Who did what with which memory, newest first. Every entry is sealed with the one before it.
 
     What the team's agents remember, recall and are told is here, as is what was shared, forgotten and restored, by whom
-    and from where; never what a memory says. `export` prints all entries as JSON lines.
+    and from where; never what a memory says. `export` prints all entries as JSON lines. `verify` also sees that the end
+    was cut off; after you restored a backup, `accept` takes the log as it is for whole, and notes that.
 
     \b
     Examples:
@@ -245,6 +246,11 @@ def audit(
     start = None if since is None else checks.moment("since", since)
     with face.looking() as brain:
         store = _audited(brain)
+        if what == "accept":
+            if store is not None:
+                store.accept_audit(config.user())
+            click.echo("The audit log is taken for whole as it is.")
+            return
         if verify or what == "verify":
             _verified(face, [] if store is None else store.broken_audit())
             return

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from ..brain import Brain
 from ..errors import ConstraintError, RemanenceError, StoreClosedError, StoreError
+from ..stores.sql.audit_chain import ENDING
 from .settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Space:
         """Delete all that it holds."""
         if self._settings.store is None:
             self.close()
-            for ending in ("", "-wal", "-shm"):
+            for ending in ("", "-wal", "-shm", ENDING):
                 self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
             return
         try:

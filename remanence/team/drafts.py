@@ -6,13 +6,14 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
+from threading import get_ident
 
 _STALE = 3600.0  # seconds after which nobody is still writing a draft
 
 
 def replace_file(path: Path, data: bytes) -> None:
     """Write a file for its owner alone. It is durable when this returns; a failure leaves no draft behind."""
-    draft = path.with_name(f".{path.name}-{os.getpid()}")
+    draft = path.with_name(f".{path.name}-{os.getpid()}-{get_ident()}")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:

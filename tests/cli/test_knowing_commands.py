@@ -13,6 +13,7 @@ from remanence import Brain
 from remanence.team.identity import repository
 from remanence.team.memory import TeamMemory
 from remanence.team.notes import Note
+from remanence.team.review import waiting
 
 REPOSITORY = "github.com/acme/etl"
 
@@ -65,7 +66,26 @@ def test_review_lists_contradictions_for_people_and_programs(rmem: Rmem, known: 
     assert rmem("review", "--json").json == {
         "contradictions": [{"older": known["old"], "newer": known["new"], "why": "one says 15, the other 60"}],
         "out_of_date": [],
+        "waiting": [],
     }
+
+
+def test_review_lists_what_may_be_a_rule_and_makes_it_one(rmem: Rmem, clone: Path) -> None:
+    rmem.home.mkdir(exist_ok=True)
+    with Brain(rmem.home / "memories.db") as brain:
+        team = TeamMemory(brain, author="ann@acme.io")
+        note = Note("Please use row.get for optional columns.", "preference", author="ann@acme.io")
+        waits = team.remember(waiting(note.at(repository(clone)))).memory_id
+    assert rmem("review", "--json").json["waiting"] == [{"id": waits, "text": note.text}]
+    first, line = rmem("review").lines
+    assert first.startswith("A rule? `rmem review --accept ID` makes it one")
+    assert waits in line
+    kept = rmem("review", "--accept", waits, "--json").json["id"]
+    assert rmem("review", "--json").json["waiting"] == []
+    with Brain(rmem.home / "memories.db") as brain:
+        memory = brain.get(kept)
+        assert memory is not None
+        assert (memory.place, memory.tags["state"]) == ("repo:github.com/acme/etl", "current")
 
 
 def test_recall_as_of_then_finds_what_was_superseded_since(rmem: Rmem, clone: Path) -> None:
@@ -118,7 +138,7 @@ def test_review_shows_at_most_so_many(rmem: Rmem, known: dict[str, str]) -> None
 
 def test_review_changes_nothing_and_needs_no_store(rmem: Rmem, clone: Path) -> None:
     answer = rmem("review", "--json")
-    assert (answer.code, answer.json) == (0, {"contradictions": [], "out_of_date": []})
+    assert (answer.code, answer.json) == (0, {"contradictions": [], "out_of_date": [], "waiting": []})
     assert not (rmem.home / "memories.db").exists()
 
 

@@ -171,14 +171,17 @@ def test_every_removal_is_in_the_audit_log_and_tampering_shows(path, monkeypatch
         ("DELETE FROM audit WHERE n = 3", [3]),
     ):
         with SqliteRecordStore(path) as store:
-            store._writer.between(lambda connection, damage=damage, found=found: _damaged(connection, damage, found))
+            chain = store.audit_chain
+            store._writer.between(
+                lambda connection, damage=damage, found=found, chain=chain: _damaged(connection, damage, found, chain)
+            )
 
 
-def _damaged(connection, damage, found):
+def _damaged(connection, damage, found, chain):
     """Do damage, see that it shows, and undo it."""
     connection.execute("BEGIN")
     connection.execute(damage)
-    assert list(audit.broken(connection, 3)) == found
+    assert list(audit.broken(connection, 3, chain)) == found
     connection.execute("ROLLBACK")
 
 

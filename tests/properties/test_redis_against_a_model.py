@@ -9,8 +9,8 @@ from hypothesis.stateful import precondition, rule
 from strategies import ids, memories
 from test_stores_against_a_model import StoreAgainstModel
 
+from remanence.index import recall_index
 from remanence.stores import redis as redis_store
-from remanence.stores import redis_mirror
 from remanence.stores.redis import RedisRecordStore
 from remanence.testing.redis import RedisServer
 
@@ -32,7 +32,7 @@ class RedisAgainstModel(StoreAgainstModel):
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(redis_store, "_READ_AHEAD", 3)
         self.patch.setattr(redis_store, "_LISTED", 3)
-        self.patch.setattr(redis_mirror, "_MANY_DEAD", 8)
+        self.patch.setattr(recall_index, "_MANY_DEAD", 8)
         self.server.flush()
         self.other = None
 

@@ -38,7 +38,7 @@ class Process:
         self._reader.start()
 
     def ready(self) -> Process:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while True:
             try:
                 httpx.get(f"{self.url}/ready").raise_for_status()

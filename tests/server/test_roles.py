@@ -60,6 +60,8 @@ NEEDED = {
     f"POST {W}/import": WRITE,
     f"GET {W}/sync": READ,
     f"POST {W}/sync": WRITE,
+    f"GET {W}/repositories": READ,
+    f"PUT {W}/repositories": ADMIN,
     f"POST {W}/mcp": READ,
     f"GET {W}/agents": READ,
     f"PUT {W}/agents/cache": ADMIN,

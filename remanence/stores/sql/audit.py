@@ -1,5 +1,5 @@
-"""The log of what was removed and restored, by whom: only ever appended to, each entry sealed with a hash over itself
-and the seal before it, so that a changed, missing or inserted entry shows. It holds ids, never contents."""
+"""The log of what was done with memories, by whom: only ever appended to, each entry sealed with a keyed hash over
+itself and the seal before it, so that a changed, missing or inserted entry shows. It holds ids, never contents."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from .audit_chain import AuditChain, Head
 from .connection import Connection
 
 _FIRST = "0" * 32
+_KEYED = "k:"  # how a seal begins that was made with a key
 _ALL = 1 << 62  # entries
 
 
@@ -24,17 +26,20 @@ class AuditEntry(NamedTuple):
     detail: dict[str, Any]
 
 
-def append(connection: Connection, who: str, action: str, memories: Sequence[str | None], **detail: Any) -> None:
-    """One entry for each memory, in the caller's transaction."""
+def append(
+    connection: Connection, key: bytes | None, who: str, action: str, memories: Sequence[str | None], **detail: Any
+) -> Head:
+    """One entry for each memory, in the caller's transaction; where the log ends then."""
     last = connection.execute("SELECT n, seal FROM audit ORDER BY n DESC LIMIT 1").fetchone() or (0, _FIRST)
     number, seal = last
     now, told = time.time(), json.dumps(detail, sort_keys=True, ensure_ascii=False)
     rows = []
     for memory in memories:
         number += 1
-        seal = _seal(seal, number, now, who, action, memory, told)
+        seal = _seal(key, seal, number, now, who, action, memory, told)
         rows.append((number, now, who, action, memory, told, seal))
     connection.executemany("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    return Head(number, seal)
 
 
 def entries(
@@ -66,23 +71,35 @@ def after(connection: Connection, number: int, actions: Sequence[str], limit: in
         f"({', '.join('?' * len(actions))}) ORDER BY n LIMIT ?"
     )
     return [
-        AuditEntry(number, when, who, action, about, json.loads(detail))
-        for number, when, who, action, about, detail in connection.execute(sql, [number, *actions, limit])
+        AuditEntry(n, when, who, action, memory, json.loads(detail))
+        for n, when, who, action, memory, detail in connection.execute(sql, [number, *actions, limit])
     ]
 
 
-def broken(connection: Connection, last: int) -> Iterator[int]:
+def broken(connection: Connection, last: int, chain: AuditChain) -> Iterator[int]:
     """The numbers of entries that are not as they were written, or whose neighbour before them is missing. `last` is
-    the highest number that was ever given."""
-    seal, expected = _FIRST, 1
+    the highest number that was ever given. Entries of before there were keys count up to the first that has one."""
+    seal, expected, keyed, key, head = _FIRST, 1, False, chain.key(), chain.head()
     rows = connection.execute("SELECT n, time, who, action, memory, detail, seal FROM audit ORDER BY n")
     for number, when, who, action, memory, detail, written in rows:
-        if number != expected or _seal(seal, number, when, who, action, memory, detail) != written:
+        keyed |= written.startswith(_KEYED)
+        unchecked = keyed and key is None and chain.place is None  # a database whose key was given to others
+        wanted = seal if unchecked else _seal(key if keyed else None, seal, number, when, who, action, memory, detail)
+        replaced = head is not None and number == head.n and head.seal != written
+        if number != expected or replaced or (not unchecked and wanted != written):
             yield number
         seal, expected = written, number + 1
-    if last >= expected:
+    if max(last, 0 if head is None else head.n) >= expected:
         yield expected  # the end was cut off
 
 
-def _seal(before: str, *parts: object) -> str:
-    return blake2b(json.dumps([before, *parts], ensure_ascii=False).encode(), digest_size=16).hexdigest()
+def last_head(connection: Connection) -> Head | None:
+    """Where the log ends."""
+    row = connection.execute("SELECT n, seal FROM audit ORDER BY n DESC LIMIT 1").fetchone()
+    return None if row is None else Head(*row)
+
+
+def _seal(key: bytes | None, before: str, *parts: object) -> str:
+    told = json.dumps([before, *parts], ensure_ascii=False).encode()
+    digest = blake2b(told, digest_size=16, key=key or b"").hexdigest()
+    return digest if key is None else _KEYED + digest

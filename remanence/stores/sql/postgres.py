@@ -244,7 +244,7 @@ class PostgresRecordStore(SqlRecords, Forking):
     def broken_audit(self) -> list[int]:
         def work(connection: Connection) -> list[int]:
             found = connection.execute("SELECT audit FROM heads").fetchone()
-            return list(audit.broken(connection, 0 if found is None else found[0]))
+            return list(audit.broken(connection, 0 if found is None else found[0], self.audit_chain))
 
         return self.read(work)
 

@@ -29,6 +29,7 @@ from . import audit, inserts, removal, rows, sealing
 from . import judgements as judged
 from . import keys as data_keys
 from .audit import AuditEntry
+from .audit_chain import AuditChain, Head
 from .connection import Connection
 from .receipts import once
 from .sealing import Seal
@@ -58,6 +59,7 @@ class SqlRecords(IndexedStore):
         super().__init__(word_vectors)
         self.encryption = Encryption.of(encryption)
         self.vault = Vault(self.encryption, self._wrapped_keys)
+        self.audit_chain = AuditChain(None)
         self.codec = Codec(self._dictionaries, self.vault)
         self.touches = Touches()
         self._train_from = packing.TRAIN_FROM
@@ -157,12 +159,14 @@ class SqlRecords(IndexedStore):
         return changed
 
     def edit(self, memory_id: str, edit: Edit) -> Memory | None:
-        def work(connection: Connection) -> tuple[Memory | None, int]:
+        key = self.audit_chain.key(make=True)
+
+        def work(connection: Connection) -> tuple[Memory | None, int, Head | None]:
             old = self._row(connection, memory_id)
             vector = None if old is None else packing.short_vector(old)
             edited = edit(old)
             if edited is None:
-                return old, 0
+                return old, 0, None
             if edited.memory is None:
                 removal.remove(connection, [memory_id])
                 kept, written = None, 1
@@ -172,11 +176,12 @@ class SqlRecords(IndexedStore):
                 edited.memory.memory_id = memory_id
                 check_vectors([edited.memory])
                 kept, written = self.insert(connection, [edited.memory], [derive(edited.memory)])[0][0], 1
-            audit.append(connection, edited.who, edited.action, [memory_id], **edited.detail)
+            head = audit.append(connection, key, edited.who, edited.action, [memory_id], **edited.detail)
             self._unscrubbed |= kept is None
-            return kept, written
+            return kept, written, head
 
-        kept, written = self.write(work)
+        kept, written, head = self.write(work)
+        self.audit_chain.save(head)
         self.wrote(written)
         return kept
 
@@ -274,43 +279,55 @@ class SqlRecords(IndexedStore):
         return len(self.erase(keys, who="store", reason="forget")) if keys else 0
 
     def erase(self, keys: Sequence[str], *, who: str, reason: str, named: bool = True) -> list[str]:
-        detail = _because(reason)
+        detail, key = _because(reason), self.audit_chain.key(make=True)
 
-        def work(connection: Connection) -> list[str]:
+        def work(connection: Connection) -> tuple[list[str], Head | None]:
             gone = removal.remove(connection, keys)
             trashed = removal.empty(connection, None, keys)
-            removal.noted(connection, who, "forget", [*gone, *trashed], named=named, **detail)
-            return [*gone, *trashed]
+            removed = [*gone, *trashed]
+            return removed, removal.noted(connection, key, who, "forget", removed, named=named, **detail)
 
-        found = once(self.write, "erase", work) if named else self.write(work)  # a receipt tells ids
+        found: list[str]
+        if named:  # a receipt tells ids
+            found, head = once(self.write, "erase", work, lambda done: done[0], lambda _, kept: (kept, None))
+        else:
+            found, head = self.write(work)
+        self.audit_chain.save(head)
         self._unscrubbed |= bool(found)
         self.wrote(len(found))
         return found
 
     def set_aside(self, keys: Sequence[str], *, until: float, who: str, reason: str) -> list[str]:
-        detail = _because(reason)
+        detail, key = _because(reason), self.audit_chain.key(make=True)
 
-        def work(connection: Connection) -> list[str]:
+        def work(connection: Connection) -> tuple[list[str], Head]:
             gone = removal.set_aside(connection, self.codec, keys, time.time(), until)
-            removal.noted(connection, who, "set aside", gone, **detail)
-            return gone
+            return gone, removal.noted(connection, key, who, "set aside", gone, **detail)
 
-        found = self.write(work)
+        found, head = self.write(work)
+        self.audit_chain.save(head)
         self._unscrubbed |= bool(found)
         self.wrote(len(found))
         return found
 
     def put_back(self, keys: Sequence[str], *, who: str) -> list[Memory]:
-        detail = _because("restore")
+        detail, key = _because("restore"), self.audit_chain.key(make=True)
 
-        def work(connection: Connection) -> list[Memory]:
+        def work(connection: Connection) -> tuple[list[Memory], Head | None]:
             memories = removal.take_back(connection, self.codec, keys)
-            removal.noted(connection, who, "restore", [memory.memory_id for memory in memories], **detail)
-            return self.insert(connection, memories, [derive(memory) for memory in memories])[0] if memories else []
+            ids = [memory.memory_id for memory in memories]
+            head = removal.noted(connection, key, who, "restore", ids, **detail)
+            derived = [derive(memory) for memory in memories]
+            return self.insert(connection, memories, derived)[0] if memories else [], head
 
-        found = once(
-            self.write, "put back", work, lambda memories: [one.memory_id for one in memories], self._read_back
+        found, head = once(
+            self.write,
+            "put back",
+            work,
+            lambda done: [one.memory_id for one in done[0]],
+            lambda connection, kept: (self._read_back(connection, kept), None),
         )
+        self.audit_chain.save(head)
         self.wrote(len(found))
         return found
 
@@ -318,21 +335,27 @@ class SqlRecords(IndexedStore):
         return self.read(lambda connection: removal.in_trash(connection, self.codec))
 
     def empty_trash(self, now: float, *, who: str) -> list[str]:
-        detail = _because("grace period over")
+        detail, key = _because("grace period over"), self.audit_chain.key(make=True)
 
-        def work(connection: Connection) -> list[str]:
+        def work(connection: Connection) -> tuple[list[str], Head]:
             gone = removal.empty(connection, now)
-            removal.noted(connection, who, "forget", gone, **detail)
-            return gone
+            return gone, removal.noted(connection, key, who, "forget", gone, **detail)
 
-        return self.write(work)
+        found, head = self.write(work)
+        self.audit_chain.save(head)
+        return found
 
     def traces(self) -> Iterator[Trace]:
         self.flush()
         yield from self.read(lambda connection: list(removal.traces(connection, self.codec)))
 
     def record(self, who: str, action: str, memories: Sequence[str | None] = (None,), **detail: Any) -> None:
-        once(self.write, "record", lambda link: audit.append(link, who, action, list(memories), **detail))
+        key, told = self.audit_chain.key(make=True), list(memories)
+
+        def work(connection: Connection) -> Head | None:
+            return audit.append(connection, key, who, action, told, **detail)
+
+        self.audit_chain.save(once(self.write, "record", work, lambda _: None, lambda *_: None))
 
     def audit(
         self,
@@ -354,6 +377,12 @@ class SqlRecords(IndexedStore):
     @abstractmethod
     def broken_audit(self) -> list[int]:
         """The numbers of entries of the audit log that are not as they were written."""
+
+    def accept_audit(self, who: str) -> None:
+        """Take the audit log as it is for whole, for one after a backup was restored: entries that came after the
+        backup are missing. That it was accepted is an entry."""
+        self.audit_chain.save(self.read(audit.last_head), back=True)
+        self.record(who, "accept audit log")
 
     def touch(self, keys: Sequence[str], when: float) -> None:
         if self.touches.add(keys, when):

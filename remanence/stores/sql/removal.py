@@ -16,6 +16,7 @@ from ...models import Memory
 from ..base import SetAside, Trace
 from ..packing import Codec
 from . import audit, judgements, rows, sealing
+from .audit_chain import Head
 from .connection import Connection
 
 log = logging.getLogger(__name__)
@@ -140,8 +141,15 @@ def _read(memory_id: str, data: bytes, codec: Codec) -> Memory:
 
 
 def noted(
-    connection: Connection, who: str, action: str, keys: Sequence[str], *, named: bool = True, **detail: Any
-) -> None:
-    """Tell the audit log; without names where an id could tell who it was about."""
+    connection: Connection,
+    seal: bytes | None,
+    who: str,
+    action: str,
+    keys: Sequence[str],
+    *,
+    named: bool = True,
+    **detail: Any,
+) -> Head:
+    """Tell the audit log, sealed with its key; without names where an id could tell who it was about."""
     told = keys if named else [f"erased-{blake2b(key.encode(), digest_size=8).hexdigest()}" for key in keys]
-    audit.append(connection, who, action, list(told), **detail)
+    return audit.append(connection, seal, who, action, list(told), **detail)

@@ -26,6 +26,7 @@ from ..base import StoreStats
 from ..indexed import Derived, check_vectors, derive, index_row, new_id
 from . import audit, cache, inserts, rows, sealing
 from . import keys as data_keys
+from .audit_chain import AuditChain
 from .connection import Connection
 from .file import DURABILITY, SqliteFile, is_undecodable, lenient
 from .receipts import put_once
@@ -74,6 +75,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         super().__init__(word_vectors, encryption)
         checks.one_of("durability", durability, list(DURABILITY))
         self.path = Path(path)
+        self.audit_chain = AuditChain.beside(self.path)
         self._file = SqliteFile(self.path, durability, checks.number("busy_timeout", busy_timeout, low=0))
         self._writer = GroupWriter(self._file)
         self._snapshot = _Snapshot()
@@ -192,7 +194,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         """The numbers of entries of the audit log that are not as they were written."""
         with self._file.reading() as connection:
             found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'audit'").fetchone()
-            return list(audit.broken(connection, 0 if found is None else found[0]))
+            return list(audit.broken(connection, 0 if found is None else found[0], self.audit_chain))
 
     def flush(self) -> None:
         """Write the access counts that wait; a read-only file keeps none."""

@@ -4,7 +4,7 @@
 
 Every case is a small project, a command, and what a person says of it: whether it failed, and words that name the
 error. The tools are those on PATH; a case whose tool is missing is left out and named on standard error. With
-`--repository` (a clone of pallets/click) its own tests are run too. Paths of this machine become /home/dev/project.
+`--repository` (a clone of pallets/click) its own tests are run too. Paths of this machine become /srv/project.
 """
 
 # ruff: noqa: E501
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOM = 20_000  # characters of an output that are kept: its beginning and its end
-HOME = "/home/dev/project"
+HOME = "/srv/project"
 
 
 class Case(NamedTuple):
@@ -856,7 +856,7 @@ def run(case: Case, root: Path, source: Path | None) -> dict[str, object] | None
         stderr=subprocess.STDOUT, timeout=300, check=False,
     )  # fmt: skip
     output = done.stdout.decode("utf-8", "replace")
-    output = output.replace(str(root), HOME).replace(str(root.parent), "/home/dev")
+    output = output.replace(str(root), HOME).replace(str(root.parent), "/srv")
     for name in (sys.prefix, sys.base_prefix, os.path.expanduser("~")):
         output = output.replace(name, "/usr")
     output = re.sub(

@@ -26,7 +26,7 @@ def rows() -> list[Row]:
 
 
 def claude_code(row: Row) -> tuple[str, dict[str, Any]]:
-    base = {"session_id": "s", "cwd": "/home/dev/project", "tool_name": "Bash", "tool_use_id": f"toolu_{row['id']}"}
+    base = {"session_id": "s", "cwd": "/srv/project", "tool_name": "Bash", "tool_use_id": f"toolu_{row['id']}"}
     base |= {"tool_input": {"command": row["command"], "description": "Run it"}, "transcript_path": "/t.jsonl"}
     answer = _ANSWERS.get(row["command"].split()[0]) if row["exit"] == 1 else None
     if row["exit"] and answer is None:
@@ -39,7 +39,7 @@ def claude_code(row: Row) -> tuple[str, dict[str, Any]]:
 
 def codex(row: Row) -> tuple[str, dict[str, Any]]:
     return "PostToolUse", {
-        "session_id": "s", "turn_id": "1", "cwd": "/home/dev/project", "transcript_path": None, "model": "gpt-5",
+        "session_id": "s", "turn_id": "1", "cwd": "/srv/project", "transcript_path": None, "model": "gpt-5",
         "permission_mode": "default", "tool_name": "Bash", "tool_use_id": f"call_{row['id']}",
         "tool_input": {"command": row["command"]}, "tool_response": row["output"],
     }  # fmt: skip
@@ -58,7 +58,7 @@ def gemini(row: Row) -> tuple[str, dict[str, Any]]:
     parts += [f"Exit Code: {row['exit']}"] if row["exit"] else []
     told = {"llmContent": "\n".join([*parts, "Process Group PGID: 4711"]), "returnDisplay": row["output"]}
     return "AfterTool", {
-        "session_id": "s", "cwd": "/home/dev/project", "transcript_path": "/t.json", "hook_event_name": "AfterTool",
+        "session_id": "s", "cwd": "/srv/project", "transcript_path": "/t.json", "hook_event_name": "AfterTool",
         "timestamp": "2026-05-01T10:00:00Z", "tool_name": "run_shell_command",
         "tool_input": {"command": row["command"]}, "tool_response": told,
     }  # fmt: skip
@@ -67,7 +67,7 @@ def gemini(row: Row) -> tuple[str, dict[str, Any]]:
 def copilot(row: Row) -> tuple[str, dict[str, Any]]:
     text = f"{row['output'].rstrip()}\n<exited with exit code {row['exit']}>"
     return "postToolUse", {
-        "sessionId": "s", "cwd": "/home/dev/project", "timestamp": 1777632000000 + row["id"], "toolName": "bash",
+        "sessionId": "s", "cwd": "/srv/project", "timestamp": 1777632000000 + row["id"], "toolName": "bash",
         "toolArgs": {"command": row["command"], "description": "Run it"},
         "toolResult": {"resultType": "success", "textResultForLlm": text},
     }  # fmt: skip
@@ -75,7 +75,7 @@ def copilot(row: Row) -> tuple[str, dict[str, Any]]:
 
 def opencode(row: Row) -> tuple[str, dict[str, Any]]:
     return "tool.execute.after", {
-        "sessionID": "s", "directory": "/home/dev/project", "worktree": "/home/dev/project", "tool": "bash",
+        "sessionID": "s", "directory": "/srv/project", "worktree": "/srv/project", "tool": "bash",
         "callID": f"c{row['id']}", "args": {"command": row["command"]}, "title": row["command"],
         "output": row["output"], "metadata": {"exit": row["exit"]},
     }  # fmt: skip
@@ -83,7 +83,7 @@ def opencode(row: Row) -> tuple[str, dict[str, Any]]:
 
 def cursor(row: Row) -> tuple[str, dict[str, Any]]:
     return "afterShellExecution", {
-        "conversation_id": "s", "generation_id": f"g{row['id']}", "workspace_roots": ["/home/dev/project"],
+        "conversation_id": "s", "generation_id": f"g{row['id']}", "workspace_roots": ["/srv/project"],
         "hook_event_name": "afterShellExecution", "command": row["command"], "output": row["output"], "duration": 900,
     }  # fmt: skip
 
