@@ -46,13 +46,17 @@ def servers(kind: str, folder: Path, durability: str) -> Iterator[tuple[Setting,
 
 
 class Progress:
-    """One line that is written over on a terminal, and a line now and then elsewhere."""
+    """One line that is written over on a terminal, and a line now and then elsewhere. Ends a run whose command has been
+    killed."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
         self._next = 0.0
+        self._parent = os.getppid()
 
     def __call__(self, text: str) -> None:
+        if os.getppid() != self._parent:
+            sys.exit("nobody waits for this run any more")
         if (now := time.monotonic()) < self._next:
             return
         self._next = now + (0.2 if self._terminal else 10.0)

@@ -340,3 +340,5 @@ class Round:
         run.violations += [(self._number, violation) for violation in found]
         if not found:
             shutil.rmtree(self._folder)
+        for path in run.folder.glob("store.db*") if found else ():
+            shutil.copy(path, self._folder)

@@ -65,6 +65,7 @@ class Worker:
         self.stopping = self.forking = False
         self._interruptible = False
         self._forks = 0
+        self._parent = os.getppid()
         self._locks = [Lock() for _ in range(task.threads)]
         self.face: Face
 
@@ -137,7 +138,7 @@ class Worker:
         for step in plan.steps(task.seed, task.setting.kind, task.theme, *who):
             if thread == 0 and self.forking:
                 self._fork()
-            if self.stopping:
+            if self.stopping or os.getppid() != self._parent:
                 return
             with self._locks[thread]:
                 mine.follow(step)
