@@ -96,7 +96,7 @@ class Frame(NamedTuple):
 
     def enter(self, raw: Raw, kind: str) -> str | None:
         """Begin a transaction of the tenant, with one message; its number when it writes."""
-        told = raw.execute(_opening(self, kind))
+        told = raw.execute(_opening(self, kind), prepare=False)  # several commands cannot be prepared
         if kind != WRITE:
             return None
         while told.nextset():
