@@ -8,6 +8,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Self
 
+from ..filelocks import lock
 from . import places
 from .events import Event
 
@@ -33,7 +34,7 @@ class Lock:
     def __enter__(self) -> Self:
         file = places.lock().open("ab")
         try:
-            _lock(file)
+            lock(file.fileno(), wait=False)
         except OSError:
             file.close()
             raise AlreadyRunningError from None
@@ -45,17 +46,6 @@ class Lock:
     ) -> None:
         if self._file is not None:
             self._file.close()
-
-
-def _lock(file: IO[bytes]) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-    else:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def is_running() -> bool:

@@ -23,7 +23,7 @@ with Brain(sys.argv[1]) as reader, Brain(sys.argv[1]) as writer:
         writer.remember(f"memory number {n}", id=f"m{n}")
         try:
             signal.setitimer(signal.ITIMER_REAL, random.uniform(0.00005, 0.004))
-            while True:
+            for _ in range(100):  # an interrupt within a weak reference's callback is lost
                 reader.recall("which memory number", k=3)
         except KeyboardInterrupt as error:
             interrupted += 1
@@ -66,7 +66,7 @@ with Brain(sys.argv[1], durability="normal") as brain:
     while time.monotonic() < until:
         try:
             signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0002, 0.01))
-            while True:
+            for _ in range(100):  # an interrupt within a weak reference's callback is lost
                 begun += 1
                 brain.remember(f"by main number {begun}")
                 acknowledged.append(f"by main number {begun}")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import ConfigError
+from ...filelocks import lock
 
 log = logging.getLogger(__name__)
 KEY = "REMANENCE_AUDIT_KEY"
@@ -85,23 +86,22 @@ class AuditChain:
             draft.unlink()
 
     def head(self) -> Head | None:
-        number, _, seal = self._read(_KEY_LINE, _HEAD_LINE).decode("ascii").strip().partition(" ")
-        return Head(int(number), seal) if number else None
+        return _parsed(self._read(_KEY_LINE, _HEAD_LINE))
 
     def save(self, head: Head | None, *, back: bool = False) -> None:
         """Note how far the log goes; `back` also if it went further before. Best effort: a head that lags behind
         proves a little less."""
         if head is None or self.place is None:
             return
-        known = self.head()
-        if known is not None and known.n >= head.n and not back:
-            return
         try:
             if not self.place.exists():
                 self._make("")  # the key is that of the environment
-            file = os.open(self.place, os.O_WRONLY)
+            file = os.open(self.place, os.O_RDWR)
             try:
-                os.pwrite(file, f"{head.n} {head.seal}".ljust(_HEAD_LINE - 1).encode() + b"\n", _KEY_LINE)
+                lock(file, wait=True)  # of two who save, the further one counts
+                known = _parsed(os.pread(file, _HEAD_LINE, _KEY_LINE))
+                if back or known is None or known.n < head.n:
+                    os.pwrite(file, f"{head.n} {head.seal}".ljust(_HEAD_LINE - 1).encode() + b"\n", _KEY_LINE)
             finally:
                 os.close(file)
         except OSError as error:
@@ -118,3 +118,8 @@ class AuditChain:
             return os.pread(file, size, start)
         finally:
             os.close(file)
+
+
+def _parsed(line: bytes) -> Head | None:
+    number, _, seal = line.decode("ascii").strip().partition(" ")
+    return Head(int(number), seal) if number else None

@@ -1,0 +1,15 @@
+"""The lock of an open file, between threads and processes; it ends when the file is closed."""
+
+from __future__ import annotations
+
+
+def lock(file: int, *, wait: bool) -> None:
+    """Lock an open file, given by its descriptor; without `wait`, OSError where another holds it."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        msvcrt.locking(file, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
