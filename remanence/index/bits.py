@@ -122,6 +122,17 @@ class VectorColumns:
             self._fill_signs(first, end, mean)
         self.centre = mean  # last: readers do not wait for us
 
+    def replace(self, rows: RowNumbers, vectors: Matrix) -> None:
+        """Other vectors of unit length (zeros: no vector) for rows that are here."""
+        if not self.codes.flags.writeable:
+            self._grow(self.codes.shape[0])
+        codes, scales = encode(vectors)
+        self.absent += int((scales == 0).sum()) - int((self.scales[rows] == 0).sum())
+        self.codes[rows], self.scales[rows] = codes, scales
+        if self.words and self.centre is not None:
+            for word, line in zip(self.words, self._signs(codes * scales[:, None], self.centre), strict=True):
+                word[rows] = line
+
     def _first_centre(self) -> Vector | None:
         """The mean of the vectors so far, once there are enough of them to mean something."""
         if self.size - self.absent < _CENTRE_FROM:

@@ -4,6 +4,7 @@ groups and from marks where it names any, so that its cost follows what it selec
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -131,6 +132,7 @@ class Columns:
         self.size = 0
         self.dead = 0
         self.moves = 0
+        self._moves_of: Counter[str] = Counter()
         self.total_length = 0
         self.flags = 0  # those that any row has
         self._arrays = {name: np.empty(0, kind) for name, kind in _NUMBERS.items()}
@@ -278,16 +280,27 @@ class Columns:
         at = int(np.searchsorted(self["seq"], seq))
         return at if at < self.size and int(self["seq"][at]) == seq else None
 
-    def move(self, seqs: Sequence[int], tiers: Sequence[str]) -> None:
-        """Rows that are in other tiers now, in the order of their moves; those that are not here are passed over."""
+    def rows_of(self, seqs: Sequence[int]) -> RowNumbers:
+        """The rows of some seqs, and -1 for those that are not here."""
         if not self.size:
-            return
+            return np.full(len(seqs), -1, np.int64)
         wanted = np.array(seqs, np.int64)
         at = np.minimum(np.searchsorted(self["seq"], wanted), self.size - 1)
-        here = self["seq"][at] == wanted
+        return np.where(self["seq"][at] == wanted, at, -1)
+
+    def move(self, seqs: Sequence[int], tiers: Sequence[str]) -> None:
+        """Rows that are in other tiers now, in the order of their moves; those that are not here are passed over."""
+        at = self.rows_of(seqs)
+        here = at >= 0
         codes = np.array([TIERS.index(tier) for tier in tiers], np.int8)
         self["tier"][at[here]] = codes[here]
         self.moves += 1
+        for group in np.unique(self["group"][at[here]]).tolist():
+            self._moves_of[self.groups.names[group][0]] += 1
+
+    def moves_of(self, agents: Sequence[str]) -> int:
+        """How often rows of some agents were found to have moved."""
+        return sum(self._moves_of[agent] for agent in agents)
 
     def kill(self, row: int) -> None:
         """A row that no longer counts."""

@@ -6,7 +6,7 @@ was interrupted is not `whole`, and its store builds it again before the next an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ from ..filters import Filter
 from ..forks import new_rlock
 from ..models import TIERS
 from .analyser import HASH, Terms
-from .bits import VectorColumns
+from .bits import Vector, VectorColumns
 from .columns import Columns, RowNumbers
 from .manner import SEALED, Manner
 from .numbers import NumberColumns, Numbers
@@ -179,6 +179,18 @@ class RecallIndex:
                     )
                 matrix[at] = row.vector
         self.vectors.append(matrix)
+
+    def move(self, moves: Sequence[tuple[int, str]], vectors: Mapping[int, Vector | None]) -> None:
+        """Rows (by seq) that are in other tiers now, in the order of their moves, and the vectors they have there."""
+        self.columns.move([seq for seq, _ in moves], [tier for _, tier in moves])
+        if self.vectors is None:
+            return
+        at = self.columns.rows_of(list(vectors))
+        matrix = np.zeros((at.size, self.vectors.dimension), np.float32)
+        for line, vector in zip(matrix, vectors.values(), strict=True):
+            if vector is not None and vector.size == line.size:
+                line[:] = vector
+        self.vectors.replace(at[at >= 0], matrix[at >= 0])
 
     def kill(self, seq: int) -> None:
         row = self.columns.row_of(seq)

@@ -64,6 +64,7 @@ class Survey:
             self._vectors = index.vectors
             self._columns = {name: index.columns[name] for name in _COLUMNS}
             self._places, self._kinds = index.columns.position, index.columns.kinds
+            self.moves = index.columns, index.columns.moves_of(where.agent or ())
             self._source = source
             self._found: dict[Hashable, Any] = {}
 

@@ -273,7 +273,7 @@ class TieredStore(Forking):
         self.archive.close()
 
 
-def _moves(survey: Survey) -> int:
-    """Another number once a memory of an agent is in another tier. One that is new comes to the first and changes
+def _moves(survey: Survey) -> tuple[object, ...]:
+    """Another value once a memory of an agent has been in another tier. One that is new comes to the first and changes
     nothing."""
-    return survey.once("moves", lambda: int(survey.column("tier").astype(np.int64) @ survey.seq))
+    return *survey.moves, survey.once("moves", lambda: int(survey.column("tier").astype(np.int64) @ survey.seq))

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from remanence.agents import MemoryConfig, MemoryRetrievalException, RedisIMConfig, RedisSTMConfig
+from remanence.filters import Filter
 from remanence.testing.redis import RedisCluster, RedisServer, free_port
 from remanence.upkeep import reindex
 
@@ -239,6 +240,30 @@ def test_memories_that_move_while_they_are_asked_for_are_told_once(new_api, serv
         upto = stored[0]
         assert steps(reader.retrieve_by_time_range("a", 0, upto)) == list(range(upto + 1))
     thread.join()
+
+
+def test_a_memory_that_goes_up_and_down_while_tiers_are_searched_is_told(new_api, server):
+    api = new_api("shared", **redis_config(server), cache_ttl=0)
+    fill(api, 20)
+    api.force_memory_maintenance("a")
+    tiers = api._system.tiers
+    [lowest] = tiers.archive.select(Filter(agent=("a",), tier=("ltm",)), limit=1, order="oldest")
+    wanted = {state(n)["n"] for n in range(20)}
+    asked = []
+
+    def search(store, where):
+        first = not asked
+        asked.append(store)
+        if store is tiers.archive and first:  # the archive is asked while the memory is elsewhere
+            tiers.move("a", [lowest.memory_id], "ltm", "stm")
+        found = [memory.contents["n"] for memory in store.select(where)]
+        if store is tiers.archive and first:
+            tiers.move("a", [lowest.memory_id], "stm", "ltm")
+        return found
+
+    answer = tiers.ask("a", ("stm", "im", "ltm"), search, Filter(agent=("a",)))
+    assert len(asked) > 3
+    assert {n for part in answer.parts for n in part} == wanted
 
 
 def test_a_closed_memory_says_so(new_api, server):

@@ -10,6 +10,7 @@ import pytest
 
 from remanence.doctor import examine
 from remanence.errors import ConfigError, InputError
+from remanence.filters import Filter
 from remanence.stores import migrations, open_store
 from remanence.stores.memory import InMemoryRecordStore
 from remanence.stores.sql import cache, schema
@@ -107,7 +108,6 @@ def test_a_handle_follows_many_changes_of_another(path):
 
 
 def test_a_survey_keeps_what_it_saw_while_others_write(path):
-    from remanence import Filter
 
     with SqliteRecordStore(path, durability="normal") as store:
         store.put([example(f"stone {n}", memory_id=f"m{n}", vector=v) for n, v in enumerate(clustered_vectors(50, 16))])
@@ -178,3 +178,16 @@ def test_vectors_are_kept_to_the_last_bit(path):
     with SqliteRecordStore(path) as store:
         for n, vector in enumerate(vectors):
             assert np.array_equal(store.get(f"v{n}").embeddings.full_vector, vector)
+
+
+def test_the_index_compares_what_has_moved_by_the_vectors_that_it_has_now(path):
+    vectors = clustered_vectors(40, 64)
+    with SqliteRecordStore(path) as store, SqliteRecordStore(path) as other:
+        keys = [memory.memory_id for memory in store.put([example(f"m{n}", vector=vectors[n]) for n in range(40)])]
+        for tier, given in (("ltm", {}), ("stm", dict(zip(keys, vectors, strict=True))), ("im", {})):
+            store.move(keys[:20], tier, given)
+            with SqliteRecordStore(path) as fresh:
+                for index in (one.survey(Filter())._index for one in (store, other, fresh)):
+                    codes = index.vectors.decoded(np.arange(40))
+                    kept = fresh.vectors_at(index.columns["seq"][:40], 64)
+                    assert np.allclose(codes, kept, atol=0.01), tier

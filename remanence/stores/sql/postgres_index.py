@@ -116,15 +116,15 @@ class Follower:
             self.index.extend([rows.to_index_row(row, seen.dimension) for row in batch])
             last = batch[-1][0] if len(batch) == _READ_AHEAD else now.row
         if now.change > self.seen.change:
-            self._change(connection, self.seen.change)
+            self._change(connection, self.seen.change, seen.dimension)
         self.seen = now
 
-    def _change(self, connection: Connection, last: int) -> None:
+    def _change(self, connection: Connection, last: int, dimension: int | None) -> None:
         """Take in what became of rows since a change."""
         since = (last,)
         moved = connection.execute("SELECT seq, tier FROM changes WHERE n > ? AND tier IS NOT NULL ORDER BY n", since)
         if found := moved.fetchall():
-            self.index.columns.move(*zip(*found, strict=True))
+            self.index.move(found, rows.moved_vectors(connection, found, dimension))
         for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? AND tier IS NULL ORDER BY n", since):
             self.index.kill(seq)
 

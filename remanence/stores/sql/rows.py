@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,11 @@ from ..packing import (
     written_beside,
 )
 from . import sealing
+from .connection import Connection
 from .sealing import Seal
 
 log = logging.getLogger(__name__)
+_TOGETHER = 500  # rows that one statement reads
 
 MEMORY = (
     "id", "agent", "session", "type", "actor", "tier", "step", "time", "created", "importance", "level",
@@ -272,6 +274,21 @@ def vector_of(stored: bytes | None, level: int, dimension: int | None) -> npt.ND
         return None
     short = np.frombuffer(stored, _TYPES[level])
     return widen(short, level, dimension if dimension is not None else short.size)
+
+
+def moved_vectors(
+    connection: Connection, moves: Iterable[tuple[int, str]], dimension: int | None
+) -> dict[int, npt.NDArray[np.float32] | None]:
+    """The vectors of rows that have moved, as they are kept where they are now; without rows that are gone."""
+    seqs = sorted({seq for seq, _ in moves})
+    found: dict[int, npt.NDArray[np.float32] | None] = {}
+    for start in range(0, len(seqs), _TOGETHER):
+        part = seqs[start : start + _TOGETHER]
+        sql = f"SELECT seq, vector, level FROM memories WHERE seq IN ({', '.join('?' * len(part))})"
+        for seq, vector, level in connection.execute(sql, part):
+            fits = isinstance(vector, bytes) and level in LEVELS.values()
+            found[seq] = vector_of(vector, level, dimension) if fits else None
+    return found
 
 
 def stored_vector(short: npt.NDArray[Any] | None, level: int) -> bytes | None:

@@ -292,7 +292,7 @@ class SqliteRecordStore(SqlRecords, Forking):
                 "SELECT seq, tier FROM changes WHERE n > ? AND tier IS NOT NULL ORDER BY n", since
             ).fetchall()
             if moved:
-                self.index.columns.move(*zip(*moved, strict=True))
+                self.index.move(moved, rows.moved_vectors(connection, moved, dimension))
             for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? AND tier IS NULL ORDER BY n", since):
                 self.index.kill(seq)
             if self.index.crowded:
