@@ -29,7 +29,6 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
-# A search across tiers still misses a memory that is raised and lowered meanwhile, about once in 15,000 operations.
 @pytest.mark.parametrize("store", ["sqlite", "postgres", "redis"])
 def test_a_short_run_finds_no_violation(store, tmp_path):
     rounds, seconds = {"sqlite": (3, 3), "postgres": (1, 6), "redis": (1, 4)}[store]

@@ -3,11 +3,15 @@ The models of `forms` and `documents` only describe: nothing is validated twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
 from typing import Any
 
+from anyio import CancelScope
 from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
+from starlette.types import Receive, Scope, Send
 
 from .bodies import MOST_AT_ONCE, Document, encoded, fields_of, is_among, json_of, tag_of_bytes
 
@@ -34,6 +38,26 @@ def given(form: type[BaseModel], kind: str) -> Callable[[Request], Coroutine[Any
 def answer(document: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON answer as it is, without a model in between."""
     return Response(encoded(document), status, headers, media_type="application/json")
+
+
+class Stream(StreamingResponse):
+    """An answer in parts as they are read from `source`. Both are closed when it ends, also where the client went away:
+    the garbage collector would give their connections back in the middle of anything."""
+
+    def __init__(self, parts: Iterator[bytes], source: Iterator[object], media_type: str) -> None:
+        super().__init__(parts, media_type=media_type)
+        self._open = [one for one in (parts, source) if isinstance(one, Generator)]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            with CancelScope(shield=True):
+                await run_in_threadpool(self._close)
+
+    def _close(self) -> None:
+        for one in self._open:
+            one.close()
 
 
 def tagged(request: Request, document: object, tag: str | None = None) -> Response:

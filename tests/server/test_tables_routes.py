@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
+from running_server import eventually
 
 from remanence.server.settings import Limits
 
@@ -192,6 +194,22 @@ def test_a_stream_that_nobody_reads_on_does_not_hold_the_table(many, server):
             next(answer.iter_lines())
     assert run(many, "DELETE FROM many WHERE n = 0").json()["row_count"] == 1
     assert many.delete(f"{TABLES}/many").status_code == 200
+
+
+def test_a_stream_whose_client_went_away_gives_its_connection_back_without_the_garbage_collector(many, server):
+    from remanence.tables.engines.sqlite_file import TableFile
+
+    gc.disable()
+    try:
+        sql = {"query": "SELECT a.t || b.t FROM many a JOIN many b ON true"}  # far more than a socket takes
+        for kind in (NDJSON, ARROW):
+            with many.stream("POST", QUERY, json=sql, headers={"Accept": kind}) as answer:
+                next(answer.iter_bytes())
+        files = [one for one in gc.get_objects() if isinstance(one, TableFile)]
+        assert files
+        eventually(lambda: not any(one._used for one in files))
+    finally:
+        gc.enable()
 
 
 # Ingestion

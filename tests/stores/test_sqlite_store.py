@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -191,3 +193,28 @@ def test_the_index_compares_what_has_moved_by_the_vectors_that_it_has_now(path):
                     codes = index.vectors.decoded(np.arange(40))
                     kept = fresh.vectors_at(index.columns["seq"][:40], 64)
                     assert np.allclose(codes, kept, atol=0.01), tier
+
+
+def test_a_snapshot_that_is_collected_while_another_is_opened_does_not_lock_them_both(path):
+    from remanence.stores.sql.file import SqliteFile
+
+    class Collecting(SqliteFile):
+        def _connect(self):
+            gc.collect()
+            return super()._connect()
+
+    def read():
+        with file.reading() as connection:
+            found.append(connection.execute("SELECT 1").fetchone())
+
+    file, found = Collecting(path, "full", 1.0), []
+    forgotten = file.snapshot()
+    forgotten.__enter__()
+    cycle = [forgotten]
+    cycle.append(cycle)
+    del forgotten, cycle
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert found == [(1,)]
+    file.close()

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from ... import checks
@@ -24,7 +23,7 @@ from ...tables.values import answer_types, parameters_from_json, to_json, type_n
 from ..access import Access, Role, allowed
 from ..arrow_bodies import columns_of
 from ..bodies import cursor_of, json_of
-from ..exchange import answer, tagged
+from ..exchange import Stream, answer, tagged
 from .answers import IN_WORKSPACE, RUNNING, Cursor, Limit, after
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["tables"])
@@ -142,6 +141,8 @@ def query(request: Request, body: Statement, access: Reader) -> Response:
     if access.role < Role.WRITE and writes(body.query):
         access.need(Role.WRITE)
     form = _form(request.headers.get("accept", ""))
+    if form == ARROW:
+        pyarrow()  # or says how to install it
     timeout = limits.statement_seconds if form is None else limits.stream_seconds
     if body.timeout_ms is not None:
         timeout = min(timeout, body.timeout_ms / 1000)
@@ -263,10 +264,8 @@ def _form(accept: str) -> str | None:
 
 def _streamed(first: Result, batches: Iterator[Result], form: str) -> Response:
     all_of_them = chain([first], batches)
-    if form == ARROW:
-        pyarrow()
-        return StreamingResponse(_arrow(all_of_them), media_type=ARROW)
-    return StreamingResponse(_lines(first, all_of_them), media_type=NDJSON)
+    parts = _arrow(all_of_them) if form == ARROW else _lines(first, all_of_them)
+    return Stream(parts, batches, form)
 
 
 def _lines(first: Result, batches: Iterable[Result]) -> Iterator[bytes]:

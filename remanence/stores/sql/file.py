@@ -23,7 +23,7 @@ from ...errors import (
     StoreReadOnlyError,
     StoreVersionError,
 )
-from ...forks import Forking, new_lock, new_rlock, watch
+from ...forks import Forking, new_rlock, watch
 from .. import migrations
 
 Result = TypeVar("Result")
@@ -109,7 +109,7 @@ class SqliteFile(Forking):
         self._timeout = busy_timeout
         self._idle: list[sqlite3.Connection] = []
         self._used: dict[int, tuple[int, sqlite3.Connection]] = {}  # by its id each connection in use, with its thread
-        self._lock = new_lock()
+        self._lock = new_rlock()  # a snapshot that is collected as garbage gives its connection back at any moment
         self._closed = False
         self._forking = _Forking.NO
         self.write_lock = new_rlock()
