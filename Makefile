@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DEV    := $(VENV)/.installed-dev
 
+unexport PYTHONDONTWRITEBYTECODE # or each of thousands of processes would compile everything again
+
 .PHONY: help demo test check unit test-slow chaos bench bench-peers clean
 
 help:            ## list the targets

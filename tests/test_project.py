@@ -23,7 +23,19 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in 
 # From the bottom up; a part may import its own row and the rows above it in this list, less what is forbidden.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("receipts",),
-    ("errors", "forks", "checks", "models", "contents", "filters", "config", "timewords", "plugins", "judgements"),
+    (
+        "errors",
+        "forks",
+        "filelocks",
+        "checks",
+        "models",
+        "contents",
+        "filters",
+        "config",
+        "timewords",
+        "plugins",
+        "judgements",
+    ),
     ("index", "embed", "privacy", "crypto"),
     ("stores",),
     ("recall",),

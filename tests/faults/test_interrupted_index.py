@@ -176,7 +176,8 @@ def test_an_exception_while_a_bulk_is_handed_to_the_index_loses_and_doubles_noth
             same_as_rows(store, {f"m{n}" for n in range(300)})
 
 
-def test_the_store_in_memory_answers_rightly_after_an_exception_anywhere():
+@pytest.mark.parametrize("stride", [SPARSE, pytest.param(DENSE, marks=pytest.mark.slow)])
+def test_the_store_in_memory_answers_rightly_after_an_exception_anywhere(stride):
     def work(store: InMemoryRecordStore) -> None:
         store.put(memories(40, 20))
 
@@ -184,7 +185,7 @@ def test_the_store_in_memory_answers_rightly_after_an_exception_anywhere():
     counted.put(memories(0, 60))
     with Tripwire(-1, Injected) as wire:
         work(counted)
-    for at in range(1, wire.lines, 5):
+    for at in range(1, wire.lines, stride):
         store = InMemoryRecordStore()
         store.put(memories(0, 60))
         try:

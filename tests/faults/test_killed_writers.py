@@ -6,23 +6,25 @@ import os
 import random
 import sqlite3
 
+import pytest
 from fault_children import kill_after, said, start
 
 from remanence import Brain
 from remanence.doctor import examine
 from remanence.stores.sql.sqlite import SqliteRecordStore
 
-KILLS = 20
+KILLS = pytest.mark.parametrize("kills", [6, pytest.param(20, marks=pytest.mark.slow)])
 
 
 def _unsound(path):
     return [f"{finding.name}: {finding.detail}" for finding in examine(path) if not finding.ok]
 
 
-def test_no_acknowledged_memory_is_lost_or_unfindable_in_twenty_kills(tmp_path):
+@KILLS
+def test_no_acknowledged_memory_is_lost_or_unfindable_after_kills(tmp_path, kills):
     path, rng = tmp_path / "memories.db", random.Random(20)
     acknowledged: dict[str, str] = {}
-    for number in range(KILLS):
+    for number in range(kills):
         heard = tmp_path / f"said-{number}"
         with heard.open("w") as stdout:
             child = start("write_until_killed", path, number, stdout=stdout)
@@ -44,11 +46,12 @@ def test_no_acknowledged_memory_is_lost_or_unfindable_in_twenty_kills(tmp_path):
             assert memory_id in [hit.memory.memory_id for hit in brain.recall(word, k=5)]
 
 
-def test_changes_and_removals_survive_twenty_kills_while_segments_are_made_and_merged(tmp_path):
+@KILLS
+def test_changes_and_removals_survive_kills_while_segments_are_made_and_merged(tmp_path, kills):
     path, rng = tmp_path / "memories.db", random.Random(21)
     expected: dict[str, str] = {}  # id → its word, by what was acknowledged
     settled = 0
-    for number in range(KILLS):
+    for number in range(kills):
         heard = tmp_path / f"said-{number}"
         with heard.open("w") as stdout:
             child = start("churn_until_killed", path, number, stdout=stdout)
@@ -75,7 +78,7 @@ def test_changes_and_removals_survive_twenty_kills_while_segments_are_made_and_m
                 assert [memory.memory_id for memory, _ in store.match(word)] == [memory_id]
             settled += store.stats().segments > 0
         assert _unsound(path) == []
-    assert settled > KILLS / 2, "hardly any segment was ever made: this tested nothing"
+    assert settled > kills / 2, "hardly any segment was ever made: this tested nothing"
     with SqliteRecordStore(path) as store:
         for memory_id, word in expected.items():
             assert [memory.memory_id for memory, _ in store.match(word)] == [memory_id]
