@@ -37,7 +37,7 @@ check: $(DEV)    ## ruff and mypy
 	@$(BIN)/mypy
 
 unit: $(DEV)     ## the tests alone
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 test-slow: $(DEV) ## soak and million-row tests
 	@$(BIN)/python -m pytest -m slow

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 settings.register_profile(
     "remanence",
     deadline=None,
-    max_examples=60,
+    max_examples=30,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -67,11 +67,11 @@ class RedisServer:
         """How a RedisRecordStore finds it."""
         return {"host": "127.0.0.1", "port": self.port, "password": self.password, **more}
 
-    def client(self) -> Any:
+    def client(self, **more: Any) -> Any:
         """A client of the redis library, to look at the server itself."""
         import redis
 
-        return redis.Redis(host="127.0.0.1", port=self.port, password=self.password, socket_timeout=5.0)
+        return redis.Redis(**self.connection(**{"socket_timeout": 5.0, **more}))
 
     def start(self) -> Self:
         if self._process is None:
@@ -105,7 +105,7 @@ class RedisServer:
     def _wait(self) -> None:
         import redis
 
-        with self.client() as client:
+        with self.client(socket_timeout=0.5, retry=None) as client:
 
             def answers() -> bool:
                 if self._process is None or self._process.poll() is not None:

@@ -60,9 +60,9 @@ def test_updates_at_a_constant_size_leave_a_constant_file_and_index(tmp_path):
     with SqliteRecordStore(path, durability="normal") as store, SqliteRecordStore(path, durability="normal") as other:
         store.put([memory(n, 0) for n in range(LIVE)])
         other.refresh()
-        churn(store, 120)
+        churn(store, 60)
         early = sizes(path)
-        churn(store, 120, first=120)
+        churn(store, 60, first=60)
         late = sizes(path)
         assert late["memories"] == LIVE
         assert late["changes"] <= cache.CHANGES_KEPT + cache.CHANGES_FROM + 2 * cache.SETTLE_FROM

@@ -74,8 +74,15 @@ FILTERS = {
 }
 
 
-@pytest.mark.parametrize("batches", [(1, 1, 50, 5000), (20_000,)], ids=["the first come one by one", "in bulk"])
-@pytest.mark.parametrize("dimension", [64, 256])
+@pytest.mark.parametrize(
+    ("dimension", "batches"),
+    [
+        pytest.param(64, (1, 1, 50, 5000), id="64-the first come one by one"),
+        pytest.param(64, (20_000,), id="64-in bulk", marks=pytest.mark.slow),
+        pytest.param(256, (1, 1, 50, 5000), id="256-the first come one by one", marks=pytest.mark.slow),
+        pytest.param(256, (20_000,), id="256-in bulk"),
+    ],
+)
 def test_nearest_of_a_hundred_thousand_are_the_true_nearest(dimension, batches):
     vectors = _vectors(100_000, dimension)
     questions = clustered_vectors(100, dimension, part=9)
