@@ -3,6 +3,7 @@ wrong answer behind, neither in the process it happened in nor, by a segment, in
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -14,6 +15,7 @@ import pytest
 from remanence import Filter
 from remanence.doctor import examine
 from remanence.embed import word_vectors
+from remanence.errors import StoreCorruptError
 from remanence.index import recall_index, segments
 from remanence.stores.memory import InMemoryRecordStore
 from remanence.stores.sql import cache
@@ -208,3 +210,24 @@ def test_a_segment_with_parts_that_do_not_fit_is_not_trusted_although_its_checks
     with SqliteRecordStore(path) as store:
         same_as_rows(store, {f"m{n}" for n in range(60)})
     assert "do not fit each other" in caplog.text
+
+
+def test_a_read_error_that_ends_the_snapshot_while_segments_are_loaded_is_told_as_it_is(tmp_path, monkeypatch):
+    """SQLite ends a transaction by itself when the disk fails; what would be read after it is another state."""
+    path = tmp_path / "memories.db"
+    with SqliteRecordStore(path) as store:
+        store.put(memories(0, 60))
+    load = cache.load
+
+    def failing(connection, *rest):
+        monkeypatch.setattr(cache, "load", load)
+        connection.execute("ROLLBACK")
+        error = sqlite3.DatabaseError("database disk image is malformed")
+        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise error
+
+    monkeypatch.setattr(cache, "load", failing)
+    with SqliteRecordStore(path) as store:
+        with pytest.raises(StoreCorruptError, match="malformed"):
+            store.match("memory")
+        same_as_rows(store, {f"m{n}" for n in range(60)})

@@ -306,8 +306,8 @@ class SqliteRecordStore(SqlRecords, Forking):
         try:
             loaded = cache.load(connection, self.index, dimension)
         except Exception as error:
-            if isinstance(error, sqlite3.Error) and not _is_damage(error):
-                raise
+            if not connection.in_transaction or (isinstance(error, sqlite3.Error) and not _is_damage(error)):
+                raise  # without its transaction the rest would be read from another state
             log.warning("the segments are rebuilt from the rows: %s", error, exc_info=True)
             self.index.clear()
             loaded = cache.Loaded(0, None, 1)
