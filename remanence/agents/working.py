@@ -51,7 +51,7 @@ class WorkingMemory(InMemoryStore):
         self._long_term = long_term
         self._session = session
         self._summariser = summariser
-        self._note = f"working {long_term.namespace}/{session}"
+        self._note = f"working {long_term.prefix}{session}"
         self._since = 0  # additions since the last summary
         self._first: dict[str, int] = {}  # the lowest number of each prefix that is still in working memory
         self._began = 0  # the number of the first message after the last clear()

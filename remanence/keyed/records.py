@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any
 
 from .. import checks
@@ -15,15 +16,29 @@ from .words import shares_words
 
 
 class RecordValues(KeyedStore):
-    """The values of one namespace: memories of the agent of that name, of some types, whose id is `namespace/key`."""
+    """The values of one namespace: memories of the agent of that name, of some types, whose id is `namespace/key`. For a
+    namespace that itself has a slash, a hash takes its place: "a/b" and "c" must not be the id of "a" and "b/c"."""
 
     types: tuple[str, ...] = ("value",)
 
     def __init__(self, records: RecordStore, namespace: str = "default") -> None:
         self.records = records
         self.namespace = checks.name("namespace", namespace, maximum=MAX_NAMESPACE)
-        self._prefix = f"{self.namespace}/"
+        self.prefix = f"{self.namespace}/"
         self.where = Filter.of({"agent": self.namespace, "type": list(self.types)})
+        if "/" in self.namespace or self.namespace.startswith("%"):
+            self.prefix = f"%{blake2b(self.namespace.encode(), digest_size=16).hexdigest()}/"
+            self._rename(f"{self.namespace}/")
+
+    def _rename(self, prefix: str) -> None:
+        """Give values that an older version kept under another prefix their ids of now."""
+        old = [memory for memory in self.records.select(self.where) if memory.memory_id.startswith(prefix)]
+        renamed = [memory.copied() for memory in old]
+        for memory in renamed:
+            memory.memory_id = self.id_of(memory.memory_id.removeprefix(prefix))
+        if old:
+            self.records.put(renamed)
+            self.records.forget_many([memory.memory_id for memory in old])
 
     def _put(self, given: Sequence[Entry]) -> None:
         now = time.time()
@@ -54,10 +69,10 @@ class RecordValues(KeyedStore):
 
     def id_of(self, key: str) -> str:
         """The id of a value as a memory."""
-        return self._prefix + key
+        return self.prefix + key
 
     def key_of(self, memory: Memory) -> str:
-        return memory.memory_id.removeprefix(self._prefix)
+        return memory.memory_id.removeprefix(self.prefix)
 
     def entry_of(self, memory: Memory) -> Entry:
         contents = memory.contents

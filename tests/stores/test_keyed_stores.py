@@ -211,6 +211,31 @@ def test_values_are_there_after_a_restart_and_in_other_processes(tmp_path):
         store.get("capital")
 
 
+def test_a_slash_in_a_namespace_or_a_key_confuses_no_two_values(tmp_path):
+    path = tmp_path / "values.db"
+    pairs = [("a", "b/c"), ("a/b", "c"), ("a", "/b/c"), ("a/", "b/c"), ("%a", "x"), ("%2Fa", "x")]
+    for namespace, key in pairs:
+        with SqliteStore(path, namespace=namespace) as store:
+            store.add(key, f"{namespace} and {key}")
+    for namespace, key in pairs:
+        with SqliteStore(path, namespace=namespace) as store:
+            assert store.get(key) == f"{namespace} and {key}"
+            assert key in list(store)
+
+
+def test_values_that_an_older_version_kept_under_a_namespace_with_a_slash_are_found(tmp_path):
+    path = tmp_path / "values.db"
+    with SqliteStore(path, namespace="a/b") as store:
+        store.prefix = "a/b/"  # as ids were made then
+        store.add("c", "kept long ago")
+        store.add("d", {"n": 1}, {"by": "ann"})
+    for _ in range(2):
+        with SqliteStore(path, namespace="a/b") as store:
+            assert store.get("c") == "kept long ago"
+            assert store.get("d") == {"n": 1}
+            assert list(store) == ["c", "d"]
+
+
 def test_namespaces_and_other_memories_of_a_file_stay_apart(tmp_path):
     path = tmp_path / "team.db"
     with Brain(path) as brain:
