@@ -30,6 +30,7 @@ from .errors import (
 )
 from .filters import Filter
 from .models import Embeddings, Memory
+from .private_files import opener
 
 if TYPE_CHECKING:
     from .brain import Brain
@@ -205,7 +206,7 @@ def _sink(path: str | Path, address: str) -> Iterator[IO[bytes]]:
             return
         partial = target.with_name(f"{target.name}.partial")
         try:
-            with partial.open("wb") as sink:
+            with open(partial, "wb", opener=opener) as sink:
                 yield sink
             os.replace(partial, target)
         finally:

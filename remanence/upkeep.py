@@ -17,6 +17,7 @@ from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
 from .embed.state import MemoryVectors
 from .errors import ConfigError, InputError, StoreError
 from .index.analyser import VERSION as ANALYSER
+from .private_files import make_file
 from .stores import is_postgres, open_store
 from .stores.sql import audit, keys, reembed
 from .stores.sql.file import explained
@@ -102,8 +103,8 @@ def backup(address: str | Path | None, target: str | Path, on_progress: Progress
     partial = path.with_name(path.name + ".partial")
     store = open_file(address)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         partial.unlink(missing_ok=True)
+        make_file(partial)
         with explained(path), store.connection() as source:
             source.execute("BEGIN")
             copy = sqlite3.connect(partial)

@@ -27,6 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "errors",
         "forks",
         "filelocks",
+        "private_files",
         "checks",
         "models",
         "contents",

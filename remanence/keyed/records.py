@@ -16,8 +16,8 @@ from .words import shares_words
 
 
 class RecordValues(KeyedStore):
-    """The values of one namespace: memories of the agent of that name, of some types, whose id is `namespace/key`. For a
-    namespace that itself has a slash, a hash takes its place: "a/b" and "c" must not be the id of "a" and "b/c"."""
+    """The values of one namespace: memories of the agent of that name, of some types, whose id is `namespace/key`.
+    A namespace that itself has a slash is told by a hash: "a/b" and "c" must not be the id of "a" and "b/c"."""
 
     types: tuple[str, ...] = ("value",)
 

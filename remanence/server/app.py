@@ -10,6 +10,7 @@ import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 
 from .. import __version__
+from ..private_files import make_folder
 from . import mcp as of_mcp
 from . import problems
 from .control import Control, Role
@@ -88,7 +89,7 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
 
 def open_service(settings: ServerSettings, *, on_first_token: Callable[[str], None] | None = None) -> Service:
     """The parts of a server on its data folder; the first time, with an organisation, a workspace and an admin."""
-    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(settings.data)
     control = Control(settings.control_address)
     tokens = Tokens(control, signing_secret(settings.data))
     first = control.organization(FIRST)

@@ -4,7 +4,6 @@ or tables of the same PostgreSQL database. No secret is kept here but as a hash.
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 import uuid
@@ -29,6 +28,7 @@ from ..errors import (
     TableExistsError,
 )
 from ..forks import Forking, new_lock, watch
+from ..private_files import make_file
 
 VERSION = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}\Z")
@@ -430,7 +430,7 @@ def _engine(address: str, **options: Any) -> sa.Engine:
         sa.event.listen(made, "connect", lambda link, _record: hide_from_children(link))
         return made
     path = Path(address)
-    private_file(path)
+    make_file(path)
     place = sa.URL.create("sqlite", database=str(path))
     engine = sa.create_engine(place, connect_args={"timeout": 30.0}, pool_size=5, max_overflow=40, **options)
 
@@ -448,12 +448,3 @@ def _engine(address: str, **options: Any) -> sa.Engine:
             link.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine
-
-
-def private_file(path: Path) -> None:
-    """Make a file, and its folder, that only this user can read; leave one that is there as it is."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        pass

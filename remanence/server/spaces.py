@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from ..brain import Brain
 from ..errors import ConstraintError, RemanenceError, StoreClosedError, StoreError
+from ..private_files import make_folder
 from ..stores.sql.audit_chain import ENDING
 from .settings import ServerSettings
 
@@ -86,7 +87,7 @@ class Space:
     def _address(self) -> str:
         if self._settings.store is not None:
             return self._settings.store
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self.path.parent)
         return str(self.path)
 
     def erase(self) -> None:

@@ -17,7 +17,8 @@ from cachetools import TTLCache
 
 from .. import checks
 from ..errors import ConfigError, InputError
-from .control import Control, Role, TokenRecord, private_file
+from ..private_files import make_file
+from .control import Control, Role, TokenRecord
 
 ALGORITHM = "HS256"
 CLAIMS = ("OrgID", "sub", "jti", "iat", "exp")
@@ -173,7 +174,7 @@ def secret_file(path: Path) -> str:
     """A secret in a file that only this user can read, made when there is none."""
     if not path.exists():
         fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-        private_file(fresh)
+        make_file(fresh)
         with fresh.open("w", encoding="ascii") as file:
             file.write(secrets.token_urlsafe(48))
             file.flush()

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Self
 
 from ..filelocks import lock
+from ..private_files import opener
 from . import places
 from .events import Event
 
@@ -32,7 +33,7 @@ class Lock:
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> Self:
-        file = places.lock().open("ab")
+        file = open(places.lock(), "ab", opener=opener)
         try:
             lock(file.fileno(), wait=False)
         except OSError:

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from ..private_files import opener
 from . import places
 from .events import AGENTS, Event, Kind
 
@@ -101,7 +102,7 @@ def note(line: str) -> None:
         path = places.log()
         if path.exists() and path.stat().st_size > _LARGEST_LOG:
             os.replace(path, path.with_suffix(".old.log"))
-        with path.open("a", encoding="utf-8", errors="replace") as file:
+        with open(path, "a", encoding="utf-8", errors="replace", opener=opener) as file:
             file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line.rstrip()}\n")
     except OSError:
         pass

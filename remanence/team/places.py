@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from .. import config
+from ..private_files import make_folder
 
 LAST_SYNC = "last-sync.json"
 _LONGEST_SOCKET = 100
@@ -14,7 +15,7 @@ _LONGEST_SOCKET = 100
 def folder() -> Path:
     """The folder of all this, made for its owner alone."""
     place = config.home() / "team"
-    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(place)
     return place
 
 

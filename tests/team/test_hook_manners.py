@@ -66,6 +66,19 @@ def test_what_went_wrong_is_a_line_in_the_log(home):
     assert "UserPromptSubmit" in (home / "team" / "hooks.log").read_text()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes of files")
+def test_what_a_hook_leaves_is_its_users_alone(home):
+    before = os.umask(0)
+    try:
+        hook(json.dumps(PROMPT))
+        hook("{")
+    finally:
+        os.umask(before)
+    found = [path for path in (home, *home.rglob("*")) if path.exists()]
+    assert any(path.name == "hooks.log" for path in found)
+    assert {path.name: oct(path.stat().st_mode) for path in found if path.stat().st_mode & 0o077} == {}
+
+
 def test_an_event_that_nobody_knows_is_passed_over(home):
     done = hook(json.dumps(PROMPT), event="SomethingNew")
     assert (done.returncode, done.stdout) == (0, "")

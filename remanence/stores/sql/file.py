@@ -24,6 +24,7 @@ from ...errors import (
     StoreVersionError,
 )
 from ...forks import Forking, new_rlock, watch
+from ...private_files import make_file, make_folder
 from .. import migrations
 
 Result = TypeVar("Result")
@@ -138,7 +139,7 @@ class SqliteFile(Forking):
     def _open(self) -> sqlite3.Connection:
         folder = self.path.parent
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
         except OSError as error:
             raise StoreReadOnlyError(f"the folder {folder} cannot be made: {error.strerror or error}") from error
         if self.path.is_dir():
@@ -147,6 +148,9 @@ class SqliteFile(Forking):
         exists = self.path.exists() and self.path.stat().st_size > 0
         if exists:
             self._refuse_truncated()
+        else:
+            with suppress(OSError):  # opening it tells what is wrong
+                make_file(self.path)
         if (exists and not os.access(self.path, os.W_OK)) or (exists and not os.access(folder, os.W_OK)):
             self.read_only = True
         with explained(self.path):

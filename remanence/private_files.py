@@ -1,0 +1,27 @@
+"""Files and folders for their owner alone, whatever the umask: what they hold is somebody's memory."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder (0700), and those above it that are missing; one that is there stays as it is."""
+    missing = [one for one in (path, *path.parents) if not one.exists()]
+    for one in reversed(missing):
+        with suppress(FileExistsError):
+            one.mkdir(mode=0o700)
+
+
+def make_file(path: Path) -> None:
+    """Make an empty file (0600) and its folder; one that is there stays as it is."""
+    make_folder(path.parent)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def opener(path: str, flags: int) -> int:
+    """For `open(…, opener=opener)`: a file that is made is 0600."""
+    return os.open(path, flags, 0o600)

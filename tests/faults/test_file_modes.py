@@ -1,0 +1,54 @@
+"""Every file that is made is its owner's alone, whatever the umask."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no modes of files")
+
+WORK = """
+import sys
+from pathlib import Path
+from remanence import Brain
+from remanence.agents import AgentMemoryAPI, MemoryConfig
+from remanence.keyed import SqliteStore
+from remanence.tables.client import Client
+from remanence.server.app import create_app
+from remanence.server.settings import ServerSettings
+from remanence.upkeep import backup
+from remanence import transfer
+
+folder = Path(sys.argv[1])
+with Brain(folder / "deep" / "down" / "memories.db") as brain:
+    memory = brain.remember("only for its owner")
+    brain.forget(memory.memory_id)
+    brain.remember("and this")
+    transfer.export(brain, folder / "all.jsonl")
+    backup(folder / "deep" / "down" / "memories.db", folder / "copies" / "copy.db")
+    SqliteStore(folder / "values" / "values.db").add("k", "v")
+    Client(path=folder / "tables" / "tables.db").ingest("t", {"a": [1]})
+    create_app(ServerSettings(data=folder / "server"), on_first_token=lambda token: None)
+    brain.remember("while it is open there are more files")
+    modes = {str(path): path.stat().st_mode for path in folder.rglob("*")}
+import json
+print(json.dumps(modes))
+"""
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_files_are_0600_and_folders_0700(tmp_path, umask):
+    code = f"import os; os.umask({umask})\n{WORK}"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True, timeout=120
+    )
+    modes = json.loads(done.stdout)
+    assert {Path(name).suffix for name in modes} >= {".db", ".db-wal", ".jsonl", ".audit", ".key"}
+    for name, mode in modes.items():
+        assert stat.S_IMODE(mode) == (0o700 if stat.S_ISDIR(mode) else 0o600), name
