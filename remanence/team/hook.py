@@ -56,7 +56,9 @@ def _run(agent: str, name: str) -> None:
     if event is None:
         return
     from .consent import may_capture, may_recall
+    from .private import public
 
+    event = public(event)
     try:
         if may_capture(event.cwd):
             from .spool import put
