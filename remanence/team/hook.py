@@ -56,6 +56,7 @@ def _run(agent: str, name: str) -> None:
     if event is None:
         return
     from .consent import may_capture, may_recall
+    from .door import ensure_daemon
     from .private import public
 
     event = public(event)
@@ -65,7 +66,7 @@ def _run(agent: str, name: str) -> None:
 
             put(event)
     finally:
-        running = woken()  # where the spool is full, too: somebody has to empty it
+        running = ensure_daemon()  # where the spool is full, too: somebody has to empty it
     if event.kind in ANSWERED and may_recall(event.cwd):
         context = ask(event, _PATIENCE if running else _FIRST_PATIENCE)
         if context:
@@ -73,28 +74,15 @@ def _run(agent: str, name: str) -> None:
 
 
 def ask(event: Event, patience: float) -> str:
-    """What the team knows that helps at this moment: from the keeper, which has the memory open."""
+    """What the team knows that helps at this moment: from the keeper, which has the memory open. An answer that comes
+    too late is told with the session's next prompt."""
     from .door import call
 
-    end = time.monotonic() + patience
-    while True:
-        try:
-            return call(event, max(0.05, end - time.monotonic()))
-        except (FileNotFoundError, ConnectionRefusedError):
-            if time.monotonic() > end - 0.05:
-                note(f"{event.agent}: the keeper did not start in time; nothing was recalled")
-                return ""
-            time.sleep(0.02)
-
-
-def woken() -> bool:
-    """See to it that a keeper runs; whether there was one."""
-    from .door import is_running, start
-
-    if is_running():
-        return True
-    start()
-    return False
+    try:
+        return call(event, patience, _FIRST_PATIENCE)
+    except TimeoutError:
+        note(f"{event.agent} {event.kind}: the keeper did not answer in time; the next prompt is told what it found")
+        return ""
 
 
 def note(line: str) -> None:
