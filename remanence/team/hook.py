@@ -18,7 +18,7 @@ from .events import AGENTS, Event, Kind
 
 _LARGEST = 8 << 20  # characters of standard input
 _LARGEST_LOG = 1 << 20
-_PATIENCE, _FIRST_PATIENCE = 0.35, 2.0  # seconds that an agent waits for what the team knows; while the keeper starts
+_PATIENCE, _FIRST_PATIENCE = 0.6, 2.0  # seconds that an agent waits for what the team knows; while the keeper starts
 ANSWERED = (Kind.SESSION_START, Kind.PROMPT)
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _IDLE = 900.0  # seconds without an event after which a keeper ends
 _PAUSE = 0.25  # seconds between two looks into the spool
 _BATCH = 200
+_BRIEFING = 1.0  # seconds that the first session has to ask for its briefing
 _MEETING = 60.0  # seconds between two meetings with the team's memory
 _LONGEST_OUTAGE = 6 * 3600.0
 """Seconds of failing after which a keeper ends: the next hook starts one with the version and environment of its own,
@@ -39,6 +40,8 @@ class Keeper:
         self._is_ready = threading.Event()
         """Set when there is a memory to work with: loading it takes longer than a hook has to reach us."""
         self._is_warm = False
+        """Whether a prompt is answered at once: the first one loads the embedder and the index."""
+        self._has_answered = threading.Event()
         self._idle = idle
         self._busy = time.monotonic()
         self._over = threading.Event()
@@ -60,6 +63,7 @@ class Keeper:
             self._work = Work()
             self._is_ready.set()
             threading.Thread(target=self._share, daemon=True).start()
+            threading.Thread(target=self._warm_up, daemon=True).start()
             for folder in (places.folder(), places.spool(), places.sessions()):
                 remove_stale(folder)
             try:
@@ -89,6 +93,15 @@ class Keeper:
             except Exception as error:  # it tells of its own; what is left must not end this thread
                 note(f"keeper: not shared: {type(error).__name__}: {error}")
             self._work.wants_sharing.wait(_MEETING)
+
+    def _warm_up(self) -> None:
+        """Load what the first prompt needs, after the session that started us was briefed."""
+        self._has_answered.wait(_BRIEFING)
+        try:
+            self._work.warm_up()
+        except Exception as error:
+            note(f"keeper: {type(error).__name__}: {error}")
+        self._is_warm = True
 
     def _listen(self, listening: socket.socket) -> None:
         """Answer whoever comes, each in a thread. What fails for one, such as too many open files, is no reason not to
@@ -126,7 +139,7 @@ class Keeper:
 
     def _tell(self, line: socket.socket, event: Event) -> None:
         context = self._work.context(event)
-        self._is_warm = True
+        self._has_answered.set()
         try:
             line.sendall(context.encode("utf-8", "replace"))
         except OSError:  # the hook has given up waiting

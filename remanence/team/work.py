@@ -154,6 +154,12 @@ class Work:
         found = memory.briefing.context(event)
         return "\n\n".join(filter(None, (self._late.told(event), missed, found)))
 
+    def warm_up(self) -> None:
+        """Load what a recall needs: the first one takes longer than a hook waits."""
+        memory = self._open_unless_failing()
+        if memory is not None:
+            memory.brain.recall("warm up", 1, touch=False)
+
     def tell_later(self, event: Event, context: str) -> None:
         """Keep an answer that its hook did not wait for."""
         self._late.keep(event, context)
