@@ -11,14 +11,15 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from . import places
-from .events import AGENTS, Event, Kind
+from .events import AGENTS, SELF_TEST, SELF_TEST_ANSWER, Event, Kind
 
 _LARGEST = 8 << 20  # characters of standard input
 _LARGEST_LOG = 1 << 20
 _PATIENCE, _FIRST_PATIENCE = 0.6, 2.0  # seconds that an agent waits for what the team knows; while the keeper starts
+_TEST_PATIENCE = 8.0
 ANSWERED = (Kind.SESSION_START, Kind.PROMPT)
 
 
@@ -60,6 +61,9 @@ def _run(agent: str, name: str) -> None:
     from .private import public
 
     event = public(event)
+    if event.source == SELF_TEST:
+        _try(event, lambda context: spoken.answer(name, context))
+        return
     try:
         if may_capture(event.cwd):
             from .spool import put
@@ -71,6 +75,27 @@ def _run(agent: str, name: str) -> None:
         context = ask(event, _PATIENCE if running else _FIRST_PATIENCE)
         if context:
             print(spoken.answer(name, context), flush=True)
+
+
+def _try(event: Event, form: Callable[[str], str]) -> None:
+    """Go the way of every session's start, leave nothing behind, and complain where `rmem status` reads it."""
+    from .door import call, ensure_daemon
+    from .spool import put
+
+    path = None
+    try:
+        path = put(event)
+        ensure_daemon()
+        context = call(event, _FIRST_PATIENCE, _TEST_PATIENCE)
+        if context == SELF_TEST_ANSWER:
+            print(form(context), flush=True)
+        else:
+            print(context or "the keeper told nothing; `rmem status --retry` starts another one", file=sys.stderr)
+    except Exception as error:
+        print(_told(error), file=sys.stderr)
+    finally:
+        if path is not None:
+            path.unlink(missing_ok=True)
 
 
 def ask(event: Event, patience: float) -> str:

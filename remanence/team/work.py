@@ -19,7 +19,7 @@ from ..brain import Brain
 from ..errors import RemanenceError, VectorError
 from . import places, routes, spool
 from .drafts import replace_file
-from .events import Event, Kind
+from .events import SELF_TEST, SELF_TEST_ANSWER, Event, Kind
 from .hook import note
 from .identity import repository
 from .outage import Outage
@@ -27,7 +27,8 @@ from .outage import Outage
 if TYPE_CHECKING:
     from .capture import Capture
 
-_Key, _Value = TypeVar("_Key"), TypeVar("_Value")
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 _SESSIONS = 500  # whose late answers are kept
 _ATTEMPTS = 2  # the second shows that the first did not fail by accident
 # InputError and PrivacyError are ValueErrors, NotFoundError is a LookupError.
@@ -145,6 +146,8 @@ class Work:
     def context(self, event: Event) -> str:
         """What helps the agent at this moment, after what its session should have been told before; empty if nothing
         does, or while the memory cannot be opened."""
+        if event.source == SELF_TEST:
+            return self._tried()
         self._note_repository(event)
         memory = self._open_unless_failing()
         if memory is None:
@@ -153,6 +156,14 @@ class Work:
         missed = "" if start is None else memory.briefing.context(start)
         found = memory.briefing.context(event)
         return "\n\n".join(filter(None, (self._late.told(event), missed, found)))
+
+    def _tried(self) -> str:
+        """What `rmem status` is told when it tries the hooks: that the memory is open, or why it cannot be opened."""
+        try:
+            self._open()
+        except Exception as error:
+            return _headline(error)
+        return SELF_TEST_ANSWER
 
     def warm_up(self) -> None:
         """Load what a recall needs: the first one takes longer than a hook waits."""
@@ -199,6 +210,9 @@ def _take_in(path: Path, capture: Capture) -> Event | None:
     for attempt in range(_ATTEMPTS):
         try:
             event = spool.read(path)
+            if event is not None and event.source == SELF_TEST:
+                path.unlink(missing_ok=True)
+                return None
             if event is not None:
                 capture.take(event)
                 path.unlink(missing_ok=True)
