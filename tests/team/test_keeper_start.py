@@ -85,8 +85,12 @@ def test_every_session_that_starts_beside_the_keeper_is_briefed(home, tmp_path):
         for process in keepers():
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
-        running = [hook_process("SessionStart", f"s{turn}-{n}", tmp_path, source="startup") for n in range(4)]
-        silent += [f"s{turn}-{n}" for n, process in enumerate(running) if RULE not in told(process)]
+        names = [f"s{turn}-{n}" for n in range(4)]
+        running = [hook_process("SessionStart", name, tmp_path, source="startup") for name in names]
+        late = [name for name, process in zip(names, running, strict=True) if RULE not in told(process)]
+        for name in late:  # on a machine that is busy with other things
+            prompt = told(hook_process("UserPromptSubmit", name, tmp_path, prompt="How is the nightly export sent?"))
+            silent += [] if RULE in prompt else [name]
     assert silent == [], log(home)
 
 
