@@ -20,57 +20,83 @@ _CAPTURED = {
     "tool_input": {"command": "pytest tests/test_etl.py"},
     "tool_response": {"stdout": "E   KeyError: 'carrier'\n1 failed in 2.3s\n" * 20, "stderr": ""},
 }
+_REPOSITORY = "github.com/acme/etl"
+_KNOWN = "transform_parquet dies with MemoryError on large files; read them in batches with dataset.to_batches()"
+_RULE = "Always run the linter before a commit"
 _ASKED = "The nightly import dies with MemoryError: Unable to allocate 12 GiB in transform_parquet"
 
 
 def measure(memories: int, calls: int) -> dict[str, Any]:
-    """Wall milliseconds of each kind of call."""
+    """Wall milliseconds of each kind of call, and how many of those that ask were answered."""
     from .processes import compile_package  # which loads numpy
 
     compile_package()
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "REMANENCE_HOME": folder, "REMANENCE_KEEPER_IDLE": "5"}
         _fill(Path(folder) / "memories.db", memories)
-        base = {"session_id": "bench", "cwd": folder}
+        _make_repository(Path(folder))
 
-        def hook(event: str, payload: dict[str, Any]) -> float:
+        def hook(event: str, payload: dict[str, Any], session: str = "bench") -> tuple[float, str]:
             command = [sys.executable, "-m", "remanence.cli", "hook", "claude-code", event]
-            return _timed(command, json.dumps({**base, **payload}), environment)
+            return _timed(command, json.dumps({"session_id": session, "cwd": folder, **payload}), environment)
 
-        first = hook("SessionStart", {"source": "startup"})
+        first, briefing = hook("SessionStart", {"source": "startup"})
         _settled(Path(folder))
-        start = [_timed([sys.executable, "-c", "pass"], "", environment) for _ in range(calls)]
-        capture = [hook("PostToolUse", {**_CAPTURED, "tool_use_id": str(n)}) for n in range(calls)]
+        start = [_timed([sys.executable, "-c", "pass"], "", environment)[0] for _ in range(calls)]
+        capture = [hook("PostToolUse", {**_CAPTURED, "tool_use_id": str(n)})[0] for n in range(calls)]
         _settled(Path(folder))
-        recall = [hook("UserPromptSubmit", {"prompt": f"{_ASKED} ({n})"}) for n in range(calls)]
+        # What a session was told it is not told again, so each prompt has a session of its own.
+        recall = [hook("UserPromptSubmit", {"prompt": _ASKED}, f"bench-{n}") for n in range(calls)]
         _settled(Path(folder))
         return {
             "memories": memories,
             "calls": calls,
             "python": _summary(start),
             "capture": _summary(capture),
-            "recall": _summary(recall),
+            "recall": {**_summary([seconds for seconds, _ in recall]), "answered": _share(recall, "to_batches")},
             "first_session_start_ms": first * 1e3,
+            "first_session_answered": _RULE in briefing,
         }
+
+
+def _make_repository(folder: Path) -> None:
+    """A folder that git takes for a clone of _REPOSITORY."""
+    for name in ("objects", "refs"):
+        (folder / ".git" / name).mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / ".git" / "config").write_text(f'[remote "origin"]\n\turl = https://{_REPOSITORY}.git\n')
 
 
 def _fill(path: Path, count: int) -> None:
     from ..brain import Brain
-    from ..team.notes import CURRENT
+    from ..team.notes import CURRENT, KINDS
     from ..testing.synthetic import synthetic_memories
 
     with Brain(path) as brain:
         drafts = (
-            {**one, "type": "error_fix", "place": "organisation", "tags": {"state": CURRENT}}
-            for one in synthetic_memories(count)
+            {
+                **one,
+                "type": KINDS[number % len(KINDS)],
+                "place": f"repo:{_REPOSITORY}",
+                "tags": {"state": CURRENT},
+                "metadata": {"repository": _REPOSITORY, "files": [f"src/part{number % 500}.py"]},
+            }
+            for number, one in enumerate(synthetic_memories(count))
         )
         brain.remember_many(drafts)
+        for text, kind in ((_KNOWN, "error_fix"), (_RULE, "preference")):
+            brain.remember(text, type=kind, place=f"repo:{_REPOSITORY}", tags={"state": CURRENT})
 
 
-def _timed(command: list[str], given: str, environment: dict[str, str]) -> float:
+def _timed(command: list[str], given: str, environment: dict[str, str]) -> tuple[float, str]:
+    """Seconds, and what was printed."""
     started = time.perf_counter()
-    subprocess.run(command, input=given, env=environment, text=True, capture_output=True, check=True)
-    return time.perf_counter() - started
+    done = subprocess.run(command, input=given, env=environment, text=True, capture_output=True, check=True)
+    return time.perf_counter() - started, done.stdout
+
+
+def _share(told: list[tuple[float, str]], word: str) -> float:
+    return sum(word in text for _, text in told) / len(told)
 
 
 def _settled(home: Path) -> None:
@@ -107,5 +133,7 @@ def hooks(memories: int, calls: int, as_json: bool) -> None:
         return
     for name in ("python", "capture", "recall"):
         figures = report[name]
-        click.echo(f"{name:8} p50 {figures['p50_ms']:6.0f} ms   p95 {figures['p95_ms']:6.0f} ms")
-    click.echo(f"first session start, with the keeper's own: {report['first_session_start_ms']:.0f} ms")
+        answered = f"   answered {figures['answered']:.0%}" if "answered" in figures else ""
+        click.echo(f"{name:8} p50 {figures['p50_ms']:6.0f} ms   p95 {figures['p95_ms']:6.0f} ms{answered}")
+    told = "answered" if report["first_session_answered"] else "not answered in time"
+    click.echo(f"first session start, with the keeper's own: {report['first_session_start_ms']:.0f} ms, {told}")

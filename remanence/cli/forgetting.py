@@ -89,12 +89,16 @@ def _forget_ids(face: Face, wanted: list[str], yes: bool) -> None:
 
 
 def _forget_subject(face: Face, subject: str, dry_run: bool, yes: bool) -> None:
+    from ..team.forgetting import forget_subject
+
     with face.looking() as brain:
         keys = brain.forget(subject=subject, dry_run=True)
         if not dry_run:
             _confirm(brain, keys, "Forget", yes)
+        beside = forget_subject(subject, dry_run=dry_run)  # first, so that no event becomes a memory meanwhile
+        if not dry_run:
             keys = brain.forget(subject=subject)
-    _tell(face, [(key, None) for key in keys], dry_run)
+    _tell(face, [(key, None) for key in keys], dry_run, **beside._asdict())
 
 
 def _prune(face: Face, policy: dict[str, Any], dry_run: bool, yes: bool) -> None:
@@ -134,14 +138,15 @@ def _confirm(brain: Brain, keys: list[str], verb: str, yes: bool) -> None:
         raise click.Abort
 
 
-def _tell(face: Face, chosen: list[tuple[str, float | None]], dry_run: bool) -> None:
+def _tell(face: Face, chosen: list[tuple[str, float | None]], dry_run: bool, **beside: int) -> None:
     if face.json:
         told = [{"id": key} if kept is None else {"id": key, "retention": round(kept, 6)} for key, kept in chosen]
-        face.document({"dry_run": dry_run, "memories": told})
+        face.document({"dry_run": dry_run, "memories": told, **beside})
         return
     for key, kept in chosen:
         click.echo(key if kept is None else f"{key}\t{kept:.4f}")
-    face.note(f"{len(chosen)} memories {'would go' if dry_run else 'gone'}")
+    number = ", ".join([f"{len(chosen)} memories", *(f"{count} {name}" for name, count in beside.items() if count)])
+    face.note(f"{number} {'would go' if dry_run else 'gone'}")
 
 
 def _plot(face: Face) -> None:

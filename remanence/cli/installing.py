@@ -14,7 +14,7 @@ from ..team.events import AGENTS
 from . import endings
 from .face import Face
 from .options import answering
-from .printing import moment, visible
+from .printing import moment, size, visible
 
 if TYPE_CHECKING:
     from ..team.install.files import Ledger
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _ALL = "all"
 _MOST_LINES = 20  # of a file that is new, to be shown
+_MOST_ERRORS = 3  # of the log
 _NAMES = click.Choice([*AGENTS, _ALL])
 
 
@@ -89,7 +90,11 @@ def uninstall(face: Face, agents: tuple[str, ...], dry_run: bool, yes: bool) -> 
 @click.option("--retry", is_flag=True, help="Put events that were set aside back first, and take in all that wait now.")
 @answering
 def status(face: Face, retry: bool) -> None:
-    """Show which coding agents are wired, where memory goes, what this repository wishes, what waits, the last capture.
+    """Show which coding agents are wired and try their hooks, where memory goes, what waits, and what went wrong.
+
+    The hook of each installed agent is run as the agent would, with an event that leaves nothing behind. Shown are also
+    the wishes of this repository, the last capture, the last meeting with the server and whether it takes the token,
+    the space on the disk, and what hooks and the keeper complained of.
 
     Events of hooks wait while the store fails, and are tried again with longer and longer pauses. What can never be
     taken in is set aside, with its reason. --retry puts that back and starts a new process that takes in all events,
@@ -263,6 +268,8 @@ def _tell_title(title: str, name: str, told: str) -> None:
 
 
 def _tell_agent(agent: dict[str, Any]) -> None:
+    from ..team import health
+
     found = agent["state"] if agent["found"] or agent["state"] != "not installed" else "not found"
     _tell_title(agent["title"], agent["agent"], found)
     if agent["state"] == "not installed":
@@ -277,11 +284,20 @@ def _tell_agent(agent: dict[str, Any]) -> None:
         if told:
             note = f" ({part['note']})" if part.get("note") else ""
             click.echo(f"  {label:<6} {'; '.join(told)}{note}")
-    for problem in [*agent["problems"], *([agent["off"]] if agent["off"] else [])]:
+    tried = agent["self_test"]
+    if tried is not None and tried["ok"]:
+        click.echo(f"  tried  its hook answered in {tried['ms']} ms")
+    failed = [health.hook_problem(agent)] if tried is not None and not tried["ok"] else []
+    _tell_problems([*agent["problems"], *([agent["off"]] if agent["off"] else []), *failed])
+
+
+def _tell_problems(problems: Sequence[str]) -> None:
+    for problem in problems:
         click.echo(f"  {click.style('!', fg='red')} {visible(problem)}")
 
 
 def _tell_memory(told: dict[str, Any]) -> None:
+    from ..team import health
     from ..team.backlog import problems, summary
 
     memory, where, last = told["memory"], told["repository"], told["last_capture"] or {}
@@ -296,14 +312,21 @@ def _tell_memory(told: dict[str, Any]) -> None:
     if where is not None:
         click.echo(f"repository    {visible(where['id'])}{_wishes(where)}")
     click.echo(f"waiting       {summary(told)}")
-    for problem in problems(told):
-        click.echo(f"  {click.style('!', fg='red')} {visible(problem)}")
+    _tell_problems(problems(told))
     if memory["server"]:
         _tell_sync(told["last_sync"] or {})
     time = last.get("time")
     who = f" ({visible(str(last['agent']))})" if last.get("agent") else ""
     click.echo(f"last capture  {moment(time) + who if isinstance(time, int | float) else 'never'}")
-    click.echo(f"log           {told['log']}")
+    click.echo(f"keeper        {'runs' if told['keeper_runs'] else 'does not run; the next hook starts it'}")
+    disk = told["disk"]
+    held = f"; the store has {size(disk['store'])}" if disk["store"] is not None else ""
+    click.echo(f"disk          {size(disk['free'])} free{held}; the spool has {size(disk['spool'])}")
+    _tell_problems(health.problems(told))
+    errors = told["errors"]
+    click.echo(f"log           {told['log']}{f', {len(errors):,} complaints since yesterday' * bool(errors)}")
+    for one in errors[-_MOST_ERRORS:]:
+        click.echo(f"  {moment(one['time'])}  {visible(one['error'])}")
 
 
 def _tell_sync(last: dict[str, Any]) -> None:
@@ -312,14 +335,12 @@ def _tell_sync(last: dict[str, Any]) -> None:
     click.echo(f"last sync     {moment(succeeded) if isinstance(succeeded, int | float) else 'never'}")
     problems = []
     if last.get("error"):
-        remedy = "; run `rmem login` again with a valid token" if last.get("status") in (401, 403) else ""
-        problems.append(f"not shared at {moment(last['time'])}: {last['error']}{remedy}")
+        problems.append(f"not shared at {moment(last['time'])}: {last['error']}")
     refused = last.get("refused") or []
     if refused:
         first = refused[0]
         problems.append(f"{len(refused):,} memories were refused; {first.get('id')}: {first.get('error')}")
-    for problem in problems:
-        click.echo(f"  {click.style('!', fg='red')} {visible(problem)}")
+    _tell_problems(problems)
     for workspace, one in (last.get("workspaces") or {}).items():
         shared = "all repositories" if one["shared"] is None else ", ".join(one["shared"]) or "no repository"
         here = ", ".join(one["received"]) or "none"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -73,7 +74,10 @@ def reindex(face: Face, embedder: str | None) -> None:
 @click.option("--repair", is_flag=True, help="Rebuild what is derived (terms, index) from the rows, then look again.")
 @answering
 def doctor(face: Face, repair: bool) -> None:
-    """Examine the store: the file, its rows, what is derived from them, the versions around it, and hook events.
+    """Examine the store: the file, its rows, what is derived from them, the versions around it; and the team memory.
+
+    Of the team memory: each agent's wiring with a try of its hook, events that wait, the server and its token, the
+    keeper, the disk.
 
     Repairing never touches what you stored. The exit code is 6 while there are problems.
 
@@ -84,7 +88,8 @@ def doctor(face: Face, repair: bool) -> None:
       rmem doctor --json | jq '.findings[] | select(.ok | not)'
     """
     from .. import doctor as examiner
-    from ..team import backlog
+    from ..team import health
+    from ..team.install.status import report
 
     done = []
     if repair:
@@ -92,7 +97,8 @@ def doctor(face: Face, repair: bool) -> None:
             done = examiner.repair(face.address, on_progress=bar)
         done += _mended(face)
     store = examiner.examine(face.address)
-    findings = [*store, *(_team_findings(face) if store[-1].name != "store" else []), *backlog.findings()]
+    findings = [*store, *(_team_findings(face) if store[-1].name != "store" else [])]
+    findings += health.findings(report(Path.cwd(), face.address))
     sound = all(finding.ok for finding in findings)
     if face.json:
         answer = {"ok": sound, "findings": [asdict(finding) for finding in findings]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from urllib.parse import quote
 
@@ -12,7 +13,7 @@ from mcp.types import Resource
 from ..team.briefing import Briefing
 from ..team.events import Event, Kind
 from ..team.identity import Repository
-from .answers import Known
+from .answers import memory_of
 from .calls import Calls, visible
 
 _LISTED = 20
@@ -86,6 +87,6 @@ def _memory(calls: Calls, id: str) -> str:
         with calls.reader() as caller:
             one = visible(caller, id, caller.repository)
             caller.team.audit("read", [id], agent=caller.agent)
-            return Known.of(one).model_dump_json()
+            return json.dumps(memory_of(one), ensure_ascii=False)
     except ToolError as error:
         raise ResourceNotFoundError(str(error)) from error

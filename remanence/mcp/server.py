@@ -9,11 +9,12 @@ from typing import Any
 from mcp.server import MCPServer, Server
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, InputRequiredResult, Resource
+from mcp.types import CallToolResult, InputRequiredResult, Resource, Tool
 from pydantic import ValidationError
 
 from .. import __version__, checks
 from ..errors import UnknownFieldError
+from ..team.private import without_private
 from .calls import Calls, noted
 from .host import Host
 from .resources import recent, resources
@@ -27,7 +28,7 @@ Remanence is the shared memory of your team: what its coding agents learned abou
   the files. If an older memory no longer holds, name it in `supersedes`.
 - If a memory helped, or was wrong: say so with `feedback`.
 - After your context was compacted: `session_state` tells what you were doing; remanence://briefing what the team knows.
-Memories say who learned them, when and at which commit. They are hints from colleagues: check them against the code."""
+`get_memory` says who learned something, when and at which commit. Memories are hints: check them against the code."""
 
 
 class TeamServer(MCPServer[Any]):
@@ -54,6 +55,7 @@ class TeamServer(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
+        arguments = without_private(arguments)
         known = {one.name: one.input_schema["properties"] for one in await self.list_tools()}
         try:
             if name in known:
@@ -66,6 +68,9 @@ class TeamServer(MCPServer[Any]):
             if isinstance(cause, ValidationError):
                 raise ToolError("; ".join(_complaint(one) for one in cause.errors()[:5])) from cause
             raise (cause if type(cause) is ToolError else error) from None
+
+    async def list_tools(self) -> list[Tool]:
+        return [one.model_copy(update={"input_schema": _short(one.input_schema)}) for one in await super().list_tools()]
 
     async def list_resources(self) -> list[Resource]:
         return [*await super().list_resources(), *await self._calls.host.reading(partial(recent, self._calls))]
@@ -80,6 +85,22 @@ def build(host: Host) -> TeamServer:
         return TeamServer(Calls(host))
     finally:
         root.removeHandler(somebody)
+
+
+def _short(schema: Any) -> Any:
+    """A schema without what says nothing to an agent: titles, defaults that are null or empty, and that an optional
+    argument may be null (which it may all the same)."""
+    if isinstance(schema, list):
+        return [_short(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
+    real = [one for one in kept.get("anyOf", ()) if one != {"type": "null"}]
+    if len(real) == 1:
+        kept = {**real[0], **{key: value for key, value in kept.items() if key != "anyOf"}}
+    if kept.get("default", 0) in (None, ""):
+        del kept["default"]
+    return {key: _short(value) for key, value in kept.items()}
 
 
 def _complaint(error: Any) -> str:

@@ -1,8 +1,10 @@
-"""The nine tools. Each is a few lines over TeamMemory; what they say of themselves is all that an agent knows."""
+"""The nine tools. Each is a few lines over TeamMemory; what they say of themselves is all that an agent knows, and
+every agent reads it in every session: all definitions together stay below 2,500 tokens (tests/mcp)."""
 
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial, wraps
@@ -10,15 +12,16 @@ from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import ToolAnnotations
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 from .. import checks
 from ..errors import InputError
+from ..team.briefing import BAR
 from ..team.identity import Repository
 from ..team.notes import KINDS, Experience, Note
 from ..timewords import time_ago
-from .answers import Done, Expert, Experts, Found, Kept, Known, Page, State
+from .answers import memory_of, page_of
 from .calls import Calls, Place, checked, visible
 from .host import Caller
 
@@ -27,24 +30,12 @@ ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_
 REMOVES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
 KindName = Literal["codebase", "preference", "task", "error_fix", "tool_output", "decision"]
-Kinds = Annotated[
-    list[KindName] | None,
-    Field(
-        description="Only these kinds: codebase (how things work), preference (rules of the team), task (what was "
-        "done), error_fix, tool_output (builds, tests, lint), decision. Default: all."
-    ),
-]
-Repo = Annotated[
-    str | None,
-    Field(
-        max_length=300,
-        description='Another repository than the one you work in: "github.com/acme/etl" or the address it is cloned '
-        "from. Leave it out unless you need it.",
-    ),
-]
-Id = Annotated[str, Field(min_length=1, max_length=400, description='The id of a memory, e.g. "team-3f2a…".')]
-Offset = Annotated[int, Field(ge=0, le=10_000, description="Leave out so many: the next_offset of the page before.")]
+Kinds = Annotated[list[KindName] | None, Field(description="Only these kinds; default: all.")]
+Repo = Annotated[str | None, Field(max_length=300, description='Another repository than yours: "github.com/acme/etl".')]
+Id = Annotated[str, Field(min_length=1, max_length=400, description='"team-3f2a…"')]
+Offset = Annotated[int, Field(ge=0, le=10_000, description="The next_offset of the page before.")]
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
+Answer = dict[str, Any]
 Turn = Callable[[Callable[[], Any]], Awaitable[Any]]
 Offer = Callable[[str], Callable[[Any], Any]]
 
@@ -58,15 +49,19 @@ def tools(server: MCPServer[Any], calls: Calls) -> None:
 
 
 def _offering(server: MCPServer[Any], turn: Turn, hints: ToolAnnotations) -> Offer:
-    """A decorator that offers a function as a tool which is answered in a thread."""
+    """A decorator that offers a function as a tool which is answered in a thread. Answers have no published schema: it
+    would cost more than the rest of the definitions, and they say themselves what they are."""
 
     def titled(title: str) -> Callable[[Any], Any]:
-        def offered(call: Callable[..., Any]) -> Callable[..., Any]:
+        def offered(call: Callable[..., Answer]) -> Callable[..., Answer]:
             @wraps(call)
-            async def answered(**given: Any) -> Any:
-                return await turn(partial(call, **given))
+            async def answered(**given: Any) -> CallToolResult:
+                told = await turn(partial(call, **given))
+                text = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+                return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=told)
 
-            server.add_tool(answered, title=title, description=inspect.getdoc(call), annotations=hints)
+            described = " ".join((inspect.getdoc(call) or "").split())
+            server.add_tool(answered, title=title, description=described, annotations=hints, structured_output=False)
             return call
 
         return offered
@@ -77,66 +72,71 @@ def _offering(server: MCPServer[Any], turn: Turn, hints: ToolAnnotations) -> Off
 def _searching(tool: Offer, calls: Calls) -> None:
     @tool("Recall what the team knows")
     def recall(
-        query: Annotated[Text, Field(description="A task, a question or an error message, in plain words.")],
-        limit: Annotated[int, Field(ge=1, le=50, description="At most so many.")] = 5,
+        query: Annotated[Text, Field(description="A task, a question or an error message.")],
+        limit: Annotated[int, Field(ge=1, le=50)] = 5,
         offset: Annotated[Offset, Field(le=500)] = 0,
         kinds: Kinds = None,
         as_of: Annotated[
-            str | None, Field(max_length=100, description='What held then: "two weeks ago" or "2026-05-01".')
+            str | None, Field(max_length=100, description='What held then: "two weeks ago", "2026-05-01".')
         ] = None,
+        weak: Annotated[bool, Field(description="Also what is hardly relevant.")] = False,
         repository: Repo = None,
-    ) -> Found:
-        """Search what the team's coding agents learned about this codebase: errors and what fixed them, decisions,
-        conventions, how things work, what was tried before. Finds by meaning and by exact words.
-
-        Use it before you start a task, when a command or a test fails (paste the error), and before you ask the user
-        how something is done here. The best come first; below a relevance of about 0.4 they rarely help. Memories can
-        be out of date (see `stale`): check them against the code. Afterwards say with `feedback` what helped."""
+    ) -> Answer:
+        """Search what the team's coding agents learned about this codebase: errors and their fixes, decisions,
+        conventions, how things work, earlier tasks. Use it before a task, when a command or test fails (paste the
+        error), and before you ask the user how something is done here. Hits are one line each, best first, with a
+        relevance between 0 and 1; `get_memory` tells the rest. One with `stale` may be out of date: check it against
+        the code."""
         with calls.reader() as caller:
-            place = caller.place(repository)
-            found = caller.team.recall(
-                query, repository=place, k=offset + limit + 1, kinds=tuple(kinds or KINDS), as_of=_moment(as_of)
-            )[offset:]
-            caller.team.audit("recall", [one.id for one in found[:limit]], agent=caller.agent)
-            return Found(
-                memories=[Known.of(one) for one in found[:limit]],
-                recall_id=found[0].recall_id if found else None,
-                next_offset=offset + limit if len(found) > limit else None,
-            )
+            place, chosen, when = caller.place(repository), tuple(kinds or KINDS), _moment(as_of)
+
+            def search(bar: float) -> list[Experience]:
+                return caller.team.recall(
+                    query, repository=place, k=offset + limit + 1, kinds=chosen, as_of=when, bar=bar
+                )[offset:]
+
+            found = search(0.0 if weak else BAR)
+            page = found[:limit]
+            caller.team.audit("recall", [one.id for one in page], agent=caller.agent)
+            rest = [] if found or weak else search(0.0)
+            hint = "nothing is relevant enough; weak=true shows the rest" if rest else None
+            recall_id = next((one.recall_id for one in (*page, *rest)), None)
+            return page_of(page, _next(found, limit, offset), recall_id=recall_id, hint=hint)
 
     @tool("Who knows about a topic")
     def who_knows(
         topic: Annotated[Text, Field(description="A part of the code, a technology or a problem.")],
-        limit: Annotated[int, Field(ge=1, le=20, description="At most so many people.")] = 5,
+        limit: Annotated[int, Field(ge=1, le=20)] = 5,
         repository: Repo = None,
-    ) -> Experts:
-        """The people whose agents learned most about a topic, with the memories that show it. Use it to tell the user
-        whom to ask, or who should review a change."""
+    ) -> Answer:
+        """The people whose agents learned most about a topic, with the ids of the memories that show it: whom to ask,
+        or who should review a change."""
         with calls.reader() as caller:
-            found = caller.team.who_knows(topic, repository=caller.place(repository), k=limit)
+            found = caller.team.who_knows(topic, repository=caller.place(repository), k=limit, bar=BAR)
             ids = list(dict.fromkeys(id for one in found for id in one["memories"]))
             caller.team.audit("recall", ids, agent=caller.agent)
-            return Experts(experts=[Expert(**one) for one in found])
+            return {"experts": found}
 
 
 def _looking_up(tool: Offer, calls: Calls) -> None:
     @tool("Get one memory")
-    def get_memory(id: Id, repository: Repo = None) -> Known:
-        """One memory in full, by its id: one that a briefing, another memory or the user mentions."""
+    def get_memory(id: Id, repository: Repo = None) -> Answer:
+        """One memory in full: its words, error and fix, files, author, agent, time, commit, how often it was learned,
+        and whether it may be out of date or was superseded."""
         with calls.reader() as caller:
             one = visible(caller, id, caller.place(repository))
             caller.team.audit("read", [id], agent=caller.agent)
-            return Known.of(one)
+            return memory_of(one)
 
     @tool("List recent memories")
     def list_recent(
-        limit: Annotated[int, Field(ge=1, le=100, description="At most so many.")] = 20,
+        limit: Annotated[int, Field(ge=1, le=100)] = 20,
         offset: Offset = 0,
         kinds: Kinds = None,
         repository: Repo = None,
-    ) -> Page:
-        """The newest of what the team knows of this repository, page by page. Use it to see what happened lately; to
-        find something, use `recall`."""
+    ) -> Answer:
+        """The newest of what the team knows of this repository, one line each: what happened lately. To find
+        something, use `recall`."""
         with calls.reader() as caller:
             place = caller.place(repository)
             found = caller.team.recent(repository=place, kinds=tuple(kinds or KINDS), limit=limit + 1, offset=offset)
@@ -144,28 +144,31 @@ def _looking_up(tool: Offer, calls: Calls) -> None:
 
     @tool("History of a file")
     def file_history(
-        path: Annotated[str, Field(min_length=1, max_length=4096, description="From the repository's root.")],
-        limit: Annotated[int, Field(ge=1, le=100, description="At most so many.")] = 20,
+        path: Annotated[
+            str, Field(min_length=1, max_length=4096, description='A path or a part of one: "pool.py", "src/db/".')
+        ],
+        limit: Annotated[int, Field(ge=1, le=100)] = 20,
         offset: Offset = 0,
         repository: Repo = None,
-    ) -> Page:
-        """What the team learned about one file: bugs that were fixed there, decisions, what to watch out for. The
-        newest first. Use it before you change a file that you do not know."""
+    ) -> Answer:
+        """What the team learned about a file and still holds, the newest first, one line each: bugs that were fixed
+        there, decisions, what to watch out for. Use it before you change a file that you do not know."""
         with calls.reader() as caller:
             place = caller.place(repository)
             name = place.relative(path) if isinstance(place, Repository) else path.removeprefix("./")
+            if path.endswith("/") and not name.endswith("/"):
+                name += "/"
             found = caller.team.file_history(name, repository=place, limit=offset + limit + 1)[offset:]
             return _page(caller, place, found, limit, offset)
 
     @tool("What a session was doing")
     def session_state(
         session_id: Annotated[
-            str | None,
-            Field(max_length=400, description="The id of a session. Default: the latest in this repository."),
+            str | None, Field(max_length=400, description="Default: the latest session in this repository.")
         ] = None,
-    ) -> State:
-        """The task, plan, open files, edits, last outputs and failures of a session of yours. Use it when your context
-        was compacted or you go on with work that was interrupted."""
+    ) -> Answer:
+        """The task, plan, open files, edits, last outputs and failures of a session on this machine, as the hooks saw
+        them. Read it when your context was compacted or you go on with work that was interrupted."""
         with calls.reader() as caller:
             where = caller.repository.id if isinstance(caller.repository, Repository) else caller.repository
             if session_id is not None:
@@ -173,47 +176,37 @@ def _looking_up(tool: Offer, calls: Calls) -> None:
             else:
                 state = None if where is None else caller.sessions.last_in(where)
             if state is None:
-                return State(found=False, hint="use `recall` with kinds ['task'] for what earlier sessions did")
-            return State(found=True, state=state.to_dict())
+                return {"found": False, "hint": "use `recall` with kinds ['task'] for what earlier sessions did"}
+            return {"found": True, "state": state.to_dict()}
 
 
 def _adding(tool: Offer, calls: Calls) -> None:
     @tool("Remember for the team")
     def remember(
-        text: Annotated[
-            Text, Field(description="What was learned, complete and concrete, so that a stranger understands it.")
-        ],
+        text: Annotated[Text, Field(description="What was learned, so that a stranger understands it.")],
         kind: Annotated[
             KindName,
             Field(
-                description="codebase: how something works here. preference: a rule of the team or the user. decision: "
-                "what was decided and why. error_fix: an error and what fixed it. task: what was done. tool_output: "
-                "what a command printed."
+                description="codebase: how something works. preference: a rule. decision: what was chosen and why. "
+                "error_fix: an error and its fix."
             ),
         ] = "codebase",
-        files: Annotated[
-            list[str] | None, Field(max_length=100, description="Files it is about, from the repository's root.")
-        ] = None,
+        files: Annotated[list[str] | None, Field(max_length=100, description="Files it is about.")] = None,
         scope: Annotated[
             Literal["personal", "repository"] | None,
-            Field(
-                description="Who sees it: personal (only this user) or repository (who works in it; the default). "
-                "Outside a repository it is personal."
-            ),
+            Field(description="personal: only this user sees it. Default: whoever works in this repository."),
         ] = None,
-        error: Annotated[str, Field(max_length=20_000, description="For error_fix: the error as it was printed.")] = "",
-        fix: Annotated[str, Field(max_length=20_000, description="For error_fix: what fixed it.")] = "",
+        error: Annotated[str, Field(max_length=20_000, description="The error as it was printed.")] = "",
+        fix: Annotated[str, Field(max_length=20_000, description="What fixed it.")] = "",
         supersedes: Annotated[
-            str | None, Field(max_length=400, description="The id of a memory that no longer holds because of this.")
+            str | None, Field(max_length=400, description="The id of a memory that no longer holds.")
         ] = None,
         repository: Repo = None,
-    ) -> Kept:
+    ) -> Answer:
         """Keep something for every agent of the team: an error and its fix, how a part of the code works, a decision
-        with its reason, a rule. One fact in one memory, in full sentences, with names of files, commands and versions.
-
-        Use it when something took effort to find out and will hold tomorrow. Not for what the code says at a glance,
-        and never for secrets. What the team knows already is counted, not kept twice. For a fact that changed, name the
-        old memory in `supersedes`."""
+        with its reason, a rule. One fact in one memory, in full sentences, with names of files and commands. Use it
+        when something took effort to find out and will hold tomorrow; not for what the code says at a glance. Secrets
+        are masked. What is known already is counted, not kept twice."""
         with calls.writer() as caller:
             place = caller.place(repository)
             if supersedes is not None:
@@ -235,22 +228,19 @@ def _adding(tool: Offer, calls: Calls) -> None:
             else:
                 note.repository = place
             memory = caller.team.remember(note)
-            count = int(memory.contents.get("count", 1))
-            return Kept(id=memory.memory_id, count=count, scope=note.reach, repository=note.repository)
+            told = {"id": memory.memory_id, "count": int(memory.contents.get("count", 1)), "scope": note.reach}
+            return told if note.repository is None else {**told, "repository": note.repository}
 
     @tool("Say whether a memory helped")
     def feedback(
-        recall_id: Annotated[
-            str, Field(min_length=1, max_length=200, description="The recall_id of an answer of `recall`.")
-        ],
+        recall_id: Annotated[str, Field(min_length=1, max_length=200, description="Of an answer of `recall`.")],
         id: Annotated[
-            str | None,
-            Field(max_length=400, description="The memory. Leave it out with useful=false if nothing helped."),
+            str | None, Field(max_length=400, description="The memory; leave it out with useful=false if none helped.")
         ] = None,
         useful: Annotated[bool, Field(description="Whether it helped.")] = True,
-    ) -> Done:
-        """Tell whether a recalled memory helped, so that recall can be judged and tuned. Use it once you know: true
-        for one that led to the solution, false for one that was wrong or beside the point."""
+    ) -> Answer:
+        """Say whether a recalled memory helped, once you know: true for one that led to the solution, false for one
+        that was wrong or beside the point. The team measures recall by it (`rmem eval online`)."""
         with calls.writer() as caller:
             try:
                 caller.team.brain.feedback(recall_id, memory_id=id, useful=useful)
@@ -258,27 +248,31 @@ def _adding(tool: Offer, calls: Calls) -> None:
                 raise ToolError(_judging(error, recall_id, id)) from error
             store, team = caller.team.brain.store, caller.team
             store.record(team.author, "feedback", [id], origin=team.origin, agent=caller.agent, useful=useful)
-            return Done(done=True)
+            return {"done": True}
 
 
 def _removing(tool: Offer, calls: Calls) -> None:
     @tool("Forget a memory")
-    def forget(id: Id, repository: Repo = None) -> Done:
-        """Remove a memory for good, for everybody: a wrong one, or one that should never have been kept. Only your
-        own, unless you are an administrator. For what merely changed, use `remember` with `supersedes` instead."""
+    def forget(id: Id, repository: Repo = None) -> Answer:
+        """Remove a memory for good, for everybody: a wrong one, or one that should never have been kept. Over HTTP
+        only your own, unless you are an administrator. For what merely changed, `remember` with `supersedes`."""
         with calls.writer() as caller:
             one = visible(caller, id, caller.place(repository))
             if not caller.may_forget_all and one.author != caller.team.author:
                 raise ToolError("id: only its author or an administrator may forget this memory")
             # The log's own entry of what was forgotten does not say by which agent and from where.
             caller.team.audit("ask to forget", [id], agent=caller.agent)
-            return Done(done=caller.team.forget(id))
+            return {"done": caller.team.forget(id)}
 
 
-def _page(caller: Caller, place: Place, found: list[Experience], limit: int, offset: int) -> Page:
+def _page(caller: Caller, place: Place, found: list[Experience], limit: int, offset: int) -> Answer:
     page = [checked(caller, one, place) for one in found[:limit]]
     caller.team.audit("read", [one.id for one in page], agent=caller.agent)
-    return Page(memories=[Known.of(one) for one in page], next_offset=offset + limit if len(found) > limit else None)
+    return page_of(page, _next(found, limit, offset))
+
+
+def _next(found: list[Experience], limit: int, offset: int) -> int | None:
+    return offset + limit if len(found) > limit else None
 
 
 def _judging(error: InputError, recall_id: str, memory_id: str | None) -> str:

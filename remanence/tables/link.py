@@ -12,7 +12,7 @@ import re
 import time
 import urllib.parse
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import (
     ConfigError,
@@ -34,11 +34,21 @@ _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 5.0
 
 
+class Remedy(NamedTuple):
+    """What to do about an address or a token, in the words of whoever uses the link."""
+
+    address: str = "api_url"
+    token: str = "the token goes into REMANENCE_API_KEY"
+    refused: str = "Check the token (REMANENCE_API_KEY) and the organisation"
+
+
 class Link:
     """Connections to one server."""
 
-    def __init__(self, url: str, timeout: float) -> None:
-        parts = _address(url)
+    def __init__(self, url: str, timeout: float, *, remedy: Remedy | None = None, attempts: int = _ATTEMPTS) -> None:
+        self._remedy = remedy or Remedy()
+        self._attempts = attempts
+        parts = _address(url, self._remedy)
         self.url = url.rstrip("/")
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname or "", parts.port
         self._prefix = parts.path.rstrip("/")
@@ -101,8 +111,8 @@ class Link:
                     continue  # the server had closed an idle connection
                 status, asked, message = 0, "", f"{self.url} cannot be reached: {error!r}"
             passes = status in (0, 429, 503) or (status == 409 and asked)
-            if not passes or attempt == _ATTEMPTS:
-                raise error_of(status or 503, message)
+            if not passes or attempt == self._attempts:
+                raise error_of(status or 503, message, self._remedy)
             if re.fullmatch(r"\d+", asked):
                 wait = min(float(asked), _LONGEST_PAUSE)
             _log.warning("%s; trying again in %.1f s", message, wait)
@@ -172,7 +182,7 @@ class Answer:
 # What answers tell
 
 
-def error_of(status: int, message: str) -> RemanenceError:
+def error_of(status: int, message: str, remedy: Remedy) -> RemanenceError:
     """The error that an embedded workspace would have raised, as far as the status tells."""
     if status == 404 and not re.search(r"there is no (?:such )?(?:workspace|route)", message):
         return NoSuchTableError(message)
@@ -187,7 +197,7 @@ def error_of(status: int, message: str) -> RemanenceError:
     if status == 408:
         return StatementTimeoutError(message)
     if status in (401, 403):
-        message = f"{message}. Check the token (REMANENCE_API_KEY) and the organisation"
+        message = f"{message}. {remedy.refused}"
     return RemoteError(message, status=status)
 
 
@@ -199,16 +209,17 @@ def _message(answer: http.client.HTTPResponse, raw: bytes) -> str:
     return str(told) if told else f"the server answered {answer.status} {answer.reason}: {raw[:200]!r}"
 
 
-def _address(url: str) -> urllib.parse.SplitResult:
+def _address(url: str, remedy: Remedy) -> urllib.parse.SplitResult:
+    name = remedy.address
     try:
         parts = urllib.parse.urlsplit(url)
         parts.port  # noqa: B018 - raises ValueError for a port that is no number
     except ValueError as error:
-        raise ConfigError(f"api_url is malformed: {error}") from None
+        raise ConfigError(f"{name} is malformed: {error}") from None
     if parts.username or parts.password:
-        raise ConfigError("api_url must not hold a user or password; the token goes into REMANENCE_API_KEY")
+        raise ConfigError(f"{name} must not hold a user or password; {remedy.token}")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"api_url must start with http://host or https://host, got {url!r}")
+        raise ConfigError(f"{name} must start with http://host or https://host, got {url!r}")
     if parts.query or parts.fragment:
-        raise ConfigError("api_url must not have a part after ? or #")
+        raise ConfigError(f"{name} must not have a part after ? or #")
     return parts

@@ -46,7 +46,7 @@ def findings() -> list[Finding]:
 def summary(told: dict[str, Any]) -> str:
     """How many events wait, and since when: "3 events, the oldest since 2026-05-01 10:00:00"."""
     since = told["waiting_since"]
-    return _count(told["waiting"]) + ("" if since is None else f", the oldest since {_clock(since)}")
+    return _count(told["waiting"]) + ("" if since is None else f", the oldest since {clock(since)}")
 
 
 def problems(told: dict[str, Any]) -> list[str]:
@@ -54,10 +54,10 @@ def problems(told: dict[str, Any]) -> list[str]:
     found = []
     failure, since, aside = told["failure"], told["waiting_since"], told["set_aside"]
     if failure is not None:
-        again = f"at {_clock(failure['next'])}" if failure["keeper_runs"] else "with the next hook"
+        again = f"at {clock(failure['next'])}" if failure["keeper_runs"] else "with the next hook"
         found.append(
-            f"events are not taken in: {failure['error']} (since {_clock(failure['since'])}; attempt "
-            f"{failure['attempts']:,} at {_clock(failure['last'])}, the next {again}; {_RETRY} tries now)"
+            f"events are not taken in: {failure['error']} (since {clock(failure['since'])}; attempt "
+            f"{failure['attempts']:,} at {clock(failure['last'])}, the next {again}; {_RETRY} tries now)"
         )
     elif since is not None and time.time() - since > _LATE:
         found.append(f"events are not taken in ({_RETRY} tries now)")
@@ -94,5 +94,6 @@ def _count(number: int) -> str:
     return f"{number:,} event{'s' * (number != 1)}"
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """Local time to the second."""
     return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M:%S")

@@ -29,6 +29,7 @@ from .pairing import (
     is_remedy,
     reason_in,
 )
+from .private import public
 from .prompts import PLANS, is_request, plan_of, sayings, step_of
 from .repository_file import settings_of
 from .review import waiting
@@ -55,7 +56,7 @@ class Capture:
         self.sessions = sessions or Sessions()
 
     def take(self, event: Event) -> None:
-        event = _ended(event)
+        event = public(_ended(event))
         where, team = self._where(event), self._team(event)
         with self.sessions.changing(event.agent, event.session) as state:
             if state.is_new(event.id):

@@ -12,6 +12,10 @@ from ..errors import InputError
 
 AGENTS = ("claude-code", "codex", "cursor", "gemini", "opencode", "copilot")
 
+SELF_TEST = "self-test"
+"""The source of a session's start with which `rmem status` tries the hooks: nothing is kept of it."""
+SELF_TEST_ANSWER = "The team memory answers."
+
 # What JSON may hold for a field, and how that is called; all others are texts.
 _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "time": ((int, float), "a number"),

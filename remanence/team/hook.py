@@ -11,15 +11,16 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..private_files import opener
 from . import places
-from .events import AGENTS, Event, Kind
+from .events import AGENTS, SELF_TEST, SELF_TEST_ANSWER, Event, Kind
 
 _LARGEST = 8 << 20  # characters of standard input
 _LARGEST_LOG = 1 << 20
-_PATIENCE, _FIRST_PATIENCE = 0.35, 2.0  # seconds that an agent waits for what the team knows; while the keeper starts
+_PATIENCE, _FIRST_PATIENCE = 0.6, 2.0  # seconds that an agent waits for what the team knows; while the keeper starts
+_TEST_PATIENCE = 8.0
 ANSWERED = (Kind.SESSION_START, Kind.PROMPT)
 
 
@@ -57,43 +58,57 @@ def _run(agent: str, name: str) -> None:
     if event is None:
         return
     from .consent import may_capture, may_recall
+    from .door import ensure_daemon
+    from .private import public
 
+    event = public(event)
+    if event.source == SELF_TEST:
+        _try(event, lambda context: spoken.answer(name, context))
+        return
     try:
         if may_capture(event.cwd):
             from .spool import put
 
             put(event)
     finally:
-        running = woken()  # where the spool is full, too: somebody has to empty it
+        running = ensure_daemon()  # where the spool is full, too: somebody has to empty it
     if event.kind in ANSWERED and may_recall(event.cwd):
         context = ask(event, _PATIENCE if running else _FIRST_PATIENCE)
         if context:
             print(spoken.answer(name, context), flush=True)
 
 
+def _try(event: Event, form: Callable[[str], str]) -> None:
+    """Go the way of every session's start, leave nothing behind, and complain where `rmem status` reads it."""
+    from .door import call, ensure_daemon
+    from .spool import put
+
+    path = None
+    try:
+        path = put(event)
+        ensure_daemon()
+        context = call(event, _FIRST_PATIENCE, _TEST_PATIENCE)
+        if context == SELF_TEST_ANSWER:
+            print(form(context), flush=True)
+        else:
+            print(context or "the keeper told nothing; `rmem status --retry` starts another one", file=sys.stderr)
+    except Exception as error:
+        print(_told(error), file=sys.stderr)
+    finally:
+        if path is not None:
+            path.unlink(missing_ok=True)
+
+
 def ask(event: Event, patience: float) -> str:
-    """What the team knows that helps at this moment: from the keeper, which has the memory open."""
+    """What the team knows that helps at this moment: from the keeper, which has the memory open. An answer that comes
+    too late is told with the session's next prompt."""
     from .door import call
 
-    end = time.monotonic() + patience
-    while True:
-        try:
-            return call(event, max(0.05, end - time.monotonic()))
-        except (FileNotFoundError, ConnectionRefusedError):
-            if time.monotonic() > end - 0.05:
-                note(f"{event.agent}: the keeper did not start in time; nothing was recalled")
-                return ""
-            time.sleep(0.02)
-
-
-def woken() -> bool:
-    """See to it that a keeper runs; whether there was one."""
-    from .door import is_running, start
-
-    if is_running():
-        return True
-    start()
-    return False
+    try:
+        return call(event, patience, _FIRST_PATIENCE)
+    except TimeoutError:
+        note(f"{event.agent} {event.kind}: the keeper did not answer in time; the next prompt is told what it found")
+        return ""
 
 
 def note(line: str) -> None:

@@ -8,18 +8,24 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import sys
 import threading
 import time
+from typing import TYPE_CHECKING
 
-from . import places
-from .door import END, AlreadyRunningError, Lock, received
+from . import places, spool
+from .door import END, STARTING, AlreadyRunningError, Lock, ensure_daemon, received
 from .drafts import remove_stale
-from .events import Event
+from .events import SELF_TEST, Event
 from .hook import note
+
+if TYPE_CHECKING:
+    from .work import Work
 
 _IDLE = 900.0  # seconds without an event after which a keeper ends
 _PAUSE = 0.25  # seconds between two looks into the spool
 _BATCH = 200
+_BRIEFING = 1.0  # seconds that the first session has to ask for its briefing
 _MEETING = 60.0  # seconds between two meetings with the team's memory
 _LONGEST_OUTAGE = 6 * 3600.0
 """Seconds of failing after which a keeper ends: the next hook starts one with the version and environment of its own,
@@ -30,14 +36,18 @@ class Keeper:
     """One keeper at work. `run` returns when it was idle for long."""
 
     def __init__(self, idle: float = _IDLE) -> None:
-        from .work import Work
-
-        self._work = Work()
+        self._work: Work
+        self._is_ready = threading.Event()
+        """Set when there is a memory to work with: loading it takes longer than a hook has to reach us."""
+        self._is_warm = False
+        """Whether a prompt is answered at once: the first one loads the embedder and the index."""
+        self._has_answered = threading.Event()
         self._idle = idle
         self._busy = time.monotonic()
         self._over = threading.Event()
 
-    def run(self) -> None:
+    def run(self) -> bool:
+        """Work until there is nothing to do; whether that was the reason to end."""
         place = places.socket()
         place.unlink(missing_ok=True)  # of one that was killed; we have the lock
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
@@ -48,7 +58,12 @@ class Keeper:
                 os.umask(before)
             listening.listen(64)
             threading.Thread(target=self._listen, args=(listening,), daemon=True).start()
+            from .work import Work
+
+            self._work = Work()
+            self._is_ready.set()
             threading.Thread(target=self._share, daemon=True).start()
+            threading.Thread(target=self._warm_up, daemon=True).start()
             for folder in (places.folder(), places.spool(), places.sessions()):
                 remove_stale(folder)
             try:
@@ -57,6 +72,7 @@ class Keeper:
                         self._busy = time.monotonic()
                     else:
                         self._over.wait(_PAUSE)
+                return not self._over.is_set() and not self._work.outage.is_active
             finally:
                 self._over.set()
                 self._work.wants_sharing.set()  # whoever waits for it ends too
@@ -78,13 +94,31 @@ class Keeper:
                 note(f"keeper: not shared: {type(error).__name__}: {error}")
             self._work.wants_sharing.wait(_MEETING)
 
+    def _warm_up(self) -> None:
+        """Load what the first prompt needs, after the session that started us was briefed."""
+        self._has_answered.wait(_BRIEFING)
+        try:
+            self._work.warm_up()
+        except Exception as error:
+            note(f"keeper: {type(error).__name__}: {error}")
+        self._is_warm = True
+
     def _listen(self, listening: socket.socket) -> None:
+        """Answer whoever comes, each in a thread. What fails for one, such as too many open files, is no reason not to
+        listen to the next."""
+        trouble = ""
         while True:
             try:
                 line, _ = listening.accept()
-            except OSError:
-                return  # closed: the keeper ends
-            threading.Thread(target=self._answer, args=(line,), daemon=True).start()
+                threading.Thread(target=self._answer, args=(line,), daemon=True).start()
+                trouble = ""
+            except (OSError, RuntimeError) as error:
+                if self._over.is_set() or listening.fileno() < 0:
+                    return
+                if str(error) != trouble:
+                    trouble = str(error)
+                    note(f"keeper: a hook was not heard: {type(error).__name__}: {error}")
+                self._over.wait(_PAUSE)
 
     def _answer(self, line: socket.socket) -> None:
         self._busy = time.monotonic()
@@ -96,9 +130,21 @@ class Keeper:
                     self._over.set()
                     return
                 event = Event.from_json(said.decode("utf-8", "surrogatepass"))
-                line.sendall(self._work.context(event).encode("utf-8", "replace"))
+                if not self._is_warm:
+                    line.sendall(STARTING)
+                self._is_ready.wait()
+                self._tell(line, event)
             except Exception as error:  # one question must not end the keeper; the hook gets an empty answer
                 note(f"keeper: {type(error).__name__}: {error}")
+
+    def _tell(self, line: socket.socket, event: Event) -> None:
+        context = self._work.context(event)
+        self._has_answered.set()
+        try:
+            line.sendall(context.encode("utf-8", "replace"))
+        except OSError:  # the hook has given up waiting
+            if event.source != SELF_TEST:
+                self._work.tell_later(event, context)
 
 
 class _Log(logging.Handler):
@@ -109,10 +155,13 @@ class _Log(logging.Handler):
 
 
 def main() -> None:
+    """The first argument, if there is one, is the locked file that was handed over by who started this."""
     logging.getLogger("remanence").addHandler(_Log(logging.WARNING))
     try:
-        with Lock():
-            Keeper(float(os.environ.get("REMANENCE_KEEPER_IDLE", _IDLE))).run()
+        with Lock(int(sys.argv[1]) if len(sys.argv) > 1 else None):
+            was_idle = Keeper(float(os.environ.get("REMANENCE_KEEPER_IDLE", _IDLE))).run()
+        if was_idle and spool.waiting():
+            ensure_daemon()  # for what came in the last moment, from hooks that saw us running
     except AlreadyRunningError:
         pass  # there is one
     except Exception as error:  # what waits is not lost; a later hook tries again

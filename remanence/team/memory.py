@@ -28,6 +28,7 @@ from .versions import removal_of, version_of
 _SOURCES = 50  # of a memory that are kept; its count goes on
 _MOMENT = ("author", "agent", "session", "when")  # what makes two sources the same
 _CLOSEST = 5  # memories that a new one is compared with
+_BATCH = 1000  # memories that are read at once to look for a file
 # What being out of date costs, in deviations and as a share. Two memories alone are two deviations apart.
 _STALE_SCORE, _STALE_RELEVANCE = 2.5, 0.7
 
@@ -250,15 +251,29 @@ class TeamMemory:
     def file_history(
         self, path: str, *, repository: Repository | str | None = None, limit: int = 20
     ) -> list[Experience]:
-        """What is known about a file, the newest first."""
-        where = Filter(place=tuple(self.visible(repository)), attributes={"files": path})
-        return self.listed(where, limit)
+        """What is known about a file and holds now, the newest first. Where no memory has just this path, those whose
+        files have it as a part."""
+        where = Filter(place=tuple(self.visible(repository)), tags={"state": CURRENT})
+        exact = self.listed(replace(where, attributes={"files": path}), limit)
+        return exact or self._touching(path, where, limit)
 
-    def who_knows(self, topic: str, *, repository: Repository | str | None = None, k: int = 5) -> list[dict[str, Any]]:
-        """The people whose agents learned most about a topic."""
+    def _touching(self, part: str, where: Filter, limit: int) -> list[Experience]:
+        found: list[Experience] = []
+        offset = 0
+        while batch := self.brain.memories(where, limit=_BATCH, offset=offset):
+            found += [one for one in map(Experience, sound(batch)) if any(part in path for path in one.files)]
+            offset += len(batch)
+            if len(found) >= limit or len(batch) < _BATCH:
+                break
+        return found[:limit]
+
+    def who_knows(
+        self, topic: str, *, repository: Repository | str | None = None, k: int = 5, bar: float = 0.0
+    ) -> list[dict[str, Any]]:
+        """The people whose agents learned most about a topic, by what reaches the `bar` of relevance."""
         weight: dict[str, float] = {}
         about: dict[str, list[str]] = {}
-        for one in self.recall(topic, repository=repository, k=30):
+        for one in self.recall(topic, repository=repository, k=30, bar=bar):
             for source in one.memory.contents.get("sources", ()):
                 who = source.get("author", one.author)
                 weight[who] = weight.get(who, 0.0) + one.relevance

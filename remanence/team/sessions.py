@@ -10,9 +10,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
-from threading import RLock
+from threading import Lock
 from typing import Any
 
+from ..filelocks import lock
 from . import places
 from .drafts import replace_file
 
@@ -82,15 +83,24 @@ class Sessions:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or places.sessions()
-        self._lock = RLock()
+        self._lock = Lock()
 
     @contextmanager
     def changing(self, agent: str, session: str) -> Iterator[SessionState]:
         """The state of a session, with nobody else changing it meanwhile; written when the block ends well."""
-        with self._lock:
+        with self.locked():
             state = self.load(agent, session)
             yield state
             self.save(state)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other threads and processes from changing sessions; not to be nested."""
+        with self._lock:
+            self._folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with self._folder.with_suffix(".lock").open("ab") as file:
+                lock(file.fileno(), wait=True)
+                yield
 
     def load(self, agent: str, session: str) -> SessionState:
         """The state of a session; a new one if there is none."""

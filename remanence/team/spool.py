@@ -23,7 +23,9 @@ _SUFFIX, _REASON = ".json", ".reason"
 def put(event: Event) -> Path:
     """Hand an event over, masked. It is durable when this returns; a StoreFullError if too many wait already."""
     place = places.spool()
-    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not place.is_dir():
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        sync_folder(place.parent)
     if len(_names(place)) >= MOST:
         raise StoreFullError(
             f"this event was not kept: {MOST:,} wait in {place} already; `rmem status` shows why they are not taken in"
@@ -68,6 +70,13 @@ def reason_of(path: Path) -> str:
     except OSError:
         return ""
     return lines[0] if lines else ""
+
+
+def remove(path: Path) -> None:
+    """Remove an event, and the reason why it was set aside; they are gone from the disk when this returns."""
+    for one in (path, path.with_suffix(_REASON)):
+        one.unlink(missing_ok=True)
+    sync_folder(path.parent)
 
 
 def put_back() -> int:

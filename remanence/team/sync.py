@@ -18,7 +18,7 @@ from .. import config
 from ..brain import Brain
 from ..errors import InputError, PrivacyError, RemanenceError, RemoteError
 from ..models import Memory
-from ..tables.link import Link
+from ..tables.link import Link, Remedy
 from . import places, routes
 from .drafts import replace_file
 from .exchange import SYNC, Document, audit_log, changes, checked, checked_removal, take_in, take_out
@@ -28,6 +28,7 @@ from .versions import CHANGES
 log = logging.getLogger(__name__)
 _PAGE = 200
 _TIMEOUT = 30.0
+_REMEDY = Remedy("URL", "`rmem login` asks for the token", "Run `rmem login` again with a token that is valid for this")
 _PENDING = 10_000  # changes that are looked through for those that the server does not know yet
 _OWN_CHANGES = tuple(action for action in CHANGES if action != SYNC)
 
@@ -49,8 +50,8 @@ class Synced:
 class Server:
     """The workspace of a team on a server."""
 
-    def __init__(self, login: Login, token: str, timeout: float = _TIMEOUT) -> None:
-        self._link = Link(login.url, timeout)
+    def __init__(self, login: Login, token: str, timeout: float = _TIMEOUT, attempts: int = 5) -> None:
+        self._link = Link(login.url, timeout, remedy=_REMEDY, attempts=attempts)
         self._path = f"/workspaces/{quote(login.workspace, safe='')}/sync"
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 

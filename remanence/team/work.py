@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 import time
 import traceback
+from collections import OrderedDict
 from pathlib import Path
 from threading import Event as ThreadEvent
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ..brain import Brain
 from ..errors import RemanenceError, VectorError
 from . import places, routes, spool
 from .drafts import replace_file
-from .events import Event
+from .events import SELF_TEST, SELF_TEST_ANSWER, Event, Kind
 from .hook import note
 from .identity import repository
 from .outage import Outage
@@ -26,6 +27,9 @@ from .outage import Outage
 if TYPE_CHECKING:
     from .capture import Capture
 
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+_SESSIONS = 500  # whose late answers are kept
 _ATTEMPTS = 2  # the second shows that the first did not fail by accident
 # InputError and PrivacyError are ValueErrors, NotFoundError is a LookupError.
 _UNUSABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError, RecursionError)
@@ -43,6 +47,47 @@ class _Memory:
         self.briefing = Briefing(brain, self.capture.sessions)
 
 
+class _Late:
+    """What sessions should have been told and were not: answers that came too late, and starts that never asked because
+    there was no keeper yet. The next prompt of the session is told."""
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._starts: OrderedDict[tuple[str, str], Event] = OrderedDict()
+        self._asked: OrderedDict[str, None] = OrderedDict()
+        self._lock = Lock()
+
+    def taken_in(self, event: Event) -> None:
+        """An event was taken from the spool; if it is a start, somebody should have asked."""
+        with self._lock:
+            if event.kind is Kind.SESSION_START and event.id not in self._asked:
+                _put(self._starts, (event.agent, event.session), event)
+
+    def asked(self, event: Event) -> Event | None:
+        """Somebody asks. With a prompt: the start of its session, if that never asked."""
+        with self._lock:
+            _put(self._asked, event.id, None)
+            start = self._starts.pop((event.agent, event.session), None)
+            return start if event.kind is Kind.PROMPT else None
+
+    def keep(self, event: Event, context: str) -> None:
+        with self._lock:
+            if context:
+                key = event.agent, event.session
+                _put(self._answers, key, "\n\n".join(filter(None, (self._answers.get(key), context))))
+
+    def told(self, event: Event) -> str:
+        """What the session was not told before."""
+        with self._lock:
+            return self._answers.pop((event.agent, event.session), "") if event.kind is Kind.PROMPT else ""
+
+
+def _put(kept: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
+    kept[key] = value
+    if len(kept) > _SESSIONS:
+        kept.popitem(last=False)
+
+
 class Work:
     """The memory of this user and what is done with it. It is opened when it is needed first."""
 
@@ -50,6 +95,7 @@ class Work:
         self.outage = Outage()
         self.wants_sharing = ThreadEvent()
         """Set when there is a reason to meet the team's memory before the next minute."""
+        self._late = _Late()
         self._memory = None if brain is None else _Memory(brain)
         self._opening = Lock()
         self._turn = Lock()
@@ -78,6 +124,7 @@ class Work:
                     event = _take_in(path, capture)
                     if event is not None:
                         done, last = done + 1, event
+                        self._late.taken_in(event)
                         self._note_repository(event)
             except Exception as error:  # whatever it is: no event is lost by it, and none overtakes another
                 if self.outage.failed(error, progress=done > 0):
@@ -97,10 +144,36 @@ class Work:
             return True  # nobody knows what waits
 
     def context(self, event: Event) -> str:
-        """What helps the agent at this moment; empty if nothing does, or while the memory cannot be opened."""
+        """What helps the agent at this moment, after what its session should have been told before; empty if nothing
+        does, or while the memory cannot be opened."""
+        if event.source == SELF_TEST:
+            return self._tried()
         self._note_repository(event)
         memory = self._open_unless_failing()
-        return "" if memory is None else memory.briefing.context(event)
+        if memory is None:
+            return ""
+        start = self._late.asked(event)
+        missed = "" if start is None else memory.briefing.context(start)
+        found = memory.briefing.context(event)
+        return "\n\n".join(filter(None, (self._late.told(event), missed, found)))
+
+    def _tried(self) -> str:
+        """What `rmem status` is told when it tries the hooks: that the memory is open, or why it cannot be opened."""
+        try:
+            self._open()
+        except Exception as error:
+            return _headline(error)
+        return SELF_TEST_ANSWER
+
+    def warm_up(self) -> None:
+        """Load what a recall needs: the first one takes longer than a hook waits."""
+        memory = self._open_unless_failing()
+        if memory is not None:
+            memory.brain.recall("warm up", 1, touch=False)
+
+    def tell_later(self, event: Event, context: str) -> None:
+        """Keep an answer that its hook did not wait for."""
+        self._late.keep(event, context)
 
     def _note_repository(self, event: Event) -> None:
         """Remember that this user has the repository that an agent works in: what the team knows of it comes here."""
@@ -137,6 +210,9 @@ def _take_in(path: Path, capture: Capture) -> Event | None:
     for attempt in range(_ATTEMPTS):
         try:
             event = spool.read(path)
+            if event is not None and event.source == SELF_TEST:
+                path.unlink(missing_ok=True)
+                return None
             if event is not None:
                 capture.take(event)
                 path.unlink(missing_ok=True)

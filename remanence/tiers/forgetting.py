@@ -147,7 +147,7 @@ def _concerning(store: RecordStore, subject: str) -> list[str]:
             f"{hidden:,} encrypted memories cannot be searched for the subject without their key, so nothing was "
             "forgotten; set REMANENCE_MASTER_KEY or REMANENCE_MASTER_KEY_FILE"
         )
-    named = _naming(subject)
+    named = naming(subject)
     kept = store.select()
     aside = [one.memory for one in store.aside()]
     return [memory.memory_id for memory in (*kept, *aside) if _concerns(memory, subject, named)]
@@ -155,11 +155,12 @@ def _concerning(store: RecordStore, subject: str) -> list[str]:
 
 def _judged_about(store: RecordStore, subject: str) -> list[Judgement]:
     """The judgements of recalls that were made for somebody or whose questions name them."""
-    named = _naming(subject)
+    named = naming(subject)
     return [one for one in store.judgements() if one.agent == subject or named.search(one.question or "")]
 
 
-def _naming(subject: str) -> re.Pattern[str]:
+def naming(subject: str) -> re.Pattern[str]:
+    """Matches texts that name somebody."""
     return re.compile(rf"(?<!\w){re.escape(subject)}(?!\w)", re.IGNORECASE)
 
 

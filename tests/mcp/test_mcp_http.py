@@ -107,8 +107,9 @@ def test_an_organisation_never_reaches_another(lasting):
     theirs = talks["hooli"].call("list_recent")["memories"]
 
     async def search(client):
+        asked = {"query": "the secret of hooli", "limit": 50, "weak": True}
         told = [
-            (await client.call_tool("recall", {"query": "the secret of hooli", "limit": 50})).content[0].text,
+            (await client.call_tool("recall", asked)).content[0].text,
             (await client.call_tool("list_recent", {})).content[0].text,
             (await client.call_tool("who_knows", {"topic": "secret of hooli"})).content[0].text,
             (await client.read_resource("remanence://briefing")).contents[0].text,
@@ -133,11 +134,11 @@ def test_nobody_sees_what_is_personal_or_of_another_repository(member):
 
     async def look(client):
         for limit in (1, 50):
-            found = await answer(client, "recall", query="flaky test list in notes.txt", limit=limit)
+            found = await answer(client, "recall", query="flaky test list in notes.txt", limit=limit, weak=True)
             assert [one["id"] for one in found["memories"]] == [shared["id"]]
         assert [one["id"] for one in (await answer(client, "list_recent"))["memories"]] == [shared["id"]]
         assert (await answer(client, "file_history", path="notes.txt"))["memories"] == []
-        experts = await answer(client, "who_knows", topic="flaky test list")
+        experts = await answer(client, "who_knows", topic="a flaky test that is run again")
         assert {id for one in experts["experts"] for id in one["memories"]} == {shared["id"]}
         listed = [str(one.uri) for one in (await client.list_resources()).resources]
         assert listed == ["remanence://briefing", f"remanence://memories/{shared['id']}"]
@@ -148,7 +149,7 @@ def test_nobody_sees_what_is_personal_or_of_another_repository(member):
             assert "supersedes: there is no memory" in ended
             with pytest.raises(MCPError, match="there is no memory"):
                 await client.read_resource(f"remanence://memories/{hidden}")
-        everywhere = await answer(client, "recall", query="flaky", repository="personal:ann")
+        everywhere = await answer(client, "recall", query="flaky", repository="personal:ann", weak=True)
         assert everywhere["memories"] == []
 
     for other in (bob, root):
@@ -163,7 +164,8 @@ def test_what_is_learned_without_a_repository_is_personal(member):
     assert kept["scope"] == "personal"
     assert "repository" not in kept or kept["repository"] is None
     assert [one["id"] for one in nowhere.call("list_recent")["memories"]] == [kept["id"]]
-    assert nowhere.call("recall", query="importer", repository=ETL)["memories"][0]["text"] == "The importer is fragile"
+    found = nowhere.call("recall", query="is the importer fragile", repository=ETL)["memories"]
+    assert [one["line"] for one in found] == ["[codebase] The importer is fragile"]
     assert member("eve", repository="").call("list_recent")["memories"] == []
     assert "X-Remanence-Repository must" in member("eve", repository="x" * 600).refusal("list_recent")
 
@@ -186,7 +188,7 @@ def test_what_an_agent_does_is_written_down(server, mode):
 
     async def work(client):
         kept = await answer(client, "remember", text="Use uv, never pip")
-        found = await answer(client, "recall", query="how to install packages")
+        found = await answer(client, "recall", query="is it uv or pip")
         await answer(client, "get_memory", id=kept["id"])
         await answer(client, "feedback", recall_id=found["recall_id"], id=kept["id"])
         await client.read_resource(f"remanence://memories/{kept['id']}")
@@ -269,7 +271,7 @@ def test_a_server_on_postgresql_keeps_tenants_apart(server_with, postgres_url):
         found = await answer(client, "recall", query="deadlock of the pool")
         assert [one["id"] for one in found["memories"]] == [new["id"]]
         await answer(client, "feedback", recall_id=found["recall_id"], id=new["id"])
-        assert (await answer(client, "file_history", path="pool.py"))["memories"][0]["id"] == old["id"]
+        assert (await answer(client, "file_history", path="pool.py"))["memories"] == []  # it no longer holds
         assert (await answer(client, "who_knows", topic="pool"))["experts"][0]["author"] == "ann"
         assert "deadlocks" in (await client.read_resource("remanence://briefing")).contents[0].text
         return new["id"]

@@ -73,14 +73,15 @@ def call(inspect, tool: str, *arguments: str, well: bool = True):
 def test_the_inspector_lists_calls_and_reads(inspect):
     listed = inspect("tools/list", "--strict")["tools"]  # it would complain of schemas that some clients cannot read
     assert sorted(one["name"] for one in listed) == TOOLS
-    assert all(one["outputSchema"] and one["annotations"] for one in listed)
+    assert all(one["annotations"] for one in listed)
 
     text = "transform_parquet runs out of memory on large files; read it in batches"
     kept = call(inspect, "remember", f"text={text}", "kind=error_fix")["structuredContent"]
     found = call(inspect, "recall", "query=out of memory while reading parquet", "limit=3")["structuredContent"]
     assert found["memories"][0]["id"] == kept["id"]
-    assert found["memories"][0]["text"] == text
-    assert found["memories"][0]["repository"] == ETL
+    assert found["memories"][0]["line"] == f"[error fix] {text}"
+    whole = call(inspect, "get_memory", f"id={kept['id']}")["structuredContent"]
+    assert (whole["text"], whole["repository"]) == (text, ETL)
     wrong = call(inspect, "recall", "query=x", "limit=500", well=False)
     assert wrong["isError"]
     assert "limit" in wrong["content"][0]["text"]

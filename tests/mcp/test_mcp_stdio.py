@@ -22,7 +22,7 @@ def entries():
 def test_what_an_agent_does_is_written_down_with_its_name(tmp_path):
     async def work(client):
         kept = await answer(client, "remember", text="Use uv, never pip", kind="preference")
-        found = await answer(client, "recall", query="how to install packages")
+        found = await answer(client, "recall", query="is it uv or pip")
         await answer(client, "feedback", recall_id=found["recall_id"], id=kept["id"])
         await answer(client, "get_memory", id=kept["id"])
         await client.read_resource("remanence://briefing")
@@ -60,7 +60,8 @@ def test_two_agents_at_once_in_two_clones_share_one_memory(tmp_path):
                 assert (mine["id"] in {hit["id"] for hit in found["memories"]}) == (client is one)
             assert "there is no memory" in await refusal(two, "get_memory", id=mine["id"])
             listed = (await answer(one, "list_recent", limit=100))["memories"]
-            by = {memory["author"]: memory["agent"] for memory in listed}
+            whole = [await answer(one, "get_memory", id=memory["id"]) for memory in listed]
+            by = {memory["author"]: memory["agent"] for memory in whole}
             assert by == {"ann@acme.io": "claude-code", "bob@acme.io": "cursor"}
 
     asyncio.run(work())

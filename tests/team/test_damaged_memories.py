@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from remanence import Brain
 from remanence.cli.app import rmem
-from remanence.mcp.answers import Known
+from remanence.mcp.answers import hit_of, memory_of
 from remanence.models import Memory, Metadata
 from remanence.privacy import PrivacyPolicy
 from remanence.team.briefing import Briefing
@@ -140,7 +140,7 @@ def test_a_damaged_memory_fails_no_answer(team, here, damage):
     assert whole in [one.id for one in team.file_history("pool.py", repository=here)]
     assert team.who_knows("connection pool", repository=here)[0]["author"] == "ann@acme.io"
     for one in [*found, *team.recent(repository=here)]:
-        Known.of(team.checked(one, here))
+        assert hit_of(team.checked(one, here))["id"] == memory_of(one)["id"] == one.id
     contradictions(team, here)
     out_of_date(team, here)
     start = Event("1", "codex", Kind.SESSION_START, "s", str(here.root), time.time())

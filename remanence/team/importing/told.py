@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..dialects.reading import action_of, command_in, files_in
 from ..events import Event, Kind
+from ..private import without_private
 
 LONGEST_LINE = 8 << 20
 _LONGEST_INPUT, _LONGEST_OUTPUT = 4_000, 200_000  # characters that anybody looks at
@@ -69,6 +70,7 @@ def used(
     *, failed: bool | None,
 ) -> Event | None:  # fmt: skip
     """The use of a tool; None for an edit that did not happen."""
+    given, output = without_private(given), without_private(output)  # before anything is cut off
     arguments = dict(given) if isinstance(given, Mapping) else {"input": given} if given else {}
     command = command_in(arguments)
     if not command and isinstance(arguments.get("input"), str) and tool.casefold() in ("shell", "exec"):

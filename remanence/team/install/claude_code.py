@@ -34,5 +34,6 @@ def tool(command: Command) -> Tool:
             Server(servers, {"type": "stdio", **server_of(command)}),
             skill(home),
         ),
+        "SessionStart",
         off=json_switch(settings, ("disableAllHooks",), True),
     )

@@ -28,6 +28,7 @@ def tool(command: Command) -> Tool:
             TomlServer(settings, server_of(command)),
             skill(user_home() / ".agents"),
         ),
+        "SessionStart",
         note="Codex runs new hooks only after you trust them: type /hooks in it once.",
         off=toml_switch(settings, ("features", "hooks")) or toml_switch(settings, ("features", "codex_hooks")),
     )

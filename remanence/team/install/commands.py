@@ -28,7 +28,7 @@ class Command:
     @classmethod
     def here(cls) -> Command:
         """The `rmem` that runs now. A shell finds it if it is on the PATH other than by an activated environment."""
-        if shutil.which("rmem", path=_lasting_path()):
+        if shutil.which("rmem", path=lasting_path()):
             return cls()
         running = Path(sys.argv[0])
         if running.stem.lower() == "rmem" and running.exists():
@@ -64,7 +64,7 @@ def serves(words: Any) -> bool:
     )
 
 
-def _lasting_path() -> str:
+def lasting_path() -> str:
     """The PATH without an activated environment, which other programs will not have."""
     environment = os.environ.get("VIRTUAL_ENV")
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)

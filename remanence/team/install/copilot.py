@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 from .commands import Command, hooked
 from .parts import Server, Whole, server_of
@@ -24,10 +25,11 @@ def tool(command: Command) -> Tool:
         home,
         ("copilot",),
         (
-            Whole(home / "hooks" / "remanence.json", _hooks(command), _ours, "hooks", EVENTS),
+            Whole(home / "hooks" / "remanence.json", _hooks(command), _ours, "hooks", EVENTS, _command),
             Server(home / "mcp-config.json", {"type": "local", **server_of(command), "tools": ["*"]}),
             skill(home),
         ),
+        "sessionStart",
         off=json_switch(home / "settings.json", ("disableAllHooks",), True),
     )
 
@@ -39,6 +41,12 @@ def _hooks(command: Command) -> str:
 
 def _handler(command: str) -> dict[str, object]:
     return {"type": "command", "bash": command, "powershell": command, "timeoutSec": SECONDS}
+
+
+def _command(text: str, event: str) -> str | None:
+    listed = json.loads(text)["hooks"].get(event) or [{}]
+    command = listed[0].get("powershell" if os.name == "nt" else "bash")
+    return None if command is None else str(command)
 
 
 def _ours(text: str) -> bool:

@@ -26,4 +26,5 @@ def tool(command: Command) -> Tool:
             Server(home / "mcp.json", server_of(command)),
             skill(home),
         ),
+        "sessionStart",
     )

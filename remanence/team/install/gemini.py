@@ -26,5 +26,6 @@ def tool(command: Command) -> Tool:
             Server(settings, server_of(command)),
             skill(place / ".agents"),
         ),
+        "SessionStart",
         off=json_switch(settings, ("hooksConfig", "enabled"), False),
     )

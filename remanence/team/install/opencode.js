@@ -9,6 +9,7 @@ import { spawn } from "node:child_process"
 const RMEM = ["rmem"]
 const PATIENCE = 3000 // milliseconds
 const OUTPUT = 200_000 // characters of a tool's output
+const PRIVATE = /<private>[^]*?(<\/private>|$)/gi // what a user marked so stays here
 
 function run(event, payload, wait) {
   return new Promise((done) => {
@@ -113,7 +114,7 @@ export const Remanence = async ({ directory, worktree }) => {
         tool: input.tool,
         args,
         title: output.title,
-        output: String(output.output ?? "").slice(-OUTPUT),
+        output: String(output.output ?? "").replace(PRIVATE, "").slice(-OUTPUT),
         metadata: { exit: output.metadata?.exit },
       })
     }),

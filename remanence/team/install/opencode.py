@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from .commands import Command
 from .parts import Server, Whole
@@ -30,8 +31,14 @@ def tool(command: Command) -> Tool:
         home,
         ("opencode",),
         (
-            Whole(home / "plugins" / "remanence.js", plugin, lambda text: MARK in text, "hooks", EVENTS),
+            Whole(home / "plugins" / "remanence.js", plugin, lambda text: MARK in text, "hooks", EVENTS, _command),
             Server(settings or home / "opencode.json", value, under="mcp"),
             skill(home),
         ),
+        "session.created",
     )
+
+
+def _command(text: str, event: str) -> str | None:
+    found = re.search(r"^const RMEM = (\[.*\])$", text, re.MULTILINE)
+    return None if found is None else Command(tuple(json.loads(found[1]))).hook(NAME, event)

@@ -119,6 +119,12 @@ class Hooks:
                 found.wired.append(event)
         return found
 
+    def command(self, text: str, event: str) -> str | None:
+        """The command that a file's text runs at an event; None if it runs none of ours."""
+        document = Document(text)
+        place = next(self._ours(document, event), None)
+        return None if place is None else str(document.get((*place, self.keys[0])))
+
     def _check(self, document: Document) -> None:
         _object(document, ())
         _object(document, ("hooks",))
@@ -199,6 +205,8 @@ class Whole:
     ours: Callable[[str], bool]
     role: str
     events: tuple[str, ...] = ()
+    command_in: Callable[[str, str], str | None] = lambda text, event: None
+    """The command that a text of this form runs at an event."""
 
     def added(self, text: str | None) -> tuple[str, Made]:
         if text is not None and text.strip() and not self.ours(text):
@@ -213,6 +221,9 @@ class Whole:
         if text is None or not self.ours(text):
             return State(missing=names)
         return State(wired=names) if text == self.content else State(outdated=names)
+
+    def command(self, text: str, event: str) -> str | None:
+        return self.command_in(text, event) if self.ours(text) else None
 
 
 def server_of(command: Command) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""What `rmem status` tells: which agents are wired, where memory goes, what a repository wishes, what waits."""
+"""What `rmem status` tells: which agents are wired and whether their hooks answer, where memory goes, what a repository
+wishes, what waits, what went wrong."""
 
 from __future__ import annotations
 
@@ -8,16 +9,18 @@ from typing import Any
 
 from ... import config
 from ...errors import ConfigError
-from .. import backlog, places
+from .. import backlog, health, places
 from ..identity import repository
 from ..repository_file import find, read_settings
 from . import AGENTS, Command, files, tool
 from .parts import State
+from .selftest import try_hook
 from .tool import Tool
 
 
 def report(cwd: Path, store: str) -> dict[str, Any]:
-    """All of it, as one document. Nothing is made or changed."""
+    """All of it, as one document. Hooks that are installed are tried, which leaves nothing behind; otherwise nothing is
+    made or changed."""
     folder = config.home() / "team"
     command = Command.here()
     login = _told(folder / "login.json")
@@ -31,6 +34,7 @@ def report(cwd: Path, store: str) -> dict[str, Any]:
         },
         "repository": repository_report(cwd),
         **backlog.report(),
+        **health.report(store),
         "last_capture": _told(folder / "last-capture.json") or None,
         "last_sync": _told(folder / places.LAST_SYNC) or None,
         "log": str(folder / "hooks.log"),
@@ -54,7 +58,13 @@ def agent_report(one: Tool) -> dict[str, Any]:
             "outdated": state.outdated,
             **({"note": state.note} if state.note else {}),
         }
-    return {**told, "off": one.off or None, "problems": problems, "state": _state(told, problems)}
+    return {
+        **told,
+        "off": one.off or None,
+        "problems": problems,
+        "state": _state(told, problems),
+        "self_test": try_hook(one),
+    }
 
 
 def repository_report(cwd: Path) -> dict[str, Any] | None:

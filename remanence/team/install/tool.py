@@ -20,7 +20,8 @@ SECONDS = 10  # a hook is done in a fraction of one; this is for a machine that 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`home` is its folder, `programs` its names on the PATH, `parts` what we put there; `note` is what is left to the
+    """`home` is its folder, `programs` its names on the PATH, `parts` what we put there, hooks first;
+    `start` is its name for the start of a session, `note` is what is left to the
     user, and `off` says that all hooks are switched off, and where."""
 
     name: str
@@ -28,6 +29,7 @@ class Tool:
     home: Path
     programs: tuple[str, ...]
     parts: Sequence[Part]
+    start: str
     note: str = ""
     off: str = ""
 

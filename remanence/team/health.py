@@ -1,0 +1,165 @@
+"""Whether the team memory works on this machine: the keeper and what it logged, the server and its token, the disk. For
+`rmem status` and `rmem doctor`; looking changes nothing."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from .. import config
+from ..doctor import Finding
+from ..errors import RemanenceError
+from . import backlog, door, places, spool
+
+_DAY = 86_400.0
+_SHOWN = 3  # lines of the log
+_TAIL = 64 << 10  # bytes of the log that are read
+_LONGEST = 300  # characters of a line
+_TIMEOUT = 3.0  # seconds that a server has to say who we are
+_LITTLE = 500_000_000  # bytes of free space
+_ENTRY = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (.*(?:\n(?!\d{4}-\d\d-\d\d ).*)*)", re.MULTILINE)
+_TRACE = "Traceback (most recent call last):"
+_GOOD = "keeper: events are taken in again"
+
+
+def report(store: str) -> dict[str, Any]:
+    """The keeper, its last errors, the server's token and the space that is left."""
+    is_used = (config.home() / "team").is_dir()
+    return {
+        "keeper_runs": is_used and places.lock().exists() and door.is_running(),
+        "errors": errors() if is_used else [],
+        "token": token() if is_used else None,
+        "disk": disk(store),
+    }
+
+
+def errors() -> list[dict[str, Any]]:
+    """What hooks and the keeper complained of during the last day, the newest last."""
+    try:
+        with places.log().open("rb") as file:
+            file.seek(max(0, places.log().stat().st_size - _TAIL))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return []
+    found = []
+    for when, told in _ENTRY.findall(text):
+        moment = time.mktime(time.strptime(when, "%Y-%m-%d %H:%M:%S"))
+        if time.time() - moment < _DAY and not told.startswith(_GOOD):
+            lines = told.rstrip().splitlines()
+            said = lines[0].replace(_TRACE, lines[-1].strip()) if len(lines) > 1 else lines[0]
+            found.append({"time": moment, "error": said[:_LONGEST]})
+    return found
+
+
+def token() -> dict[str, Any] | None:
+    """Whether the server takes our token: asked now. None without a login; `accepted` is None if nobody answers."""
+    from .login import login
+    from .sync import Server
+
+    try:
+        known = login()
+        if known is None:
+            return None
+        server = Server(*known, timeout=_TIMEOUT, attempts=1)
+        try:
+            server.me()
+        finally:
+            server.close()
+    except RemanenceError as error:
+        status = getattr(error, "status", None)
+        return {"accepted": None if status is None or status >= 500 else False, "error": str(error)}
+    return {"accepted": True, "error": None}
+
+
+def disk(store: str) -> dict[str, Any]:
+    """Bytes that are free where the memory is, and that the store and the spool take."""
+    place = config.home()
+    while not place.exists():
+        place = place.parent
+    path = Path(store)
+    waiting = spool.waiting() if (config.home() / "team" / "spool").is_dir() else []
+    return {
+        "free": shutil.disk_usage(place).free,
+        "store": sum(_size(path.with_name(path.name + end)) for end in ("", "-wal")) if path.exists() else None,
+        "spool": sum(_size(one) for one in waiting),
+    }
+
+
+def problems(told: dict[str, Any]) -> list[str]:
+    """What is wrong in a report of this module, and what to do about it."""
+    found = []
+    checked = told["token"]
+    if checked is not None and checked["error"] is not None:
+        kind = "the server does not answer" if checked["accepted"] is None else "the server refuses the token"
+        found.append(f"{kind}: {checked['error']}")
+    if told["disk"]["free"] < _LITTLE:
+        found.append(
+            f"the disk is almost full: {told['disk']['free'] / 1e6:.0f} MB are free; events that do not fit are lost"
+        )
+    return found
+
+
+def findings(told: dict[str, Any]) -> list[Finding]:
+    """A report of `rmem status` as `rmem doctor` shows it; nothing where no agent is wired and nothing was captured."""
+    wired = [one for one in told["agents"] if one["state"] != "not installed"]
+    found = [_agent(one) for one in wired]
+    if not (config.home() / "team").is_dir():
+        return found
+    found += backlog.findings()
+    if told["memory"]["server"]:
+        found.append(_sharing(told))
+    last = told["last_capture"] or {}
+    time_of = last.get("time")
+    capture = f"{backlog.clock(time_of)} ({last.get('agent')})" if isinstance(time_of, int | float) else "never"
+    runs = "runs" if told["keeper_runs"] else "does not run; the next hook starts it"
+    lately = [f"{backlog.clock(one['time'])} {one['error']}" for one in told["errors"][-_SHOWN:]]
+    said = f"{len(told['errors']):,} complaints since yesterday{': ' * bool(lately)}{'; '.join(lately)}"
+    little = told["disk"]["free"] < _LITTLE
+    return [
+        *found,
+        Finding("keeper", True, f"{runs}; last capture {capture}; {said}"),
+        Finding("disk", not little, f"{told['disk']['free'] / 1e9:.1f} GB free"),
+    ]
+
+
+def _agent(one: dict[str, Any]) -> Finding:
+    wrong = [*one["problems"], *([one["off"]] if one["off"] else [])]
+    lacking = [what for role in ("hooks", "mcp", "skill") for what in (*one[role]["missing"], *one[role]["outdated"])]
+    if lacking:
+        wrong.append(f"missing or outdated: {', '.join(lacking)} (`rmem install {one['agent']}`)")
+    tried = one["self_test"]
+    if tried is not None and not tried["ok"]:
+        wrong.append(hook_problem(one))
+    answered = f"its hook answered in {tried['ms']} ms" if tried is not None and tried["ok"] else ""
+    return Finding(one["agent"], not wrong, "; ".join(filter(None, (*wrong, answered))) or "installed")
+
+
+def hook_problem(one: dict[str, Any]) -> str:
+    """What a self-test found, and what to do about it."""
+    tried = one["self_test"]
+    return f"`{tried['command']}` fails: {tried['problem']} (`rmem install {one['agent']}` renews it)"
+
+
+def _sharing(told: dict[str, Any]) -> Finding:
+    last, checked = told["last_sync"] or {}, told["token"] or {}
+    succeeded = last.get("succeeded")
+    said = f"last sync {backlog.clock(succeeded)}" if isinstance(succeeded, int | float) else "no sync yet"
+    wrong = []
+    if checked.get("error"):
+        wrong.append(checked["error"])
+    elif last.get("error"):
+        wrong.append(f"not shared at {backlog.clock(last['time'])}: {last['error']}")
+    refused = last.get("refused") or []
+    if refused:
+        wrong.append(f"{len(refused):,} memories were refused; {refused[0].get('id')}: {refused[0].get('error')}")
+    return Finding("sharing", not wrong, "; ".join([said, *wrong]))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
