@@ -9,10 +9,9 @@ from pathlib import Path
 
 def make_folder(path: Path) -> None:
     """Make a folder (0700), and those above it that are missing; one that is there stays as it is."""
-    missing = [one for one in (path, *path.parents) if not one.exists()]
+    missing = [one for one in (path, *path.parents) if not one.is_dir()]
     for one in reversed(missing):
-        with suppress(FileExistsError):
-            one.mkdir(mode=0o700)
+        one.mkdir(mode=0o700, exist_ok=True)
 
 
 def make_file(path: Path) -> None:

@@ -14,6 +14,7 @@ from threading import Lock
 from typing import Any
 
 from ..filelocks import lock
+from ..private_files import make_folder, opener
 from . import places
 from .drafts import replace_file
 
@@ -97,8 +98,8 @@ class Sessions:
     def locked(self) -> Iterator[None]:
         """Keep other threads and processes from changing sessions; not to be nested."""
         with self._lock:
-            self._folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with self._folder.with_suffix(".lock").open("ab") as file:
+            make_folder(self._folder.parent)
+            with open(self._folder.with_suffix(".lock"), "ab", opener=opener) as file:
                 lock(file.fileno(), wait=True)
                 yield
 
@@ -112,7 +113,7 @@ class Sessions:
 
     def save(self, state: SessionState) -> None:
         """On disk when this returns."""
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(self._folder)
         told = json.dumps(asdict(state), ensure_ascii=False).encode("utf-8", "surrogatepass")
         path = self._path(state.agent, state.session)
         is_new = not path.exists()

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from ..errors import StoreFullError
+from ..private_files import make_folder
 from . import places
 from .drafts import replace_file, sync_folder
 from .events import Event
@@ -24,7 +25,7 @@ def put(event: Event) -> Path:
     """Hand an event over, masked. It is durable when this returns; a StoreFullError if too many wait already."""
     place = places.spool()
     if not place.is_dir():
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(place)
         sync_folder(place.parent)
     if len(_names(place)) >= MOST:
         raise StoreFullError(
@@ -57,7 +58,7 @@ def unusable() -> list[Path]:
 def set_aside(path: Path, reason: str) -> None:
     """Keep an event that can never be taken in where nobody drains it, with the reason beside it."""
     place = path.parent / "unusable"
-    place.mkdir(exist_ok=True, mode=0o700)
+    make_folder(place)
     replace_file((place / path.name).with_suffix(_REASON), reason.encode("utf-8", "replace"))
     os.replace(path, place / path.name)
     sync_folder(place)
