@@ -13,7 +13,7 @@ from ..brain import Brain
 from ..drafting import draft
 from ..errors import InputError, NotFoundError
 from ..filters import Filter
-from ..models import Hit, Memory
+from ..models import Hit, Hits, Memory
 from ..stores.base import Edit, Edited
 from . import routes
 from .identity import Repository
@@ -98,7 +98,7 @@ class TeamMemory:
             return None
         where = Filter(type=(note.kind,), place=(note.audience,), tags={"state": note.state})
         saying = Saying.of(note.text)
-        for hit in self.brain.recall(note.text, _CLOSEST, where, mode="lexical", touch=False):
+        for hit in self._search(note.text, _CLOSEST, where, mode="lexical"):
             if says_the_same(saying, Saying.of(hit.memory.text)):
                 return hit.memory
         return None
@@ -169,7 +169,7 @@ class TeamMemory:
             place=None if everywhere else tuple(self.visible(repository)),
             tags={"state": CURRENT} if as_of is None else {},
         )
-        hits = self.brain.recall(question, k if as_of is None else 4 * k, where, explain=True, touch=False)
+        hits = self._search(question, k if as_of is None else 4 * k, where, explain=True)
         by_id = {hit.memory.memory_id: hit for hit in hits}
         found = [
             Experience(memory, by_id[memory.memory_id].score, _relevance(by_id[memory.memory_id]), None, hits.recall_id)
@@ -179,6 +179,11 @@ class TeamMemory:
         if isinstance(repository, Repository):
             found = sorted((self.checked(one, repository) for one in found), key=lambda one: -one.score)
         return [one for one in found if one.relevance >= bar][:k]
+
+    def _search(self, text: str, k: int, where: Filter, **how: Any) -> Hits:
+        """Search for a text that nobody wrote as a query: in prompts, outputs and notes a quote is a quote."""
+        settings = replace(self.brain.settings, operators=False)
+        return self.brain.recall(text, k, where, settings=settings, touch=False, **how)
 
     def checked(self, one: Experience, repository: Repository) -> Experience:
         """The experience with whether it may be out of date, in which case it counts less."""
