@@ -20,6 +20,11 @@ _CAPTURED = {
     "tool_input": {"command": "pytest tests/test_etl.py"},
     "tool_response": {"stdout": "E   KeyError: 'carrier'\n1 failed in 2.3s\n" * 20, "stderr": ""},
 }
+_FAILED = {
+    "tool_name": "Bash",
+    "tool_input": {"command": "pytest tests/test_etl.py"},
+    "error": "Exit code 1\n" + "tests/test_etl.py ..F\nE   KeyError: 'carrier'\n1 failed in 2.3s\n" * 20,
+}
 _ASKED = "The nightly import dies with MemoryError: Unable to allocate 12 GiB in transform_parquet"
 
 
@@ -44,12 +49,15 @@ def measure(memories: int, calls: int) -> dict[str, Any]:
         _settled(Path(folder))
         recall = [hook("UserPromptSubmit", {"prompt": f"{_ASKED} ({n})"}) for n in range(calls)]
         _settled(Path(folder))
+        failure = [hook("PostToolUseFailure", {**_FAILED, "tool_use_id": f"failed {n}"}) for n in range(calls)]
+        _settled(Path(folder))
         return {
             "memories": memories,
             "calls": calls,
             "python": _summary(start),
             "capture": _summary(capture),
             "recall": _summary(recall),
+            "failure": _summary(failure),
             "first_session_start_ms": first * 1e3,
         }
 
@@ -94,7 +102,8 @@ def _summary(seconds: list[float]) -> dict[str, float]:
 @click.option("--calls", type=click.IntRange(1), default=30, show_default=True, help="Calls of each kind.")
 @click.option("--json", "as_json", is_flag=True, help="Print every figure as JSON.")
 def hooks(memories: int, calls: int, as_json: bool) -> None:
-    """How long a coding agent waits for `rmem hook`: for capture, for recall, and for the first session of the day.
+    """How long a coding agent waits for `rmem hook`: for capture, for recall at a prompt and at a
+    failing command, and for the first session of the day.
 
     \b
     Examples:
@@ -105,7 +114,7 @@ def hooks(memories: int, calls: int, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(report))
         return
-    for name in ("python", "capture", "recall"):
+    for name in ("python", "capture", "recall", "failure"):
         figures = report[name]
         click.echo(f"{name:8} p50 {figures['p50_ms']:6.0f} ms   p95 {figures['p95_ms']:6.0f} ms")
     click.echo(f"first session start, with the keeper's own: {report['first_session_start_ms']:.0f} ms")
