@@ -9,7 +9,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from ..brain import Brain
 from .capture import with_outcome
@@ -22,15 +22,15 @@ from .sessions import Sessions, SessionState
 from .trimming import essence
 
 Place = Repository | str | None
-BAR = 0.4
+BAR = 0.45
 """The relevance from which on an experience is told unasked; `rmem eval team` measures it."""
 BUDGET, PROMPT_BUDGET = 4000, 2800  # characters
 _HEADING = "From the team memory:\n\n"
-_TOLD_AT_ONCE = 3
+CONSIDERED, TOLD_AT_ONCE = 6, 3  # memories that may be told, and that are
 _BESIDE = 0.75  # share of the best relevance that others beside it need
 _LONGEST_LINE, _LONGEST_TEXT = 300, 1500  # characters of a line of the briefing; of an experience that fits
 _LOOKED_AT = 400  # memories of a repository among which its rules and decisions are looked for
-_TOLD_KINDS = ("error_fix", "decision", "codebase", "preference", "task")
+TOLD_KINDS = ("error_fix", "decision", "codebase", "preference", "task")
 _OUTCOME_PATIENCE = 0.1  # seconds that a transcript has to tell how a command ended; an agent waits
 _MONTH = 30 * 86_400.0
 _ASIDE = (
@@ -60,6 +60,19 @@ def reads_like_work(prompt: str) -> bool:
 def question_of_failure(command: str, output: str) -> str:
     """What to search for when a command fails: the line that names the error, then the lines that say more."""
     return f"{headline(output)}\n{essence(output, 1500)}\n{command}"
+
+
+class Rated(Protocol):
+    relevance: float
+
+
+Candidate = TypeVar("Candidate", bound=Rated)
+
+
+def chosen(found: Sequence[Candidate], bar: float) -> list[Candidate]:
+    """Those that reach the bar, without what falls far behind the best."""
+    best = max((one.relevance for one in found), default=0.0)
+    return [one for one in found if one.relevance >= max(bar, _BESIDE * best)]
 
 
 class Briefing:
@@ -95,22 +108,28 @@ class Briefing:
     ) -> str:
         """What was found, without what this session was told or learned itself."""
         new = [one for one in found if one.id not in state.injected and one.memory.session != event.session]
-        lines = [Line(told(one, _LONGEST_TEXT), one.id) for one in new[:_TOLD_AT_ONCE]]
+        lines = [Line(told(one, _LONGEST_TEXT), one.id) for one in new[:TOLD_AT_ONCE]]
         title = "The team memory knows something that may help (check it before you rely on it):"
         return self._tell([Section(title, lines)], PROMPT_BUDGET, event, state, team)
 
     def relevant(self, prompt: str, team: TeamMemory, where: Place) -> list[Experience]:
         """The experience that is told unasked for a prompt."""
-        return self._relevant(prompt[:4000], team, where) if reads_like_work(prompt) else []
+        return chosen(self.candidates(prompt, team, where), self._bar)
 
     def relevant_to_failure(self, command: str, output: str, team: TeamMemory, where: Place) -> list[Experience]:
         """The experience that is told when a command fails."""
-        return self._relevant(question_of_failure(command, output), team, where)
+        return chosen(self.failure_candidates(command, output, team, where), self._bar)
 
-    def _relevant(self, question: str, team: TeamMemory, where: Place) -> list[Experience]:
-        found = team.recall(question, repository=where, k=2 * _TOLD_AT_ONCE, kinds=_TOLD_KINDS, bar=self._bar)
-        best = max((one.relevance for one in found), default=0.0)
-        return [one for one in found if one.relevance >= _BESIDE * best]
+    def candidates(self, prompt: str, team: TeamMemory, where: Place) -> list[Experience]:
+        """What may be told for a prompt, the most relevant first, whatever the bar."""
+        if not reads_like_work(prompt):
+            return []
+        return team.recall(prompt[:4000], repository=where, k=CONSIDERED, kinds=TOLD_KINDS)
+
+    def failure_candidates(self, command: str, output: str, team: TeamMemory, where: Place) -> list[Experience]:
+        """What may be told when a command fails."""
+        question = question_of_failure(command, output)
+        return team.recall(question, repository=where, k=CONSIDERED, kinds=TOLD_KINDS, failure=True)
 
     # The start of a session
 
@@ -157,7 +176,8 @@ class Briefing:
             if attempt not in latest or _last_seen(one) > _last_seen(latest[attempt]):
                 latest[attempt] = one
         failing = [one for one in latest.values() if one.memory.contents.get("failed")]
-        return [Line(f"- {_cut(' '.join(one.text.split()), _LONGEST_LINE)} ({_when(one)})", one.id) for one in failing[:3]]
+        shown = [(one, _cut(" ".join(one.text.split()), _LONGEST_LINE)) for one in failing[:3]]
+        return [Line(f"- {text} ({_when(one)})", one.id) for one, text in shown]
 
     def _hot(self, team: TeamMemory, where: Place) -> list[str]:
         if where is None:

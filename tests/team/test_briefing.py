@@ -117,7 +117,8 @@ def test_a_long_experience_is_told_by_its_first_whole_lines(team, here):
 
 
 def test_a_failing_command_is_told_the_fix(team, here):
-    keep(team, here, "KeyError: 'carrier_code'\nSeen when running `pytest`.\nFix: use row.get in etl/load.py", "error_fix")
+    error = "KeyError: 'carrier_code'\nSeen when running `pytest`."
+    keep(team, here, f"{error}\nFix: use row.get in etl/load.py", "error_fix")
     keep(team, here, "We decided to keep invoices in EUR cents.")
     output = "tests/test_load.py F\nE   KeyError: 'carrier_code'\n1 failed in 2.1s"
     ran = {"tool": "Bash", "action": "shell", "command": "pytest -q -k 'load and not slow'", "output": output}

@@ -193,7 +193,7 @@ def test_quotes_and_dashes_in_a_prompt_are_no_operators(team, here, pasted):
     assert "anonymous body" in Briefing(team.brain).relevant(pasted, team, here)[0].text
 
 
-@pytest.mark.parametrize("words", ['Run "pytest -q" before you push the branch', "Call rmem with -q in scripts of ours"])
+@pytest.mark.parametrize("words", ['Run "pytest -q" before you push the branch', "Call rmem with -q in our scripts"])
 def test_notes_with_quotes_and_dashes_are_merged_too(team, here, words):
     first = team.remember(note(words, session="1").at(here))
     assert team.remember(note(words + " please", session="2").at(here)).memory_id == first.memory_id

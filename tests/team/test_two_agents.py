@@ -108,7 +108,8 @@ def test_the_fix_arrives_when_the_same_command_fails_for_another_agent(team_home
         hook(first, event, payload)
     settled(team_home)
     printed = {}
-    for event, payload in TOLD[second](story("s-2", two, "Rename the headings of the README, then check that everything is still green")):
+    task = "Rename the headings of the README, then check that everything is still green"
+    for event, payload in TOLD[second](story("s-2", two, task)):
         printed[len(printed)] = hook(second, event, payload)
         if len(printed) == 3:
             break  # the command has failed; its next action has not come
