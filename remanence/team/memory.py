@@ -30,8 +30,10 @@ _MOMENT = ("author", "agent", "session", "when")  # what makes two sources the s
 _CLOSEST = 5  # memories that a new one is compared with
 _RERANKED = 30  # hits of a question whose relevance is looked at
 # Notes stand alone: neighbours, turns of a dialogue and who speaks say nothing about them.
-_NOTES = {"spread": 0, "near": 0, "far": 0, "answer": 0, "session": 0, "asking": 0, "reacting": 0, "length": 0,
-          "specific": 0, "b": 0.6, "dense": 0.4}  # fmt: skip
+_NOTES: dict[str, Any] = {
+    "spread": 0, "near": 0, "far": 0, "answer": 0, "session": 0, "asking": 0, "reacting": 0, "length": 0, "specific": 0,
+    "b": 0.6, "dense": 0.4,
+}  # fmt: skip
 _OUT_OF_DATE = 0.5  # what is left of the relevance of a memory whose files are gone or changed a lot
 
 

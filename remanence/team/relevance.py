@@ -5,7 +5,7 @@ questions and stores, so that a bar can keep the rest out.
 It is a logistic curve over a few quantities of a question and a memory (`FEATURES`). How telling a word is follows from
 how many memories hold it, as if there were a hundred more without it: among a handful of memories about one bug every
 word would otherwise seem common. `rmem eval team --fit` made the numbers, on the six development repositories of
-benchmarks/team_prompts (docs/decisions/0026-relevance.md)."""
+benchmarks/team_prompts (docs/decisions/0017-telling-unasked.md)."""
 
 from __future__ import annotations
 
