@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..embed import static_embedder
-from ..index.analyser import question_words
+from ..index.analyser import Word, question_words
 from ..index.bm25 import idf
 from ..models import Hit, Memory
 from ..recall.explain import Explanation
@@ -61,6 +61,7 @@ def features(question: str, hits: Sequence[Hit], *, failure: bool = False) -> Ta
     reasons = [_reason(hit) for hit in hits]
     weights = _weights(reasons[0])
     possible = sum(weights.values()) or 1.0
+    asked = question_words(question)
     titles = [hit.text.partition("\n")[0] for hit in hits]
     embedder = static_embedder()
     gists = embedder.embed(titles) @ embedder.embed_query(intent.gist(question))
@@ -79,7 +80,7 @@ def features(question: str, hits: Sequence[Hit], *, failure: bool = False) -> Ta
             sum(said) / possible,
             math.log1p(sum(said) + _RELATED * sum(weights.get(word, 0.0) for word in related)),
             sum(said[:3]),
-            math.log1p(_said_in(title, question, weights)),
+            math.log1p(_said_in(title, asked, weights)),
             cosine,
             (reason.cosine or 0.0) - around,
             reason.bm25 / best,
@@ -108,9 +109,9 @@ def _weights(reason: Explanation) -> dict[str, float]:
     return {word: idf(rows + _OTHERS, _holding(rows, told)) / rarest for word, told in reason.asked.items()}
 
 
-def _said_in(title: str, question: str, weights: dict[str, float]) -> float:
+def _said_in(title: str, asked: Sequence[Word], weights: dict[str, float]) -> float:
     held = {term for word in question_words(title) for term in word.hashes}
-    return sum(weights.get(word.text, 0.0) for word in question_words(question) if not held.isdisjoint(word.hashes))
+    return sum(weights.get(word.text, 0.0) for word in asked if not held.isdisjoint(word.hashes))
 
 
 def _holding(rows: int, told: float) -> int:
