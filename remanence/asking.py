@@ -79,7 +79,7 @@ def ask(
         raise checks.refuse("now", "a datetime", now)
     filtered = Filter.of(where, since=since, until=until)
     local = datetime.now() if now is None else now.astimezone().replace(tzinfo=None) if now.tzinfo else now
-    read = read_question(text, local)
+    read = read_question(text, local, operators=used.operators)
     if read.span is not None and used.time_words == "filter" and filtered.since is filtered.until is None:
         filtered = Filter.of(filtered, since=read.span.start, until=read.span.end)
     given = None if vector is None else unit(given_vector("vector", vector)[None, :])[0]

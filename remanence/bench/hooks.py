@@ -23,6 +23,11 @@ _CAPTURED = {
 _REPOSITORY = "github.com/acme/etl"
 _KNOWN = "transform_parquet dies with MemoryError on large files; read them in batches with dataset.to_batches()"
 _RULE = "Always run the linter before a commit"
+_FAILED = {
+    "tool_name": "Bash",
+    "tool_input": {"command": "pytest tests/test_etl.py"},
+    "error": "Exit code 1\n" + "tests/test_etl.py ..F\nE   KeyError: 'carrier'\n1 failed in 2.3s\n" * 20,
+}
 _ASKED = "The nightly import dies with MemoryError: Unable to allocate 12 GiB in transform_parquet"
 
 
@@ -48,12 +53,15 @@ def measure(memories: int, calls: int) -> dict[str, Any]:
         # What a session was told it is not told again, so each prompt has a session of its own.
         recall = [hook("UserPromptSubmit", {"prompt": _ASKED}, f"bench-{n}") for n in range(calls)]
         _settled(Path(folder))
+        failure = [hook("PostToolUseFailure", {**_FAILED, "tool_use_id": f"failed {n}"}) for n in range(calls)]
+        _settled(Path(folder))
         return {
             "memories": memories,
             "calls": calls,
             "python": _summary(start),
             "capture": _summary(capture),
             "recall": {**_summary([seconds for seconds, _ in recall]), "answered": _share(recall, "to_batches")},
+            "failure": _summary([seconds for seconds, _ in failure]),
             "first_session_start_ms": first * 1e3,
             "first_session_answered": _RULE in briefing,
         }
@@ -120,7 +128,8 @@ def _summary(seconds: list[float]) -> dict[str, float]:
 @click.option("--calls", type=click.IntRange(1), default=30, show_default=True, help="Calls of each kind.")
 @click.option("--json", "as_json", is_flag=True, help="Print every figure as JSON.")
 def hooks(memories: int, calls: int, as_json: bool) -> None:
-    """How long a coding agent waits for `rmem hook`: for capture, for recall, and for the first session of the day.
+    """How long a coding agent waits for `rmem hook`: for capture, for recall at a prompt and at a
+    failing command, and for the first session of the day.
 
     \b
     Examples:
@@ -131,7 +140,7 @@ def hooks(memories: int, calls: int, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(report))
         return
-    for name in ("python", "capture", "recall"):
+    for name in ("python", "capture", "recall", "failure"):
         figures = report[name]
         answered = f"   answered {figures['answered']:.0%}" if "answered" in figures else ""
         click.echo(f"{name:8} p50 {figures['p50_ms']:6.0f} ms   p95 {figures['p95_ms']:6.0f} ms{answered}")

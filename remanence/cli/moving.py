@@ -104,12 +104,16 @@ def import_(face: Face, file: str, format_: str | None, no_vectors: bool, folder
 
 def _mine(face: Face, source: str, folder: Path | None) -> None:
     from ..brain import Brain
+    from ..team import routes
+    from ..team.identity import repository
     from ..team.importing.run import import_git, import_transcripts
 
     # A power cut may cost the last memories, and with them the note of how far it got: the next run brings them.
     with Brain(face.address, privacy="default", durability="normal") as brain, progress("Mining") as bar:
         if source == "git":
             done = import_git(brain, folder or Path.cwd(), on_progress=bar)
+            if (where := repository((folder or Path.cwd()).resolve())) is not None:
+                routes.note_repository(where.id)  # what the team knows of it comes here
         else:
             done = import_transcripts(brain, source, folder=folder, on_progress=bar)
     if face.json:

@@ -56,8 +56,9 @@ class Question:
     asks_several: bool
 
 
-def read_question(text: str, now: datetime) -> Question:
-    rest, quoted, excluded, excluded_phrases = _operators(text)
+def read_question(text: str, now: datetime, *, operators: bool = True) -> Question:
+    """Read a question; without `operators` quotes and dashes are only what they are."""
+    rest, quoted, excluded, excluded_phrases = _operators(text) if operators else (text, (), (), ())
     head = rest[:2000]
     lowered = head.lower()
     asks = bool(_SENTENCE.search(lowered if len(rest) <= 2000 else rest[-200:].lower()))

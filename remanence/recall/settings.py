@@ -72,12 +72,17 @@ class RecallSettings:
     """Times the memory's importance above its default of 0.5."""
     time_words: str = "boost"
     """What time words in a question do: "boost", "filter" or "off"."""
+    operators: bool = True
+    """Whether "quotes" and -words in a question are operators. Off for text that nobody wrote as a question: a prompt,
+    the output of a command."""
 
     def __post_init__(self) -> None:
         for f in fields(self):
             value = getattr(self, f.name)
             if f.name == "time_words":
                 checks.one_of("time_words", value, TIME_WORDS)
+            elif f.name == "operators":
+                checks.flag("operators", value)
             elif f.name in ("dense", "b", "soft_floor"):
                 object.__setattr__(self, f.name, checks.share(f.name, value))
             elif f.name in ("pool", "soft_most"):

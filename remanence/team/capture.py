@@ -56,7 +56,7 @@ class Capture:
         self.sessions = sessions or Sessions()
 
     def take(self, event: Event) -> None:
-        event = public(_ended(event))
+        event = public(with_outcome(event, _PATIENCE))
         where, team = self._where(event), self._team(event)
         with self.sessions.changing(event.agent, event.session) as state:
             if state.is_new(event.id):
@@ -298,13 +298,14 @@ def workspace_of(cwd: str) -> str | None:
     return settings.workspace
 
 
-def _ended(event: Event) -> Event:
-    """The event with how its command ended, which Codex writes into its transcript a moment after it told its hooks."""
+def with_outcome(event: Event, patience: float) -> Event:
+    """The event with how its command ended, which Codex writes into its transcript a moment after it told its hooks;
+    as it is if the transcript does not tell within so many seconds."""
     if event.failed is not None or not event.transcript or event.action not in ("shell", "test"):
         return event
     from .importing.codex import ended_in
 
-    path, end = Path(event.transcript), time.monotonic() + _PATIENCE
+    path, end = Path(event.transcript), time.monotonic() + patience
     while path.is_file():
         found = ended_in(path, event.call)
         if found is not None or time.monotonic() > end:

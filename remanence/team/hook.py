@@ -21,7 +21,7 @@ _LARGEST = 8 << 20  # characters of standard input
 _LARGEST_LOG = 1 << 20
 _PATIENCE, _FIRST_PATIENCE = 0.6, 2.0  # seconds that an agent waits for what the team knows; while the keeper starts
 _TEST_PATIENCE = 8.0
-ANSWERED = (Kind.SESSION_START, Kind.PROMPT)
+_DEAF = ("cursor",)  # agents that take nothing in after a command
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -72,8 +72,9 @@ def _run(agent: str, name: str) -> None:
             put(event)
     finally:
         running = ensure_daemon()  # where the spool is full, too: somebody has to empty it
-    if event.kind in ANSWERED and may_recall(event.cwd):
-        context = ask(event, _PATIENCE if running else _FIRST_PATIENCE)
+    if _is_asking(event) and may_recall(event.cwd):
+        first = not running and event.kind is not Kind.TOOL
+        context = ask(event, _FIRST_PATIENCE if first else _PATIENCE)
         if context:
             print(spoken.answer(name, context), flush=True)
 
@@ -97,6 +98,13 @@ def _try(event: Event, form: Callable[[str], str]) -> None:
     finally:
         if path is not None:
             path.unlink(missing_ok=True)
+
+
+def _is_asking(event: Event) -> bool:
+    """Whether something may be told at this moment. Whether a command failed is for the keeper to find out."""
+    if event.kind is Kind.TOOL:
+        return event.action in ("shell", "test") and event.agent not in _DEAF
+    return event.kind in (Kind.SESSION_START, Kind.PROMPT)
 
 
 def ask(event: Event, patience: float) -> str:

@@ -13,13 +13,13 @@ from ..brain import Brain
 from ..drafting import draft
 from ..errors import InputError, NotFoundError
 from ..filters import Filter
-from ..models import Hit, Memory
+from ..models import Hits, Memory
 from ..stores.base import Edit, Edited
 from . import routes
 from .identity import Repository
 from .likeness import Saying, says_the_same
 from .notes import CURRENT, KINDS, SCOPES, SUPERSEDED, Experience, Note, audience
-from .relevance import relevance
+from .relevance import relevances
 from .soundness import mended_contents, sound
 from .staleness import staleness
 from .versions import KEY as VERSION
@@ -29,8 +29,13 @@ _SOURCES = 50  # of a memory that are kept; its count goes on
 _MOMENT = ("author", "agent", "session", "when")  # what makes two sources the same
 _CLOSEST = 5  # memories that a new one is compared with
 _BATCH = 1000  # memories that are read at once to look for a file
-# What being out of date costs, in deviations and as a share. Two memories alone are two deviations apart.
-_STALE_SCORE, _STALE_RELEVANCE = 2.5, 0.7
+_RERANKED = 30  # hits of a question whose relevance is looked at
+# Notes stand alone: neighbours, turns of a dialogue and who speaks say nothing about them.
+_NOTES: dict[str, Any] = {
+    "spread": 0, "near": 0, "far": 0, "answer": 0, "session": 0, "asking": 0, "reacting": 0, "length": 0, "specific": 0,
+    "b": 0.6, "dense": 0.4,
+}  # fmt: skip
+_OUT_OF_DATE = 0.5  # what is left of the relevance of a memory whose files are gone or changed a lot
 
 
 class TeamMemory:
@@ -99,7 +104,7 @@ class TeamMemory:
             return None
         where = Filter(type=(note.kind,), place=(note.audience,), tags={"state": note.state})
         saying = Saying.of(note.text)
-        for hit in self.brain.recall(note.text, _CLOSEST, where, mode="lexical", touch=False):
+        for hit in self._search(note.text, _CLOSEST, where, mode="lexical"):
             if says_the_same(saying, Saying.of(hit.memory.text)):
                 return hit.memory
         return None
@@ -160,26 +165,55 @@ class TeamMemory:
         bar: float = 0.0,
         as_of: float | None = None,
         everywhere: bool = False,
+        failure: bool = False,
     ) -> list[Experience]:
-        """What the team knows about a question, best first, only what reaches the `bar` of relevance.
+        """What the team knows about a question, the most relevant first, only what reaches the `bar` of relevance.
 
-        `as_of` asks for what held at a time; `everywhere` looks into all repositories.
+        `as_of` asks for what held at a time; `everywhere` looks into all repositories; `failure` says that the
+        question is the output of a command.
         """
-        where = Filter(
-            type=tuple(kinds),
-            place=None if everywhere else tuple(self.visible(repository)),
-            tags={"state": CURRENT} if as_of is None else {},
+        hits = self.search(
+            question,
+            repository=repository,
+            k=max(_RERANKED, k if as_of is None else 4 * k),
+            kinds=kinds,
+            ended=as_of is not None,
+            everywhere=everywhere,
         )
-        hits = self.brain.recall(question, k if as_of is None else 4 * k, where, explain=True, touch=False)
-        by_id = {hit.memory.memory_id: hit for hit in hits}
+        scores = {hit.memory.memory_id: hit.score for hit in hits}
+        likely = dict(zip(scores, relevances(question, hits, failure=failure), strict=True))
         found = [
-            Experience(memory, by_id[memory.memory_id].score, _relevance(by_id[memory.memory_id]), None, hits.recall_id)
+            Experience(memory, scores[memory.memory_id], likely[memory.memory_id], None, hits.recall_id)
             for memory in sound(hit.memory for hit in hits)
             if as_of is None or held(memory, as_of)
         ]
         if isinstance(repository, Repository):
-            found = sorted((self.checked(one, repository) for one in found), key=lambda one: -one.score)
+            found = [self.checked(one, repository) for one in found]
+        found.sort(key=lambda one: -one.relevance)
         return [one for one in found if one.relevance >= bar][:k]
+
+    def search(
+        self,
+        question: str,
+        *,
+        repository: Repository | str | None = None,
+        k: int = _RERANKED,
+        kinds: Sequence[str] = KINDS,
+        ended: bool = False,
+        everywhere: bool = False,
+    ) -> Hits:
+        """The hits whose relevance `recall` looks at, explained; with those that no longer hold if `ended`."""
+        where = Filter(
+            type=tuple(kinds),
+            place=None if everywhere else tuple(self.visible(repository)),
+            tags={} if ended else {"state": CURRENT},
+        )
+        return self._search(question, k, where, explain=True)
+
+    def _search(self, text: str, k: int, where: Filter, **how: Any) -> Hits:
+        """Search for a text that nobody wrote as a query: in prompts, outputs and notes a quote is a quote."""
+        settings = replace(self.brain.settings, operators=False, **_NOTES)
+        return self.brain.recall(text, k, where, settings=settings, touch=False, **how)
 
     def checked(self, one: Experience, repository: Repository) -> Experience:
         """The experience with whether it may be out of date, in which case it counts less."""
@@ -187,8 +221,7 @@ class TeamMemory:
         if prints and one.repository == repository.id and one.commit != repository.commit:
             one.stale = staleness(repository.root, prints)
         if one.stale:
-            one.score -= _STALE_SCORE
-            one.relevance *= _STALE_RELEVANCE
+            one.relevance *= _OUT_OF_DATE
         return one
 
     def get(self, memory_id: str) -> Experience | None:
@@ -317,11 +350,6 @@ def _raised(memory: Memory) -> Memory:
     """The memory in its next version."""
     memory.contents = {**memory.contents, VERSION: version_of(memory.contents) + 1}
     return memory
-
-
-def _relevance(hit: Hit) -> float:
-    assert hit.explanation is not None  # it was asked for
-    return relevance(hit.explanation)
 
 
 def held(memory: Memory, when: float) -> bool:

@@ -151,6 +151,11 @@ class Experience:
         return self.memory.actor or ""
 
     @property
+    def is_imported(self) -> bool:
+        """Whether it comes from git's history; what people and their agents said goes before."""
+        return self.memory.agent_id == "git"
+
+    @property
     def files(self) -> list[str]:
         return list(self.memory.contents.get("files", ()))
 

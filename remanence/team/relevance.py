@@ -1,35 +1,117 @@
-"""How relevant a hit is to a prompt, between 0 and 1, so that a bar can keep the rest out. Scores of recall order the
-hits of one question; this compares across questions and across stores.
+"""How relevant memories are to a prompt or a failing command, between 0 and 1: the estimated probability that whoever
+asks wants to be told. Scores of recall order the hits of one question; this orders them better, and compares across
+questions and stores, so that a bar can keep the rest out.
 
-It is a logistic curve over three things: how many telling words of the prompt the memory holds, the cosine, and the
-share of the prompt's telling words that these are. How telling a word is follows from how many memories hold it, as if
-there were a hundred more without it: among a handful of memories about one bug every word would otherwise seem common.
-The numbers come from a regression on the prompts of `rmem eval team` (docs/decisions/0017-telling-unasked.md)."""
+It is a logistic curve over a few quantities of a question and a memory (`FEATURES`). How telling a word is follows from
+how many memories hold it, as if there were a hundred more without it: among a handful of memories about one bug every
+word would otherwise seem common. `rmem eval team --fit` made the numbers, on the six development repositories of
+benchmarks/team_prompts (docs/decisions/0017-telling-unasked.md)."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
+from ..embed import static_embedder
+from ..index.analyser import Word, question_words
 from ..index.bm25 import idf
+from ..models import Hit, Memory
 from ..recall.explain import Explanation
+from . import intent
 
-_BASE, _TELLING, _COSINE, _COVERED = -6.06, 3.85, 2.4, 4.31
+FEATURES = {
+    "covered": "share of the question's telling words that the memory holds",
+    "telling": "how much those words tell (logarithm), related words half",
+    "rarest": "the three rarest of them",
+    "title": "how much the words tell that its first line holds (logarithm)",
+    "gist": "cosine between that line and the gist of the question",
+    "nearer": "cosine between both, beside the ten nearest memories",
+    "bm25": "share of the best BM25 among the hits",
+    "fix": "whether it is an error with its fix",
+    "order": "whether the prompt orders something new, for fixes and commits",
+    "asks": "whether the prompt is a question",
+    "at_hand": "whether the prompt is about the code that lies before its author, for fixes and commits",
+}
+BASE = -8.65
+WEIGHTS = {
+    "covered": 1.14, "telling": 0.98, "rarest": 0.70, "title": 1.40, "gist": 3.53, "nearer": 7.40, "bm25": 2.81,
+    "fix": 0.99, "order": -2.87, "asks": 0.94, "at_hand": -1.34,
+}  # fmt: skip
 _OTHERS = 100  # memories that we imagine beside those there are
 _RELATED = 0.5  # what a related word counts
+_NEAREST, _FAR = 10, 0.3  # hits that are compared; the cosine of those that a small store lacks
+
+Table = npt.NDArray[np.float64]
 
 
-def relevance(explained: Explanation) -> float:
-    """From the explanation of a hit."""
-    rows = explained.rows
+def relevances(question: str, hits: Sequence[Hit], *, failure: bool = False) -> list[float]:
+    """How relevant each hit of a question is. The hits must have been explained."""
+    if not hits:
+        return []
+    z = BASE + features(question, hits, failure=failure) @ np.array([WEIGHTS[name] for name in FEATURES])
+    found: list[float] = (1 / (1 + np.exp(-z))).tolist()
+    return found
+
+
+def features(question: str, hits: Sequence[Hit], *, failure: bool = False) -> Table:
+    """A line of FEATURES for each hit."""
+    reasons = [_reason(hit) for hit in hits]
+    weights = _weights(reasons[0])
+    possible = sum(weights.values()) or 1.0
+    asked = question_words(question)
+    titles = [hit.text.partition("\n")[0] for hit in hits]
+    embedder = static_embedder()
+    gists = embedder.embed(titles) @ embedder.embed_query(intent.gist(question))
+    nearest = sorted((one.cosine or 0.0 for one in reasons), reverse=True)[:_NEAREST]
+    around = (sum(nearest) + _FAR * (_NEAREST - len(nearest))) / _NEAREST
+    best = max(one.bm25 for one in reasons) or 1.0
+    order = not failure and intent.orders_new_work(question)
+    asks = not failure and intent.asks(question)
+    at_hand = not failure and intent.is_about_code_at_hand(question)
+    lines = []
+    for hit, reason, title, cosine in zip(hits, reasons, titles, gists.tolist(), strict=True):
+        exact = {match.word for match in reason.words if match.word == match.matched}
+        related = {match.word for match in reason.words} - exact
+        said = sorted((weights.get(word, 0.0) for word in exact), reverse=True)
+        lines.append([
+            sum(said) / possible,
+            math.log1p(sum(said) + _RELATED * sum(weights.get(word, 0.0) for word in related)),
+            sum(said[:3]),
+            math.log1p(_said_in(title, asked, weights)),
+            cosine,
+            (reason.cosine or 0.0) - around,
+            reason.bm25 / best,
+            hit.memory.type == "error_fix",
+            order and _is_past(hit.memory),
+            asks,
+            at_hand and _is_past(hit.memory),
+        ])  # fmt: skip
+    return np.array(lines, np.float64)
+
+
+def _is_past(memory: Memory) -> bool:
+    """Whether it tells of something that happened. Rules and conventions hold for new work, too."""
+    return memory.type == "error_fix" or memory.agent_id == "git"
+
+
+def _reason(hit: Hit) -> Explanation:
+    assert hit.explanation is not None  # it was asked for
+    return hit.explanation
+
+
+def _weights(reason: Explanation) -> dict[str, float]:
+    """How telling each word of the question is, at most 1."""
+    rows = reason.rows
     rarest = idf(rows + _OTHERS, 0)
-    weights = {word: idf(rows + _OTHERS, _holding(rows, told)) / rarest for word, told in explained.asked.items()}
-    exact = {match.word for match in explained.words if match.word == match.matched}
-    related = {match.word for match in explained.words} - exact
-    said = sum(weights.get(word, 0.0) for word in exact)
-    telling = math.log1p(said + _RELATED * sum(weights.get(word, 0.0) for word in related))
-    covered = said / (sum(weights.values()) or 1.0)
-    cosine = explained.cosine or 0.0
-    return 1 / (1 + math.exp(-(_BASE + _TELLING * telling + _COSINE * cosine + _COVERED * covered)))
+    return {word: idf(rows + _OTHERS, _holding(rows, told)) / rarest for word, told in reason.asked.items()}
+
+
+def _said_in(title: str, asked: Sequence[Word], weights: dict[str, float]) -> float:
+    held = {term for word in question_words(title) for term in word.hashes}
+    return sum(weights.get(word.text, 0.0) for word in asked if not held.isdisjoint(word.hashes))
 
 
 def _holding(rows: int, told: float) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -139,3 +140,53 @@ def test_each_measure_teaches_by_example(rmem: Rmem, name: str) -> None:
     assert answer.code == 0
     assert "rmem eval" in answer.out
     assert "--json" in answer.out
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> tuple[str, str]:
+    """A clone with one fix, and a file of prompts over it."""
+    root = tmp_path / "etl"
+    (root / "etl").mkdir(parents=True)
+    git = ["git", "-C", str(root), "-c", "user.name=n", "-c", "user.email=n@acme.io"]
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run([*git, *words], check=True)
+    (root / "etl" / "carrier.py").write_text("def load(row):\n    return row.get('carrier_code')\n")
+    subprocess.run([*git, "add", "-A"], check=True)
+    told = "Fix KeyError of carrier_code in the import\n\nParcels have no carrier."
+    subprocess.run([*git, "commit", "-q", "-m", told], check=True)
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout[:12]
+    error = {"repository": "acme/etl", "kind": "error", "prompt": "KeyError: 'carrier_code'", "answers": [commit]}
+    nothing = {"repository": "acme/etl", "kind": "nothing", "prompt": "write a haiku about the sea", "answers": []}
+    return str(root), written(tmp_path / "prompts.jsonl", error, nothing)
+
+
+def test_what_the_team_memory_tells_is_measured_on_a_repository(rmem: Rmem, history: tuple[str, str]) -> None:
+    root, prompts = history
+    answer = rmem("eval", "team", "--repository", root, "--prompts", prompts, "--mistakes")
+    assert answer.code == 0, answer.err
+    assert answer.lines[0].split() == ["REPOSITORY", "PRECISION", "RECALL", "TOLD", "ANYWAY", "FIRST", "THREE"]
+    assert answer.lines[1].startswith("acme/etl")
+    assert answer.lines[1].endswith("1.000 (1 of 1)")
+    assert "BAR" in answer.out
+    found = rmem("eval", "team", "--repository", root, "--prompts", prompts, "--bar", "0", "--json").json
+    assert found["all"]["recall"] == {"value": 1.0, "right": 1, "of": 1}
+    assert [point["bar"] for point in found["curve"]][:2] == [0.0, 0.1]
+    assert not (rmem.home / "memories.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--repository", "ROOT"], "--repository and --prompts go together"),
+        (["--prompts", "PROMPTS"], "--repository and --prompts go together"),
+        (["--fit"], "--fit needs --repository"),
+        (["--repository", "ROOT", "--prompts", "PROMPTS", "--sessions", "vim=here"], "--sessions must be"),
+    ],
+)
+def test_what_an_evaluation_of_the_team_memory_needs(
+    rmem: Rmem, history: tuple[str, str], options: list[str], complaint: str
+) -> None:
+    given = {"ROOT": history[0], "PROMPTS": history[1]}
+    answer = rmem("eval", "team", *(given.get(word, word) for word in options))
+    assert answer.code != 0
+    assert complaint in answer.err

@@ -174,3 +174,26 @@ def test_work_outside_a_repository_is_personal_until_it_is_shared_with_the_organ
         team.share(memory.memory_id, "repository")
     team.share(memory.memory_id, "organisation")
     assert [one.text for one in other.recent(repository=here)] == [said]
+
+
+PASTED = (
+    "pytest -q tests/test_body.py -k body fails with:\n"
+    'Traceback (most recent call last):\n  File "app/views.py", line 12, in show\n    return row["user_id"]\n'
+    'KeyError: "user_id"'
+)
+
+
+@pytest.mark.parametrize("pasted", [PASTED, 'KeyError: "user_id" in show', "pytest -q -k body: KeyError user_id"])
+def test_quotes_and_dashes_in_a_prompt_are_no_operators(team, here, pasted):
+    text = "KeyError user_id in show: an anonymous body has no user, use row.get. Run pytest quietly (q) with k body."
+    kept = team.remember(note(text, "error_fix").at(here))
+    team.remember(note("The nightly job writes parquet files.").at(here))
+    assert team.recall(pasted, repository=here)[0].id == kept.memory_id
+    assert team.who_knows(pasted, repository=here)[0]["memories"][0] == kept.memory_id
+    assert "anonymous body" in Briefing(team.brain).relevant(pasted, team, here)[0].text
+
+
+@pytest.mark.parametrize("words", ['Run "pytest -q" before you push the branch', "Call rmem with -q in our scripts"])
+def test_notes_with_quotes_and_dashes_are_merged_too(team, here, words):
+    first = team.remember(note(words, session="1").at(here))
+    assert team.remember(note(words + " please", session="2").at(here)).memory_id == first.memory_id

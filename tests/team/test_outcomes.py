@@ -101,7 +101,7 @@ def test_the_exit_code_of_codex_is_read_from_its_transcript(capture, tmp_path):
 
 
 def test_every_outcome_of_codex_is_right_where_its_transcript_tells_it(tmp_path):
-    from remanence.team.capture import _ended
+    from remanence.team.capture import with_outcome
 
     wrong = []
     for one in TEST:
@@ -110,7 +110,7 @@ def test_every_outcome_of_codex_is_right_where_its_transcript_tells_it(tmp_path)
         call = {"type": "function_call", "name": "exec_command", "arguments": arguments, "call_id": f"call_{one['id']}"}
         transcript.write_text(json.dumps({"type": "response_item", "payload": call}) + "\n" + codex_line(one))
         name, payload = codex(one)
-        event = _ended(dialect("codex").read(name, {**payload, "transcript_path": str(transcript)}))
+        event = with_outcome(dialect("codex").read(name, {**payload, "transcript_path": str(transcript)}), 2.0)
         if has_failed(event.command, event.output, event.failed) != one["failed"]:
             wrong.append(one["command"])
     assert wrong == []

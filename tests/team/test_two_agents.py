@@ -101,6 +101,36 @@ def test_the_second_agent_is_handed_the_fix_before_its_first_action(team_home, t
     json.loads(told)
 
 
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_the_fix_arrives_when_the_same_command_fails_for_another_agent(team_home, tmp_path, first, second):
+    one, two = clone(tmp_path, "ann"), clone(tmp_path, "bob")
+    for event, payload in TOLD[first](story("s-1", one, "Make the import work for files of 50 GB")):
+        hook(first, event, payload)
+    settled(team_home)
+    printed = {}
+    task = "Rename the headings of the README, then check that everything is still green"
+    for event, payload in TOLD[second](story("s-2", two, task)):
+        printed[len(printed)] = hook(second, event, payload)
+        if len(printed) == 3:
+            break  # the command has failed; its next action has not come
+    if second == "cursor":
+        assert printed[2] == ""  # takes nothing in after a command
+        return
+    assert "to_batches" not in printed[0] + printed[1]
+    assert "to_batches(batch_size=10000)" in printed[2]
+    json.loads(printed[2])
+
+
+def test_a_command_that_succeeds_is_told_nothing(team_home, tmp_path):
+    one, two = clone(tmp_path, "ann"), clone(tmp_path, "bob")
+    for event, payload in TOLD["claude-code"](story("s-1", one, "Make the import work for files of 50 GB")):
+        hook("claude-code", event, payload)
+    settled(team_home)
+    ran = {"session_id": "s-2", "cwd": str(two), "tool_name": "Bash", "tool_input": {"command": "cat build.log"}}
+    shown = {"stdout": ERROR, "stderr": "", "interrupted": False}
+    assert hook("claude-code", "PostToolUse", {**ran, "tool_use_id": "1", "tool_response": shown}) == ""
+
+
 def test_the_same_is_not_told_twice_in_a_session(team_home, tmp_path):
     one, two = clone(tmp_path, "ann"), clone(tmp_path, "bob")
     for event, payload in TOLD["claude-code"](story("s-1", one, "Make the import work for files of 50 GB")):

@@ -1,126 +1,161 @@
-"""How well the team memory tells what fits, and keeps quiet otherwise: a history of four repositories and prompts over
-it, of which half have nothing to be told. Both files are part of the package, so that anybody can measure again."""
+"""How well the team memory tells what fits, and keeps quiet otherwise: prompts over histories, of which half have
+nothing to be told. The histories are those of repositories that the caller names (`repositories`), or a small one that
+is part of the package (`builtin`)."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
-from importlib.resources import files
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ...brain import Brain
-from ...team.briefing import BAR, Briefing
+from ...team.briefing import TOLD_AT_ONCE, Briefing, Place, chosen
 from ...team.memory import TeamMemory
-from ...team.notes import Note
+from ...team.notes import Experience
 
-_DAY = 86_400.0
-_AUTHOR = "reader@acme.io"
+BARS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8)
+"""Where the curve is drawn."""
+KINDS = ("issue", "error", "how", "nothing")
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt in a repository, and the memories of which at least one should be told; none: nothing should."""
+    """A prompt in a repository, and what ought to be told: names of memories, or beginnings of commit ids; none:
+    nothing. An "error" is the output of a command that fails, the others are typed."""
 
     repository: str
-    wanted: frozenset[str]
+    kind: str
     text: str
+    answers: frozenset[str]
 
 
 @dataclass(slots=True)
-class Report:
-    """What was measured. A prompt is told right if one of its wanted memories is among those told."""
+class Found:
+    """A memory that may be told for a prompt."""
 
-    prompts: int
-    relevant: int
-    precision: float
-    recall: float
-    recall_at_3: float
-    precision_of_memories: float
-    wrongly_told: list[str] = field(default_factory=list)
-    missed: list[str] = field(default_factory=list)
+    id: str
+    title: str
+    relevance: float
+    is_right: bool
+
+
+@dataclass(slots=True)
+class Asked:
+    """A prompt and what was found for it, the most relevant first."""
+
+    prompt: Prompt
+    found: list[Found]
+
+    def told(self, bar: float) -> list[Found]:
+        return chosen(self.found, bar)[:TOLD_AT_ONCE]
+
+
+@dataclass(slots=True)
+class Figures:
+    """What was measured over some prompts at one bar, as counts."""
+
+    prompts: int = 0
+    with_answer: int = 0
+    told: int = 0
+    right: int = 0
+    recalled: int = 0
+    first_three: int = 0
+    told_anyway: int = 0
+
+    @property
+    def precision(self) -> float:
+        """Of the memories that were told, the share that was right."""
+        return self.right / max(self.told, 1)
+
+    @property
+    def recall(self) -> float:
+        """Of the prompts with an answer, the share that was told a right one."""
+        return self.recalled / max(self.with_answer, 1)
+
+    @property
+    def recall_at_3(self) -> float:
+        """Of the prompts with an answer, the share that has a right one among the first three, whatever the bar."""
+        return self.first_three / max(self.with_answer, 1)
+
+    @property
+    def wrongly(self) -> float:
+        """Of the prompts with nothing to be told, the share that was told something."""
+        return self.told_anyway / max(self.prompts - self.with_answer, 1)
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "prompts": self.prompts,
-            "relevant": self.relevant,
-            "precision": self.precision,
-            "recall": self.recall,
-            "recall@3": self.recall_at_3,
-            "precision_of_memories": self.precision_of_memories,
-            "wrongly_told": self.wrongly_told,
-            "missed": self.missed,
-        }
+            "with_answer": self.with_answer,
+            "precision": {"value": self.precision, "right": self.right, "of": self.told},
+            "recall": {"value": self.recall, "right": self.recalled, "of": self.with_answer},
+            "told_although_nothing_fits": {
+                "value": self.wrongly, "told": self.told_anyway, "of": self.prompts - self.with_answer
+            },
+            "right_among_first_three": {"value": self.recall_at_3, "right": self.first_three, "of": self.with_answer},
+        }  # fmt: skip
 
 
-def _lines(name: str) -> list[list[str]]:
-    text = (files(__package__) / name).read_text(encoding="utf-8")
-    return [line.split("\t") for line in text.splitlines() if line and not line.startswith("#")]
-
-
-def history() -> list[tuple[str, Note]]:
-    """(name, note) of everything that the team learned."""
-    now = time.time()
-    found = []
-    for name, repository, kind, author, days, paths, text in _lines("history.tsv"):
-        where = None if repository == "*" else _repository(repository)
-        note = Note(
-            text,
-            kind,
-            author=f"{author}@acme.io",
-            agent="claude-code",
-            repository=where,
-            scope="repository" if where else "organisation",
-            files=[path for path in paths.split(",") if path],
-            session=f"session-{name}",
-            when=now - float(days) * _DAY,
-            importance=0.7,
+def ask(
+    prompts: Sequence[Prompt],
+    team: TeamMemory,
+    place_of: Callable[[Prompt], Place],
+    names_of: Callable[[Experience], Iterable[str]],
+    on_progress: Callable[[int, int], None] | None = None,
+) -> list[Asked]:
+    """Ask every prompt as a hook would. `names_of` a memory are compared with the beginnings that a prompt wants."""
+    briefing = Briefing(team.brain)
+    asked = []
+    for number, prompt in enumerate(prompts, 1):
+        where = place_of(prompt)
+        if prompt.kind == "error":
+            found = briefing.failure_candidates("", prompt.text, team, where)
+        else:
+            found = briefing.candidates(prompt.text, team, where)
+        wanted = tuple(prompt.answers)
+        asked.append(
+            Asked(
+                prompt,
+                [
+                    Found(one.id, one.text.partition("\n")[0], one.relevance, is_right(names_of(one), wanted))
+                    for one in found
+                ],
+            )
         )
-        found.append((name, note))
-    return found
+        if on_progress is not None:
+            on_progress(number, len(prompts))
+    return asked
 
 
-def prompts() -> list[Prompt]:
-    return [
-        Prompt(_repository(repository), frozenset(name for name in wanted.split(",") if name), text)
-        for repository, wanted, text in _lines("prompts.tsv")
-    ]
+def is_right(names: Iterable[str], wanted: tuple[str, ...]) -> bool:
+    return any(name.startswith(wanted) for name in names)
 
 
-def evaluate(bar: float = BAR) -> Report:
-    """Put the history into a memory of its own and give it every prompt."""
-    with Brain(":memory:") as brain:
-        team = TeamMemory(brain, author=_AUTHOR)
-        names = {team.remember(note).memory_id: name for name, note in history()}
-        briefing = Briefing(brain, bar=bar)
-        told_right = told_prompts = told_memories = right_memories = within_three = 0
-        wrongly: list[str] = []
-        missed: list[str] = []
-        asked = prompts()
-        for prompt in asked:
-            told = [names[one.id] for one in briefing.relevant(prompt.text, team, prompt.repository)]
-            right = prompt.wanted.intersection(told)
-            told_memories, right_memories = told_memories + len(told), right_memories + len(right)
-            told_prompts += bool(told)
-            told_right += bool(right)
-            if told and not right:
-                wrongly.append(f"{prompt.text} → {', '.join(told)}")
-            if prompt.wanted:
-                first = [names[one.id] for one in team.recall(prompt.text, repository=prompt.repository, k=3)]
-                within_three += bool(prompt.wanted.intersection(first))
-                if not right:
-                    missed.append(f"{prompt.text} → {', '.join(sorted(prompt.wanted))}")
-    relevant = sum(bool(prompt.wanted) for prompt in asked)
-    return Report(
-        prompts=len(asked),
-        relevant=relevant,
-        precision=told_right / max(told_prompts, 1),
-        recall=told_right / relevant,
-        recall_at_3=within_three / relevant,
-        precision_of_memories=right_memories / max(told_memories, 1),
-        wrongly_told=wrongly,
-        missed=missed,
-    )
+def measure(asked: Iterable[Asked], bar: float) -> Figures:
+    """The figures of prompts that were asked."""
+    figures = Figures()
+    for one in asked:
+        told = one.told(bar)
+        right = sum(found.is_right for found in told)
+        figures.prompts += 1
+        figures.told += len(told)
+        figures.right += right
+        if one.prompt.answers:
+            figures.with_answer += 1
+            figures.recalled += right > 0
+            figures.first_three += any(found.is_right for found in one.found[:TOLD_AT_ONCE])
+        else:
+            figures.told_anyway += bool(told)
+    return figures
 
 
-def _repository(name: str) -> str:
-    return f"github.com/acme/{name}"
+def mistakes(asked: Iterable[Asked], bar: float) -> dict[str, list[str]]:
+    """What was told wrongly and what was missed, a line for each prompt."""
+    wrong, missed = [], []
+    for one in asked:
+        text = " ".join(one.prompt.text.split())[:160]
+        told = one.told(bar)
+        errors = [found for found in told if not found.is_right]
+        if errors:
+            wrong.append(f"{text} → {'; '.join(f'{found.title[:90]} ({found.relevance:.2f})' for found in errors)}")
+        if one.prompt.answers and len(errors) == len(told):
+            missed.append(f"{text} → {', '.join(sorted(one.prompt.answers))}")
+    return {"wrongly_told": wrong, "missed": missed}

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import resources
 from itertools import combinations
 from pathlib import Path, PurePosixPath
 
 from ...errors import InputError
 from ..identity import Repository
 from ..notes import Note
+from .patches import TEST, Patch
 
 _KIND = r"^(?:\[[^\]]{1,20}\]\s*)?(?:[\w./-]{1,20}(?:\([^)]*\))?!?:\s*)?"
 _FIX = re.compile(
@@ -54,6 +56,7 @@ _FROM_NOW_ON = re.compile(
 _TRAILER = re.compile(r"^(?:[A-Z][\w]*(?:-[\w]+)+|Change-Id|Fixes|Closes|Refs?): .*$|^\(cherry picked from .*\)$", re.M)
 _BOT = re.compile(r"\[bot\]|\bbot@|dependabot|renovate", re.IGNORECASE)
 _FIELDS = "%x1e%H%x1f%P%x1f%aN%x1f%aE%x1f%at%x1f%s%x1f%b%x1f"
+_UPDATE = re.compile(r"(?i)^(?:update|merge|apply|address|revert)\w* (?:\S+$|branch|suggestion|review|commit)")
 _SQUASHED = re.compile(r"^\s*[*-] .*$|^-{4,}\s*$", re.MULTILINE)
 _BESIDE_THE_CODE = re.compile(
     r"(?:^|/)(?:docs?|examples?|\.github|\.circleci|\.travis|ci|news|newsfragments|changelog\.d|requirements)(?:/|\.)|"
@@ -63,23 +66,30 @@ _BESIDE_THE_CODE = re.compile(
     re.IGNORECASE,
 )
 _HOUSEKEEPING = re.compile(r"^(?:lint|style|tests?|docs?|chore|ci|build|release)(?:\([^)]*\))?!?:", re.IGNORECASE)
+_ROUTINE = re.compile(
+    r"^(?:lint|style|tests?|docs?|ci|release)(?:\([^)]*\))?!?:|^(?:fixup|squash|amend)!|^(?:merge|release|bump)\b|"
+    r"\b(?:typos?|spelling|lint(?:er|ing)?|flake8|whitespace|(?:re)?format(?:ted|ting)? (?:code|with)|changelog|"
+    r"release notes|copyright|(?:prepare|preparing) (?:for )?(?:the )?(?:release|\d)|version (?:bump|number)|"
+    r"(?:bump|update|set)(?:ed|s|d)? (?:the )?(?:version|dependenc)\w*|pre-commit|up to date)\b|^v?\d+(?:\.\d+)+\w*$",
+    re.IGNORECASE,
+)
+_MANIFEST = re.compile(r"(?:^|/)(?:pyproject\.toml|setup\.(?:py|cfg)|package\.json|Cargo\.toml|go\.mod|pom\.xml)$")
 _CLOSED = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?):? #(\d+)", re.IGNORECASE)
 _MOST_FILES = 30  # a commit of more files says nothing about which belong together
 _NAMED_FILES = 10
-_REASONED, _EXPLAINED, _BARE = 0.45, 0.4, 0.3
-"""How important a commit is: one that says why, one that says something, one with a subject only. What people tell
-their agents begins at 0.5."""
+_REASONED, _EXPLAINED, _BARE, _PLAIN = 0.45, 0.4, 0.3, 0.2
+"""How important a commit is: one that says why, one that says something, one with a subject only, one that is neither
+a fix nor a decision. What people tell their agents begins at 0.5."""
 _TOGETHER, _OFTEN = 0.7, 5  # share and number of commits from which on two files belong together
 _LIFT = 2.0  # so much oftener than that file changes anyway
 _COMPANIONS = 4
-_LONG = 1200
+_LONG, _LONG_STEPS = 1200, 500
 _BY_THE_WAY = re.compile(
     r"(?:^|/)(?:[^/]*(?:lock|-lock)\.(?:json|ya?ml|toml)|[^/]+\.lock|go\.sum|CHANGE(?:S|LOG)[^/]*|HISTORY[^/]*|NEWS[^/]*|"
     r"VERSION|__init__\.py|[^/]*\.(?:min\.(?:js|css)|snap|map|po|pot|pb\.go|svg|png)|[^/]*_pb2(?:_grpc)?\.py|"
     r"[^/]*\.(?:generated|gen|g)\.[^/]+)$|(?:^|/)(?:vendor|node_modules|dist|generated|__snapshots__|migrations)/",
     re.IGNORECASE,
 )
-_TEST = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__)/|(?:^|/)test_[^/]+$|[._-](?:test|spec)s?\.[^/.]+$")
 
 
 @dataclass(slots=True)
@@ -94,6 +104,8 @@ class Commit:
     body: str
     files: list[str] = field(default_factory=list)
     by_bot: bool = False
+    is_first: bool = False
+    patch: Patch = field(default_factory=Patch)
 
 
 def count(root: Path) -> int:
@@ -110,34 +122,56 @@ def files_now(root: Path) -> frozenset[str]:
 
 
 def commits(root: Path) -> Iterator[Commit]:
-    """The history, newest first, one commit at a time, from one process of git. Renames are not looked for: that
-    would read the contents of files, which a partial clone has to fetch."""
-    command = [
-        "git", "-C", str(root), "-c", "core.quotepath=off", "-c", "log.showSignature=false", "log", "--no-merges",
-        "--no-color", "--no-renames", "--encoding=UTF-8", "--name-only", f"--format={_FIELDS}",
-    ]  # fmt: skip
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        waiting = b""
-        for chunk in iter(lambda: process.stdout.read(1 << 16), b""):  # type: ignore[union-attr]
-            *whole, waiting = (waiting + chunk).split(b"\x1e")
-            yield from (found for part in whole if (found := _commit(part)) is not None)
-        if (found := _commit(waiting)) is not None:
-            yield found
+    """The history, newest first, one commit at a time, from one process of git. Renames are not looked for, and a
+    partial clone is asked for no patches: it would have to fetch the contents of files."""
+    patches = () if _is_partial(root) else ("--patch", "--unified=0")
+    told = resources.files(__package__) / "gitattributes"  # how functions begin in each language
+    with resources.as_file(told) as attributes:
+        command = [
+            "git", "-C", str(root), "-c", "core.quotepath=off", "-c", "log.showSignature=false",
+            "-c", f"core.attributesFile={attributes}", "log", "--no-merges", "--no-color", "--no-renames",
+            "--no-ext-diff", "--no-textconv", "--encoding=UTF-8", "--raw", *patches, f"--format={_FIELDS}",
+        ]  # fmt: skip
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            assert process.stdout is not None
+            yield from _read_commits(line.decode("utf-8", "replace") for line in process.stdout)
     if process.returncode:
         raise InputError(f"git could not tell the history of {root.name!r}", field="path")
 
 
-def _commit(raw: bytes) -> Commit | None:
-    parts = raw.decode("utf-8", "replace").split("\x1f")
-    if len(parts) != 8:
-        return None
-    name, parents, person, address, when, subject, body, files = parts
-    named = [line for line in files.splitlines() if line.strip()] if parents.strip() else []
+def _read_commits(lines: Iterable[str]) -> Iterator[Commit]:
+    """Commits from what git prints: a header that ends with a separator of its own, the files, the patch."""
+    header, commit = "", None
+    for line in lines:
+        if line.startswith("\x1e"):
+            if commit is not None:
+                yield commit
+            header, commit = line, None
+        elif commit is None:
+            header += line
+        elif line.startswith(":") and not commit.is_first:
+            commit.files.append(line.rstrip("\n").rpartition("\t")[2])
+        elif not commit.is_first:
+            commit.patch.add(line.rstrip("\r\n"))
+        if commit is None and header.endswith("\x1f\n"):
+            commit = _commit(header)
+    if commit is not None:
+        yield commit
+
+
+def _commit(header: str) -> Commit:
+    name, parents, person, address, when, subject, body, _ = header.lstrip("\x1e").split("\x1f", 7)
     said = re.sub(r"\n{3,}", "\n\n", _TRAILER.sub("", body.replace("\r\n", "\n"))).strip()
     author = address.strip() or person.strip() or "unknown"
     by_bot = bool(_BOT.search(f"{person} {address}"))
-    return Commit(name.strip(), author, float(when or 0), subject.strip(), said, named, by_bot)
+    found = Commit(name.strip(), author, float(when or 0), subject.strip(), said, by_bot=by_bot)
+    found.is_first = not parents.strip()
+    return found
+
+
+def _is_partial(root: Path) -> bool:
+    asked = ["git", "-C", str(root), "config", "--get-regexp", r"^remote\..*\.(promisor|partialclonefilter)$"]
+    return subprocess.run(asked, capture_output=True, check=False).returncode == 0
 
 
 class History:
@@ -149,6 +183,7 @@ class History:
         self._subjects: set[str] = set()  # of newer commits
         self._closed: set[str] = set()  # issues that newer commits say they close
         self._told: set[str] = set()
+        self._taken_back: set[str] = set()  # commits, by their ids and titles
 
     def note_of(self, commit: Commit) -> Note | None:
         """What a commit teaches; None for most."""
@@ -162,14 +197,14 @@ class History:
             what, remark, times = reverted
             return self._dead_end(commit, what, remark, closed) if times % 2 else self._brought_back(commit, what)
         self._closed |= set(_CLOSED.findall(f"{commit.subject}\n{commit.body}"))
-        if f"{title}\n{commit.body}" in self._told or later:
-            return None  # picked into another branch, or made once more
+        if f"{title}\n{commit.body}" in self._told or later or {commit.id, title} & self._taken_back:
+            return None  # picked into another branch, made once more, or taken back: the revert tells of it
         self._told.add(f"{title}\n{commit.body}")
         if _is_fix(commit) and not _is_convention(commit):
             changed = f"changed {_listed(commit.files)}"
             note = self._note(
                 commit,
-                f"{_told(commit)}\nFix: {changed}",
+                _told(commit, f"Fix: {changed}"),
                 "error_fix",
                 _EXPLAINED if _explained(commit.body) else _BARE,
             )
@@ -177,6 +212,8 @@ class History:
             return note
         if _is_convention(commit):
             return self._note(commit, _told(commit), "decision", _EXPLAINED if _explained(commit.body) else _BARE)
+        if _is_change(commit):
+            return self._note(commit, _told(commit, f"Changed: {_listed(commit.files)}"), "codebase", _PLAIN)
         return None
 
     def _dead_end(self, commit: Commit, what: str, remark: str, closed: set[str]) -> Note | None:
@@ -186,11 +223,14 @@ class History:
         is_back = commit.id in self._in_again or title in self._in_again or title in self._subjects
         if is_back or closed & set(_CLOSED.findall(what)) or not _is_of_code(commit):
             return None
+        self._taken_back |= {title, *(undone.groups() if undone else ())}
         which = f" (commit {undone[1][:10]})" if undone else ""
         text = f"Tried and taken back: {_REQUEST.sub('', what).rstrip('.')}{which}."
-        return self._note(
+        note = self._note(
             commit, text + (f" Why: {why[:_LONG]}" if why else ""), "decision", _REASONED if why else _BARE
         )
+        note.details = {"takes_back": undone[1]} if undone else {}
+        return note
 
     def _brought_back(self, commit: Commit, what: str) -> Note | None:
         """Where the revert that this one undoes was learned before, it no longer holds."""
@@ -228,9 +268,19 @@ def _is_convention(commit: Commit) -> bool:
     return bool(chosen or said) and _is_of_code(commit)
 
 
+def _is_change(commit: Commit) -> bool:
+    """Whether it says in words what it changes in the program or in what the program needs."""
+    return (
+        len(re.findall(r"\w{2,}", _REQUEST.sub("", commit.subject))) >= 3
+        and not _ROUTINE.search(commit.subject)
+        and 0 < len(commit.files) <= _MOST_FILES
+        and (_is_of_code(commit) or any(_MANIFEST.search(name) for name in commit.files))
+    )
+
+
 def _is_of_code(commit: Commit) -> bool:
     """Whether it changes the program itself, and not only what lies around it: documents, tests, settings."""
-    return any(not _BESIDE_THE_CODE.search(name) and not _TEST.search(name) for name in commit.files)
+    return any(not _BESIDE_THE_CODE.search(name) and not TEST.search(name) for name in commit.files)
 
 
 def _reverted(subject: str) -> tuple[str, str, int] | None:
@@ -254,9 +304,19 @@ def _explained(body: str) -> str:
     return told if len(re.findall(r"\w{2,}", told)) >= 3 else ""
 
 
-def _told(commit: Commit) -> str:
-    said = _explained(commit.body)
-    return f"{commit.subject}\n{said[:_LONG]}" if said else commit.subject
+def _told(commit: Commit, *more: str) -> str:
+    """What a commit says, then what its patch tells."""
+    steps = "\n".join(_steps(commit))[:_LONG_STEPS]
+    lines = [commit.subject, _explained(commit.body)[:_LONG], steps, *more, *commit.patch.told()]
+    return "\n".join(line for line in lines if line)
+
+
+def _steps(commit: Commit) -> list[str]:
+    """The commits that were squashed into one, without "* Linting" and what its subject says already."""
+    steps = dict.fromkeys(line.strip() for line in _SQUASHED.findall(commit.body))
+    known = _title(commit.subject)
+    return [line for line in steps if len(re.findall(r"\w{2,}", line)) >= 3 and not _ROUTINE.search(line[2:])
+            and not _UPDATE.match(line[2:]) and _title(line) not in known]  # fmt: skip
 
 
 def _listed(files: Sequence[str]) -> str:
@@ -308,9 +368,9 @@ class Together:
 
 def _tests(one: str, other: str) -> bool:
     """Whether one of two files seems to be the test of the other."""
-    if bool(_TEST.search(one)) == bool(_TEST.search(other)):
+    if bool(TEST.search(one)) == bool(TEST.search(other)):
         return False
-    test, code = (one, other) if _TEST.search(one) else (other, one)
+    test, code = (one, other) if TEST.search(one) else (other, one)
     words = set(re.split(r"[^a-z0-9]+", PurePosixPath(test).stem.lower()))
     return bool(words & set(re.split(r"[^a-z0-9]+", PurePosixPath(code).stem.lower())))
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from ...brain import Brain
 from ...errors import InputError
-from .. import routes
 from ..capture import Capture, workspace_of
 from ..consent import may_capture
 from ..events import Event, Kind
@@ -161,7 +160,6 @@ def import_git(brain: Brain, path: Path, *, on_progress: Progress | None = None)
         raise InputError(f"path must lie in a git repository, got {path.resolve().name!r}", field="path")
     if not may_capture(str(where.root)):
         raise InputError(f"{where.name!r} opts out by its .remanence.toml", field="path")
-    routes.note_repository(where.id)
     total, before, read = git.count(where.root), brain.store.count(), 0
     keeper = _Keeper(brain, TeamMemory(brain, author=author(where.root), workspace=workspace_of(str(where.root))))
     history, together = git.History(where), git.Together()
@@ -192,5 +190,12 @@ class _Keeper:
             self.passed_over += 1
             return
         if note.supersedes is not None and self._brain.get(note.supersedes) is None:
-            return  # what it takes back was never learned
+            return  # what it brings back was never known as taken back
+        note.supersedes = note.supersedes or self._taken_back(note)
         self.team.remember(note)
+
+    def _taken_back(self, note: Note) -> str | None:
+        """What was learned of the commit that a revert takes back."""
+        key = f"commit {note.details['takes_back']}" if "takes_back" in note.details else None
+        known = (replace(note, kind=kind, key=key).id for kind in ("codebase", "error_fix", "decision") if key)
+        return next((number for number in known if self._brain.get(number) is not None), None)

@@ -108,7 +108,7 @@ export const Remanence = async ({ directory, worktree }) => {
     "tool.execute.after": quietly(async (input, output) => {
       const args = input.args ?? started.get(input.callID)
       started.delete(input.callID)
-      await send("tool.execute.after", {
+      const payload = {
         sessionID: input.sessionID,
         callID: input.callID,
         tool: input.tool,
@@ -116,7 +116,9 @@ export const Remanence = async ({ directory, worktree }) => {
         title: output.title,
         output: String(output.output ?? "").replace(PRIVATE, "").slice(-OUTPUT),
         metadata: { exit: output.metadata?.exit },
-      })
+      }
+      const known = contextOf(await send("tool.execute.after", payload, Boolean(output.metadata?.exit)))
+      if (known) output.output = `${output.output}\n\n${known}`
     }),
 
     "experimental.session.compacting": quietly(async (input) => {

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,20 +24,20 @@ import json, os, sys, time
 name = f"{time.time_ns()}-{os.getpid()}"
 event, payload = sys.argv[-1], json.load(sys.stdin)
 open(os.path.join(os.path.dirname(__file__), name + ".event"), "w").write(json.dumps([event, payload]))
-if event in ("session.created", "chat.message"):
+if event in ("session.created", "chat.message", "tool.execute.after"):
     print(json.dumps({"context": "known about " + event}))
 """
 
 pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
 
 
-def played(command: Command) -> dict[str, list[dict[str, str]]]:
+def played(command: Command) -> dict[str, Any]:
     install(installing(tool("opencode", command)), Ledger())
     plugin = tool("opencode", command).home / "plugins" / "remanence.js"
     copy = plugin.with_suffix(".mjs")  # node takes no module from a .js file without a package
     shutil.copy(plugin, copy)
     done = subprocess.run([str(NODE), str(SESSION), str(copy)], capture_output=True, text=True, timeout=60, check=True)
-    parts: dict[str, list[dict[str, str]]] = json.loads(done.stdout)
+    parts: dict[str, Any] = json.loads(done.stdout)
     return parts
 
 
@@ -49,6 +50,7 @@ def test_events_go_out_and_context_comes_in(home, tmp_path):
     assert texts == ["fix the build", "known about session.created", "known about chat.message"]
     assert [part.get("synthetic") for part in parts["first"]] == [None, True, True]
     assert [part["text"] for part in parts["second"]][1:] == ["known about session.created", "known about chat.message"]
+    assert parts["output"] == "no rule\n\nknown about tool.execute.after"
     deadline = time.monotonic() + 30
     expected = {"session.created": 2, "chat.message": 2, **dict.fromkeys(opencode.EVENTS[2:], 1)}
     while True:  # some are sent without waiting for them
@@ -68,3 +70,4 @@ def test_events_go_out_and_context_comes_in(home, tmp_path):
 def test_without_the_program_a_session_goes_on(home):
     parts = played(Command(("/no/such/rmem",)))
     assert [part["text"] for part in parts["first"]] == ["fix the build"]
+    assert parts["output"] == "no rule"

@@ -1,0 +1,61 @@
+"""The small history that is part of the package, of four repositories of one company, and 164 prompts over it: what
+people told their agents, where `repositories` has what commits say."""
+
+from __future__ import annotations
+
+import time
+from importlib.resources import files
+
+from ...brain import Brain
+from ...team.memory import TeamMemory
+from ...team.notes import Note
+from . import Asked, Prompt, ask
+
+_DAY = 86_400.0
+
+
+def _lines(name: str) -> list[list[str]]:
+    text = (files(__package__) / name).read_text(encoding="utf-8")
+    return [line.split("\t") for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def history() -> list[tuple[str, Note]]:
+    """(name, note) of everything that the team learned."""
+    now = time.time()
+    found = []
+    for name, repository, kind, author, days, paths, text in _lines("history.tsv"):
+        where = None if repository == "*" else _repository(repository)
+        note = Note(
+            text,
+            kind,
+            author=f"{author}@acme.io",
+            agent="claude-code",
+            repository=where,
+            scope="repository" if where else "organisation",
+            files=[path for path in paths.split(",") if path],
+            session=f"session-{name}",
+            when=now - float(days) * _DAY,
+            importance=0.7,
+        )
+        found.append((name, note))
+    return found
+
+
+def prompts() -> list[Prompt]:
+    found = []
+    for repository, wanted, text in _lines("prompts.tsv"):
+        names = frozenset(name for name in wanted.split(",") if name)
+        found.append(Prompt(repository, "issue" if names else "nothing", text, names))
+    return found
+
+
+def asked() -> list[Asked]:
+    """Put the history into a memory of its own and ask every prompt."""
+    with Brain(":memory:") as brain:
+        team = TeamMemory(brain, author="reader@acme.io")
+        names = {team.remember(note).memory_id: name for name, note in history()}
+        return ask(prompts(), team, lambda prompt: _repository(prompt.repository), lambda one: [names[one.id]])
+
+
+def _repository(name: str) -> str:
+    return f"github.com/acme/{name}"

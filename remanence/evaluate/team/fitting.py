@@ -1,0 +1,90 @@
+"""Where the numbers of `team/relevance.py` come from: a logistic regression over the hits of prompts with known
+answers, and what it is worth on a repository that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ...team.briefing import CONSIDERED, TOLD_KINDS, question_of_failure, reads_like_work
+from ...team.relevance import FEATURES, features
+from . import Asked, Found, Prompt, is_right
+from .repositories import Histories, commits_of
+
+Table = npt.NDArray[np.float64]
+_PENALTY = 3.0  # on the squares of the weights, in deviations
+_ROUNDS = 30
+
+
+@dataclass(slots=True)
+class Example:
+    """The hits of one prompt."""
+
+    prompt: Prompt
+    found: list[Found]
+    lines: Table
+
+
+@dataclass(slots=True)
+class Curve:
+    """A logistic curve over FEATURES."""
+
+    base: float
+    weights: dict[str, float]
+
+    def relevances(self, lines: Table) -> Table:
+        found: Table = 1 / (1 + np.exp(-(self.base + lines @ np.array([self.weights[name] for name in FEATURES]))))
+        return found
+
+
+def examples(histories: Histories) -> list[Example]:
+    """Every prompt with the hits whose relevance is looked at."""
+    found = []
+    for prompt in histories.prompts:
+        failure = prompt.kind == "error"
+        question = question_of_failure("", prompt.text) if failure else prompt.text[:4000]
+        if not failure and not reads_like_work(prompt.text):
+            found.append(Example(prompt, [], np.empty((0, len(FEATURES)))))
+            continue
+        hits = histories.team.search(question, repository=histories.places[prompt.repository], kinds=TOLD_KINDS)
+        wanted = tuple(prompt.answers)
+        rated = [
+            Found(hit.memory.memory_id, hit.text.partition("\n")[0], 0.0, is_right(commits_of(hit.memory), wanted))
+            for hit in hits
+        ]
+        found.append(Example(prompt, rated, features(question, hits, failure=failure)))
+    return found
+
+
+def fit(known: Sequence[Example]) -> Curve:
+    """The curve that makes the answers of these examples most likely, by Newton's method."""
+    lines = np.vstack([one.lines for one in known])
+    right = np.array([found.is_right for one in known for found in one.found], np.float64)
+    mean, deviation = lines.mean(axis=0), lines.std(axis=0)
+    deviation[deviation == 0] = 1.0
+    scaled = np.column_stack([np.ones(len(lines)), (lines - mean) / deviation])
+    penalty = np.diag([1e-6, *[_PENALTY] * lines.shape[1]])
+    weights = np.zeros(scaled.shape[1])
+    for _ in range(_ROUNDS):
+        likely = 1 / (1 + np.exp(-scaled @ weights))
+        slope = scaled.T @ (likely - right) + penalty @ weights
+        bend = (scaled * (likely * (1 - likely))[:, None]).T @ scaled + penalty
+        weights -= np.linalg.solve(bend, slope)
+    plain = weights[1:] / deviation
+    base = float(weights[0] - mean @ plain)
+    return Curve(base, dict(zip(FEATURES, plain.tolist(), strict=True)))
+
+
+def asked_of_others(known: Sequence[Example]) -> list[Asked]:
+    """Every prompt asked with a curve that was fitted on the other repositories only."""
+    names = dict.fromkeys(one.prompt.repository for one in known)
+    curves = {name: fit([one for one in known if one.prompt.repository != name]) for name in names}
+    asked = []
+    for one in known:
+        likely = curves[one.prompt.repository].relevances(one.lines).tolist()
+        rated = [replace(found, relevance=value) for found, value in zip(one.found, likely, strict=True)]
+        asked.append(Asked(one.prompt, sorted(rated, key=lambda found: -found.relevance)[:CONSIDERED]))
+    return asked
