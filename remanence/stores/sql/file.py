@@ -180,7 +180,9 @@ class SqliteFile(Forking):
                 raise StoreCorruptError(f"{self.path} was cut off; restore a backup made by `rmem backup`")
 
     def _connect(self) -> sqlite3.Connection:
-        address = self.path.absolute().as_uri() + ("?mode=ro" if self.read_only else "")
+        address = self.path.absolute().as_uri()
+        if self.read_only:
+            address += "?mode=ro&immutable=1" if self._is_still() else "?mode=ro"
         connection = sqlite3.connect(
             address, uri=True, timeout=self._timeout, isolation_level=None, check_same_thread=False
         )
@@ -192,6 +194,12 @@ class SqliteFile(Forking):
             connection.execute(f"PRAGMA synchronous = {self._durability}")
             connection.execute(f"PRAGMA journal_size_limit = {_WAL_KEPT}")
         return connection
+
+    def _is_still(self) -> bool:
+        """Whether nobody writes this file: then SQLite can do without the files beside it, which it cannot make in a
+        folder that is read-only."""
+        journal = Path(f"{self.path}-wal")
+        return not os.access(self.path.parent, os.W_OK) and not (journal.exists() and journal.stat().st_size)
 
     def _prepare(self, connection: sqlite3.Connection, exists: bool) -> None:
         if not exists and not self.read_only:
