@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from .. import config
-from ..tiers.forgetting import naming
+from ..tiers.forgetting import Subject
 from . import spool
 from .identity import author
 from .sessions import Sessions, SessionState
@@ -25,60 +24,62 @@ def forget_subject(subject: str, *, dry_run: bool = False) -> Removed:
     """Remove what a person or an agent did, and take out of other sessions what names it."""
     if not (config.home() / "team").is_dir():
         return Removed()
-    return Removed(events=_events(subject, dry_run), sessions=_sessions(subject, dry_run))
+    somebody = Subject(subject)
+    return Removed(events=_events(somebody, dry_run), sessions=_sessions(somebody, dry_run))
 
 
-def _events(subject: str, dry_run: bool) -> int:
+def _events(subject: Subject, dry_run: bool) -> int:
     """Events that wait, or were set aside with their reasons; of one that cannot be read nobody knows whom it names."""
-    named, number = naming(subject), 0
+    number = 0
     for path in (*spool.waiting(), *spool.unusable()):
         try:
             event = spool.read(path)
             found = event is not None and (
-                subject in (event.agent, event.session, author(event.cwd or None)) or _names(event._asdict(), named)
+                subject.is_among(event.agent, event.session, author(event.cwd or None))
+                or _names(event._asdict(), subject)
             )
         except ValueError:
-            found = named.search(path.read_text(encoding="utf-8", errors="replace")) is not None
+            found = subject.is_named_in(path.read_text(encoding="utf-8", errors="replace"))
         number += found
         if found and not dry_run:
             spool.remove(path)
     return number
 
 
-def _sessions(subject: str, dry_run: bool) -> int:
-    named, sessions, number = naming(subject), Sessions(), 0
+def _sessions(subject: Subject, dry_run: bool) -> int:
+    sessions, number = Sessions(), 0
     with sessions.locked():
         for state in sessions.all():
-            if subject in (state.agent, state.session, author(state.cwd or None)):
+            if subject.is_among(state.agent, state.session, author(state.cwd or None)):
                 number += 1
                 if not dry_run:
                     sessions.remove(state)
-            elif _names(asdict(state), named):
+            elif _names(asdict(state), subject):
                 number += 1
                 if not dry_run:
-                    sessions.save(SessionState(**_without(asdict(state), named)))
+                    sessions.save(SessionState(**_without(asdict(state), subject)))
     return number
 
 
-def _names(value: Any, named: re.Pattern[str]) -> bool:
+def _names(value: Any, subject: Subject) -> bool:
     """Whether a text anywhere in a value names somebody."""
     if isinstance(value, str):
-        return named.search(value) is not None
+        return subject.is_named_in(value)
     if isinstance(value, dict):
-        return any(_names(part, named) for pair in value.items() for part in pair)
-    return any(_names(one, named) for one in value) if isinstance(value, list | tuple) else False
+        return any(_names(part, subject) for pair in value.items() for part in pair)
+    return any(_names(one, subject) for one in value) if isinstance(value, list | tuple) else False
 
 
-def _without(state: dict[str, Any], named: re.Pattern[str]) -> dict[str, Any]:
+def _without(state: dict[str, Any], subject: Subject) -> dict[str, Any]:
     """The fields of a session without the texts and entries that name somebody."""
     kept: dict[str, Any] = {}
     for field, value in state.items():
         if isinstance(value, str):
-            kept[field] = "" if _names(value, named) else value
+            kept[field] = "" if _names(value, subject) else value
         elif isinstance(value, list):
-            kept[field] = [one for one in value if not _names(one, named)]
+            kept[field] = [one for one in value if not _names(one, subject)]
         elif isinstance(value, dict):
-            kept[field] = {key: one for key, one in value.items() if not _names({key: one}, named)}
+            kept[field] = {key: one for key, one in value.items() if not _names({key: one}, subject)}
         else:
             kept[field] = value
     return kept

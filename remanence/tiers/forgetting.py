@@ -21,6 +21,7 @@ from typing import Any
 from .. import checks, config
 from ..contents import leaves
 from ..errors import KeyMissingError
+from ..index.analyser import fold
 from ..judgements import Judgement
 from ..models import Memory
 from ..stores.base import RecordStore, Trace
@@ -130,8 +131,8 @@ def prune(
 
 def forget_subject(store: RecordStore, subject: object, *, dry_run: bool = False) -> list[str]:
     """Remove all that concerns a person or an agent, also from the file; the ids of the memories."""
-    name = checks.name("subject", subject)
-    keys, judged = _concerning(store, name), _judged_about(store, name)
+    somebody = Subject(checks.name("subject", subject))
+    keys, judged = _concerning(store, somebody), _judged_about(store, somebody)
     if (keys or judged) and not checks.flag("dry_run", dry_run):
         store.forget_judgements(judged)
         if keys:
@@ -140,35 +141,43 @@ def forget_subject(store: RecordStore, subject: object, *, dry_run: bool = False
     return keys
 
 
-def _concerning(store: RecordStore, subject: str) -> list[str]:
+class Subject:
+    """Somebody who is to be forgotten, however the name is written: case, accents, width and spaces do not count."""
+
+    def __init__(self, name: str) -> None:
+        self._name = fold(name)
+        spaced = r"\s+".join(map(re.escape, self._name.split()))
+        self._pattern = re.compile(rf"(?<!\w){spaced}(?!\w)")
+
+    def is_among(self, *names: str | None) -> bool:
+        return any(name is not None and fold(name) == self._name for name in names)
+
+    def is_named_in(self, text: str) -> bool:
+        return self._pattern.search(fold(text)) is not None
+
+
+def _concerning(store: RecordStore, subject: Subject) -> list[str]:
     """The ids of all memories, also of those set aside, that belong to a person or an agent or that name it."""
     if hidden := store.unreadable():
         raise KeyMissingError(
             f"{hidden:,} encrypted memories cannot be searched for the subject without their key, so nothing was "
             "forgotten; set REMANENCE_MASTER_KEY or REMANENCE_MASTER_KEY_FILE"
         )
-    named = naming(subject)
     kept = store.select()
     aside = [one.memory for one in store.aside()]
-    return [memory.memory_id for memory in (*kept, *aside) if _concerns(memory, subject, named)]
+    return [memory.memory_id for memory in (*kept, *aside) if _concerns(memory, subject)]
 
 
-def _judged_about(store: RecordStore, subject: str) -> list[Judgement]:
+def _judged_about(store: RecordStore, subject: Subject) -> list[Judgement]:
     """The judgements of recalls that were made for somebody or whose questions name them."""
-    named = naming(subject)
-    return [one for one in store.judgements() if one.agent == subject or named.search(one.question or "")]
+    return [one for one in store.judgements() if subject.is_among(one.agent) or subject.is_named_in(one.question or "")]
 
 
-def naming(subject: str) -> re.Pattern[str]:
-    """Matches texts that name somebody."""
-    return re.compile(rf"(?<!\w){re.escape(subject)}(?!\w)", re.IGNORECASE)
-
-
-def _concerns(memory: Memory, subject: str, named: re.Pattern[str]) -> bool:
-    if subject in (memory.agent_id, memory.actor, memory.session):
+def _concerns(memory: Memory, subject: Subject) -> bool:
+    if subject.is_among(memory.agent_id, memory.actor, memory.session):
         return True
     told = (memory.text, memory.place or "", *memory.tags.values(), *_texts(memory.contents))
-    return any(named.search(text) for text in told)
+    return any(map(subject.is_named_in, told))
 
 
 def _texts(contents: Mapping[str, Any]) -> Iterator[str]:

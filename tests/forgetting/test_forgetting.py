@@ -221,6 +221,22 @@ def test_a_bad_policy_is_refused_by_name(path, policy, field):
         brain.prune(policy)
 
 
+@pytest.mark.parametrize(
+    "written", ["José Müller", "jose muller", "JOSÉ MÜLLER", "Jose\u0301 Mu\u0308ller", "José\u00a0Müller"]
+)
+@pytest.mark.parametrize("asked", ["José Müller", "Jose Muller"])
+def test_a_subject_is_forgotten_however_the_name_is_written(path, written, asked):
+    with Brain(path, embedder="none") as brain:
+        named = [
+            brain.remember(f"the desk of {written} is by the window").memory_id,
+            brain.remember("a note", metadata={"who": {written: 3}}).memory_id,
+            brain.remember("said something", actor=written).memory_id,
+        ]
+        brain.remember("Josef Müllerin is somebody else")
+        assert sorted(brain.forget(subject=asked)) == sorted(named)
+        assert brain.stats()["memories"] == 1
+
+
 def test_forget_wants_an_id_or_a_subject(path):
     with Brain(path) as brain:
         for call in (lambda: brain.forget(), lambda: brain.forget("x", subject="y")):
