@@ -82,6 +82,13 @@ class Codec:
         self._known: dict[int, zstandard.ZstdCompressionDict] = {}
         self._readers: dict[int, zstandard.ZstdDecompressor] = {}
         self._writer: zstandard.ZstdCompressor | None = None
+        self._newest: int | None = None  # the number of the dictionary that is written with, as the store counts them
+
+    def use(self, newest: int) -> None:
+        """Write with the newest dictionary of the store, which may be another since the last time."""
+        with self._lock:
+            if newest != self._newest:
+                self._newest, self._writer = newest, None
 
     def pack(self, text: str, contents: Written) -> bytes:
         import zstandard
@@ -89,9 +96,7 @@ class Codec:
         body = _encode([text, contents]).encode()
         with self._lock:
             if self._writer is None:
-                self._learn()
-                newest = next(reversed(self._known.values()), None)
-                self._writer = zstandard.ZstdCompressor(level=_ZSTD_LEVEL, dict_data=newest)
+                self._writer = zstandard.ZstdCompressor(level=_ZSTD_LEVEL, dict_data=self._learn())
             return self._writer.compress(body)
 
     def unpack(self, packed: bytes) -> tuple[str, Written]:
@@ -119,12 +124,16 @@ class Codec:
         self._readers[number] = reader
         return reader
 
-    def _learn(self) -> None:
+    def _learn(self) -> zstandard.ZstdCompressionDict | None:
+        """Read the dictionaries; the newest one, or None where nothing is to be written with one."""
         import zstandard
 
+        found = None
         for data in self._fetch():
-            found = zstandard.ZstdCompressionDict(data)
-            self._known[found.dict_id()] = found
+            found = zstandard.ZstdCompressionDict(data) if data else None
+            if found is not None:
+                self._known[found.dict_id()] = found
+        return found
 
     @property
     def has_dictionary(self) -> bool:
@@ -133,10 +142,22 @@ class Codec:
                 self._learn()
             return bool(self._known)
 
-    def forget_writer(self) -> None:
-        """Use the newest dictionary from now on."""
-        with self._lock:
-            self._writer = None
+
+def dictionary_number(data: bytes) -> int:
+    """The number by which packed bodies name a dictionary; 0 for an empty one."""
+    import zstandard
+
+    return zstandard.ZstdCompressionDict(data).dict_id() if data else 0
+
+
+def dictionary_of(packed: bytes) -> int:
+    """The number of the dictionary that a body was packed with; 0 for none, -1 for what is no body."""
+    import zstandard
+
+    try:
+        return zstandard.get_frame_parameters(packed).dict_id
+    except zstandard.ZstdError:
+        return -1
 
 
 def train(bodies: Sequence[tuple[str, dict[str, Any]]]) -> bytes | None:

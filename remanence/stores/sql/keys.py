@@ -14,7 +14,7 @@ from ...crypto.encryption import Encryption
 from ...crypto.vault import Vault, WrappedKey, fingerprint, new_keys, unwrap, wrap
 from ...errors import KeyMissingError, KeyWrongError, StoreCorruptError
 from ..indexed import derive
-from . import cache, removal, rows, sealing
+from . import cache, dictionaries, removal, rows, sealing
 from .connection import Connection
 from .reembed import new_generation
 from .sealing import Seal
@@ -158,6 +158,7 @@ def _begin(connection: sqlite3.Connection, vault: Vault) -> tuple[int, bool]:
 
 def _some(connection: sqlite3.Connection, store: SqliteRecordStore, version: int, last: int) -> tuple[int, int]:
     """A batch of rows under the new keys: how many, and the last row; zero when there is none left."""
+    store.codec.use(dictionaries.newest(connection))
     batch = connection.execute(_OUTDATED, (last, version, _BATCH)).fetchall()
     return sum(_again(connection, store, row, version) for row in batch), batch[-1][0] if batch else 0
 
@@ -178,6 +179,7 @@ def _again(connection: sqlite3.Connection, store: SqliteRecordStore, row: tuple[
 def _finish(connection: sqlite3.Connection, store: SqliteRecordStore, version: int) -> tuple[int, int]:
     """What came in meanwhile, and what was set aside; then the old keys go, unless a row that does not open may need
     them. (rows encrypted again, rows that do not open), in the caller's transaction."""
+    store.codec.use(dictionaries.newest(connection))
     late = unreadable = last = 0
     while batch := connection.execute(_OUTDATED, (last, version, _BATCH)).fetchall():
         for row in batch:

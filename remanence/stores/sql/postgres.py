@@ -25,7 +25,7 @@ from ...index.vocabulary import WordVectors
 from ...models import TIERS, Memory
 from ..base import ORDERS, Order, StoreStats, Vector
 from ..indexed import Derived, check_vectors, derive
-from . import audit, inserts, postgres_rows, postgres_search
+from . import audit, dictionaries, inserts, postgres_rows, postgres_search
 from . import keys as data_keys
 from .connection import Connection as AnyConnection
 from .postgres_filters import Condition, condition
@@ -238,7 +238,9 @@ class PostgresRecordStore(SqlRecords, Forking):
     def scrub(self) -> None:
         """Clear the pages that removed rows were on. What the server keeps beside its tables, such as its log of
         writes and its backups, is for whoever runs it."""
-        self._link.tend(self._frame, "VACUUM memories, postings, words, trash, access, judgements, changes")
+        self._link.tend(
+            self._frame, "VACUUM memories, postings, words, trash, access, judgements, changes, dictionaries"
+        )
         self._unscrubbed = False
 
     def broken_audit(self) -> list[int]:
@@ -422,8 +424,10 @@ class PostgresRecordStore(SqlRecords, Forking):
             return
         try:
             self.flush()
+            if self._encrypted:
+                dictionaries.replace(self)
         except StoreError as error:
-            log.info("access counts were not written: %s", error)
+            log.info("not everything was tidied up: %s", error)
         self.neighbours.close()
         self._link.close()
 

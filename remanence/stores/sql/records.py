@@ -25,7 +25,7 @@ from ..base import Edit, Owner, SetAside, Size, Trace, Vector
 from ..indexed import Derived, IndexedStore, check_vectors, derive
 from ..packing import Codec
 from ..touches import Touches
-from . import audit, inserts, removal, rows, sealing
+from . import audit, dictionaries, inserts, removal, rows, sealing
 from . import judgements as judged
 from . import keys as data_keys
 from .audit import AuditEntry
@@ -64,6 +64,7 @@ class SqlRecords(IndexedStore):
         self.touches = Touches()
         self._train_from = packing.TRAIN_FROM
         self._unscrubbed = False
+        self._encrypted = False  # whether something that was readable was encrypted
         self._sound: tuple[Mapping[str, str], Owner | None, int | None] | None = None  # what _check_kind saw last
 
     @abstractmethod
@@ -100,13 +101,16 @@ class SqlRecords(IndexedStore):
                 memory.embeddings = Embeddings()
         if not own_vectors:
             self._check_kind(connection, memories)
+        if any(memory.metadata.compression_level for memory in memories):
+            self.codec.use(dictionaries.newest(connection))
         given = [memory.memory_id for memory in memories if memory.memory_id]
         if given and len(memories) > 1 and (len(set(given)) < len(given) or inserts.held(connection, given)):
             # One that replaces another may lower its agent's highest step for those behind it.
             for memory, parts in zip(memories, derived, strict=True):
-                self._unscrubbed |= self.append(connection, [memory], [parts], seal)
+                self._encrypted |= self.append(connection, [memory], [parts], seal)
         else:
-            self._unscrubbed |= self.append(connection, memories, derived, seal)
+            self._encrypted |= self.append(connection, memories, derived, seal)
+        self._unscrubbed |= self._encrypted
         return list(memories), derived
 
     def _check_kind(self, connection: Connection, memories: Sequence[Memory]) -> None:
@@ -213,6 +217,7 @@ class SqlRecords(IndexedStore):
 
         def work(connection: Connection) -> int:
             moved = 0
+            self.codec.use(dictionaries.newest(connection))
             dimension = self._check_dimension(connection, given.values())
             for part in _parts(keys):
                 placed: list[tuple[Any, ...]] = []
@@ -256,17 +261,8 @@ class SqlRecords(IndexedStore):
         if self.held < self._train_from or self.codec.has_dictionary:
             return
         self._train_from = 4 * self.held  # if they have too little in common, later ones may have more
-        newest = self.read(  # a dictionary repeats what it was trained on, so nothing encrypted
-            lambda connection: connection.execute(
-                f"{rows.READ} WHERE m.key_version IS NULL ORDER BY m.seq DESC LIMIT ?", (packing.SAMPLES,)
-            ).fetchall()
-        )
-        if len(newest) < min(packing.TRAIN_FROM, packing.SAMPLES):
-            return
-        found = packing.train([(m.text, m.contents) for m in (rows.to_memory(row, self.codec) for row in newest)])
-        if found is not None:
-            self.write(lambda connection: connection.execute("INSERT INTO dictionaries (data) VALUES (?)", (found,)))
-            self.codec.forget_writer()
+        if found := dictionaries.trained(self):
+            dictionaries.add(self, found)
 
     def _dictionaries(self) -> list[bytes]:
         sql = "SELECT data FROM dictionaries ORDER BY id"
@@ -292,6 +288,7 @@ class SqlRecords(IndexedStore):
             found, head = once(self.write, "erase", work, lambda done: done[0], lambda _, kept: (kept, None))
         else:
             found, head = self.write(work)
+            dictionaries.replace(self)
         self.audit_chain.save(head)
         self._unscrubbed |= bool(found)
         self.wrote(len(found))

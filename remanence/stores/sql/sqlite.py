@@ -24,7 +24,7 @@ from ...index.vocabulary import WordVectors
 from ...models import Memory
 from ..base import StoreStats
 from ..indexed import Derived, check_vectors, derive, index_row, new_id
-from . import audit, cache, inserts, rows, sealing
+from . import audit, cache, dictionaries, inserts, rows, sealing
 from . import keys as data_keys
 from .audit_chain import AuditChain
 from .connection import Connection
@@ -440,6 +440,8 @@ class SqliteRecordStore(SqlRecords, Forking):
         try:
             self._file.hurry()  # closing after a recall must not wait for another process's writes
             self.flush()
+            if self._encrypted:
+                dictionaries.replace(self)
             if self._unscrubbed:
                 self.scrub()
         except StoreError as error:

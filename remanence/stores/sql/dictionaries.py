@@ -1,0 +1,88 @@
+"""The dictionaries of packed memories. A dictionary repeats what it was trained on, so when somebody is forgotten, or
+memories are encrypted, it is replaced: first a new one that every later write uses, then all packed rows with it, then
+the old ones go."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .. import packing
+from . import rows
+from .connection import Connection
+
+if TYPE_CHECKING:
+    from .records import SqlRecords
+
+log = logging.getLogger(__name__)
+_BATCH = 500
+_REPACK = f"UPDATE memories SET {', '.join(f'{name} = ?' for name in rows.BODY)} WHERE seq = ?"
+
+
+def newest(connection: Connection) -> int:
+    """The number of the dictionary that is written with; 0 if there is none."""
+    found = connection.execute("SELECT max(id) FROM dictionaries").fetchone()
+    return 0 if found is None or found[0] is None else int(found[0])
+
+
+def trained(store: SqlRecords) -> bytes | None:
+    """A dictionary from the newest memories that are not encrypted; None where they are too few or too different."""
+    found = store.read(
+        lambda connection: connection.execute(
+            f"{rows.READ} WHERE m.key_version IS NULL ORDER BY m.seq DESC LIMIT ?", (packing.SAMPLES,)
+        ).fetchall()
+    )
+    if len(found) < min(packing.TRAIN_FROM, packing.SAMPLES):
+        return None
+    memories = [rows.to_memory(row, store.codec) for row in found]
+    return packing.train([(memory.text, memory.contents) for memory in memories])
+
+
+def add(store: SqlRecords, data: bytes) -> None:
+    """Write with another dictionary from now on; with none if it is empty."""
+    store.write(lambda connection: connection.execute("INSERT INTO dictionaries (data) VALUES (?)", (data,)))
+
+
+def replace(store: SqlRecords) -> None:
+    """Pack all memories anew, and keep nothing of the dictionaries that there were."""
+    old = store.read(newest)
+    if not old:
+        return
+    add(store, trained(store) or b"")
+    last: int | None = 0
+    while last is not None:
+        last = store.write(partial(_repack, store, last))
+    store.write(partial(_remove, store, old))
+
+
+def _repack(store: SqlRecords, last: int, connection: Connection) -> int | None:
+    """Pack a batch of rows with the newest dictionary; up to which one, or None when there is none left."""
+    store.codec.use(newest(connection))
+    sql = f"{store.dialect.read} WHERE m.seq > ? AND m.level > 0 ORDER BY m.seq LIMIT {_BATCH}"
+    batch = connection.execute(sql, (last,)).fetchall()
+    for row in batch:
+        _pack(store, connection, row)
+    return batch[-1][0] if batch else None
+
+
+def _pack(store: SqlRecords, connection: Connection, row: tuple[Any, ...]) -> bool:
+    memory = rows.readable(row, store.codec)
+    if memory is None:
+        return False
+    connection.execute(_REPACK, (*rows.body_values(memory, store.codec, rows.seal_of(row)), row[0]))
+    return True
+
+
+def _remove(store: SqlRecords, old: int, connection: Connection) -> None:
+    """Drop the old dictionaries, unless a row that cannot be read may need them."""
+    store.codec.use(newest(connection))
+    known = connection.execute("SELECT data FROM dictionaries WHERE id <= ?", (old,)).fetchall()
+    numbers = {packing.dictionary_number(data) for (data,) in known}
+    held = connection.execute("SELECT seq, packed FROM memories WHERE packed IS NOT NULL").fetchall()
+    for seq in [seq for seq, packed in held if packing.dictionary_of(packed) in numbers]:
+        for row in connection.execute(f"{store.dialect.read} WHERE m.seq = ?", (seq,)).fetchall():
+            if not _pack(store, connection, row):
+                log.warning("a dictionary stays, because row %s, which cannot be read, may need it", seq)
+                return
+    connection.execute("DELETE FROM dictionaries WHERE id <= ?", (old,))

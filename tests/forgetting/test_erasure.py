@@ -1,0 +1,146 @@
+"""Somebody is forgotten, and no byte of them is left in any file of the store."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from remanence import Brain, Filter
+from remanence.crypto.encryption import Encryption, new_master_key
+from remanence.doctor import examine
+from remanence.stores.sql import dictionaries
+from remanence.stores.sql.sqlite import SqliteRecordStore
+from remanence.upkeep import backup
+
+PEOPLE = [f"Person{chr(97 + n // 26)}{chr(97 + n % 26)} Quillfeather{n}" for n in range(30)]
+EACH = 40
+
+
+def sentence(person: str, n: int) -> str:
+    handle = person.split()[1].lower()
+    return f"{person} ({handle}@example.org) said about the harbour plan, item {n}: lanterns before ropes, please"
+
+
+def fill(brain: Brain) -> None:
+    for person in PEOPLE:
+        handle = person.split()[1].lower()
+        brain.remember_many(
+            [
+                {"text": sentence(person, n), "agent": "clerk", "metadata": {"by": f"{handle}@example.org", "item": n}}
+                for n in range(EACH)
+            ]
+        )
+    keys = [memory.memory_id for memory in brain.memories(limit=None)]
+    brain.store.move(keys, "im")
+    brain.store.move(keys[::2], "ltm")
+
+
+def traces_of(person: str) -> list[bytes]:
+    first, last = person.split()
+    return [word.encode() for name in (first, last) for word in (name, name.lower(), name.upper())]
+
+
+def left(folder, person: str) -> list[str]:
+    return [
+        f"{path.name}: {trace.decode()}"
+        for path in folder.rglob("*")
+        if path.is_file()
+        for trace in traces_of(person)
+        if trace in path.read_bytes()
+    ]
+
+
+def test_nothing_of_a_forgotten_person_is_left_in_the_dictionaries_of_packed_memories(tmp_path):
+    path, gone = tmp_path / "memories.db", PEOPLE[-1]  # the newest memories are what a dictionary is trained on
+    with Brain(path, embedder="none") as brain:
+        fill(brain)
+        (before,) = brain.store.read(lambda connection: connection.execute("SELECT data FROM dictionaries").fetchone())
+        assert any(trace in before for trace in traces_of(gone)), "or this tests nothing"
+        assert len(brain.forget(subject=gone)) == EACH
+        assert left(tmp_path, gone) == [], "while the store is still open"
+        packed = brain.store.read(
+            lambda connection: connection.execute("SELECT count(*) FROM memories WHERE packed IS NOT NULL").fetchone()
+        )
+        assert packed == ((len(PEOPLE) - 1) * EACH,)
+    backup(path, tmp_path / "copy.db")
+    assert left(tmp_path, gone) == []
+    with Brain(path, embedder="none") as brain:
+        kept = {memory.text for memory in brain.memories(limit=None)}
+        assert kept == {sentence(person, n) for person in PEOPLE[:-1] for n in range(EACH)}
+        assert brain.recall(PEOPLE[3], k=1)[0].memory.text in kept
+    assert [finding for finding in examine(path) if not finding.ok] == []
+
+
+def test_a_process_that_moves_memories_meanwhile_never_uses_a_dictionary_that_goes(tmp_path):
+    path, stop, failed = tmp_path / "memories.db", threading.Event(), []
+    with Brain(path, embedder="none", durability="normal") as brain:
+        fill(brain)
+        brain.remember_many([{"text": f"a rope {n}", "agent": "mover"} for n in range(50)])
+
+    def move() -> None:
+        try:
+            with SqliteRecordStore(path, durability="normal") as store:
+                keys = [memory.memory_id for memory in store.select(Filter(agent=("mover",)))]
+                turn = 0
+                while not stop.is_set():
+                    store.move(keys, ("im", "ltm", "stm")[turn % 3])
+                    assert all(memory is not None for memory in store.get_many(keys))
+                    turn += 1
+        except BaseException as error:
+            failed.append(repr(error))
+
+    thread = threading.Thread(target=move)
+    thread.start()
+    with Brain(path, embedder="none", durability="normal") as brain:
+        for person in PEOPLE[-3:]:
+            brain.forget(subject=person)
+    stop.set()
+    thread.join()
+    assert failed == []
+    with Brain(path, embedder="none") as brain:
+        assert len(brain.memories(limit=None)) == (len(PEOPLE) - 3) * EACH + 50
+        assert (
+            len(brain.store.read(lambda connection: connection.execute("SELECT id FROM dictionaries").fetchall())) == 1
+        )
+    for person in PEOPLE[-3:]:
+        assert left(tmp_path, person) == []
+
+
+def test_memories_that_are_encrypted_later_leave_nothing_in_dictionaries(tmp_path):
+    path = tmp_path / "memories.db"
+    with Brain(path, embedder="none") as brain:
+        fill(brain)
+    encryption = Encryption(master=new_master_key())
+    with SqliteRecordStore(path, encryption=encryption) as store:
+        for memory in store.select():
+            store.change(memory.memory_id, lambda memory: memory)
+    for person in PEOPLE:
+        assert left(tmp_path, person) == []
+    with SqliteRecordStore(path, encryption=encryption) as store:
+        assert len(store.select()) == len(PEOPLE) * EACH
+        assert store.read(dictionaries.newest) > 0
+
+
+@pytest.mark.parametrize("kills", [1, 2])
+def test_an_erasure_that_was_cut_short_is_finished_by_the_next(tmp_path, monkeypatch, kills):
+    path, gone = tmp_path / "memories.db", PEOPLE[-1]
+    with Brain(path, embedder="none") as brain:
+        fill(brain)
+        done = []
+
+        def broken(*arguments):
+            done.append(arguments)
+            if len(done) > kills:
+                raise KeyboardInterrupt
+            return repack(*arguments)
+
+        repack = dictionaries._repack
+        monkeypatch.setattr(dictionaries, "_repack", broken)
+        with pytest.raises(KeyboardInterrupt):
+            brain.forget(subject=gone)
+        monkeypatch.setattr(dictionaries, "_repack", repack)
+        assert len(brain.memories(limit=None)) == (len(PEOPLE) - 1) * EACH
+        brain.forget(subject=PEOPLE[0])
+        assert left(tmp_path, gone) == []
+        assert len(brain.memories(limit=None)) == (len(PEOPLE) - 2) * EACH
