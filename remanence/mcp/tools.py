@@ -17,7 +17,6 @@ from pydantic import Field
 
 from .. import checks
 from ..errors import InputError
-from ..team.briefing import BAR
 from ..team.identity import Repository
 from ..team.notes import KINDS, Experience, Note
 from ..timewords import time_ago
@@ -25,6 +24,7 @@ from .answers import memory_of, page_of
 from .calls import Calls, Place, checked, visible
 from .host import Caller
 
+_BAR = 0.15  # of relevance: whoever asks wants to see more than whoever is told unasked
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 REMOVES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
@@ -95,7 +95,7 @@ def _searching(tool: Offer, calls: Calls) -> None:
                     query, repository=place, k=offset + limit + 1, kinds=chosen, as_of=when, bar=bar
                 )[offset:]
 
-            found = search(0.0 if weak else BAR)
+            found = search(0.0 if weak else _BAR)
             page = found[:limit]
             caller.team.audit("recall", [one.id for one in page], agent=caller.agent)
             rest = [] if found or weak else search(0.0)
@@ -112,7 +112,7 @@ def _searching(tool: Offer, calls: Calls) -> None:
         """The people whose agents learned most about a topic, with the ids of the memories that show it: whom to ask,
         or who should review a change."""
         with calls.reader() as caller:
-            found = caller.team.who_knows(topic, repository=caller.place(repository), k=limit, bar=BAR)
+            found = caller.team.who_knows(topic, repository=caller.place(repository), k=limit, bar=_BAR)
             ids = list(dict.fromkeys(id for one in found for id in one["memories"]))
             caller.team.audit("recall", ids, agent=caller.agent)
             return {"experts": found}
