@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .recall.explain import Explanation
 
 TIERS = ("stm", "im", "ltm")
+_MOST_RECALLS = 1_000_000  # of one memory, as a file may tell
 
 Vector = npt.NDArray[np.float32]
 
@@ -197,7 +198,7 @@ def _read_metadata(data: Mapping[str, Any]) -> Metadata:
         last_access_time=checks.moment("last_access_time", data.get("last_access_time", default.last_access_time)),
         compression_level=checks.whole("compression_level", data.get("compression_level", 0)),
         importance_score=checks.share("importance_score", data.get("importance_score", default.importance_score)),
-        retrieval_count=checks.whole("retrieval_count", data.get("retrieval_count", 0)),
+        retrieval_count=checks.whole("retrieval_count", data.get("retrieval_count", 0), high=_MOST_RECALLS),
         memory_type=checks.name("memory_type", data.get("memory_type", default.memory_type)),
     )
 

@@ -500,6 +500,7 @@ RECORD = {
         ({"metadata": {"importance_score": 2}}, "importance_score"),
         ({"metadata": {"colour": 2}}, "colour"),
         ({"metadata": {"retrieval_count": -1}}, "retrieval_count"),
+        ({"metadata": {"retrieval_count": 2**60}}, "retrieval_count"),
         ({"metadata": 5}, "metadata"),
         ({"metadata": []}, "metadata"),
         ({"embeddings": {"full_vector": [1.0]}}, "embeddings.full_vector"),
