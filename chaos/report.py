@@ -56,11 +56,14 @@ def _sort(violation: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def table(runs: Sequence[Mapping[str, Any]]) -> str:
-    """The figures of recorded runs, for a page: a column for each store, and where each run took place."""
+    """The figures of recorded runs, for a page: a column for each store, and seed where it had several, and where each
+    run took place."""
     columns: dict[str, Mapping[str, int]] = {}
     notes = []
+    often = Counter(store for run in runs for store in run["stores"])
     for run in runs:
         for store, result in run["stores"].items():
+            store = f"{store}, seed {run['seed']}" if often[store] > 1 else store
             columns[store] = {**result["counts"], "violations": len(result["violations"])}
             facts = run["machine"]
             notes.append(

@@ -207,7 +207,8 @@ def test_the_table_has_a_column_for_each_store():
     def run_of(store: str, counts: dict[str, int], violations: list[object]) -> dict[str, object]:
         facts = {"cpus_usable": 2, "filesystem": "ext4", "python": "3.12.1", "sqlite": "3.45.0"}
         result = {"seconds": 120.0, "counts": counts, "violations": violations}
-        return {"date": "2026-01-02T03:04", "command": "python -m chaos", "machine": facts, "stores": {store: result}}
+        at = {"date": "2026-01-02T03:04", "command": "python -m chaos", "seed": 7, "machine": facts}
+        return {**at, "stores": {store: result}}
 
     runs = [run_of("sqlite", {"operations": 1200, "kill": 3}, []), run_of("redis", {"operations": 7}, [{}])]
     assert report.table(runs).splitlines() == [
@@ -220,3 +221,6 @@ def test_the_table_has_a_column_for_each_store():
         "- sqlite: 2026-01-02, 2 minutes, 2 shared cores, ext4, Python 3.12.1, SQLite 3.45.0: `python -m chaos`",
         "- redis: 2026-01-02, 2 minutes, 2 shared cores, ext4, Python 3.12.1, SQLite 3.45.0: `python -m chaos`",
     ]
+    again = run_of("sqlite", {"operations": 1}, [])
+    again["seed"] = 8
+    assert report.table([*runs, again]).splitlines()[0] == "|  | sqlite, seed 7 | redis | sqlite, seed 8 |"
