@@ -125,7 +125,7 @@ def ended(one, thread):
     with socket.socket(socket.AF_UNIX) as line:
         line.connect(os.fspath(places.socket()))
         line.sendall(door.END)
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
 
 
