@@ -36,7 +36,7 @@ from .recall.settings import RecallSettings
 from .stores import open_store
 from .stores.base import Edit, Edited, Order, Owner, RecordStore
 from .tiers import forgetting
-from .tiers.forgetting import DAY, ForgettingPolicy
+from .tiers.forgetting import DAY, ForgettingPolicy, Subject
 
 if TYPE_CHECKING:
     from .crypto.encryption import Encryption
@@ -357,7 +357,10 @@ class Brain:
                 raise InputError("dry_run goes with subject", field="dry_run")
             key = checks.memory_id("memory_id", memory_id)
             return bool(self.store.erase([key], who=config.user(), reason="forget"))
-        return forgetting.forget_subject(self.store, subject, dry_run=dry_run)
+        keys = forgetting.forget_subject(self.store, subject, dry_run=dry_run)
+        if not dry_run:
+            self._recalls.forget(Subject(str(subject)).is_named_in)
+        return keys
 
     def prune(self, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False) -> list[tuple[str, float]]:
         """Remove what a forgetting policy chooses, the most faded first: (id, retention). They can be restored for the

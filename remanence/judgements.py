@@ -138,6 +138,12 @@ class Recalls:
             if len(self._last) > _REMEMBERED:
                 self._last.popitem(last=False)
 
+    def forget(self, concerned: Callable[[str], bool]) -> None:
+        """Let go of the recalls whose questions are `concerned`: they can be judged no more."""
+        with self._lock:
+            for recall in [recall for recall in self._last.values() if concerned(recall.question)]:
+                del self._last[recall.id]
+
     def judged(self, recalled: object, memory_id: str | None, useful: bool) -> Judgement:
         """The judgement of a Hit, of a memory of a recall (the Hits or the id), or of a recall as a whole."""
         recall = getattr(recalled, "recall", None) if not isinstance(recalled, str) else self._last.get(recalled)

@@ -21,6 +21,7 @@ from ..filters import Filter
 from ..forks import new_lock
 from ..models import Memory
 from ..stores.breaker import CircuitBreaker
+from ..tiers import copies
 from ..tiers.maintenance import Upkeep
 from ..tiers.policy import Bounds
 from ..tiers.storage import HotTier, TieredStore
@@ -43,6 +44,8 @@ class MemorySystem:
             if isinstance(settings, RedisConfig)
         }
         self.tiers = TieredStore(archive, hot)
+        if hot:
+            copies.register(archive, [tier.store for tier in hot.values()])
         self.cache = QueryCache(config.cache_ttl, config.cache_size)
         self.upkeep = Upkeep(
             {"stm": _bounds(config.stm_config), "im": _bounds(config.im_config)}, config.memory_priority_decay

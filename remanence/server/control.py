@@ -196,6 +196,12 @@ class Control(Forking):
         if counted:
             self.version += 1
 
+    def scrub(self) -> None:
+        """Leave nothing of what was removed in the file."""
+        on_sqlite = self._reading.dialect.name == "sqlite"
+        with self.reading() as link:
+            link.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)" if on_sqlite else f"VACUUM FULL {ANSWERS.name}")
+
     def once(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Do `work`, whose changes are one transaction then, for a request under way (`remanence.receipts`) the first
         time only."""
@@ -440,6 +446,7 @@ def _engine(address: str, **options: Any) -> sa.Engine:
         link.execute("PRAGMA journal_mode = WAL")
         link.execute("PRAGMA synchronous = FULL")
         link.execute("PRAGMA foreign_keys = ON")
+        link.execute("PRAGMA secure_delete = ON")  # what is removed is overwritten
 
     if not options:
 

@@ -109,7 +109,7 @@ class Answers:
         if row.status is None:
             return self._running_already() if running else receipts.Request(row.process)
         if row.body is None:
-            return problem(409, "the request with this Idempotency-Key was done; its answer was too long to be kept")
+            return problem(409, "the request with this Idempotency-Key was done; its answer is not kept")
         headers = {**json.loads(row.headers), **REPLAYED}
         return Response(row.body, row.status, headers)
 
@@ -129,6 +129,13 @@ class Answers:
             else:
                 kept = {"status": status, "headers": json.dumps(headers), "body": body}
                 link.execute(ANSWERS.update().filter_by(**own).values(**kept))
+
+    def empty(self, org: str, workspace_id: str) -> None:
+        """Keep that requests to a workspace were done, but not what they were answered."""
+        ours = ANSWERS.c.scope.startswith(f"{org}/{workspace_id}/", autoescape=True)
+        with self._control.writing(counted=False) as link:
+            link.execute(ANSWERS.update().where(ours, ANSWERS.c.body.is_not(None)).values(body=None))
+        self._control.scrub()
 
 
 class Recorder:

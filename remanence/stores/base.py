@@ -142,6 +142,8 @@ class RecordStore(MemoryStore[Memory]):
 
     owner: Owner | None = None
     encryption: Encryption | None = None
+    copies: Sequence[HotStore] = ()
+    """Stores at hand in this process that hold some of its memories a second time."""
 
     @abstractmethod
     def put(self, memories: Sequence[Memory]) -> list[Memory]:
@@ -392,6 +394,9 @@ class RecordStore(MemoryStore[Memory]):
 
 class HotStore(RecordStore):
     """A store that holds the memories of a tier in front of an archive, and may lose them."""
+
+    place: Mapping[str, Any]
+    """Where it is, without secrets: what it can be opened with again."""
 
     @abstractmethod
     def epoch(self, agent: str, *, look: bool = True) -> str | None:

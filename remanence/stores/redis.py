@@ -34,7 +34,7 @@ from .redis_ids import Ids, Reply, decoded, encoded
 from .redis_link import Command, Keys, Link, RedisAddress, script
 from .redis_mirror import NOTHING, Mirror, News, Seen
 from .redis_rows import Held
-from .redis_scripts import FOLLOW, FORGET, PUT, TOUCH
+from .redis_scripts import FOLLOW, FORGET, PUT, SCRUB, TOUCH
 from .touches import Touches
 
 log = logging.getLogger(__name__)
@@ -90,6 +90,7 @@ class RedisRecordStore(IndexedStore, HotStore):
     ) -> None:
         super().__init__(word_vectors)
         address = RedisAddress(host, port, db, username, password, tls, ca, cluster, connect_timeout, socket_timeout)
+        self.place = {**address.place(), "namespace": namespace}
         self._keys = Keys(namespace)
         self._link = Link(address, client)
         self._ids = Ids(self._keys, self._link)
@@ -254,11 +255,26 @@ class RedisRecordStore(IndexedStore, HotStore):
                     self._mirror.removed(agent, epoch, before, list(map(decoded, names)))
         return gone
 
+    def scrub(self) -> None:
+        """Keep no id of a removed memory, and no name of an agent that has none left. Files that Redis writes itself
+        are for whoever runs it."""
+        agents = self._agents()
+        self._link.run([script(SCRUB, self._keys.all_of(agent)) for agent in agents])
+        counts = self._link.run([("EXISTS", self._keys.of(agent, "epoch")) for agent in agents])
+        without = [agent for agent, count in zip(agents, counts, strict=True) if not count]
+        if without:
+            self._link.run([("SREM", self._keys.agents, *map(encoded, without))])
+
+    def _agents(self) -> list[str]:
+        """Everybody who has a key in this namespace."""
+        (agents,) = self._link.run([("SMEMBERS", self._keys.agents)])
+        return list(dict.fromkeys([*map(decoded, agents), *self._ids.lenders()]))
+
     def clear(self) -> None:
         """Remove everything of this namespace."""
-        (agents,) = self._link.run([("SMEMBERS", self._keys.agents)])
-        commands: list[Command] = [("DEL", *self._keys.all_of(decoded(agent))) for agent in agents]
-        self._link.run([*commands, *(("DEL", key) for key in (self._keys.strangers, self._keys.notes))])
+        commands: list[Command] = [("DEL", *self._keys.all_of(agent)) for agent in self._agents()]
+        whole = self._keys.agents, self._keys.strangers, self._keys.notes
+        self._link.run([*commands, *(("DEL", key) for key in whole)])
         self._kind = None
         with self.index.lock:
             self._mirror.reset()

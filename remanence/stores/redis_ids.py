@@ -56,8 +56,13 @@ class Ids:
         return ("HMGET", self._keys.strangers, *map(encoded, ids))
 
     def unlist(self, ids: Sequence[str]) -> None:
-        if ids:
-            self._link.run([("HDEL", self._keys.strangers, *map(encoded, ids))])
+        """Let go of ids that their agents use no longer."""
+        if not ids:
+            return
+        lent: list[Command] = [
+            ("SREM", self._keys.of(home, "lent"), *map(encoded, some)) for home, some in at_home(ids).items()
+        ]
+        self._link.run([("HDEL", self._keys.strangers, *map(encoded, ids)), *lent])
 
     def ask_holders(self, ids: Sequence[str], asking: Asking) -> tuple[list[Reply], list[str]]:
         """Ask the agents that the ids tell, and at the same time which of them are strangers; then those who hold
@@ -91,6 +96,11 @@ class Ids:
             for home, ids in at_home([one.memory_id for one in new]).items()
         ]
         return [("HSET", self._keys.strangers, *pairs), *lent]
+
+    def lenders(self) -> list[str]:
+        """The agents of whose form others use ids."""
+        (listed,) = self._link.run([("HKEYS", self._keys.strangers)])
+        return list(at_home(list(map(decoded, listed))))
 
     def elsewhere(self, memories: Sequence[Memory], listed: Mapping[str, str]) -> Elsewhere:
         """Where else the ids of memories just written may be held; `listed` is what was listed before."""

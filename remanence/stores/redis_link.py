@@ -56,6 +56,18 @@ class RedisAddress:
         if self.cluster and self.db:
             raise ConfigError(f"db must be 0 in a cluster, got {self.db}; use a namespace of its own instead")
 
+    def place(self) -> dict[str, Any]:
+        """What may be written down of it: all but the password."""
+        return {
+            "host": self.host,
+            "port": self.port,
+            "db": self.db,
+            "username": self.username,
+            "tls": self.tls,
+            "ca": None if self.ca is None else str(self.ca),
+            "cluster": self.cluster,
+        }
+
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
 

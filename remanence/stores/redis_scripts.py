@@ -173,3 +173,16 @@ end
 return reply
 """
 )
+
+# Leaves no id of a removed memory behind; of an agent without memories nothing but the ids of its form that others use.
+# Processes that have not followed the removals yet read the agent anew.
+SCRUB = (
+    _KEYS
+    + """
+if redis.call('HLEN', rows_key) == 0 then
+  return redis.call('DEL', rows_key, log_key, gone_key, clock_key, epoch_key, floor_key, step_key, access_key)
+end
+redis.call('SET', floor_key, redis.call('GET', clock_key))
+return redis.call('DEL', gone_key)
+"""
+)

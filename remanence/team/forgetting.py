@@ -1,5 +1,5 @@
-"""What the team memory holds of somebody beside memories: states of sessions and events that wait. `rmem forget
---subject` removes that too."""
+"""What the team memory holds of somebody beside memories: states of sessions, events that wait, lines of the log.
+`rmem forget --subject` removes that too."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from typing import Any, NamedTuple
 
 from .. import config
 from ..tiers.forgetting import Subject
-from . import spool
+from . import places, spool
+from .drafts import replace_file
 from .identity import author
 from .sessions import Sessions, SessionState
 
 
 class Removed(NamedTuple):
-    """How many sessions were removed or emptied of something, and how many waiting events are gone."""
+    """How many sessions were removed or emptied of something, and how many waiting events and lines of logs are gone."""
 
     sessions: int = 0
     events: int = 0
+    lines: int = 0
 
 
 def forget_subject(subject: str, *, dry_run: bool = False) -> Removed:
@@ -25,7 +27,9 @@ def forget_subject(subject: str, *, dry_run: bool = False) -> Removed:
     if not (config.home() / "team").is_dir():
         return Removed()
     somebody = Subject(subject)
-    return Removed(events=_events(somebody, dry_run), sessions=_sessions(somebody, dry_run))
+    return Removed(
+        events=_events(somebody, dry_run), sessions=_sessions(somebody, dry_run), lines=_lines(somebody, dry_run)
+    )
 
 
 def _events(subject: Subject, dry_run: bool) -> int:
@@ -58,6 +62,25 @@ def _sessions(subject: Subject, dry_run: bool) -> int:
                 number += 1
                 if not dry_run:
                     sessions.save(SessionState(**_without(asdict(state), subject)))
+    return number
+
+
+def _lines(subject: Subject, dry_run: bool) -> int:
+    """Lines of the log, and of the files of one line that tell what happened last."""
+    number = 0
+    last = places.outage(), places.last_capture(), places.last_sync()
+    for path in (places.log(), places.log().with_suffix(places.OLD_LOG), *last):
+        try:
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+        except FileNotFoundError:
+            continue
+        kept = [line for line in lines if not subject.is_named_in(line)]
+        number += len(lines) - len(kept)
+        if len(kept) < len(lines) and not dry_run:
+            if kept:
+                replace_file(path, "".join(kept).encode())
+            else:
+                path.unlink()
     return number
 
 

@@ -124,7 +124,7 @@ def note(line: str) -> None:
     try:
         path = places.log()
         if path.exists() and path.stat().st_size > _LARGEST_LOG:
-            os.replace(path, path.with_suffix(".old.log"))
+            os.replace(path, path.with_suffix(places.OLD_LOG))
         with open(path, "a", encoding="utf-8", errors="replace", opener=opener) as file:
             file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line.rstrip()}\n")
     except OSError:

@@ -9,6 +9,7 @@ from .. import config
 from ..private_files import make_folder
 
 LAST_SYNC = "last-sync.json"
+OLD_LOG = ".old.log"
 _LONGEST_SOCKET = 100
 
 

@@ -25,6 +25,7 @@ from ..index.analyser import fold
 from ..judgements import Judgement
 from ..models import Memory
 from ..stores.base import RecordStore, Trace
+from . import copies
 
 DAY = 86_400.0
 
@@ -130,14 +131,22 @@ def prune(
 
 
 def forget_subject(store: RecordStore, subject: object, *, dry_run: bool = False) -> list[str]:
-    """Remove all that concerns a person or an agent, also from the file; the ids of the memories."""
+    """Remove all that concerns a person or an agent, also from the file and from copies in Redis; the ids of the
+    memories."""
     somebody = Subject(checks.name("subject", subject))
+    checks.flag("dry_run", dry_run)
     keys, judged = _concerning(store, somebody), _judged_about(store, somebody)
-    if (keys or judged) and not checks.flag("dry_run", dry_run):
+    with copies.opened(store) as hot:
+        copied = [_concerning(copy, somebody) for copy in hot]
+        if dry_run or not (keys or judged or any(copied)):
+            return keys
         store.forget_judgements(judged)
         if keys:
             store.erase(keys, who=config.user(), reason="subject", named=False)
         store.scrub()
+        for copy, its_keys in zip(hot, copied, strict=True):
+            copy.forget_many(list(dict.fromkeys([*its_keys, *keys])))
+            copy.scrub()
     return keys
 
 
@@ -176,7 +185,7 @@ def _judged_about(store: RecordStore, subject: Subject) -> list[Judgement]:
 def _concerns(memory: Memory, subject: Subject) -> bool:
     if subject.is_among(memory.agent_id, memory.actor, memory.session):
         return True
-    told = (memory.text, memory.place or "", *memory.tags.values(), *_texts(memory.contents))
+    told = (memory.memory_id, memory.text, memory.place or "", *memory.tags.values(), *_texts(memory.contents))
     return any(map(subject.is_named_in, told))
 
 

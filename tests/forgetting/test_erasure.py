@@ -9,6 +9,7 @@ import pytest
 from remanence import Brain, Filter
 from remanence.crypto.encryption import Encryption, new_master_key
 from remanence.doctor import examine
+from remanence.errors import StoreUnreachableError
 from remanence.stores.sql import dictionaries
 from remanence.stores.sql.sqlite import SqliteRecordStore
 from remanence.upkeep import backup
@@ -144,3 +145,65 @@ def test_an_erasure_that_was_cut_short_is_finished_by_the_next(tmp_path, monkeyp
         brain.forget(subject=PEOPLE[0])
         assert left(tmp_path, gone) == []
         assert len(brain.memories(limit=None)) == (len(PEOPLE) - 2) * EACH
+
+
+def values_of(server) -> bytes:
+    """Every key of a Redis with all that is under it."""
+    import redis
+
+    client = redis.Redis(port=server.port, password=server.password)
+    reading = {
+        b"string": lambda key: [client.get(key)],
+        b"hash": lambda key: [part for pair in client.hgetall(key).items() for part in pair],
+        b"set": client.smembers,
+        b"zset": lambda key: client.zrange(key, 0, -1),
+    }
+    keys = list(client.scan_iter(count=1000))
+    return b"\n".join([*keys, *(part for key in keys for part in reading[client.type(key)](key))])
+
+
+def test_nothing_of_a_forgotten_person_is_left_in_redis_tiers(tmp_path):
+    from remanence.agents import AgentMemoryAPI, MemoryConfig
+    from remanence.agents.config import RedisIMConfig, RedisSTMConfig
+    from remanence.testing.redis import RedisServer
+
+    gone, path = PEOPLE[7], tmp_path / "memories.db"
+    with RedisServer(password="harbour") as server:
+        place = {"host": "127.0.0.1", "port": server.port, "password": "harbour"}
+        config = MemoryConfig(
+            stm_config=RedisSTMConfig(**place),
+            im_config=RedisIMConfig(**place),
+        )
+        archive = Brain(path, embedder="none")
+        with AgentMemoryAPI(config, brain=archive) as api:
+            for n, person in enumerate(PEOPLE):
+                api.store_agent_state(person, {"said": sentence(person, 0)}, 1)
+                api.store_agent_state("clerk", {"heard": sentence(person, 1)}, n)
+            with Brain(path) as brain:
+                with pytest.raises(StoreUnreachableError, match=r"also in RedisRecordStore.*Nothing was changed"):
+                    brain.forget(subject=gone)
+                assert len(brain.memories({"agent": gone}, limit=None)) == 1
+            assert len(archive.forget(subject=gone.upper())) == 2
+            assert len(api.retrieve_by_time_range("clerk", 0, 100)) == len(PEOPLE) - 1
+            held = values_of(server)
+            assert PEOPLE[8].encode() in held
+            assert [trace for trace in traces_of(gone) if trace in held] == []
+        assert left(tmp_path, gone) == []
+
+
+def test_nothing_of_a_forgotten_person_is_left_in_a_redis_store(tmp_path):
+    from remanence.stores.redis import RedisRecordStore
+    from remanence.testing.redis import RedisServer
+
+    gone = PEOPLE[7]
+    with RedisServer() as server, RedisRecordStore(**server.connection()) as store, Brain(store) as brain:
+        brain.remember_many([{"text": sentence(person, n), "agent": "clerk"} for person in PEOPLE for n in range(EACH)])
+        for person in PEOPLE:
+            brain.remember("a rope", agent=person)
+        brain.remember("lent", agent="clerk", id=f"{gone}-7-1777632000")
+        brain.recall(f"harbour plan of {gone}")[0].useful()
+        assert len(brain.forget(subject=gone)) == EACH + 2
+        held = values_of(server)
+        assert PEOPLE[8].encode() in held
+        assert [trace for trace in traces_of(gone) if trace in held] == []
+        assert brain.recall(PEOPLE[8], k=1)

@@ -252,7 +252,10 @@ async def forget_many(
 
 def _forget_subject(access: Access, subject: str, dry_run: bool) -> list[str]:
     with config.acting(access.member, access.token_id):
-        return access.brain.forget(subject=subject, dry_run=dry_run)
+        keys = access.brain.forget(subject=subject, dry_run=dry_run)
+    if not dry_run:
+        access.service.answers.empty(access.org, access.workspace_id)
+    return keys
 
 
 def _forget_where(access: Access, where: Filter, dry_run: bool) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ Link = TypeVar("Link", bound=Connection)
 Result = TypeVar("Result")
 
 _CLEANED = 64  # claims after which those that are too old are removed
+_TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"')
 _claims = count()
 
 
@@ -36,6 +38,15 @@ def keep(connection: Connection, key: str, told: str) -> None:
 def clean(connection: Connection) -> None:
     """Remove the receipts that need not be kept any longer."""
     connection.execute("DELETE FROM notes WHERE key > ? AND key < ?", (receipts.PREFIX, receipts.oldest_kept()))
+
+
+def forget_ids(connection: Connection, ids: Sequence[str]) -> None:
+    """Remove the receipts that tell some ids."""
+    sql = "SELECT key, value FROM notes WHERE key > ? AND key < ?"
+    gone = set(map(json.dumps, ids))
+    for key, told in connection.execute(sql, (receipts.PREFIX, receipts.PREFIX + "~")).fetchall():
+        if not gone.isdisjoint(_TEXTS.findall(told)):
+            connection.execute("DELETE FROM notes WHERE key = ?", (key,))
 
 
 def once(

@@ -31,7 +31,7 @@ from . import keys as data_keys
 from .audit import AuditEntry
 from .audit_chain import AuditChain, Head
 from .connection import Connection
-from .receipts import once
+from .receipts import forget_ids, once
 from .sealing import Seal
 
 Result = TypeVar("Result")
@@ -281,6 +281,8 @@ class SqlRecords(IndexedStore):
             gone = removal.remove(connection, keys)
             trashed = removal.empty(connection, None, keys)
             removed = [*gone, *trashed]
+            if not named:
+                forget_ids(connection, removed)
             return removed, removal.noted(connection, key, who, "forget", removed, named=named, **detail)
 
         found: list[str]
