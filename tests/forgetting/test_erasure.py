@@ -9,7 +9,7 @@ import pytest
 from remanence import Brain, Filter
 from remanence.crypto.encryption import Encryption, new_master_key
 from remanence.doctor import examine
-from remanence.errors import StoreUnreachableError
+from remanence.errors import InputError, StoreUnreachableError
 from remanence.stores.sql import dictionaries
 from remanence.stores.sql.sqlite import SqliteRecordStore
 from remanence.upkeep import backup
@@ -207,3 +207,41 @@ def test_nothing_of_a_forgotten_person_is_left_in_a_redis_store(tmp_path):
         assert PEOPLE[8].encode() in held
         assert [trace for trace in traces_of(gone) if trace in held] == []
         assert brain.recall(PEOPLE[8], k=1)
+
+
+def test_nothing_of_a_forgotten_person_is_left_in_the_tables_of_postgresql(postgres, postgres_url):
+    import psycopg
+
+    gone = PEOPLE[-1]
+    with Brain(postgres_url, embedder="none") as brain, psycopg.connect(postgres_url, autocommit=True) as other:
+        fill(brain)
+        brain.recall(f"harbour plan of {gone}")[0].useful()
+        other.execute("VACUUM ANALYZE")
+        other.execute("CHECKPOINT")
+        (folder,) = other.execute("SELECT oid FROM pg_database WHERE datname = current_database()").fetchone()
+        tables = postgres.folder / "base" / str(folder)
+        assert left(tables, gone), "or this tests nothing"
+        assert len(brain.forget(subject=gone)) == EACH
+        other.execute("CHECKPOINT")
+        assert left(tables, gone) == []
+        assert len(brain.memories(limit=None)) == (len(PEOPLE) - 1) * EACH
+
+
+def test_erasing_in_postgresql_does_not_wait_for_whoever_reads_for_long(postgres_url, caplog):
+    import psycopg
+
+    with Brain(postgres_url, embedder="none") as brain, psycopg.connect(postgres_url) as other:
+        brain.remember("Ann prefers the window seat")
+        other.execute("SELECT count(*) FROM remanence.memories")  # its transaction stays open
+        assert len(brain.forget(subject="Ann")) == 1
+    assert "VACUUM FULL" in caplog.text
+
+
+def test_a_recall_that_names_a_forgotten_person_can_be_judged_no_more(tmp_path):
+    with Brain(tmp_path / "memories.db", embedder="none") as brain:
+        brain.remember("lanterns before ropes")
+        asked = brain.recall("what did José say of lanterns?")
+        brain.forget(subject="JOSE")
+        with pytest.raises(InputError, match="recalled must be"):
+            brain.feedback(asked.recall_id, useful=False)
+        assert left(tmp_path, "José José") == []

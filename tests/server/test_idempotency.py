@@ -22,6 +22,7 @@ from server_process import Process, free_port
 
 from remanence import receipts
 from remanence.errors import StoreUnreachableError
+from remanence.server.control import ANSWERS
 from remanence.server.idempotency import Answers
 from remanence.stores.sql.postgres_link import Link as MemoryLink
 from remanence.tables.engines import postgres_link as tables_link
@@ -307,6 +308,7 @@ def _until_answered(client: httpx.Client, proxy: PostgresProxy, path: str, key: 
 
 KILLED = """
 import os, signal, sys, threading
+from remanence.server.control import ANSWERS
 from remanence.server.idempotency import Answers
 both = threading.Barrier(2, lambda: os.kill(os.getpid(), signal.SIGKILL))
 Answers.keep = lambda *_: both.wait(60)
@@ -398,3 +400,16 @@ def test_servers_that_are_killed_at_any_moment_do_everything_once(tmp_path, requ
     server.end(signal.SIGTERM)
     found += Counter({f"note {x // 1000}-{x % 1000}": n for x, n in counted})
     assert found == Counter(done)
+
+
+def test_nothing_of_a_forgotten_person_is_left_in_kept_answers_and_receipts(server, admin):
+    told = [{"text": "Zelda has the keys", "actor": "Zelda"}, {"text": "the keys are in the safe"}]
+    ids = keyed(admin, "POST", f"{W}/memories", "one", told).json()["ids"]
+    assert admin.post(f"{W}/forget", json={"subject": "zelda"}).json()["ids"] == ids[:1]
+    again = keyed(admin, "POST", f"{W}/memories", "one", told)
+    assert (again.status_code, "was done; its answer is not kept" in again.text) == (409, True)
+    assert memories(admin) == ["the keys are in the safe"]
+    with server.service.control.reading() as link:
+        rows = [str(row) for table in ANSWERS.metadata.sorted_tables for row in link.execute(table.select())]
+    files = [path.read_bytes() for path in server.settings.data.rglob("*") if path.is_file()]
+    assert [part for part in (*map(str.encode, rows), *files) if b"zelda" in part.lower()] == []

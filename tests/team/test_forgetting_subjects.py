@@ -1,4 +1,4 @@
-"""`rmem forget --subject` removes somebody from the states of sessions and from waiting events, too."""
+"""`rmem forget --subject` removes somebody from the states of sessions, waiting events and logs, too."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from remanence import Brain
 from remanence.team import places, spool
 from remanence.team.events import Event, Kind
+from remanence.team.hook import note
 from remanence.team.sessions import Sessions, SessionState
 
 
@@ -39,6 +40,9 @@ def filled():
     broken = places.spool() / "0-0.json"
     broken.write_text('{"prompt": "Zelda Quux')
     spool.set_aside(broken, "ValueError: Zelda Quux")
+    note("codex prompt: Zelda Quux is not a command")
+    note("codex prompt: no such command")
+    places.last_capture().write_text('{"time": 1.0, "agent": "codex", "cwd": "/home/zelda quux"}')
     with Brain(privacy="default") as brain:
         brain.remember("Zelda Quux has the keys", id="m1")
         brain.remember("The keys are in the safe", id="m2")
@@ -46,10 +50,10 @@ def filled():
 
 def test_somebody_is_gone_from_sessions_and_events_and_others_stay(filled):
     told = rmem("forget", "--subject", "Zelda Quux", "--dry-run")
-    assert told == {"dry_run": True, "memories": [{"id": "m1"}], "sessions": 1, "events": 2}
+    assert told == {"dry_run": True, "memories": [{"id": "m1"}], "sessions": 1, "events": 2, "lines": 2}
     assert len(somewhere(b"Zelda")) > 3
     told = rmem("forget", "--subject", "Zelda Quux", "--yes")
-    assert told == {"dry_run": False, "memories": [{"id": "m1"}], "sessions": 1, "events": 2}
+    assert told == {"dry_run": False, "memories": [{"id": "m1"}], "sessions": 1, "events": 2, "lines": 2}
     assert somewhere(b"Zelda") + somewhere(b"zelda") == []
     state = Sessions().load("claude-code", "s-1")
     assert (state.task, state.prompts, state.repository) == ("", ["Run the tests"], "github.com/acme/etl")
@@ -58,6 +62,7 @@ def test_somebody_is_gone_from_sessions_and_events_and_others_stay(filled):
     assert Sessions().load("claude-code", "s-2").task == "Make it faster"
     assert len(spool.waiting()) == 1
     assert spool.unusable() == []
+    assert places.log().read_text().endswith("codex prompt: no such command\n")
 
 
 @pytest.mark.parametrize("subject", ["claude-code", "s-1"])

@@ -31,7 +31,7 @@ from .connection import Connection as AnyConnection
 from .postgres_filters import Condition, condition
 from .postgres_index import Follower, Look, State, dimension_of, look, state
 from .postgres_link import Address, Connection, Link
-from .postgres_schema import prepare
+from .postgres_schema import SCHEMA, prepare
 from .postgres_search import PostgresProspect
 from .postgres_vectors import Neighbours
 from .postgres_writer import PostgresWriter
@@ -47,6 +47,8 @@ Result = TypeVar("Result")
 HELD_UP_TO = 20_000  # rows of a tenant that are held in memory
 _OVERTAKEN = 50  # transactions that other threads may overtake before a read gives up
 _PRUNE_FROM, _CHANGES_KEPT = 2048, 8192  # writes after which the change log is shortened, and entries that stay
+_SCRUBBED = ("memories", "postings", "words", "trash", "access", "judgements", "changes", "dictionaries", "notes")
+_REWRITTEN = 256 * 1024 * 1024  # bytes of tables that are written anew at once: seconds
 _SCOPES = 8  # agents whose rows are held beside
 _ORDERS: dict[Order, str] = {
     "oldest": "m.time, m.seq",
@@ -236,11 +238,24 @@ class PostgresRecordStore(SqlRecords, Forking):
             self.neighbours.build()
 
     def scrub(self) -> None:
-        """Clear the pages that removed rows were on. What the server keeps beside its tables, such as its log of
-        writes and its backups, is for whoever runs it."""
-        self._link.tend(
-            self._frame, "VACUUM memories, postings, words, trash, access, judgements, changes, dictionaries"
-        )
+        """Write the tables anew without the rows that were removed, or, where that would take long and everybody would
+        wait for it, only clear their places. What the server keeps beside its tables, such as its log of writes and its
+        backups, is for whoever runs it."""
+        sizes = ", ".join(f"pg_total_relation_size('{name}')" for name in _SCRUBBED)
+        found = self.read(lambda connection: connection.execute(f"SELECT {sizes}").fetchone())
+        tables = ", ".join(_SCRUBBED)
+        try:
+            if found is None or sum(found) > _REWRITTEN:
+                raise StoreBusyError("the tables are too large to be written anew while others use them")
+            self._link.tend(self._frame, f"VACUUM (FULL, ANALYZE) {tables}")
+        except StoreBusyError as error:
+            self._link.tend(self._frame, f"VACUUM {tables}")
+            log.warning(
+                "what was removed may be read from the files of PostgreSQL until it uses their places again (%s); "
+                "VACUUM FULL of the tables in the schema %s clears them, while nobody can use them",
+                error,
+                SCHEMA,
+            )
         self._unscrubbed = False
 
     def broken_audit(self) -> list[int]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .postgres_index import Look
 
 _TENDING = 0x524D454D_0001  # an advisory lock
+_LOCK_PATIENCE = 2000  # milliseconds
 
 
 class Address(NamedTuple):
@@ -182,10 +183,12 @@ class Link(Pooled[Connection]):
         return self._repeated(frame, WRITE, work, too_late)
 
     def tend(self, frame: Frame, statement: str) -> None:
-        """Run a statement that looks after tables, outside any transaction."""
+        """Run a statement that looks after tables, outside any transaction; StoreBusyError where others use what it
+        needs for itself, because everybody would wait behind it."""
         with connect(self.address) as raw:
             try:
                 frame.stay(raw)
+                raw.execute(f"SET lock_timeout = {_LOCK_PATIENCE}".encode())
                 take_turn(raw)
                 raw.execute(statement.encode())
             except psycopg.Error as error:

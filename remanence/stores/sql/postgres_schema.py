@@ -146,7 +146,24 @@ def p002_find_rows_by_number(raw: Raw) -> None:
     _run(raw, "CREATE INDEX memories_time ON memories (tenant, time)")
 
 
-STEPS = (p001_create_tables, p002_find_rows_by_number)  # only ever appended to
+_WITHOUT_STATISTICS = {
+    "memories": ("id", "session", "actor", "position", "place", "tags", "text", "contents", "words"),
+    "words": ("word",),
+    "judgements": ("question", "memory"),
+    "notes": ("value",),
+    "trash": ("id",),
+}
+
+
+def p003_keep_texts_out_of_statistics(raw: Raw) -> None:
+    """PostgreSQL copies values into its statistics, where nobody can erase them. To set the type a column has already
+    drops those that there are."""
+    for table, columns in _WITHOUT_STATISTICS.items():
+        changes = [f"ALTER {name} TYPE text, ALTER {name} SET STATISTICS 0" for name in columns]
+        _run(raw, f"ALTER TABLE {table} {', '.join(changes)}")
+
+
+STEPS = (p001_create_tables, p002_find_rows_by_number, p003_keep_texts_out_of_statistics)  # only ever appended to
 
 
 def _run(raw: Raw, statement: str) -> None:
