@@ -34,16 +34,13 @@ from .models import Embeddings, Hit, Hits, Memory
 from .privacy.choice import PrivacySpec, policy_of
 from .recall.settings import RecallSettings
 from .stores import open_store
-from .stores.base import Edit, Edited, Order, Owner, RecordStore
+from .stores.base import Edit, Edited, Order, Owner, Progress, RecordStore
 from .tiers import forgetting
 from .tiers.forgetting import DAY, ForgettingPolicy, Subject
 
 if TYPE_CHECKING:
     from .crypto.encryption import Encryption
     from .embed.base import Embedder
-
-Progress = Callable[[int, int | None], None]
-"""Called with how many are done and how many there are (None while that is unknown)."""
 
 Written = TypeVar("Written")
 
@@ -340,10 +337,15 @@ class Brain:
     def forget(self, memory_id: str) -> bool: ...
 
     @overload
-    def forget(self, *, subject: str, dry_run: bool = False) -> list[str]: ...
+    def forget(self, *, subject: str, dry_run: bool = False, on_progress: Progress | None = None) -> list[str]: ...
 
     def forget(
-        self, memory_id: str | None = None, *, subject: str | None = None, dry_run: bool = False
+        self,
+        memory_id: str | None = None,
+        *,
+        subject: str | None = None,
+        dry_run: bool = False,
+        on_progress: Progress | None = None,
     ) -> bool | list[str]:
         """Remove a memory for good; whether there was one. With `subject`, remove all that concerns a person or an
         agent: what it remembers, said or did, and what names it; the ids. `dry_run` only tells them.
@@ -357,7 +359,7 @@ class Brain:
                 raise InputError("dry_run goes with subject", field="dry_run")
             key = checks.memory_id("memory_id", memory_id)
             return bool(self.store.erase([key], who=config.user(), reason="forget"))
-        keys = forgetting.forget_subject(self.store, subject, dry_run=dry_run)
+        keys = forgetting.forget_subject(self.store, subject, dry_run=dry_run, on_progress=on_progress)
         if not dry_run:
             self._recalls.forget(Subject(str(subject)).is_named_in)
         return keys

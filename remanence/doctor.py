@@ -24,10 +24,11 @@ from .index.recall_index import RecallIndex
 from .index.survey import nearest_rows
 from .models import TIERS
 from .stores import migrations
+from .stores.base import Progress
 from .stores.packing import short_bytes
 from .stores.sql import keys, reembed, rows
 from .stores.sql.sqlite import SqliteRecordStore
-from .upkeep import Progress, open_file
+from .upkeep import open_file
 
 _BATCH = 1000
 _SAMPLED = 200  # rows that are compared one by one

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import ConfigError, StoreError
 from .stores import is_postgres, open_store
+from .stores.base import Progress
 from .stores.sql import rows
 from .stores.sql.connection import Connection
 from .stores.sql.records import SqlRecords
@@ -22,7 +23,6 @@ from .tables.moving import Checksum, TableMove, move
 if TYPE_CHECKING:
     from .stores.sql.postgres import PostgresRecordStore
 
-Progress = Callable[[int, int | None], None]
 
 _BATCH = 512
 _MIGRATING = "migrating from"

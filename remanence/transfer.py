@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -31,12 +31,12 @@ from .errors import (
 from .filters import Filter
 from .models import Embeddings, Memory
 from .private_files import opener
+from .stores.base import Progress
 
 if TYPE_CHECKING:
     from .brain import Brain
     from .index.survey import Survey
 
-Progress = Callable[[int, int | None], None]
 Vector = npt.NDArray[np.float32]
 
 FORMATS = ("jsonl", "parquet")

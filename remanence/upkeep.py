@@ -19,12 +19,11 @@ from .errors import ConfigError, InputError, StoreError
 from .index.analyser import VERSION as ANALYSER
 from .private_files import make_file
 from .stores import is_postgres, open_store
+from .stores.base import Progress
 from .stores.sql import audit, keys, reembed
 from .stores.sql.file import explained
 from .stores.sql.records import SqlRecords
 from .stores.sql.sqlite import SqliteRecordStore
-
-Progress = Callable[[int, int | None], None]
 
 
 def open_file(

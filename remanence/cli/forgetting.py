@@ -16,6 +16,7 @@ from . import endings
 from .face import Face
 from .options import answering
 from .printing import moment, one_line
+from .progress import progress
 
 if TYPE_CHECKING:
     from ..brain import Brain
@@ -97,7 +98,8 @@ def _forget_subject(face: Face, subject: str, dry_run: bool, yes: bool) -> None:
             _confirm(brain, keys, "Forget", yes)
         beside = forget_subject(subject, dry_run=dry_run)  # first, so that no event becomes a memory meanwhile
         if not dry_run:
-            keys = brain.forget(subject=subject)
+            with progress("Packing anew") as bar:
+                keys = brain.forget(subject=subject, on_progress=bar)
     _tell(face, [(key, None) for key in keys], dry_run, **beside._asdict())
 
 

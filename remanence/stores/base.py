@@ -23,6 +23,9 @@ from ..judgements import Judgement
 from ..models import TIERS, Memory
 from .packing import placed
 
+Progress = Callable[[int, int | None], None]
+"""Called with how many are done and how many there are (None while that is unknown)."""
+
 if TYPE_CHECKING:
     from ..crypto.encryption import Encryption
 
@@ -298,6 +301,9 @@ class RecordStore(MemoryStore[Memory]):
                 "pinned" in memory.tags,
                 len(memory.text.encode()),
             )
+
+    def repack(self, on_progress: Progress | None = None) -> None:
+        """Pack memories anew where what they are packed with may repeat those that were removed."""
 
     def scrub(self) -> None:
         """Make sure that nothing of what was removed is left anywhere on disk."""

@@ -15,7 +15,7 @@ from .sessions import Sessions, SessionState
 
 
 class Removed(NamedTuple):
-    """How many sessions were removed or emptied of something, and how many waiting events and lines of logs are gone."""
+    """How many sessions were removed or emptied of something; how many waiting events and lines of logs are gone."""
 
     sessions: int = 0
     events: int = 0

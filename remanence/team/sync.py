@@ -7,7 +7,6 @@ import json
 import logging
 import time
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +17,7 @@ from .. import config
 from ..brain import Brain
 from ..errors import InputError, PrivacyError, RemanenceError, RemoteError
 from ..models import Memory
+from ..stores.base import Progress
 from ..tables.link import Link, Remedy
 from . import places, routes
 from .drafts import replace_file
@@ -31,8 +31,6 @@ _TIMEOUT = 30.0
 _REMEDY = Remedy("URL", "`rmem login` asks for the token", "Run `rmem login` again with a token that is valid for this")
 _PENDING = 10_000  # changes that are looked through for those that the server does not know yet
 _OWN_CHANGES = tuple(action for action in CHANGES if action != SYNC)
-
-Progress = Callable[[int, int | None], None]
 
 
 @dataclass(slots=True)

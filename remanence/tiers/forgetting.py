@@ -24,7 +24,7 @@ from ..errors import KeyMissingError
 from ..index.analyser import fold
 from ..judgements import Judgement
 from ..models import Memory
-from ..stores.base import RecordStore, Trace
+from ..stores.base import Progress, RecordStore, Trace
 from . import copies
 
 DAY = 86_400.0
@@ -130,7 +130,9 @@ def prune(
     return found
 
 
-def forget_subject(store: RecordStore, subject: object, *, dry_run: bool = False) -> list[str]:
+def forget_subject(
+    store: RecordStore, subject: object, *, dry_run: bool = False, on_progress: Progress | None = None
+) -> list[str]:
     """Remove all that concerns a person or an agent, also from the file and from copies in Redis; the ids of the
     memories."""
     somebody = Subject(checks.name("subject", subject))
@@ -143,6 +145,7 @@ def forget_subject(store: RecordStore, subject: object, *, dry_run: bool = False
         store.forget_judgements(judged)
         if keys:
             store.erase(keys, who=config.user(), reason="subject", named=False)
+            store.repack(on_progress)
         store.scrub()
         for copy, its_keys in zip(hot, copied, strict=True):
             copy.forget_many(list(dict.fromkeys([*its_keys, *keys])))

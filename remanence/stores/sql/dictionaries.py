@@ -13,6 +13,7 @@ from . import rows
 from .connection import Connection
 
 if TYPE_CHECKING:
+    from ..base import Progress
     from .records import SqlRecords
 
 log = logging.getLogger(__name__)
@@ -44,26 +45,33 @@ def add(store: SqlRecords, data: bytes) -> None:
     store.write(lambda connection: connection.execute("INSERT INTO dictionaries (data) VALUES (?)", (data,)))
 
 
-def replace(store: SqlRecords) -> None:
+def replace(store: SqlRecords, on_progress: Progress | None = None) -> None:
     """Pack all memories anew, and keep nothing of the dictionaries that there were."""
     old = store.read(newest)
     if not old:
         return
     add(store, trained(store) or b"")
-    last: int | None = 0
-    while last is not None:
-        last = store.write(partial(_repack, store, last))
+    number, done, last = store.read(_count), 0, 0
+    while batch := store.write(partial(_repack, store, last)):
+        done, last = done + len(batch), batch[-1]
+        if on_progress is not None:
+            on_progress(done, max(done, number))
     store.write(partial(_remove, store, old))
 
 
-def _repack(store: SqlRecords, last: int, connection: Connection) -> int | None:
-    """Pack a batch of rows with the newest dictionary; up to which one, or None when there is none left."""
+def _count(connection: Connection) -> int:
+    """How many rows are packed."""
+    return int(connection.execute("SELECT count(*) FROM memories WHERE level > 0").fetchone()[0])
+
+
+def _repack(store: SqlRecords, last: int, connection: Connection) -> list[int]:
+    """Pack the rows behind one with the newest dictionary, a batch of them; their numbers."""
     store.codec.use(newest(connection))
     sql = f"{store.dialect.read} WHERE m.seq > ? AND m.level > 0 ORDER BY m.seq LIMIT {_BATCH}"
     batch = connection.execute(sql, (last,)).fetchall()
     for row in batch:
         _pack(store, connection, row)
-    return batch[-1][0] if batch else None
+    return [row[0] for row in batch]
 
 
 def _pack(store: SqlRecords, connection: Connection, row: tuple[Any, ...]) -> bool:

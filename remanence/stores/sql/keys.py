@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...crypto.encryption import Encryption
 from ...crypto.vault import Vault, WrappedKey, fingerprint, new_keys, unwrap, wrap
 from ...errors import KeyMissingError, KeyWrongError, StoreCorruptError
+from ..base import Progress
 from ..indexed import derive
 from . import cache, dictionaries, removal, rows, sealing
 from .connection import Connection
@@ -22,7 +23,6 @@ from .sealing import Seal
 if TYPE_CHECKING:
     from .sqlite import SqliteRecordStore
 
-Progress = Callable[[int, int | None], None]
 
 _BATCH = 64
 _COLUMNS = (*rows.BODY, *rows.DERIVED)

@@ -21,7 +21,7 @@ from ...index.vocabulary import WordVectors
 from ...judgements import Judgement
 from ...models import TIERS, Embeddings, Memory
 from .. import packing
-from ..base import Edit, Owner, SetAside, Size, Trace, Vector
+from ..base import Edit, Owner, Progress, SetAside, Size, Trace, Vector
 from ..indexed import Derived, IndexedStore, check_vectors, derive
 from ..packing import Codec
 from ..touches import Touches
@@ -290,11 +290,13 @@ class SqlRecords(IndexedStore):
             found, head = once(self.write, "erase", work, lambda done: done[0], lambda _, kept: (kept, None))
         else:
             found, head = self.write(work)
-            dictionaries.replace(self)
         self.audit_chain.save(head)
         self._unscrubbed |= bool(found)
         self.wrote(len(found))
         return found
+
+    def repack(self, on_progress: Progress | None = None) -> None:
+        dictionaries.replace(self, on_progress)
 
     def set_aside(self, keys: Sequence[str], *, until: float, who: str, reason: str) -> list[str]:
         detail, key = _because(reason), self.audit_chain.key(make=True)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import StoreCorruptError
 from ...index.analyser import VERSION as ANALYSER
+from ..base import Progress
 from ..indexed import Derived, derive
 from ..packing import short_bytes, shorten
 from . import rows, sealing
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Progress = Callable[[int, int | None], None]
 
 _BATCH = 256
 _PASSES = 10
