@@ -90,6 +90,8 @@ def seek(store: RecordStore, asked: Asked, embedder_of_store: Callable[[], Embed
     """Find out which memories answer a question."""
     given = asked.vector
     rows = store.prospect(asked.where)  # first: the snapshot may be a newer one after it
+    if asked.mode == "vector":
+        store.check_comparable("vectors")
     embedder = embedder_of_store() if given is None and asked.mode != "lexical" else None
 
     def query_vector(text: str, weigh: Callable[[str], float]) -> Vector | None:

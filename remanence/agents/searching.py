@@ -78,6 +78,7 @@ class TierSearch:
         def search(store: RecordStore, inside: Filter) -> list[Found]:
             if not store.count(inside):
                 return []
+            store.check_comparable("vectors")
             return [(-score, memory, score) for memory, score in store.nearest(vector, inside, k)]
 
         return self.merged(search, where, memory_tiers, k)
@@ -87,6 +88,8 @@ class TierSearch:
 
         def search(store: RecordStore, inside: Filter) -> list[Found]:
             survey = store.survey(inside)
+            if question.paths:
+                store.check_comparable("numbers")
             at, distances = similar_rows(survey, question, scales, k)
             seqs = survey.seq[at].tolist()
             away = dict(zip(seqs, distances.tolist(), strict=True))

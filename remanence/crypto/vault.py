@@ -105,6 +105,7 @@ class Vault:
         self.encryption = encryption
         self._fetch = fetch
         self._wrapped: tuple[WrappedKey, ...] = ()
+        self._versions: frozenset[int] = frozenset()
         self._keys: dict[int, DataKeys] = {}
         self._disguises: Callable[[int], tuple[int, ...]] | None = None
         self._problem: ConfigError | None = None  # why there is no master key to try
@@ -114,7 +115,7 @@ class Vault:
         """Take the keys that the store has now; those that do not open are left closed."""
         with self._lock:
             given = tuple(wrapped)
-            if given == self._wrapped and len(self._keys) == len({key.version for key in given}):
+            if given == self._wrapped and len(self._keys) == len(self._versions):
                 return
             known = {(key.kind, key.version): key for key in self._wrapped}
             versions = sorted({key.version for key in given})
@@ -128,7 +129,7 @@ class Vault:
                     opened[version] = found
             if opened.keys() != self._keys.keys() or any(opened[one] is not self._keys[one] for one in opened):
                 self._disguises = _disguises([keys.terms for keys in opened.values()])
-            self._wrapped, self._keys = given, opened
+            self._wrapped, self._versions, self._keys = given, frozenset(versions), opened
 
     def _open(self, wrapped: Sequence[WrappedKey]) -> DataKeys | None:
         if self.encryption is None:
@@ -168,16 +169,33 @@ class Vault:
             found = self._keys.get(version)
         if found is not None:
             return found
+        raise self._refusal(version)
+
+    def _refusal(self, version: int) -> KeyMissingError | KeyWrongError:
+        """Why the keys of a version cannot be had."""
         if self.encryption is None:
-            raise KeyMissingError(
+            return KeyMissingError(
                 f"this memory is encrypted; set {MASTER_KEY} or {MASTER_KEY_FILE}, or pass Brain(encryption=…)"
             )
         if self._problem is not None:
-            raise KeyMissingError(f"this memory is encrypted, but {self._problem}")
-        raise KeyWrongError(
+            return KeyMissingError(f"this memory is encrypted, but {self._problem}")
+        return KeyWrongError(
             f"the master key does not open the data keys (version {version}) of this store; give the key that they "
             f"were made or last rotated with, through {MASTER_KEY}, {MASTER_KEY_FILE} or Brain(encryption=…)"
         )
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all keys of the store are open, or no key was given to open them with."""
+        return self.encryption is None or len(self._keys) == len(self._versions)
+
+    def check(self) -> None:
+        """Raise where a key was given and does not open all keys of the store. It is read anew before: a file may hold
+        another one by now."""
+        if not self.is_whole:
+            self.follow(self._fetch())
+        if not self.is_whole:
+            raise self._refusal(max(self._versions.difference(self._keys)))
 
     def seal(self, memory_id: str, values: Mapping[str, bytes], version: int) -> bytes:
         """Fields as one value that only opens for this memory."""

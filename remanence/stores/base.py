@@ -312,6 +312,9 @@ class RecordStore(MemoryStore[Memory]):
         """How many memories are left out of every answer because they are encrypted and their key is not here."""
         return 0
 
+    def check_comparable(self, by: Literal["vectors", "numbers"]) -> None:
+        """Raise where some memories cannot be compared in this way because they are encrypted."""
+
     def sizes(self, where: Filter) -> dict[str, Size]:
         """How small packed memories are, by tier; nothing where a store packs none."""
         return {}

@@ -10,9 +10,16 @@ import sys
 import pytest
 
 from remanence import Brain, Encryption
+from remanence.agents import AgentMemoryAPI
 from remanence.crypto.encryption import new_master_key
 from remanence.doctor import examine, repair
-from remanence.errors import ConfigError, KeyMissingError, KeyWrongError, StoreCorruptError
+from remanence.errors import (
+    ConfigError,
+    KeyMissingError,
+    KeyWrongError,
+    MemoryRetrievalException,
+    StoreCorruptError,
+)
 from remanence.stores.memory import InMemoryRecordStore
 from remanence.stores.sql import cache
 from remanence.stores.sql.sqlite import SqliteRecordStore
@@ -78,7 +85,7 @@ def test_encrypted_and_plain_memories_are_found_together(mixed, encryption):
         assert brain.stats()["encrypted"] == 2
 
 
-def test_without_the_key_other_memories_are_recalled_and_encrypted_ones_are_not_there(mixed):
+def test_without_the_key_other_memories_are_recalled_and_encrypted_ones_are_not_there(mixed, caplog):
     with Brain(mixed) as brain:
         assert lexical(brain, "lighthouse") == ["plain-1"]
         assert ids(brain.recall("the lighthouse password", k=10)) == ["plain-1", "plain-2"]
@@ -90,20 +97,25 @@ def test_without_the_key_other_memories_are_recalled_and_encrypted_ones_are_not_
             lambda: brain.update("secret-1", importance=0.9),
             lambda: brain.remember("readable", id="secret-1"),
             lambda: brain.store.move(["secret-1"], "ltm"),
+            lambda: brain.remember("a new plain memory"),
+            lambda: brain.remember_many([{"text": "a new plain memory"}]),
+            lambda: brain.update("plain-1", text="the lighthouse keeper likes tin"),
+            lambda: brain.recall("lighthouse", mode="vector"),
         ):
             with pytest.raises(KeyMissingError, match="REMANENCE_MASTER_KEY"):
                 act()
-        brain.remember("a new plain memory", id="plain-3")
-        brain.update("plain-1", text="the lighthouse keeper likes tin")
+        assert brain.stats()["memories"] == 4
         assert brain.forget("secret-2")
+    assert "encrypted memories are left out" in caplog.text
 
 
 def test_the_wrong_key_is_a_clear_error_and_overwrites_nothing(mixed, encryption):
     with sqlite3.connect(mixed) as plain:
         before = plain.execute("SELECT * FROM memories").fetchall(), plain.execute("SELECT * FROM keys").fetchall()
     with Brain(mixed, encryption=Encryption(master=new_master_key())) as brain:
-        assert lexical(brain, "lighthouse") == ["plain-1"]
         for act in (
+            lambda: brain.recall("lighthouse"),
+            lambda: brain.memories(),
             lambda: brain.get("secret-1"),
             lambda: brain.update("secret-1", importance=0.9),
             lambda: brain.remember("anything at all"),
@@ -117,6 +129,33 @@ def test_the_wrong_key_is_a_clear_error_and_overwrites_nothing(mixed, encryption
     assert before == after
     with Brain(mixed, encryption=encryption) as brain:
         assert brain.get("secret-1").text == "the lighthouse password is swordfish"
+
+
+def test_what_is_not_kept_of_encrypted_memories_is_not_searched_in_vain(path, encryption, key):
+    with AgentMemoryAPI(brain=Brain(path, encryption=encryption)) as api:
+        api.store_agent_state("ann", {"x": 1.0, "room": "hall"}, 1)
+        space = api.get_memory_space("ann")
+        for act in (
+            lambda: api.retrieve_similar_states("ann", {"x": 1.0}),
+            lambda: space.search_by_embedding([0.1] * 256),
+        ):
+            with pytest.raises(MemoryRetrievalException, match="cannot be compared by their"):
+                act()
+        assert len(api.retrieve_similar_states("ann", {"room": "hall"})) == 1
+    with AgentMemoryAPI(brain=Brain(path.with_name("open.db"), encryption=Encryption(key, vectors=True))) as api:
+        api.store_agent_state("ann", {"x": 1.0, "room": "hall"}, 1)
+        space = api.get_memory_space("ann")
+        assert len(space.search_by_embedding(space.embed("hall"))) == 1
+
+
+def test_the_command_line_tells_of_a_wrong_key(mixed, monkeypatch):
+    monkeypatch.setenv("REMANENCE_MASTER_KEY", new_master_key())
+    command = [sys.executable, "-m", "remanence.cli", "--store", str(mixed)]
+    for words in (("recall", "lighthouse"), ("list",), ("remember", "anything")):
+        done = subprocess.run([*command, *words], capture_output=True, text=True, timeout=60)
+        assert done.returncode != 0
+        assert "the master key does not open" in done.stderr
+        assert "keeper" not in done.stdout
 
 
 @pytest.mark.parametrize("column", ["sealed", "sealed, words, terms, marks"])
@@ -303,8 +342,9 @@ def test_one_process_finds_at_once_what_another_encrypts(path, key):
             assert keyless.match("lighthouse") == []
             one.put([example("a third lighthouse")])
             assert keyless.match("lighthouse") == []
-            keyless.put([example("a plain lighthouse")])
-            assert len(one.match("lighthouse")) == 4
+            with pytest.raises(KeyMissingError):
+                keyless.put([example("a plain lighthouse")])
+            assert len(one.match("lighthouse")) == 3
 
 
 def test_stores_that_cannot_encrypt_refuse_to_be_asked(encryption, key, monkeypatch):
@@ -319,9 +359,9 @@ def test_a_tampered_key_is_a_wrong_key(mixed, encryption):
         plain.execute("UPDATE keys SET wrapped = zeroblob(60) WHERE kind = 'tags'")
     plain.close()
     with Brain(mixed, encryption=encryption) as brain:
-        assert lexical(brain, "lighthouse") == ["plain-1"]
-        with pytest.raises(KeyWrongError):
-            brain.get("secret-1")
+        for act in (lambda: brain.recall("lighthouse"), lambda: brain.get("secret-1")):
+            with pytest.raises(KeyWrongError):
+                act()
 
 
 def test_keys_that_are_gone_are_not_replaced_by_others(mixed, encryption):

@@ -208,8 +208,10 @@ def test_a_running_process_follows_a_key_file(path, tmp_path, key, monkeypatch):
         assert (done["rewrapped"], done["memories"]) == (4, 21)
         with pytest.raises(KeyWrongError):
             running.remember("not yet")
-        assert running.recall("lighthouse") == []
+        with pytest.raises(KeyWrongError):
+            running.recall("lighthouse")
         file.write_text(fresh)
+        assert len(running.recall("lighthouse", k=100, mode="lexical")) == 21
         running.remember("lighthouse again", id="again")
         assert running.get("m1").text == "lighthouse number1 word1"
         assert len(running.recall("lighthouse", k=100, mode="lexical")) == 22

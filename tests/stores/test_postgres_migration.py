@@ -19,6 +19,8 @@ migrating._BATCH = 20
 migrating.migrate(sys.argv[1], sys.argv[2], on_progress=lambda done, total: done >= 60 and os.kill(os.getpid(), 9))
 """
 
+KEY = new_master_key()
+
 
 @pytest.fixture
 def file(tmp_path):
@@ -40,7 +42,7 @@ def file(tmp_path):
         hits = brain.recall("river 7", k=3)
         brain.feedback(hits[0], useful=True)
         brain.store.note("colour", "blue")
-    with Brain(path, encryption=Encryption(master=new_master_key())) as brain:
+    with Brain(path, encryption=Encryption(master=KEY)) as brain:
         brain.remember("a secret of the river", id="secret")
     return path
 
@@ -70,6 +72,7 @@ def test_everything_arrives_also_after_a_kill(file, postgres_url):
     with Brain(file, encryption=False) as old, Brain(postgres_url, encryption=False) as new:
         assert told(old) == told(new)
         assert new.store.unreadable() == old.store.unreadable() == 1
+    with Brain(postgres_url, encryption=Encryption(master=KEY)) as new:
         assert new.remember("written afterwards").memory_id in new.store
     with pytest.raises(ConfigError, match="not empty"):
         migrate(file, postgres_url)

@@ -43,7 +43,6 @@ def append(
     wanted = [memory.memory_id or new_id(memory) for memory in memories]
     taken = held(connection, wanted)
     old_rows = [seq for seq, _ in taken.values()]
-    data_keys.guard(connection, codec.vault, old_rows)
     hides = seal is not None and data_keys.replaces_readable(connection, old_rows)
     waiting: list[tuple[Memory, Derived, tuple[Any, ...]]] = []
     for seq, (memory, parts) in enumerate(zip(memories, derived, strict=True), last + 1):

@@ -41,8 +41,14 @@ def _add(connection: Connection, keys: Sequence[WrappedKey]) -> None:
 
 
 def seal_for_writing(connection: Connection, vault: Vault) -> Seal | None:
-    """How the next memory is to be encrypted; the store's first keys are made here. None for not at all."""
+    """How the next memory is to be encrypted; the store's first keys are made here. None for not at all, which a store
+    that has keys refuses."""
     if vault.encryption is None:
+        if connection.execute("SELECT 1 FROM keys LIMIT 1").fetchone():
+            raise KeyMissingError(
+                "this store is encrypted, so nothing is written to it without its key; set REMANENCE_MASTER_KEY or "
+                "REMANENCE_MASTER_KEY_FILE, or pass Brain(encryption=…)"
+            )
         return None
     vault.follow(read(connection))
     if vault.latest is None:
@@ -53,19 +59,6 @@ def seal_for_writing(connection: Connection, vault: Vault) -> Seal | None:
     assert vault.latest is not None
     vault.keys(vault.latest)
     return Seal(vault.latest, vault.encryption.fields)
-
-
-def guard(connection: Connection, vault: Vault, held: Sequence[int]) -> None:
-    """Refuse to replace encrypted rows by readable ones for want of the key."""
-    if vault.encryption is not None or not held:
-        return
-    for seq in held:
-        found = connection.execute("SELECT id FROM memories WHERE seq = ? AND key_version IS NOT NULL", (seq,))
-        if (row := found.fetchone()) is not None:
-            raise KeyMissingError(
-                f"memory {row[0]!r} is encrypted and was not replaced by a readable one; set REMANENCE_MASTER_KEY or "
-                "REMANENCE_MASTER_KEY_FILE, or forget it first"
-            )
 
 
 def replaces_readable(connection: Connection, held: Sequence[int]) -> bool:

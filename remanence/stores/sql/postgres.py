@@ -303,6 +303,7 @@ class PostgresRecordStore(SqlRecords, Forking):
             held = now.state.rows <= self._held_up_to
             if held:
                 self._catch_up(connection, self._whole, now)
+                self.check_keys(self.index)
             return held
 
         return self.read(work)
@@ -337,6 +338,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         follower, surveys = found
         with follower.index.lock:
             self._follow(follower)
+            self.check_keys(follower.index)
             return surveys.take(where)
 
     def prospect(self, where: Filter) -> Survey | Prospect:
@@ -349,6 +351,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         """A filter in SQL, as far as encrypted rows can be read."""
         wrapped = data_keys.read(connection)
         self.vault.follow(wrapped)
+        self.vault.check()
         hidden = bool(wrapped) and not self.vault.opens
         return condition(where, hides_sealed=hidden, disguises=self.vault.disguises())
 

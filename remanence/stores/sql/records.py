@@ -3,6 +3,7 @@ the next row goes and how an index follows is each store's own."""
 
 from __future__ import annotations
 
+import logging
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +34,8 @@ from .audit_chain import AuditChain, Head
 from .connection import Connection
 from .receipts import forget_ids, once
 from .sealing import Seal
+
+log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
@@ -491,8 +494,20 @@ class SqlRecords(IndexedStore):
         encrypted = self.stats().encrypted
         return 0 if self.vault.opens else encrypted
 
+    def check_comparable(self, by: Literal["vectors", "numbers"]) -> None:
+        if self.vault.latest is not None and self.stats().encrypted:
+            sealing.check_comparable(self.encryption, by)
+
+    def check_keys(self, index: RecallIndex) -> None:
+        """Refuse to answer with the readable memories alone where the key that was given is not that of the others."""
+        if not self.vault.is_whole:
+            self.vault.check()
+            self.use_keys(index)
+
     def use_keys(self, index: RecallIndex) -> None:
         """Let an index find encrypted memories, or leave them out where they cannot be read."""
+        if self.encryption is None and self.vault.latest is not None and not index.hides_sealed:
+            log.warning("without the key of this store its encrypted memories are left out of every answer")
         index.hides_sealed = not self.vault.opens
         index.see_through(self.vault.disguises())
 

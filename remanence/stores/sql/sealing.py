@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ...crypto.encryption import MASTER_KEY, MASTER_KEY_FILE, Encryption
 from ...crypto.vault import Vault
+from ...errors import ConfigError, KeyMissingError
 from ...index.analyser import HASH, Terms
 from ...index.manner import SEALED, Manner
 from ...index.numbers import NO_NUMBERS
@@ -40,6 +42,25 @@ def disguised(derived: Derived, seal: Seal, vault: Vault) -> Derived:
         numbers = NO_NUMBERS
     marks = np.sort(vault.blind(np.frombuffer(derived.marks, HASH), seal.version))
     return Derived(terms, marks.astype(HASH, copy=False).tobytes(), numbers, manner)
+
+
+def check_comparable(encryption: Encryption | None, by: Literal["vectors", "numbers"]) -> None:
+    """Refuse to compare memories by what is not kept of encrypted ones: they would never be found."""
+    if encryption is None:
+        raise KeyMissingError(
+            f"encrypted memories cannot be compared by their {by} without the key of this store; set "
+            f"{MASTER_KEY} or {MASTER_KEY_FILE}, or pass Brain(encryption=…)"
+        )
+    if by == "vectors" and encryption.hides_vectors:
+        raise ConfigError(
+            "encrypted memories cannot be compared by their vectors, which are not kept; ask in words "
+            "(mode='hybrid'), or keep them: Encryption(vectors=True), then `rmem reindex`"
+        )
+    if by == "numbers" and "contents" in encryption.fields:
+        raise ConfigError(
+            "encrypted states cannot be compared by their numbers, which are not kept; ask by attributes or in "
+            "words, or leave contents readable: Encryption(fields=('text', 'tags'))"
+        )
 
 
 def split(

@@ -234,6 +234,7 @@ class SqliteRecordStore(SqlRecords, Forking):
     def survey(self, where: Filter) -> Survey:
         with self.index.lock:  # so that no other thread brings the index past the snapshot in between
             self.refresh()
+            self.check_keys(self.index)
             return self._surveys.take(where)
 
     def refresh(self) -> None:
