@@ -11,6 +11,7 @@ import secrets
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 import jwt
 from cachetools import TTLCache
@@ -63,6 +64,7 @@ class Tokens:
         self._callers: TTLCache[str, Caller] = TTLCache(10_000, KEPT_SECONDS)
         self._reaches: TTLCache[tuple[str, str], Reach | None] = TTLCache(10_000, KEPT_SECONDS)
         self._version = control.version
+        self._lock = Lock()  # of the two caches
 
     def issue(
         self,
@@ -89,8 +91,9 @@ class Tokens:
 
     def known(self, token: str) -> Caller | None:
         """Whom a token belongs to, if that was looked up within the last second."""
-        self._forget_what_changed()
-        caller = self._callers.get(token)
+        with self._lock:
+            self._forget_what_changed()
+            caller = self._callers.get(token)
         return caller if caller is not None and caller.expires > time.time() else None
 
     def caller(self, token: str) -> Caller:
@@ -118,18 +121,19 @@ class Tokens:
         if home is None:
             raise Refused("the token is not valid")
         caller = Caller(record.org, home.name, record.member, record.id, record.role, record.workspace, record.expires)
-        if version == self._control.version:
-            self._callers[token] = caller
+        with self._lock:
+            if version == self._control.version:
+                self._callers[token] = caller
         return caller
 
     def known_reach(self, caller: Caller, workspace: str) -> tuple[bool, Reach | None]:
         """Whether it was looked up within the last second, and what was found."""
-        self._forget_what_changed()
-        key = (caller.token_id, workspace)
-        try:
-            return True, self._reaches[key]
-        except KeyError:
-            return False, None
+        with self._lock:
+            self._forget_what_changed()
+            try:
+                return True, self._reaches[caller.token_id, workspace]
+            except KeyError:
+                return False, None
 
     def reach(self, caller: Caller, workspace: str) -> Reach | None:
         """What a caller may do in a workspace, by its name; None where it may not know of it.
@@ -142,8 +146,9 @@ class Tokens:
         found = None
         if record is not None and role is not None and caller.workspace in (None, record.id):
             found = Reach(record.id, min(role, caller.role))
-        if version == self._control.version:
-            self._reaches[caller.token_id, workspace] = found
+        with self._lock:
+            if version == self._control.version:
+                self._reaches[caller.token_id, workspace] = found
         return found
 
     def role_in_organization(self, caller: Caller) -> Role | None:

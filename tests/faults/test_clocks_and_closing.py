@@ -9,7 +9,7 @@ import pytest
 
 from remanence import Brain
 from remanence.doctor import examine
-from remanence.errors import StoreClosedError
+from remanence.errors import StoreClosedError, VectorError
 from remanence.stores.memory import InMemoryRecordStore
 from remanence.stores.sql.sqlite import SqliteRecordStore
 from remanence.testing.contract import clustered_vectors, example
@@ -145,6 +145,19 @@ def test_access_counts_are_written_when_the_store_is_closed(tmp_path):
         brain.forget(memory.memory_id)
         again = brain.remember("read three times", id=memory.memory_id)
         assert brain.get(again.memory_id).metadata.retrieval_count == 0
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_access_counts_survive_a_transaction_that_fails(tmp_path, kind, request):
+    where = tmp_path / "memories.db" if kind == "sqlite" else request.getfixturevalue("postgres_url")
+    with Brain(where) as brain:
+        memory = brain.remember("read three times", id="m")
+        for _ in range(3):
+            brain.recall("read three times")
+        with pytest.raises(VectorError):
+            brain.store.put([example("of another kind", vector=clustered_vectors(1, 3)[0])])
+    with Brain(where) as brain:
+        assert brain.get(memory.memory_id).metadata.retrieval_count == 3
 
 
 def test_recalling_writes_nothing_while_it_answers(tmp_path):

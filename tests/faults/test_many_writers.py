@@ -178,6 +178,46 @@ def test_threads_that_share_a_transaction_fail_alone(tmp_path):
         assert store.get("base").text == "base"
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_when_the_thread_that_commits_for_others_ends_the_others_are_written_all_the_same(tmp_path, kind, request):
+    where = tmp_path / "memories.db" if kind == "sqlite" else request.getfixturevalue("postgres_url")
+    with Brain(where, embedder="none") as brain:
+        brain.remember("held", id="held")
+        entered, release, ended, kept = threading.Event(), threading.Event(), [], []
+
+        def hold(memory):
+            entered.set()
+            release.wait(30)
+            return memory
+
+        def end(memory):
+            raise SystemExit
+
+        def lead() -> None:
+            try:
+                brain.store.change("held", end)
+            except BaseException as error:
+                ended.append(type(error))
+
+        def write(number: int) -> None:
+            kept.append(brain.remember(f"follower {number}", id=f"f{number}").memory_id)
+
+        first = threading.Thread(target=brain.store.change, args=("held", hold))
+        first.start()
+        assert entered.wait(30)
+        others = [threading.Thread(target=lead)]
+        others += [threading.Thread(target=write, args=(number,)) for number in range(4)]
+        for thread in others:
+            thread.start()
+            time.sleep(0.05)  # so that they wait in this order
+        release.set()
+        for thread in (first, *others):
+            thread.join(60)
+        assert ended == [SystemExit]
+        assert sorted(kept) == ["f0", "f1", "f2", "f3"]
+        assert all(memory is not None for memory in brain.store.get_many(kept))
+
+
 def test_a_store_closed_under_its_writers_keeps_what_it_acknowledged(tmp_path):
     for attempt in range(3):
         path = tmp_path / f"{attempt}.db"

@@ -161,9 +161,6 @@ class PostgresRecordStore(SqlRecords, Forking):
     def write(self, work: Callable[[Connection], Result]) -> Result:
         return self._writer.run(work)
 
-    def write_touched(self, connection: AnyConnection) -> None:
-        """Nothing: the writer has written them."""
-
     def flush(self) -> None:
         if self.touches:
             self.write(lambda connection: None)

@@ -95,7 +95,6 @@ class SqlRecords(IndexedStore):
         own_vectors: bool = False,
     ) -> tuple[list[Memory], Sequence[Derived]]:
         """Write memories; as they were kept, with what the index gets of them. `own_vectors` were read from here."""
-        self.write_touched(connection)
         seal = data_keys.seal_for_writing(connection, self.vault)
         if seal is not None:
             derived = [sealing.disguised(parts, seal, self.vault) for parts in derived]
@@ -395,12 +394,6 @@ class SqlRecords(IndexedStore):
     @abstractmethod
     def flush(self) -> None:
         """Write the access counts that wait."""
-
-    def write_touched(self, connection: Connection) -> None:
-        """Write the access counts that wait, within another write."""
-        touched = self.touches.take()
-        if touched:
-            connection.executemany(self.dialect.touch, [(last, count, key) for key, (last, count) in touched.items()])
 
     def note(self, key: str, value: str | None = None) -> str | None:
         if value is not None:

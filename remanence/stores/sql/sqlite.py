@@ -42,13 +42,13 @@ Result = TypeVar("Result")
 _READ_AHEAD = 8192  # rows read into the index at a time
 _BULK = 256  # memories written together from which on a writer looks after its own index
 
-# A row behind the last one, if its id is free and the notes of its kind are what they were.
+# A row behind the last one, if its id is free, the notes of its kind are what they were and nothing is encrypted.
 _INSERT_ONE = (
     f"INSERT INTO memories (seq, born, {', '.join(rows.MEMORY + rows.DERIVED)}) "
     f"SELECT next.seq, next.seq, {', '.join('?' * len(rows.MEMORY + rows.DERIVED))} "
     "FROM (SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'memories'), 0) + 1 AS seq) AS next WHERE "
     + " AND ".join(f"(SELECT value FROM notes WHERE key = '{key}') IS ?" for key in rows.KIND)
-    + " ON CONFLICT (id) DO NOTHING"
+    + " AND NOT EXISTS (SELECT 1 FROM keys) ON CONFLICT (id) DO NOTHING"
 )
 
 
@@ -77,7 +77,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         self.path = Path(path)
         self.audit_chain = AuditChain.beside(self.path)
         self._file = SqliteFile(self.path, durability, checks.number("busy_timeout", busy_timeout, low=0))
-        self._writer = GroupWriter(self._file)
+        self._writer = GroupWriter(self._file, self.touches, self.dialect.touch)
         self._snapshot = _Snapshot()
         self._seen = _State(0, 0, 0)
         self._loaded = False
@@ -135,14 +135,10 @@ class SqliteRecordStore(SqlRecords, Forking):
             return False
         memory.memory_id = new_id(memory)  # nearly always free
         values = *rows.memory_values(memory, self.codec), *rows.derived_values(derived), *map(sound[0].get, rows.KIND)
-        touched = bool(self.touches)
-
-        def work(connection: sqlite3.Connection) -> int:
-            if touched:
-                self.write_touched(connection)
-            return connection.execute(_INSERT_ONE, values).rowcount
-
-        if self._writer.run(work, single=not touched):
+        inserted = self._writer.run(
+            lambda connection: connection.execute(_INSERT_ONE, values).rowcount, single=not self.touches
+        )
+        if inserted:
             return True
         memory.memory_id = ""
         return False
@@ -199,7 +195,7 @@ class SqliteRecordStore(SqlRecords, Forking):
     def flush(self) -> None:
         """Write the access counts that wait; a read-only file keeps none."""
         if self.touches and not self._file.read_only:
-            self.write(self.write_touched)
+            self.write(lambda connection: None)
 
     def append(
         self, connection: Connection, memories: Sequence[Memory], derived: Sequence[Derived], seal: Seal | None

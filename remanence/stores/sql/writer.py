@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from ...errors import StoreReadOnlyError
 from ...forks import Forking, new_lock, watch
+from ..touches import Touches, Waiting
 from .file import SqliteFile, closed_error, explain
 
 Result = TypeVar("Result")
@@ -76,11 +77,12 @@ class Groups(Forking, ABC, Generic[Link]):
 
 
 class GroupWriter(Groups[sqlite3.Connection]):
-    """Writes to an SQLite file."""
+    """Writes to an SQLite file. Access counts that wait are written along, by the statement `touch`, except with a
+    single statement."""
 
-    def __init__(self, file: SqliteFile) -> None:
+    def __init__(self, file: SqliteFile, touches: Touches, touch: str) -> None:
         super().__init__(file.write_lock)
-        self._file = file
+        self._file, self._touches, self._touch = file, touches, touch
 
     def between(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         """Do `work` while no transaction is under way."""
@@ -100,6 +102,7 @@ class GroupWriter(Groups[sqlite3.Connection]):
     def _commit(self, batch: list[Job[sqlite3.Connection, Any]]) -> None:
         connection: sqlite3.Connection | None = None
         committing = False
+        taken: Waiting = {}
         try:
             if self._file.closed:
                 raise closed_error()
@@ -113,6 +116,8 @@ class GroupWriter(Groups[sqlite3.Connection]):
                 first.result = self._file.patiently(lambda: first.work(self._file.writer), patience)
             else:
                 self._file.begin(patience)
+                taken = self._touches.take()
+                connection.executemany(self._touch, [(last, count, key) for key, (last, count) in taken.items()])
                 if alone:
                     first.result = first.work(connection)
                 else:
@@ -130,6 +135,7 @@ class GroupWriter(Groups[sqlite3.Connection]):
             else:
                 if connection is not None and not self._file.closed and connection.in_transaction:
                     connection.execute("ROLLBACK")
+                self._touches.put_back(taken)
                 told = explain(error, self._file.path) if isinstance(error, sqlite3.Error) else error
                 for job in batch:
                     job.error = told if interrupted else job.error or told
