@@ -24,7 +24,7 @@ from ..stores.breaker import CircuitBreaker
 from ..tiers import copies
 from ..tiers.maintenance import Upkeep
 from ..tiers.policy import Bounds
-from ..tiers.storage import HotTier, TieredStore
+from ..tiers.storage import HotTier, TieredStore, moves
 from .cache import QueryCache
 from .config import IMConfig, MemoryConfig, RedisConfig, STMConfig
 
@@ -52,7 +52,7 @@ class MemorySystem:
         )
         self._inserted: dict[str, int] = {}
         self._versions: dict[str, object] = {}
-        self._states: dict[str, tuple[int, int]] = {}
+        self._states: dict[str, tuple[object, ...]] = {}
         self._lock = new_lock()
 
     def store(self, agent: str, memories: Sequence[Memory]) -> list[Memory]:
@@ -97,7 +97,7 @@ class MemorySystem:
             version = self.brain.store.version()
             if self._versions.get(agent) != version:
                 survey = self.brain.store.survey(Filter(agent=(agent,)))
-                state = survey.size, int(survey.seq[-1]) if survey.size else 0
+                state = survey.size, int(survey.seq[-1]) if survey.size else 0, *moves(survey)[1:]
                 if self._states.get(agent) != state:
                     self.cache.invalidate(agent)
                 self._versions[agent], self._states[agent] = version, state

@@ -226,9 +226,9 @@ class TieredStore(Forking):
             return Answer([self._search_archive(tiers, search, where)])
         for _ in range(_TRIES):
             survey = self.archive.survey(_of(agent))
-            marks, before = {tier: Mark.of(survey, tier) for tier in self.hot}, _moves(survey)
+            marks, before = {tier: Mark.of(survey, tier) for tier in self.hot}, moves(survey)
             answer = self._search(agent, tiers, search, where, marks)
-            if _moves(self.archive.survey(_of(agent))) == before:
+            if moves(self.archive.survey(_of(agent))) == before:
                 return answer
         return Answer([self._search_archive(tiers, search, where)], answer.missing)
 
@@ -273,7 +273,7 @@ class TieredStore(Forking):
         self.archive.close()
 
 
-def _moves(survey: Survey) -> tuple[object, ...]:
+def moves(survey: Survey) -> tuple[object, ...]:
     """Another value once a memory of an agent has been in another tier. One that is new comes to the first and changes
     nothing."""
     return *survey.moves, survey.once("moves", lambda: int(survey.column("tier").astype(np.int64) @ survey.seq))

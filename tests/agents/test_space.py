@@ -401,6 +401,20 @@ def test_another_process_writing_to_an_agent_is_noticed(new_api):
     assert steps(one.retrieve_by_time_range("a", 0, 9)) == [1, 2]
 
 
+def test_another_process_moving_a_memory_of_an_agent_to_another_tier_is_noticed(new_api):
+    one, two = new_api("shared"), new_api("shared", cleanup_interval=1, stm_config={"memory_limit": 1})
+    for step in (1, 2):
+        one.store_agent_state("a", {"x": 1}, step)
+
+    def found():
+        space = one.get_memory_space("a")
+        return [len(space.retrieve_similar_states({"x": 1}, memory_tiers=[tier])) for tier in ("stm", "im")]
+
+    assert found() == [2, 0]
+    two.force_memory_maintenance("a")
+    assert found() == [1, 1]
+
+
 def test_the_cache_can_be_turned_off_and_cleared(api):
     space = api.get_memory_space("a")
     space.store("state", {"x": 1}, 1)

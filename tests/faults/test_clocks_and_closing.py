@@ -9,7 +9,8 @@ import pytest
 
 from remanence import Brain
 from remanence.doctor import examine
-from remanence.errors import StoreClosedError, VectorError
+from remanence.errors import StoreClosedError
+from remanence.stores.indexed import derive
 from remanence.stores.memory import InMemoryRecordStore
 from remanence.stores.sql.sqlite import SqliteRecordStore
 from remanence.testing.contract import clustered_vectors, example
@@ -154,8 +155,14 @@ def test_access_counts_survive_a_transaction_that_fails(tmp_path, kind, request)
         memory = brain.remember("read three times", id="m")
         for _ in range(3):
             brain.recall("read three times")
-        with pytest.raises(VectorError):
-            brain.store.put([example("of another kind", vector=clustered_vectors(1, 3)[0])])
+
+        def fail(connection):
+            another = example("another")
+            brain.store.insert(connection, [another], [derive(another)])
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            brain.store.write(fail)
     with Brain(where) as brain:
         assert brain.get(memory.memory_id).metadata.retrieval_count == 3
 

@@ -42,6 +42,8 @@ Result = TypeVar("Result")
 _READ_AHEAD = 8192  # rows read into the index at a time
 _BULK = 256  # memories written together from which on a writer looks after its own index
 
+_COUNTERS = "SELECT name, seq FROM sqlite_sequence WHERE name IN ('memories', 'changes')"  # tables of users have others
+
 # A row behind the last one, if its id is free, the notes of its kind are what they were and nothing is encrypted.
 _INSERT_ONE = (
     f"INSERT INTO memories (seq, born, {', '.join(rows.MEMORY + rows.DERIVED)}) "
@@ -481,6 +483,6 @@ def _is_damage(error: sqlite3.Error) -> bool:
 
 
 def _state(connection: sqlite3.Connection) -> _State:
-    counters = dict(connection.execute("SELECT name, seq FROM sqlite_sequence").fetchall())
+    counters = dict(connection.execute(_COUNTERS).fetchall())
     (generation,) = connection.execute("PRAGMA user_version").fetchone()
     return _State(counters.get("memories", 0), counters.get("changes", 0), generation)
