@@ -15,6 +15,7 @@ import numpy.typing as npt
 from . import checks
 from .drafting import given_vector
 from .filters import Filter
+from .index.analyser import plain
 from .index.bits import unit
 from .models import Hit, Hits
 from .recall.budget import fitting
@@ -63,6 +64,8 @@ def ask(
     explain: object = False,
     *,
     settings: RecallSettings | Mapping[str, Any],
+    must: object = (),
+    must_not: object = (),
     vector: object = None,
     now: object = None,
     touch: object = True,
@@ -79,11 +82,22 @@ def ask(
         raise checks.refuse("now", "a datetime", now)
     filtered = Filter.of(where, since=since, until=until)
     local = datetime.now() if now is None else now.astimezone().replace(tzinfo=None) if now.tzinfo else now
-    read = read_question(text, local, operators=used.operators)
+    read = read_question(text, local, _phrases("must", must), _phrases("must_not", must_not))
     if read.span is not None and used.time_words == "filter" and filtered.since is filtered.until is None:
         filtered = Filter.of(filtered, since=read.span.start, until=read.span.end)
     given = None if vector is None else unit(given_vector("vector", vector)[None, :])[0]
     return Asked(text, read, filtered, count, way, budget, explained, given, used, touched)
+
+
+def _phrases(field: str, given: object) -> Sequence[str]:
+    """Words or phrases; one may be given by itself."""
+    if given is None or (isinstance(given, list | tuple) and not given):
+        return ()
+    phrases = checks.names(field, given)
+    for phrase in phrases:
+        if not plain(phrase):
+            raise checks.refuse(field, "words or phrases", phrase)
+    return phrases
 
 
 def seek(store: RecordStore, asked: Asked, embedder_of_store: Callable[[], Embedder | None]) -> Sought:

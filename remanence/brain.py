@@ -427,6 +427,8 @@ class Brain:
         token_budget: int | None = None,
         explain: bool = False,
         *,
+        must: Sequence[str] = (),
+        must_not: Sequence[str] = (),
         vector: Sequence[float] | Vector | None = None,
         settings: RecallSettings | Mapping[str, Any] | None = None,
         now: datetime | None = None,
@@ -434,7 +436,8 @@ class Brain:
     ) -> Hits:
         """The memories that best answer a question, best first.
 
-        "Phrases in quotes" must occur, -words must not. Time words ("yesterday", "last May") raise memories of
+        Any text is a question; nothing in it is an operator. `must` and `must_not` are words or phrases that a
+        memory has to hold, or must not hold, word for word. Time words ("yesterday", "last May") raise memories of
         that time; settings={"time_words": "filter"} keeps only those. `vector` replaces the question's own
         vector. `token_budget` leaves out hits whose text would not fit. Scores order the hits of one question;
         they are not probabilities. Hits count as accessed unless `touch` is False.
@@ -448,6 +451,8 @@ class Brain:
             mode,
             token_budget,
             explain,
+            must=must,
+            must_not=must_not,
             vector=vector,
             settings=self.settings if settings is None else settings,
             now=now,

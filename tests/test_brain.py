@@ -421,7 +421,7 @@ def test_neighbours_in_the_session_lend_score(brain):
     brain.remember("it was built in 1901", session="far away", id="elsewhere")
     ranked = _ids(brain.recall("zeppelin", k=30))
     assert ranked.index("answered") < ranked.index("elsewhere")
-    alone = _ids(brain.recall("zeppelin", k=30, settings={"near": 0, "far": 0, "answer": 0, "spread": 0, "session": 0}))
+    alone = _ids(brain.recall("zeppelin", k=30, settings={"context": 0}))
     assert set(alone) == set(ranked)
 
 

@@ -30,6 +30,8 @@ _BESIDE = 5  # times as many are asked for where some may not have held
     show_default=True,
     help="Words and meaning together, words alone, or meaning alone.",
 )
+@click.option("--must", multiple=True, metavar="PHRASE", help="Only memories that say this; repeatable.")
+@click.option("--not", "must_not", multiple=True, metavar="PHRASE", help="No memories that say this; repeatable.")
 @click.option("--token-budget", type=int, metavar="N", help="Leave out what would not fit into N tokens together.")
 @click.option("--settings", multiple=True, metavar="NAME=VALUE", help="A setting of the ranking; repeatable.")
 @click.option("--as-of", metavar="WHEN", help="What held then: nothing that came later or had been superseded.")
@@ -41,6 +43,8 @@ def recall(
     k: int,
     explain: bool,
     mode: str,
+    must: tuple[str, ...],
+    must_not: tuple[str, ...],
     token_budget: int | None,
     settings: tuple[str, ...],
     as_of: str | None,
@@ -48,15 +52,16 @@ def recall(
 ) -> None:
     """Find the memories that best answer a question, best first.
 
-    Ask in your own words. In a search such as 'oom "row group" -csv' the phrase must occur and the word must not;
-    in a sentence that asks, quotes only mark a title. Time words ("yesterday", "last May") raise memories of that
-    time; --since and --until are strict.
+    Ask in your own words, or paste an error: nothing in the text is an operator; --must and --not say what has to
+    be there, word for word. Time words ("yesterday", "last May") raise memories of that time; --since and --until are
+    strict.
 
     \b
     Examples:
       rmem recall "ETL job killed by OOM"
       rmem recall how did we fix the flaky login test -k 3 --explain
-      rmem recall "deploy -staging" --type error_fix --tag repo=api --since "two weeks ago"
+      rmem recall "killed by OOM" --must "row group" --not csv
+      rmem recall "deploy" --not staging --type error_fix --tag repo=api --since "two weeks ago"
       rmem recall "what did Ada decide last May" --settings time_words=filter
       rmem recall "how do we deploy" --as-of "two months ago"
       rmem recall "open questions" --token-budget 2000 --json
@@ -69,6 +74,8 @@ def recall(
             k=k if then is None else _BESIDE * k,
             where=where,
             mode=mode,
+            must=must,
+            must_not=must_not,
             token_budget=token_budget if then is None else None,
             explain=explain,
             settings=values("--settings", settings) if settings else None,

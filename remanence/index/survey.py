@@ -176,6 +176,10 @@ class Survey:
         present = self.column("actor")
         return [(code, str(names[code])) for code in named if (present == code).any()]
 
+    def assistants(self) -> list[int]:
+        """The codes of actors that are programs."""
+        return [code for name in _ASSISTANTS if (code := self._actors.find(name)) is not None]
+
     def matches(self, terms: Sequence[int]) -> Matches:
         """Where each of some terms occurs."""
         return self._placed(self._postings, terms)
@@ -276,6 +280,7 @@ class Surveys:
             return survey
 
 
+_ASSISTANTS = ("assistant", "Assistant", "AI", "ai", "bot", "model", "system", "tool")
 _KEPT = 4
 _SMALL = 4096  # rows
 _LAID_OUT = 1 << 20  # numbers

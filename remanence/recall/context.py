@@ -23,29 +23,43 @@ _SAID, _NAMED = (np.log1p(np.arange(much + 1, dtype=np.float32)) for much in (30
 """What a number of words, and of names, is worth; from the last on more of them is no better."""
 
 
+def dependence(survey: Survey, at: Positions, settings: RecallSettings) -> Scores:
+    """How far each row is understood by what surrounds it, between 0 and 1: the shorter it is, among short ones, the
+    more. What is long speaks for itself."""
+    if not settings.context:
+        return np.zeros(at.size, np.float32)
+    long = survey.column_at("length", at) * np.float32(survey.average_length / settings.context**2)
+    weights: Scores = (1 / (1 + long * long)).astype(np.float32)
+    return weights
+
+
+def in_dialogue(survey: Survey, at: Positions) -> npt.NDArray[np.bool_]:
+    """Whether somebody else speaks before or after each row."""
+    actors, before, after = survey.column_at("actor", at), survey.before(at), survey.after(at)
+    others = (before >= 0) & (survey.column_at("actor", before) != actors)
+    others |= (after >= 0) & (survey.column_at("actor", after) != actors)
+    return others
+
+
 class Surroundings:
     """What is around some rows, and what they are worth, whatever is asked."""
 
     def __init__(self, survey: Survey, at: Positions, settings: RecallSettings) -> None:
         before, after = survey.before(at), survey.after(at)
-        around = [before, after]
-        if settings.far:
-            around += [survey.before(before), survey.after(after)]
-        self.places = np.concatenate(around)  # of the rows around; -1 where there is none
+        self.places = np.concatenate([before, after, survey.before(before), survey.after(after)])  # -1 for none
+        self.dependence = dependence(survey, at, settings)
         self.answers = survey.column_at("flags", before) & ASKS != 0
         self.sessions = survey.sessions_at(at)
         self._last = int(self.sessions.max(initial=-1))
-        self.standing = sum(standing(survey, at, settings).values(), np.zeros(at.size, np.float32))
+        parts = standing(survey, at, settings)
+        self.standing = sum(parts.values(), np.zeros(at.size, np.float32))
 
     def lent(self, values: Scores, settings: RecallSettings) -> Scores:
         """What the rows around lend to each of the rows; `values` are the scores of `places`."""
         values = values.reshape(-1, self.answers.size)
-        lent: Scores = np.float32(settings.near) * (values[0] + values[1])
-        if settings.far:
-            lent += np.float32(settings.far) * (values[2] + values[3])
-        if settings.answer:
-            lent += np.float32(settings.answer) * values[0] * self.answers
-        return lent
+        lent: Scores = np.float32(settings.near) * values.sum(axis=0)
+        lent += np.float32(settings.answer) * values[0] * self.answers
+        return lent * self.dependence
 
     def session_prior(self, scores: Scores, pool: int) -> Scores:
         """The best score of each row's session, in deviations over sessions; 0 outside any session (-1)."""
@@ -53,19 +67,20 @@ class Surroundings:
         np.maximum.at(best, self.sessions, scores)
         prior = standardised(best, scale_of(best[:-1][best[:-1] > -np.inf], pool))
         prior[-1] = 0
-        return prior[self.sessions]
+        return prior[self.sessions] * self.dependence
 
 
 def standing(survey: Survey, at: Positions, settings: RecallSettings) -> dict[str, Scores]:
-    """What a row is worth before any question: substance up, questions and mere reactions down. Among a handful of
-    rows scores cannot be many deviations apart, so this counts less there."""
-    trust = survey.population / (survey.population + _HANDFUL)
+    """What a row is worth before any question: of turns of a dialogue, substance up, questions and mere reactions down;
+    importance. Among a handful of rows scores cannot be many deviations apart, so this counts less there."""
+    trust = dependence(survey, at, settings) * in_dialogue(survey, at)
+    trust *= np.float32(survey.population / (survey.population + _HANDFUL))
     flags = survey.column_at("flags", at)
     parts = {
-        "length": np.float32(trust * settings.length) * _SAID.take(survey.column_at("distinct", at), mode="clip"),
-        "specific": np.float32(trust * settings.specific) * _NAMED.take(survey.column_at("specific", at), mode="clip"),
-        "asking": np.float32(-trust * settings.asking) * (flags & ASKS != 0),
-        "reacting": np.float32(-trust * settings.reacting) * (flags & REACTS != 0),
+        "length": trust * np.float32(settings.length) * _SAID.take(survey.column_at("distinct", at), mode="clip"),
+        "specific": trust * np.float32(settings.specific) * _NAMED.take(survey.column_at("specific", at), mode="clip"),
+        "asking": trust * np.float32(-settings.asking) * (flags & ASKS != 0),
+        "reacting": trust * np.float32(-settings.reacting) * (flags & REACTS != 0),
     }
     if settings.importance:
         importance = survey.column_at("importance", at).astype(np.float32)

@@ -20,10 +20,9 @@ def gathered(
 ) -> Survey:
     """A survey of the candidates for a question."""
     phrases = [
-        [word.hashes for word in question_words(phrase.written)] for phrase in (*question.phrases, *question.titles)
+        [word.hashes for word in question_words(phrase.written)] for phrase in (*question.must, *question.quoted)
     ]
-    others = [word for words in question.excluded for word in words]
-    others += [word for phrase in question.excluded_phrases for word in question_words(phrase.written)]
+    others = [word for phrase in question.must_not for word in question_words(phrase.written)]
     asked = Asked(
         phrases=[phrase for phrase in phrases if phrase],
         also=[term for word in others for term in word.hashes],

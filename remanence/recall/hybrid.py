@@ -187,15 +187,15 @@ class Hybrid:
         lifted = own_words + own_vectors + lent
         scale = scale_of(lifted, settings.pool)
         scored = standardised(lifted, scale)
-        several = question.asks_several
-        weight = settings.session * (settings.several_session if several else 1.0)
-        added = {"session": np.float32(weight) * around.session_prior(scored, settings.pool)}
+        added = {"session": np.float32(settings.session) * around.session_prior(scored, settings.pool)}
+        actors = survey.column_at("actor", at)
         if len(self.named) == 1:
-            weight = self.emphasis * settings.actor * (settings.several_actor if several else 1.0)
-            added["actor"] = np.float32(weight) * (survey.column_at("actor", at) == self.named[0][0])
-        for title in question.titles:
-            said = saying(survey, title, np.ones(survey.size, np.bool_))[at]
-            added["title"] = added.get("title", np.float32(0)) + np.float32(settings.title) * said
+            added["actor"] = np.float32(self.emphasis * settings.actor) * (actors == self.named[0][0])
+        if question.asks_own and (assistants := survey.assistants()):
+            added["own"] = np.float32(-settings.own) * np.isin(actors, assistants)
+        for phrase in question.quoted:
+            said = saying(survey, phrase, np.ones(survey.size, np.bool_))[at]
+            added["quoted"] = added.get("quoted", np.float32(0)) + np.float32(settings.quoted) * said
         if question.asks_time:
             tells = survey.column_at("flags", at) & TELLS_TIME != 0
             added["when"] = np.float32(settings.when) * tells

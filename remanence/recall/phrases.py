@@ -1,4 +1,4 @@
-"""What must and must not be said: phrases word for word, and excluded words."""
+"""What must and must not be said, word for word."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ Mask = npt.NDArray[np.bool_]
 
 
 def allowed_rows(survey: Survey, question: Question) -> Mask | None:
-    """Rows that hold every phrase and nothing excluded; None for all."""
-    if not (question.phrases or question.excluded or question.excluded_phrases):
+    """Rows that hold every phrase that they must and none that they must not; None for all."""
+    if not (question.must or question.must_not):
         return None
     allowed = np.ones(survey.size, np.bool_)
-    for words in question.excluded:  # the parts of one identifier: all of them together are excluded
-        allowed &= ~np.logical_and.reduce([_holding(survey, word) for word in words])
-    for phrase in question.phrases:
+    for phrase in question.must:
         allowed &= saying(survey, phrase, allowed)
-    for phrase in question.excluded_phrases:
+    for phrase in question.must_not:
         allowed &= ~saying(survey, phrase, allowed)
     return allowed
 

@@ -1,4 +1,4 @@
-"""Every knob of the ranking, with the values that `rmem eval locomo` was measured with."""
+"""Every knob of the ranking. What each earns on which kind of memories is in docs/decisions/0019."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class RecallSettings:
     Brain(settings=RecallSettings(dense=0.7, session=0)) or brain.recall(…, settings={"dense": 0.7}).
     """
 
-    k1: float = 0.9
+    k1: float = 1.2
     """BM25: how soon a repeated word stops counting."""
-    b: float = 0.4
+    b: float = 0.75
     """BM25: how much long memories are held back."""
     soft_floor: float = 0.35
     """Cosine from which a word of a memory counts as a relative of a question word."""
@@ -28,36 +28,34 @@ class RecallSettings:
     """What a relative counts, times its cosine."""
     soft_most: int = 8
     """At most so many relatives of a word, the closest first."""
-    spread: float = 0.3
-    """What a word counts that stands in the neighbouring memory of the session (half of it at two steps)."""
-    dense: float = 0.5
+    dense: float = 0.4
     """Share of the vector side; the words have the rest."""
     pool: int = 500
     """Mean and deviation of a side come from its best so many scores, so that they mean the same in any store."""
-    near: float = 0.15
-    """Score lent by the direct neighbours in the session."""
-    far: float = 0.2
-    """Score lent by the neighbours at two steps (in a dialogue, the same speaker)."""
-    answer: float = 0.35
-    """Further score that a question lends to the memory behind it."""
+    context: float = 60.0
+    """Words up to which a memory is understood by what surrounds it; `spread` to `specific` fade beyond."""
+    spread: float = 0.3
+    """What a word counts that stands in the neighbouring turn (half of it at two steps)."""
+    near: float = 0.18
+    """Score lent by each of the four turns around."""
+    answer: float = 0.4
+    """Further score that a question lends to the turn behind it."""
     session: float = 0.6
     """Weight of the best memory of the session."""
-    actor: float = 1.25
-    """For memories of the one actor whom the question names."""
-    several_session: float = 0.5
-    """Factor on `session` when the question asks for several things."""
-    several_actor: float = 1.3
-    """Factor on `actor` when the question asks for several things."""
-    length: float = 0.45
-    """For memories that say more: times ln(1 + distinct words)."""
-    specific: float = 0.25
-    """For memories that name things: times ln(1 + names, numbers and quotations)."""
     asking: float = 0.8
-    """Taken from memories that ask rather than tell."""
+    """Taken from turns that ask rather than tell."""
     reacting: float = 0.3
-    """Taken from memories that open as a mere reaction ("Thanks", "Wow")."""
-    title: float = 1.0
-    """For memories that hold a title quoted in the question."""
+    """Taken from turns that open as a mere reaction ("Thanks", "Wow")."""
+    length: float = 0.5
+    """For turns that say more: times ln(1 + distinct words)."""
+    specific: float = 0.3
+    """For turns that name things: times ln(1 + names, numbers and quotations)."""
+    own: float = 2.0
+    """Taken from what an assistant said, if the question speaks of the asker ("what did I …", "my …")."""
+    actor: float = 1.4
+    """For memories of the one actor whom the question names."""
+    quoted: float = 1.0
+    """For memories that hold, word for word, what the question has in quotes."""
     when: float = 1.0
     """For memories that speak of a time, if the question asks for one."""
     time: float = 2.0
@@ -72,17 +70,12 @@ class RecallSettings:
     """Times the memory's importance above its default of 0.5."""
     time_words: str = "boost"
     """What time words in a question do: "boost", "filter" or "off"."""
-    operators: bool = True
-    """Whether "quotes" and -words in a question are operators. Off for text that nobody wrote as a question: a prompt,
-    the output of a command."""
 
     def __post_init__(self) -> None:
         for f in fields(self):
             value = getattr(self, f.name)
             if f.name == "time_words":
                 checks.one_of("time_words", value, TIME_WORDS)
-            elif f.name == "operators":
-                checks.flag("operators", value)
             elif f.name in ("dense", "b", "soft_floor"):
                 object.__setattr__(self, f.name, checks.share(f.name, value))
             elif f.name in ("pool", "soft_most"):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..index.analyser import Word, plain
 from ..index.bm25 import idf, move, score_terms
 from ..index.survey import Survey
+from .context import dependence
 from .explain import WordMatch
 from .question import Question
 from .settings import RecallSettings
@@ -84,25 +85,26 @@ class QuestionWords:
         self._parts = found.parts
         self._scored = score_terms(survey, found.terms, found.shares, settings.k1, settings.b)
         self.weights = found.weights(survey.population, lambda term: self._scored.holding(term, term + 1))
-        self.scores = self._sum(survey, settings.spread if soft else 0.0)
+        self.scores = self._sum(survey, settings, settings.spread if soft and settings.context else 0.0)
 
-    def _sum(self, survey: Survey, spread: float) -> Scores:
-        """Each row's sum over the words of the best term. A word also counts, weakly, for the neighbours of the
-        rows that hold it: half of that again at two steps."""
+    def _sum(self, survey: Survey, settings: RecallSettings, spread: float) -> Scores:
+        """Each row's sum over the words of the best term. A word also counts, weakly, for the turns around one that
+        holds it: half of that again at two steps."""
         total = np.zeros(survey.size + 1, np.float32)  # the last place takes what is lent to nobody (-1)
         scratch = np.zeros(survey.size + 1, np.float32)
         parts = [self._scored.part(part.first, part.first + len(part.names)) for part in self._parts]
         few = min(_COMMON * survey.population + 256, _MANY)
         lending = [bool(spread) and self._holding(part) <= few for part in self._parts]
         reached = _neighbours(survey, [rows for (rows, _), lends in zip(parts, lending, strict=True) if lends])
-        shares = np.array([[spread], [spread / 2], [spread], [spread / 2]], np.float32)
+        steps = np.array([[spread], [spread / 2], [spread], [spread / 2]], np.float32)
+        shares = steps * dependence(survey, reached.ravel(), settings).reshape(reached.shape) if reached.size else steps
         start = 0
         for (at, scores), lends in zip(parts, lending, strict=True):
             np.maximum.at(scratch, at, scores)
             if lends:
                 end = start + at.size
                 near = reached[:, start:end].ravel()
-                np.maximum.at(scratch, near, (shares * scratch[at]).ravel())
+                np.maximum.at(scratch, near, (shares[:, start:end] * scratch[at]).ravel())
                 at = np.concatenate([at, near])
                 start = end
             move(scratch, total, at)

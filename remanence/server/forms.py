@@ -132,6 +132,10 @@ class RecallForm(Form):
     mode: Literal["hybrid", "lexical", "vector"] = "hybrid"
     token_budget: Annotated[int, Field(ge=1)] | None = None
     explain: bool = False
+    must: list[Name] = []
+    """Words or phrases that a memory has to hold, word for word."""
+    must_not: list[Name] = []
+    """Words or phrases that it must not hold."""
     vector: Vector | None = None
     settings: Object | None = None
     as_of: Moment = None

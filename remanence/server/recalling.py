@@ -19,7 +19,8 @@ MOST_HITS = 1000
 TOGETHER = 12  # requests that share a look, and are answered together
 _MOMENT = 0.1  # seconds after which those that are left look again
 NAMES = (
-    "query", "k", "where", "since", "until", "mode", "token_budget", "explain", "vector", "settings", "as_of", "touch",
+    "query", "k", "where", "since", "until", "mode", "token_budget", "explain", "must", "must_not", "vector",
+    "settings", "as_of", "touch",
 )  # fmt: skip
 _SCORES = {"hybrid": "fused", "lexical": "bm25", "vector": "cosine"}
 

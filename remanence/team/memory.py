@@ -30,11 +30,6 @@ _MOMENT = ("author", "agent", "session", "when")  # what makes two sources the s
 _CLOSEST = 5  # memories that a new one is compared with
 _BATCH = 1000  # memories that are read at once to look for a file
 _RERANKED = 30  # hits of a question whose relevance is looked at
-# Notes stand alone: neighbours, turns of a dialogue and who speaks say nothing about them.
-_NOTES: dict[str, Any] = {
-    "spread": 0, "near": 0, "far": 0, "answer": 0, "session": 0, "asking": 0, "reacting": 0, "length": 0, "specific": 0,
-    "b": 0.6, "dense": 0.4,
-}  # fmt: skip
 _OUT_OF_DATE = 0.5  # what is left of the relevance of a memory whose files are gone or changed a lot
 
 
@@ -212,7 +207,7 @@ class TeamMemory:
 
     def _search(self, text: str, k: int, where: Filter, **how: Any) -> Hits:
         """Search for a text that nobody wrote as a query: in prompts, outputs and notes a quote is a quote."""
-        settings = replace(self.brain.settings, operators=False, **_NOTES)
+        settings = self.brain.settings
         return self.brain.recall(text, k, where, settings=settings, touch=False, **how)
 
     def checked(self, one: Experience, repository: Repository) -> Experience:

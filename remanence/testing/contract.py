@@ -27,6 +27,7 @@ import pytest
 from ..errors import InputError, VectorError
 from ..filters import Filter
 from ..index.analyser import analyse, question_words
+from ..index.bm25 import K1, B
 from ..judgements import Judgement
 from ..models import Embeddings, Memory, Metadata
 from ..stores.base import RecordStore
@@ -62,7 +63,7 @@ def clustered_vectors(count: int, dimension: int, seed: int = 0) -> npt.NDArray[
 
 
 def plain_bm25(
-    texts: Mapping[str, tuple[str, tuple[str, ...]]], query: str, k1: float = 0.9, b: float = 0.4
+    texts: Mapping[str, tuple[str, tuple[str, ...]]], query: str, k1: float = K1, b: float = B
 ) -> dict[str, float]:
     """BM25 as a textbook writes it, over {id: (text, date words)}: the reference for `match`."""
     documents = {}

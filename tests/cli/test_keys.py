@@ -42,9 +42,12 @@ def test_a_store_with_the_key_of_the_environment_encrypts(rmem, key):
 
 
 def test_without_the_key_show_fails_clearly_and_recall_finds_the_rest(rmem, key, monkeypatch, tmp_path):
-    rmem("remember", "the safe is behind the painting", "--id", "m")
     monkeypatch.delenv(MASTER_KEY)
     rmem("remember", "the safe is grey", "--id", "n")
+    monkeypatch.setenv(MASTER_KEY, key)
+    rmem("remember", "the safe is behind the painting", "--id", "m")
+    monkeypatch.delenv(MASTER_KEY)
+    assert rmem("remember", "the safe is green").code == 4
     shown = rmem("show", "m", "--json")
     assert (shown.code, shown.error["type"]) == (4, "KeyMissingError")
     assert "REMANENCE_MASTER_KEY" in shown.error["message"]

@@ -72,9 +72,9 @@ def findings(path):
 def test_encrypted_and_plain_memories_are_found_together(mixed, encryption):
     with Brain(mixed, encryption=encryption) as brain:
         assert lexical(brain, "lighthouse") == ["plain-1", "secret-1"]
-        assert lexical(brain, '"lighthouse password"') == ["secret-1"]
-        assert lexical(brain, "lighthouse -swordfish") == ["plain-1"]
-        assert lexical(brain, 'lighthouse -"likes copper"') == ["secret-1"]
+        assert lexical(brain, "lighthouse", must=["lighthouse password"]) == ["secret-1"]
+        assert lexical(brain, "lighthouse", must_not=["swordfish"]) == ["plain-1"]
+        assert lexical(brain, "lighthouse", must_not=["likes copper"]) == ["secret-1"]
         assert lexical(brain, "lighthouse", where={"tags": {"kind": "a"}}) == ["plain-1", "secret-1"]
         assert lexical(brain, "lighthouse", where={"attributes": {"level": 7}}) == ["secret-1"]
         assert lexical(brain, "lighthouse", where={"attributes": {"level": 8}}) == []
@@ -90,7 +90,7 @@ def test_without_the_key_other_memories_are_recalled_and_encrypted_ones_are_not_
         assert lexical(brain, "lighthouse") == ["plain-1"]
         assert ids(brain.recall("the lighthouse password", k=10)) == ["plain-1", "plain-2"]
         assert [m.memory_id for m in brain.memories(order="oldest")] == ["plain-1", "plain-2"]
-        assert lexical(brain, '"lighthouse keeper" -swordfish') == ["plain-1"]
+        assert lexical(brain, "lighthouse", must=["lighthouse keeper"], must_not=["swordfish"]) == ["plain-1"]
         assert brain.stats()["memories"] == 4
         for act in (
             lambda: brain.get("secret-1"),

@@ -83,10 +83,12 @@ def test_phrases_exclusions_and_people_are_found_by_the_database(brains):
     large = brains[2]
     text = next(m.text for m in large.memories(limit=50) if len(m.text.split()) > 6)
     phrase = " ".join(text.split()[1:4])
-    found = large.recall(f'"{phrase}"', k=5)
+    found = large.recall(phrase, k=5, must=[phrase])
     assert found
     assert all(phrase.lower() in hit.text.lower() for hit in found)
-    assert {hit.memory.memory_id for hit in found} == {h.memory.memory_id for h in brains[0].recall(f'"{phrase}"', k=5)}
+    assert {hit.memory.memory_id for hit in found} == {
+        h.memory.memory_id for h in brains[0].recall(phrase, k=5, must=[phrase])
+    }
 
 
 def test_a_large_tenant_lays_out_an_agents_rows(brains):
