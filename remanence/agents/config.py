@@ -290,6 +290,28 @@ class MemoryConfig(_Config):
             return config
         return cls() if config is None else cls.from_dict(config)
 
+    def updated(self, changes: Mapping[str, Any]) -> MemoryConfig:
+        """This configuration with some fields changed.
+
+        config.updated({"cleanup_interval": 200, "stm_config.memory_limit": 5000})
+        config.updated({"stm_config": {"memory_limit": 5000}})  # the same for a tier
+        """
+        if not isinstance(changes, Mapping):
+            raise MemoryConfigException.caused_by(checks.refuse("config", "a mapping of fields to values", changes))
+        data = {f.name: getattr(self, f.name) for f in fields(self)}
+        for path, value in changes.items():
+            name, dot, inside = str(path).partition(".")
+            self._known(type(self).__name__, {name: value})
+            held = data[name]
+            if dot and not isinstance(held, _Config):
+                raise MemoryConfigInputError(f"{name} has no fields of its own, got {path!r}", field=name)
+            if dot:
+                value = {inside: value}
+            if isinstance(held, _Config) and isinstance(value, Mapping):
+                value = {**held.to_dict(secrets=True), **value}
+            data[name] = self._checked(name, value)
+        return type(self)(**data)
+
     @classmethod
     def from_file(cls, path: str | Path) -> MemoryConfig:
         """Read a JSON file with the keys of `to_dict`."""

@@ -340,6 +340,33 @@ class MemorySpace:
             self._system.cache.invalidate(self.agent_id)
             return gone > 0
 
+    def set_importance(self, memory_id: str, importance: float) -> bool:
+        """Change how important a memory is, from 0 to 1; whether there is such a memory."""
+        with tending(self.agent_id):
+            score = checks.share("importance_score", importance)
+            if self._held(memory_id) is None:
+                return False
+
+            def edit(memory: Memory) -> Memory:
+                memory.metadata.importance_score = score
+                return memory
+
+            changed = self._system.tiers.change(self.agent_id, memory_id, edit)
+            self._system.cache.invalidate(self.agent_id)
+            return changed is not None
+
+    def clear(self, memory_tiers: Sequence[str] | None = None) -> int:
+        """Remove all memories of this agent for good, or those in some tiers; how many there were."""
+        with tending(self.agent_id, memory_tiers):
+            try:
+                return self._system.clear(self.agent_id, tiers_of(memory_tiers))
+            finally:
+                self.forget_deviations()
+
+    def forget_deviations(self) -> None:
+        """Measure anew how much the numbers of this agent differ: some memories have gone."""
+        self._search.forget_deviations()
+
     def _raise_to(self, memory: Memory, tier: str) -> Memory:
         vector = self._system.brain.vector_of(memory.text, memory.contents)
         vectors = {} if vector is None else {memory.memory_id: vector}

@@ -14,16 +14,17 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from .. import checks, config
 from ..contents import leaves
 from ..errors import KeyMissingError
+from ..filters import Filter
 from ..index.analyser import fold
 from ..judgements import Judgement
-from ..models import Memory
+from ..models import TIERS, Memory
 from ..stores.base import RecordStore, Trace
 
 DAY = 86_400.0
@@ -156,13 +157,26 @@ class Subject:
         return self._pattern.search(fold(text)) is not None
 
 
-def _concerning(store: RecordStore, subject: Subject) -> list[str]:
-    """The ids of all memories, also of those set aside, that belong to a person or an agent or that name it."""
+def clear_agent(store: RecordStore, agent: str, tiers: Sequence[str] = TIERS) -> list[str]:
+    """Remove the memories of an agent in some tiers, also those set aside; their ids. Memories of others stay, even if
+    they name the agent."""
+    _refuse_unreadable(store, f"the memories of {agent!r}")
+    keys = store.ids_at(store.survey(Filter(agent=(agent,), tier=tuple(tiers))).seq.tolist())
+    keys += [one.memory.memory_id for one in store.aside() if one.memory.agent_id == agent and one.memory.tier in tiers]
+    return store.erase(keys, who=config.user(), reason="clear") if keys else []
+
+
+def _refuse_unreadable(store: RecordStore, wanted: str) -> None:
     if hidden := store.unreadable():
         raise KeyMissingError(
-            f"{hidden:,} encrypted memories cannot be searched for the subject without their key, so nothing was "
+            f"{hidden:,} encrypted memories cannot be searched for {wanted} without their key, so nothing was "
             "forgotten; set REMANENCE_MASTER_KEY or REMANENCE_MASTER_KEY_FILE"
         )
+
+
+def _concerning(store: RecordStore, subject: Subject) -> list[str]:
+    """The ids of all memories, also of those set aside, that belong to a person or an agent or that name it."""
+    _refuse_unreadable(store, "the subject")
     kept = store.select()
     aside = [one.memory for one in store.aside()]
     return [memory.memory_id for memory in (*kept, *aside) if _concerns(memory, subject)]

@@ -21,6 +21,7 @@ from ..index.survey import Survey
 from ..models import TIERS, Memory
 from ..stores.base import HotStore, RecordStore
 from ..stores.breaker import CircuitBreaker
+from .forgetting import clear_agent, forget_subject
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +42,8 @@ class Answer(Generic[Found]):
 
 
 class Mark(NamedTuple):
-    """By what two stores are seen to hold the same memories: how many, and a sum over their steps and times."""
+    """By what two stores are seen to hold the same memories: how many, and a sum over their steps, times and
+    importances."""
 
     size: int
     sum: int
@@ -53,11 +55,12 @@ class Mark(NamedTuple):
 
     @classmethod
     def _of(cls, survey: Survey, tier: str | None) -> Mark:
-        steps, times = survey.column("step"), survey.column("time").view(np.int64)
+        steps = survey.column("step")
+        facts = survey.column("time").view(np.int64) + 3 * survey.column("importance").view(np.int64)
         if tier is not None:
             inside = survey.column("tier") == TIERS.index(tier)
-            steps, times = steps[inside], times[inside]
-        return cls(steps.size, int(((2 * steps + 1) * times).sum()))  # it runs over, and is a mark all the same
+            steps, facts = steps[inside], facts[inside]
+        return cls(steps.size, int(((2 * steps + 1) * facts).sum()))  # int64 overflow is fine: checksum only
 
 
 class HotTier:
@@ -97,6 +100,14 @@ class HotTier:
 
     def touch(self, agent: str, keys: Sequence[str], when: float) -> None:
         self._try(agent, lambda: self.store.touch(keys, when))
+
+    def clear(self, agent: str) -> None:
+        """Remove all that the store holds of an agent; StoreUnreachableError if it cannot be reached."""
+        self._use(lambda: self.store.forget_many(_ids(self.store, self.store.survey(_of(agent)))))
+
+    def forget_subject(self, subject: str) -> None:
+        """Remove all that concerns somebody; StoreUnreachableError if the store cannot be reached."""
+        self._use(lambda: forget_subject(self.store, subject))
 
     def _try(self, agent: str, work: Callable[[], object]) -> None:
         """Follow the archive. Where that fails the agent is made whole before its next answer."""
@@ -218,6 +229,41 @@ class TieredStore(Forking):
         for tier in self.hot.values():
             tier.forget(agent, keys)
         return gone
+
+    def change(self, agent: str, key: str, edit: Callable[[Memory], Memory]) -> Memory | None:
+        """Replace a memory of an agent by what `edit` makes of it; None if there is none."""
+        changed = self.archive.change(key, edit)
+        if changed is not None and changed.tier in self.hot:
+            self.hot[changed.tier].put(agent, [changed])
+        return changed
+
+    def clear(self, agent: str, tiers: Sequence[str] = TIERS) -> int:
+        """Remove what an agent has in some tiers, wherever they live; how many memories there were."""
+        gone = clear_agent(self.archive, agent, tiers)
+        self._everywhere([tier for tier in tiers if tier in self.hot], lambda hot: hot.clear(agent))
+        return len(gone)
+
+    def forget_subject(self, subject: str, *, dry_run: bool = False) -> list[str]:
+        """Remove all that concerns a person or an agent, wherever it lives; the ids of the memories."""
+        gone = forget_subject(self.archive, subject, dry_run=dry_run)
+        if not dry_run:
+            self._everywhere(list(self.hot), lambda hot: hot.forget_subject(subject))
+        return gone
+
+    def _everywhere(self, tiers: Sequence[str], remove: Callable[[HotTier], None]) -> None:
+        """Remove from hot tiers what the archive no longer has, and tell if one of them may still hold it."""
+        missed: dict[str, StoreUnreachableError] = {}
+        for tier in tiers:
+            try:
+                remove(self.hot[tier])
+            except StoreUnreachableError as error:
+                missed[tier] = error
+        if missed:
+            told = "; ".join(f"{tier}: {error}" for tier, error in missed.items())
+            raise StoreUnreachableError(
+                f"the archive holds nothing of it any more, but a tier that cannot be reached may ({told}); call again "
+                "when it can be reached"
+            )
 
     def ask(self, agent: str, tiers: Sequence[str], search: Search[Found], where: Filter) -> Answer[Found]:
         """Search some tiers at the same time: each hot one, and in one go those that are in the archive alone. `where`
