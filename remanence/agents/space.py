@@ -188,12 +188,17 @@ class MemorySpace:
             if not len(question):
                 raise checks.refuse("query_state", "a mapping with at least one value", query_state)
             inside = self._where(memory_type, where)
-            return self._cached(
+            found = self._cached(
                 ("similar", asked, k),
                 inside,
                 memory_tiers,
                 lambda: self._search.similar(question, k, inside, memory_tiers),
             )
+            places = {
+                entry["memory_id"]: (rank, entry.score, self.agent_id, entry["metadata"]["memory_type"])
+                for rank, entry in enumerate(found, 1)
+            }
+            return found.answering(self._system.brain.new_recall(text_of(asked), inside).having(places))
 
     def search_by_embedding(
         self,
@@ -469,7 +474,7 @@ class MemorySpace:
     def _said(self, text: str, k: int, where: Filter, memory_tiers: Sequence[str] | None) -> Memories:
         inside = where if memory_tiers is None else Filter.of(where, tier=tiers_of(memory_tiers))
         hits = self._system.brain.recall(text, k=k, where=inside, touch=False)
-        return Memories(MemoryEntry(hit.memory, hit.score) for hit in hits)
+        return Memories(MemoryEntry(hit.memory, hit.score) for hit in hits).answering(hits.recall)
 
 
 def _steps(start: int | None, end: int | None) -> dict[str, Any]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from remanence.agents import (
     MemoryConfig,
     MemoryConfigException,
+    MemoryInputError,
     MemoryMaintenanceException,
     RedisIMConfig,
     RedisSTMConfig,
@@ -222,3 +225,33 @@ def test_the_password_of_redis_is_kept_when_a_bound_changes():
     changed = config.updated({"stm_config.memory_limit": 7})
     assert changed.stm_config == RedisSTMConfig(host="h", password="secret", memory_limit=7)
     assert changed.stm_config.password == "secret"
+
+
+# Judging hits
+
+
+def test_answers_to_questions_can_be_judged(api):
+    for step, seen in enumerate(["ripe berries near the river", "a bear near the river", "a stone"]):
+        api.store_agent_state("a", {"seen": seen, "health": step}, step)
+    space, store = api.get_memory_space("a"), api._system.brain.store
+    best, second = space.search_by_content("river berries", k=2)
+    best.useful()
+    second.useful(False)
+    likest = [api.retrieve_similar_states("a", {"health": 1}, k=1)[0] for _ in range(2)][1]  # the second is cached
+    likest.useful()
+    told = {(one.question, one.memory_id, one.rank, one.useful, one.agent, one.type) for one in store.judgements()}
+    assert told == {
+        ("river berries", best["memory_id"], 1, True, "a", "state"),
+        ("river berries", second["memory_id"], 2, False, "a", "state"),
+        ("health: 1", likest["memory_id"], 1, True, "a", "state"),
+    }
+
+
+def test_what_answers_no_question_cannot_be_judged(api):
+    api.store_agent_state("a", {"seen": "berries"}, 1)
+    found = pickle.loads(pickle.dumps(api.get_memory_space("a").search_by_content("berries")[0]))
+    for entry in (api.retrieve_by_time_range("a", 0, 9)[0], found):
+        with pytest.raises(MemoryInputError, match="only a memory that was found by words or by likeness"):
+            entry.useful()
+    with pytest.raises(MemoryInputError, match="useful must be"):
+        api.get_memory_space("a").search_by_content("berries")[0].useful("yes")
