@@ -15,6 +15,7 @@ from .config import MemoryConfig
 from .entries import Memories, MemoryEntry
 from .space import MemorySpace
 from .system import MemorySystem, failing, retrieving, storing, tending
+from .types import ConfigUpdate, MemoryStatistics
 
 
 class AgentMemoryAPI:
@@ -131,7 +132,7 @@ class AgentMemoryAPI:
         """Change how important a memory is, from 0 to 1; whether there is such a memory of this agent."""
         return self._space(agent_id, tending).set_importance(memory_id, importance_score)
 
-    def configure_memory_system(self, config: Mapping[str, Any]) -> bool:
+    def configure_memory_system(self, config: ConfigUpdate) -> bool:
         """Change the configuration of this open memory; True when it holds. All is checked before anything changes.
 
             api.configure_memory_system({"cleanup_interval": 200, "stm_config.memory_limit": 5000})
@@ -163,7 +164,7 @@ class AgentMemoryAPI:
                 total.update(moved)
             return {**total, "agents": by_agent}
 
-    def get_memory_statistics(self, agent_id: str) -> dict[str, Any]:
+    def get_memory_statistics(self, agent_id: str) -> MemoryStatistics:
         """How much an agent remembers, of what kind, where, how compressed, how important, and how the cache does."""
         return self.get_memory_space(agent_id).statistics()
 

@@ -13,6 +13,7 @@ import os
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -382,8 +383,25 @@ class Call:
 
     # States
 
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        """The agent goes on if its state cannot be told. That is logged once for an agent, then counted."""
+        try:
+            with self.running():
+                yield
+        except Exception:
+            failed = self.memory._system.state_failures if self.memory is not None else Counter[str]()
+            failed[self.agent_id] += 1
+            if failed[self.agent_id] == 1:
+                log.warning(
+                    "the state of %s cannot be told; the agent goes on, and further failures are only counted, in its "
+                    "statistics",
+                    _described(self.agent),
+                    exc_info=True,
+                )
+
     def _state(self) -> dict[str, Any] | None:
-        with unharmed(self.agent, "looking at its state"), self.running():
+        with self._looking():
             seen = self._look()
             if inspect.isawaitable(seen):
                 if inspect.iscoroutine(seen):
@@ -393,7 +411,7 @@ class Call:
         return None
 
     async def _state_async(self) -> dict[str, Any] | None:
-        with unharmed(self.agent, "looking at its state"), self.running():
+        with self._looking():
             seen = self._look()
             return self._read(await seen if inspect.isawaitable(seen) else seen)
         return None

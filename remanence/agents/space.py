@@ -23,6 +23,7 @@ from .changes import changed_paths, same, value_at
 from .entries import Memories, MemoryEntry
 from .searching import Attributes, TierSearch, tiers_of
 from .system import MemorySystem, retrieving, storing, tending
+from .types import MemoryChangeRecord, MemoryStatistics
 
 _CHUNK = 1000
 _NO_PART = ("agent_id", "step_number")  # of a state: AgentState tells them, and the record has them anyway
@@ -392,12 +393,12 @@ class MemorySpace:
 
     def attribute_history(
         self, path: str, start_step: int | None = None, end_step: int | None = None, *, memory_type: str = "state"
-    ) -> list[dict[str, Any]]:
+    ) -> list[MemoryChangeRecord]:
         """The values of one attribute (`"inventory.wood"`, `"position[0]"`) over the steps that tell one, with whether
         each differs from the one before."""
         with retrieving(self.agent_id):
             checks.name("path", path)
-            history: list[dict[str, Any]] = []
+            history: list[MemoryChangeRecord] = []
             for entry in self.query(memory_type=memory_type, start_step=start_step, end_step=end_step):
                 found, value = value_at(entry["contents"], path)
                 if found:
@@ -432,7 +433,7 @@ class MemorySpace:
 
     # Management
 
-    def statistics(self) -> dict[str, Any]:
+    def statistics(self) -> MemoryStatistics:
         with retrieving(self.agent_id):
             return statistics.of_agent(self._system, self.agent_id)
 

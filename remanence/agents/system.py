@@ -4,6 +4,7 @@ count of insertions after which the tiers are tended."""
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import fields
 from types import TracebackType
@@ -47,6 +48,8 @@ class MemorySystem:
         self.tiers = TieredStore(archive, hot)
         self.cache = QueryCache(config.cache_ttl, config.cache_size)
         self.upkeep = _upkeep(config)
+        self.state_failures: Counter[str] = Counter()
+        """How often `get_state` of hooked agents has failed, by agent."""
         self._inserted: dict[str, int] = {}
         self._versions: dict[str, object] = {}
         self._states: dict[str, tuple[int, int]] = {}
@@ -151,7 +154,7 @@ def _facts(config: MemoryConfig) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     for f in fields(config):
         value = getattr(config, f.name)
-        tier = fields(value) if f.name.endswith("_config") else None
+        tier = fields(value) if f.name.endswith("_config") and value is not None else None
         facts |= {f.name: value} if tier is None else {f"{f.name}.{g.name}": getattr(value, g.name) for g in tier}
     return facts
 
