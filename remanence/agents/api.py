@@ -189,6 +189,18 @@ class AgentMemoryAPI:
     ) -> None:
         self.close()
 
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # copies of an agent share the open memory
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Where it is unpickled, the memory is opened again by its configuration, once for a process."""
+        from .recording import shared_memory
+
+        return shared_memory, (self._system.reopening(),)
+
     def __repr__(self) -> str:
         return f"AgentMemoryAPI({self._system.brain.address!r})"
 

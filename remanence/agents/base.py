@@ -18,7 +18,8 @@ class BaseAgent:
     """An agent that has a name, counts its steps and tells its state.
 
     `process` decides; the one here only takes note. With hooks installed each `act` is one step, unless the agent
-    counts `step_number` itself. Its `config` is its own affair, but may be a MemoryConfig or hold one as
+    counts `step_number` itself; an agent that is built again goes on from the last step of its memory, at its first
+    act. Its `config` is its own affair, but may be a MemoryConfig or hold one as
     `memory_config`; `memory_api` is the memory to use.
     """
 
@@ -26,10 +27,10 @@ class BaseAgent:
     config: Any = None
     memory_api: Any = None
     step_number: int = 0
+    _has_acted: bool = False
 
     def __init__(self, config: Any = None, agent_id: str | None = None, memory_api: Any = None) -> None:
         self.config = config
-        self.step_number = 0
         if checked_memory(memory_api) is not None:
             self.memory_api = memory_api
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from functools import partial, wraps
+from functools import WRAPPER_ASSIGNMENTS, partial, wraps
 from types import MethodType
 from typing import Any, TypeVar, cast, overload
 
@@ -72,13 +72,8 @@ def with_memory(agent: Agent, agent_id: str | None = None, memory_api: Any = Non
     if isinstance(agent, BaseAgent) and memory_api is not None:
         agent.memory_api = memory_api
     act: Any = agent.act  # type: ignore[attr-defined]
-    recorder = Recorder(memory_api, agent_id)
     itself = object.__getattribute__(agent, "_agent") if issubclass(type(agent), _Remembering) else agent
-    if inspect.ismethod(act) and act.__self__ is itself:
-        hooked = _hooked(act.__func__, recorder)
-    else:  # a function in the instance, a class method, any callable: it does not take the agent
-        hooked = _hooked(act, recorder, takes_agent=False)
-    method = MethodType(hooked, itself)
+    method = _bound(itself, act, Recorder(memory_api, agent_id))
     try:
         object.__setattr__(agent, "act", method)
     except (AttributeError, TypeError):
@@ -121,6 +116,41 @@ def _hook_subclasses(agent_class: type, recorder: Recorder) -> None:
     setattr(__init_subclass__, _MARK, own)
     hook: Any = classmethod(__init_subclass__)
     setattr(agent_class, "__init_subclass__", hook)  # noqa: B010
+
+
+class _BoundAct(partial[Any]):
+    """A hooked `act` of one agent. A bound method would be pickled by its name, and so without its hook."""
+
+    made_of: tuple[object, Act, Recorder]
+
+    @property
+    def __self__(self) -> object:
+        return self.made_of[0]
+
+    @property
+    def __func__(self) -> Act:
+        return self.func
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        agent, act, recorder = self.made_of
+        own = inspect.ismethod(act) and act.__self__ is agent and act.__func__ is getattr(type(agent), "act", None)
+        return _bound, (agent, None if own else act, recorder)
+
+
+def _bound(agent: Any, act: Act | None, recorder: Recorder) -> _BoundAct:
+    """Hook what an agent does at `act`; None is the method of its class."""
+    if act is None:
+        act = type(agent).act.__get__(agent)
+    if isinstance(act, MethodType | _BoundAct) and act.__self__ is agent:
+        hooked = _hooked(act.__func__, recorder)
+    else:  # a function in the instance, a class method, any callable: it does not take the agent
+        hooked = _hooked(act, recorder, takes_agent=False)
+    bound = _BoundAct(hooked, agent)
+    bound.made_of = agent, act, recorder
+    for name in WRAPPER_ASSIGNMENTS:
+        if hasattr(hooked, name):
+            setattr(bound, name, getattr(hooked, name))
+    return bound
 
 
 def _hooked(act: Act, recorder: Recorder, *, takes_agent: bool = True) -> Act:

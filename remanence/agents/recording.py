@@ -143,6 +143,8 @@ class _Trace:
     """Where an agent stands: the step of its next act, and the state stored last."""
 
     step: int
+    resumed: int = 0
+    """The step of a BaseAgent that is built now."""
     state: tuple[int, dict[str, Any]] | None = None
 
 
@@ -155,8 +157,12 @@ def _trace_of(memory: AgentMemoryAPI, agent_id: str) -> _Trace:
         known = _traces.setdefault(memory, LRUCache(_REMEMBERED_AGENTS))
         trace = known.get(agent_id)
     if trace is None:
-        latest = memory.get_memory_space(agent_id).retrieve_recent_states(count=1)
-        trace = _Trace(latest[0]["step_number"] + 1 if latest else 0)  # a new life goes on where the last one ended
+        trace = _Trace(0)
+        for latest in memory.get_memory_space(agent_id).retrieve_recent_states(count=1):
+            step = latest["step_number"]
+            trace = _Trace(step + 1, step + 1)  # a new life goes on where the last one ended
+            if latest["metadata"]["memory_type"] == "state":  # an act ends with the state at the step of the next
+                trace.resumed, trace.state = step, (step, latest["contents"])
         with _tracing:
             trace = known.setdefault(agent_id, trace)
     return trace
@@ -262,6 +268,15 @@ class Call:
                 self.agent_id = self.recorder.agent_id or id_of(self.agent)
                 self.trace = _trace_of(memory, self.agent_id)
                 self.memory = memory
+                self._resume()
+
+    def _resume(self) -> None:
+        """Let a BaseAgent that was built again, and has not acted since, go on from the last step of its memory."""
+        with _tracing:
+            if issubclass(type(self.agent), BaseAgent) and not self.agent._has_acted:
+                self.agent._has_acted = True
+                if own_step(self.agent) == 0 and self.trace.resumed:
+                    self.agent.step_number = self.trace.resumed
 
     def _begin(self) -> None:
         own = own_step(self.agent)
@@ -330,6 +345,7 @@ class Call:
             own = own_step(self.agent)
             own = self.told_step if own is None else own
             self.next_step = self.step + 1 if own is None else own
+        self.trace.resumed = self.next_step
 
     def _store(self, outcome: dict[str, Any]) -> None:
         """The state before, the action, the state after. One that cannot be stored does not keep out the others, but

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from .. import checks
 from ..contents import text_of
@@ -20,6 +20,7 @@ from ..recall.similar import StateQuestion
 from . import records, statistics
 from .cache import key_of
 from .changes import changed_paths, same, value_at
+from .config import MemoryConfig
 from .entries import Memories, MemoryEntry
 from .searching import Attributes, TierSearch, tiers_of
 from .system import MemorySystem, retrieving, storing, tending
@@ -39,6 +40,15 @@ class MemorySpace:
 
     def __repr__(self) -> str:
         return f"MemorySpace({self.agent_id!r})"
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (self._system.reopening(), self.agent_id)
 
     # Storing
 
@@ -476,6 +486,12 @@ class MemorySpace:
         inside = where if memory_tiers is None else Filter.of(where, tier=tiers_of(memory_tiers))
         hits = self._system.brain.recall(text, k=k, where=inside, touch=False)
         return Memories(MemoryEntry(hit.memory, hit.score) for hit in hits).answering(hits.recall)
+
+
+def _reopened(config: MemoryConfig, agent_id: str) -> MemorySpace:
+    from .recording import shared_memory
+
+    return shared_memory(config).get_memory_space(agent_id)
 
 
 def _steps(start: int | None, end: int | None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import fields
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -70,6 +71,19 @@ class MemorySystem:
         if changed & {"cache_ttl", "cache_size"}:
             self.cache = QueryCache(config.cache_ttl, config.cache_size)
         self.config, self.upkeep = config, _upkeep(config)
+
+    def reopening(self) -> MemoryConfig:
+        """The configuration by which another process opens the same memory, for a pickle."""
+        address, store = self.brain.address, self.brain.store
+        if address == ":memory:" or address == type(store).__name__:  # the store itself was given to the Brain
+            raise MemoryConfigException(
+                "this memory lives in its process alone and cannot be pickled; give ltm_config a path, or pickle the "
+                "agent without its memory"
+            )
+        scheme, separator, rest = address.partition("://")
+        if not separator or scheme == "sqlite":
+            address = str(Path(rest.removeprefix("/") if separator else address).expanduser().absolute())
+        return self.config.updated({"ltm_config.path": address})
 
     def clear(self, agent: str, tiers: Sequence[str]) -> int:
         """Remove what an agent has in some tiers."""
