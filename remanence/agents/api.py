@@ -11,6 +11,7 @@ from .. import checks
 from ..aio import AsyncFace
 from ..brain import Brain
 from ..errors import InputError
+from ..tiers.forgetting import ForgettingPolicy
 from .config import MemoryConfig
 from .entries import Memories, MemoryEntry
 from .space import MemorySpace
@@ -122,6 +123,17 @@ class AgentMemoryAPI:
             if subject is not None or agent_id is None or memory_id is None or dry_run:
                 raise InputError("agent_id and memory_id must be given, or subject alone", field="subject")
         return self._space(agent_id, tending).forget(memory_id)
+
+    def prune(self, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False) -> list[tuple[str, float]]:
+        """Remove what has faded, of all agents and tiers: (id, retention), the most faded first; see `Brain.prune`.
+
+        api.prune({"below": 0.05, "steps_per_day": 1000})
+        """
+        with tending(None):
+            gone = self._system.tiers.prune(policy, dry_run=dry_run)
+            if not dry_run:
+                self._forgot()
+            return gone
 
     def _forgot(self) -> None:
         for agent, space in list(self._spaces.items()):

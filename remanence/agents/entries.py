@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Self
 
+from ..attachments import restore
+from ..contents import without_attachments
 from ..errors import InputError, MemoryInputError
 from ..judgements import Recall
 from ..models import Memory
@@ -20,8 +22,10 @@ class MemoryEntry(dict[str, Any]):
     recall: Recall | None = None
     """The question that this memory answers, if it was found by words or by likeness."""
 
-    def __init__(self, memory: Memory, score: float | None = None) -> None:
+    def __init__(self, memory: Memory, score: float | None = None, *, attachments: bool = False) -> None:
+        """Without `attachments` only their names stand in the contents, so that a prompt may hold them."""
         super().__init__(memory.document())
+        self["contents"] = (restore if attachments else without_attachments)(memory.contents)
         self.score = score
         self.tier = memory.tier
 

@@ -318,10 +318,10 @@ class MemorySpace:
     # One memory
 
     def get(self, memory_id: str) -> MemoryEntry | None:
-        """One memory as it was stored, whatever its tier; it stays where it is."""
+        """One memory as it was stored, whatever its tier, with its attachments; it stays where it is."""
         with retrieving(self.agent_id):
             memory = self._held(memory_id)
-            return None if memory is None else MemoryEntry(memory)
+            return None if memory is None else MemoryEntry(memory, attachments=True)
 
     def focus(self, memory_id: str) -> MemoryEntry:
         """Give attention to a memory: its retrieval count grows, and often enough it moves up a tier."""

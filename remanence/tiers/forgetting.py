@@ -1,6 +1,7 @@
 """The forgetting curve, and what may be pruned by it.
 
-How well a memory is retained falls with the time since it was last used, as Ebbinghaus found: R = exp(-t / S). Its
+How well a memory is retained falls with the time since it was last used, as Ebbinghaus found: R = exp(-t / S). One
+that was never used counts from the time that it is about (`when`), not from when it was kept. Its
 stability S, in days, grows with its importance and with every time that it was recalled:
 
     S = stability · (1 + importance_weight · importance) · growth ^ log2(1 + recalls)
@@ -37,6 +38,7 @@ class ForgettingPolicy:
     ForgettingPolicy(below=0.05)                  # what is all but forgotten
     ForgettingPolicy(max_count=100_000)           # the most faded beyond a hundred thousand
     ForgettingPolicy(below=0.05, grace_days=0)    # for good at once
+    ForgettingPolicy(below=0.05, steps_per_day=1000)  # for agents that live in steps
     """
 
     below: float | None = None
@@ -47,6 +49,8 @@ class ForgettingPolicy:
     """Bytes that rows may take at most."""
     min_age_days: float = 1.0
     """Younger memories are never pruned."""
+    steps_per_day: float | None = None
+    """Count in steps: so many steps of its agent after a memory are a day. Recalls then only make it more stable."""
     grace_days: float = 30.0
     """How long pruned memories can be restored; 0 deletes them for good at once."""
     stability: float = 7.0
@@ -65,8 +69,9 @@ class ForgettingPolicy:
                 checks.whole(name, getattr(self, name))
         for name in ("min_age_days", "grace_days", "importance_weight"):
             checks.number(name, getattr(self, name), low=0)
-        for name, low in (("stability", 1e-6), ("growth", 1.0)):
-            checks.number(name, getattr(self, name), low=low)
+        for name, low in (("stability", 1e-6), ("growth", 1.0), ("steps_per_day", 1e-6)):
+            if getattr(self, name) is not None:
+                checks.number(name, getattr(self, name), low=low)
 
     @classmethod
     def of(cls, policy: ForgettingPolicy | Mapping[str, Any]) -> ForgettingPolicy:
@@ -86,7 +91,10 @@ class ForgettingPolicy:
         return math.exp(-max(days, 0.0) / stable)
 
     def retention_of(self, trace: Trace, now: float) -> float:
-        return self.retention(trace.importance, (now - trace.last_used) / DAY, trace.recalls)
+        return self.retention(trace.importance, self._days(trace, now - trace.last_used), trace.recalls)
+
+    def _days(self, trace: Trace, seconds: float) -> float:
+        return seconds / DAY if self.steps_per_day is None else trace.steps_behind / self.steps_per_day
 
     def chosen(self, traces: Iterable[Trace], now: float) -> list[tuple[Trace, float]]:
         """What this policy prunes, the most faded first, with its retention."""
@@ -95,7 +103,7 @@ class ForgettingPolicy:
         candidates = [
             (trace, retained)
             for trace, retained in known
-            if not trace.pinned and now - trace.created >= self.min_age_days * DAY
+            if not trace.pinned and self._days(trace, now - trace.when) >= self.min_age_days
         ]
         candidates.sort(key=lambda pair: (pair[1], pair[0].last_used, pair[0].memory_id))
         pruned = []

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from ..index.survey import Survey
 from ..models import TIERS, Memory
 from ..stores.base import HotStore, RecordStore
 from ..stores.breaker import CircuitBreaker
-from .forgetting import clear_agent, forget_subject
+from .forgetting import ForgettingPolicy, clear_agent, forget_subject, prune
 
 log = logging.getLogger(__name__)
 
@@ -248,6 +248,13 @@ class TieredStore(Forking):
         gone = forget_subject(self.archive, subject, dry_run=dry_run)
         if not dry_run:
             self._everywhere(list(self.hot), lambda hot: hot.forget_subject(subject))
+        return gone
+
+    def prune(self, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False) -> list[tuple[str, float]]:
+        """Remove what a policy chooses, or set it aside: (id, retention), the most faded first."""
+        gone = prune(self.archive, policy, dry_run=dry_run)
+        for tier in self.hot.values() if gone and not dry_run else ():
+            tier.forget("pruned agents", [key for key, _ in gone])
         return gone
 
     def _everywhere(self, tiers: Sequence[str], remove: Callable[[HotTier], None]) -> None:

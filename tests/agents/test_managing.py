@@ -255,3 +255,26 @@ def test_what_answers_no_question_cannot_be_judged(api):
             entry.useful()
     with pytest.raises(MemoryInputError, match="useful must be"):
         api.get_memory_space("a").search_by_content("berries")[0].useful("yes")
+
+
+# Forgetting what has faded
+
+
+def test_what_agents_have_not_met_for_many_steps_is_pruned_in_every_tier(new_api, server):
+    api = new_api(**redis_tiers(server))
+    for step in range(0, 600, 100):
+        api.store_agent_state("a", {"n": step}, step, priority=0.0)
+    api.store_agent_state("b", {"n": 1}, 0, priority=0.0)
+    policy = {"below": 0.5, "steps_per_day": 100, "stability": 2, "grace_days": 0}
+    assert [retained < 0.5 for _, retained in api.prune(policy, dry_run=True)] == [True] * 4
+    assert len(api.retrieve_by_time_range("a", 0, 999)) == 6
+    api.prune(policy)
+    assert {memory.step_number for tier in api._system.tiers.hot.values() for memory in tier.store.select()} == {
+        0,
+        400,
+        500,
+    }
+    assert steps(api.retrieve_by_time_range("a", 0, 999)) == [400, 500]
+    assert steps(api.retrieve_by_time_range("b", 0, 999)) == [0]
+    with pytest.raises(MemoryMaintenanceException, match="steps_per_day"):
+        api.prune({"steps_per_days": 5})
