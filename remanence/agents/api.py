@@ -92,9 +92,10 @@ class AgentMemoryAPI:
             return sorted(self._system.agents())
 
     def clear_agent_memory(self, agent_id: str, memory_tiers: Sequence[str] | None = None) -> bool:
-        """Remove the memories of an agent for good, or those in some tiers; whether there were any. Memories of other
+        """Remove the memories of an agent for good, or those in some tiers; True when they are gone. Memories of other
         agents stay, even if they name this one: `forget(subject=…)` removes those too."""
-        return self._space(agent_id, tending).clear(memory_tiers) > 0
+        self._space(agent_id, tending).clear(memory_tiers)
+        return True
 
     clear_memory = clear_agent_memory
 

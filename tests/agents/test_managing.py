@@ -65,7 +65,7 @@ def test_clearing_an_agent_leaves_what_others_say_of_it(api):
     assert api.retrieve_by_time_range("agent-2", 0, 99) == []
     assert steps(api.retrieve_by_time_range("agent-1", 0, 99)) == [0, 1, 2]
     assert api.get_memory_space("agent-1").search_by_content("agent-2 berries")
-    assert api.clear_agent_memory("agent-2") is False
+    assert api.get_memory_space("agent-2").clear() == 0
 
 
 def test_forgetting_a_subject_removes_what_others_say_of_it(api):
@@ -129,7 +129,7 @@ def test_a_redis_that_is_away_is_told_of_and_cleared_by_the_next_call(new_api):
         server.start()
         again = new_api(**redis_tiers(server))  # a process that starts anew: no circuit breaker is open
         assert hot(again) == {"agent-1", "agent-2"}
-        assert again.clear_agent_memory("agent-2") is False  # nothing was left in the archive
+        assert again.get_memory_space("agent-2").clear() == 0  # nothing was left in the archive
         assert hot(again) == {"agent-1"}
 
 
