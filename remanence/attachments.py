@@ -13,6 +13,7 @@ from binascii import Error
 from collections.abc import Mapping
 from typing import Any
 
+from .checks import MAX_DEPTH
 from .contents import ATTACHMENTS, without_attachments
 
 _URL = re.compile(r"data:(?P<media>[\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[^;,\s]*)*;base64,(?P<data>[A-Za-z0-9+/_=%-]{16,})")
@@ -30,9 +31,12 @@ _SIGNS = (
 
 
 def detach(contents: Mapping[str, Any]) -> dict[str, Any]:
-    """Contents with the name of each blob in its place, and the blobs under `ATTACHMENTS` if there are any."""
+    """Contents with the name of each blob in its place, and the blobs under `ATTACHMENTS` if there are any. What is
+    nested too deeply to be kept is left to the check of contents."""
+    if not _may_hold(contents, 0):
+        return dict(contents)
     work = _Detaching()
-    apart: dict[str, Any] = work.value(contents)
+    apart = {key: work.value(value, 1) for key, value in contents.items()}
     return {**apart, ATTACHMENTS: work.held} if work.held else apart
 
 
@@ -57,32 +61,55 @@ def _restored(value: Any, held: Mapping[str, Mapping[str, Any]]) -> Any:
     return [_restored(inside, held) for inside in value] if isinstance(value, list) else value
 
 
+_BYTES = (bytes, bytearray, memoryview)
+
+
+def _may_hold(value: Any, depth: int) -> bool:
+    """Whether there may be a blob in a value. Nearly nothing holds one, and every memory is asked."""
+    kind = type(value)
+    if kind is float or kind is int:
+        return False
+    if kind is str:
+        return len(value) > 16 and ("base64," in value or len(value) >= _LONG)
+    if depth > MAX_DEPTH:
+        return False
+    if kind is dict or isinstance(value, Mapping):
+        if "data" in value:
+            return True
+        value = value.values()
+    elif kind is not list and not isinstance(value, list | tuple):
+        return isinstance(value, _BYTES)
+    for inside in value:  # noqa: SIM110 - a generator takes twice as long
+        if _may_hold(inside, depth + 1):
+            return True
+    return False
+
+
 class _Detaching:
-    """One walk through contents. What holds no blob is not copied."""
+    """One walk through contents."""
 
     def __init__(self) -> None:
         self.held: dict[str, dict[str, Any]] = {}
         self._names: dict[tuple[str, bool], str] = {}
 
-    def value(self, value: Any) -> Any:
+    def value(self, value: Any, depth: int) -> Any:
         if isinstance(value, str):
-            return self._text(value) if len(value) > 16 else value
-        if isinstance(value, Mapping):
-            return self._mapping(value)
-        if isinstance(value, list | tuple):
-            inside = [self.value(one) for one in value]
-            return inside if any(new is not old for new, old in zip(inside, value, strict=True)) else value
-        if isinstance(value, bytes | bytearray | memoryview):
+            return self._text(value)
+        if isinstance(value, _BYTES):
             blob = bytes(value)
             return self._name(data_url(blob), _media_of(blob), len(blob), is_bytes=True)
-        return value
+        if depth > MAX_DEPTH:
+            return value
+        if isinstance(value, Mapping):
+            return self._mapping(value, depth)
+        return [self.value(inside, depth + 1) for inside in value] if isinstance(value, list | tuple) else value
 
-    def _mapping(self, value: Mapping[Any, Any]) -> Mapping[Any, Any]:
-        inside = {key: self.value(one) for key, one in value.items()}
+    def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[Any, Any]:
+        inside = {key: self.value(one, depth + 1) for key, one in value.items()}
         data = inside.get("data")
         if isinstance(data, str) and (told := _told(value)) and _BASE64.fullmatch(data):
             inside["data"] = self._name(data, told, len(data) * 3 // 4)
-        return inside if any(inside[key] is not one for key, one in value.items()) else value
+        return inside
 
     def _text(self, text: str) -> str:
         if "base64," in text:

@@ -119,6 +119,13 @@ def test_a_memory_of_an_agent_gives_its_blobs_back(api):
         api.store_agent_state("a", {"_attachments": {}}, 2)
 
 
+def test_what_has_no_end_is_refused_as_before(api):
+    endless: dict = {"data": URL}
+    endless["again"] = [endless]
+    with pytest.raises(MemoryStoreException, match="nested deeper than 64 levels"):
+        api.store_agent_state("a", endless, 1)
+
+
 def test_blobs_come_back_from_every_tier_and_from_redis(new_api):
     from remanence.testing.redis import RedisServer
 

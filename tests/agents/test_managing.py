@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from random import Random
 
 import pytest
 
+from remanence import Brain
 from remanence.agents import (
+    AgentMemoryAPI,
     MemoryConfig,
     MemoryConfigException,
     MemoryInputError,
@@ -14,6 +17,7 @@ from remanence.agents import (
     RedisIMConfig,
     RedisSTMConfig,
 )
+from remanence.crypto.encryption import Encryption
 from remanence.filters import Filter
 from remanence.testing.redis import RedisServer
 
@@ -278,3 +282,14 @@ def test_what_agents_have_not_met_for_many_steps_is_pruned_in_every_tier(new_api
     assert steps(api.retrieve_by_time_range("b", 0, 999)) == [0]
     with pytest.raises(MemoryMaintenanceException, match="steps_per_day"):
         api.prune({"steps_per_days": 5})
+
+
+def test_an_agent_whose_memories_cannot_be_read_is_not_half_cleared(tmp_path, monkeypatch):
+    path = tmp_path / "sealed.db"
+    with Brain(path, encryption=Encryption(master=Random(3).randbytes(32))) as brain:
+        brain.remember("the key is under the mat", agent="agent-2")
+    with AgentMemoryAPI({"ltm_config": {"path": path}}) as api:
+        api.store_agent_state("agent-2", {"health": 1}, 5)
+        with pytest.raises(MemoryMaintenanceException, match="1 encrypted memories cannot be searched"):
+            api.clear_agent_memory("agent-2")
+        assert steps(api.retrieve_by_time_range("agent-2", 5, 5)) == [5]
