@@ -107,7 +107,7 @@ class Trace(NamedTuple):
     recalls: int
     pinned: bool
     bytes: int
-    steps_behind: int
+    steps_behind: int = 0
     """How many steps the newest memory of its agent is ahead."""
 
 
