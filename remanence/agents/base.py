@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     from .space import MemorySpace
 
 
+HOOKED = "__remembers__"
+"""An attribute of an `act` that is hooked."""
+
+
 class BaseAgent:
     """An agent that has a name, counts its steps and tells its state.
 
     `process` decides; the one here only takes note. With hooks installed each `act` is one step, unless the agent
-    counts `step_number` itself; an agent that is built again goes on from the last step of its memory, at its first
-    act. Its `config` is its own affair, but may be a MemoryConfig or hold one as
+    counts `step_number` itself; an agent that is built again goes on from the last step of its memory, at its first act
+    or as soon as it has its `memory_api`. Its `config` is its own affair, but may be a MemoryConfig or hold one as
     `memory_config`; `memory_api` is the memory to use.
     """
 
@@ -37,6 +41,10 @@ class BaseAgent:
             self.agent_id = f"agent-{uuid.uuid4().hex[:12]}" if agent_id is None else checks.name("agent_id", agent_id)
         except InputError as error:
             raise MemoryInputError.caused_by(error) from None
+        if agent_id is not None and self.memory_api is not None and hasattr(type(self).act, HOOKED):
+            from .recording import resume
+
+            resume(self)
 
     @property
     def memory(self) -> MemorySpace:

@@ -14,14 +14,12 @@ from typing import Any, TypeVar, cast, overload
 
 from .. import checks
 from ..errors import MemoryInputError
-from .base import BaseAgent, checked_memory
+from .base import HOOKED, BaseAgent, checked_memory
 from .recording import Call, Recorder
 
 Agent = TypeVar("Agent")
 AgentClass = TypeVar("AgentClass", bound=type)
 Act = Callable[..., Any]
-
-_MARK = "__remembers__"
 
 
 @overload
@@ -93,7 +91,7 @@ def _hook(agent_class: type, recorder: Recorder, *, again: bool = False) -> bool
     act = found.__func__ if isinstance(found, classmethod) else found
     if not inspect.isfunction(act):
         return False
-    if again or getattr(act, _MARK, None) is not act:
+    if again or getattr(act, HOOKED, None) is not act:
         hooked = _hooked(act, recorder)
         setattr(agent_class, "act", classmethod(hooked) if isinstance(found, classmethod) else hooked)  # noqa: B010
     return True
@@ -102,7 +100,7 @@ def _hook(agent_class: type, recorder: Recorder, *, again: bool = False) -> bool
 def _hook_subclasses(agent_class: type, recorder: Recorder) -> None:
     own = agent_class.__dict__.get("__init_subclass__")
     if own is not None:
-        own = getattr(own.__func__, _MARK, own)  # ours from another decoration is replaced
+        own = getattr(own.__func__, HOOKED, own)  # ours from another decoration is replaced
 
     def __init_subclass__(cls: Any, /, **options: Any) -> None:
         _hook(cls, recorder)
@@ -113,7 +111,7 @@ def _hook_subclasses(agent_class: type, recorder: Recorder) -> None:
             above: Any = next(one for one in cls.__mro__ if one.__dict__.get("__init_subclass__") is hook)
             super(above, cls).__init_subclass__(**options)
 
-    setattr(__init_subclass__, _MARK, own)
+    setattr(__init_subclass__, HOOKED, own)
     hook: Any = classmethod(__init_subclass__)
     setattr(agent_class, "__init_subclass__", hook)  # noqa: B010
 
@@ -162,7 +160,7 @@ def _hooked(act: Act, recorder: Recorder, *, takes_agent: bool = True) -> Act:
             hooked = wraps(act)(wrapped(hook))
             if hook.signature is not None and not takes_agent:
                 hooked.__signature__ = _with_agent(hook.signature)  # type: ignore[attr-defined]
-            setattr(hooked, _MARK, hooked)  # to itself: `wraps` would copy a mere flag to wrappers that are not hooked
+            setattr(hooked, HOOKED, hooked)  # to itself: `wraps` would copy a mere flag to wrappers that are not hooked
             return hooked
     raise AssertionError("every callable is of some kind")
 

@@ -168,6 +168,20 @@ def _trace_of(memory: AgentMemoryAPI, agent_id: str) -> _Trace:
     return trace
 
 
+def resume(agent: BaseAgent) -> None:
+    """Let an agent that is built again go on from the last step of its memory."""
+    with unharmed(agent, "looking for its last step"):
+        memory = memory_of(agent)
+        if memory.config.enable_memory_hooks:
+            _go_on(agent, _trace_of(memory, id_of(agent)))
+
+
+def _go_on(agent: BaseAgent, trace: _Trace) -> None:
+    if trace.resumed and own_step(agent) == 0:
+        with suppress(AttributeError):  # it may be a property
+            agent.step_number = trace.resumed
+
+
 @dataclass(slots=True)
 class _Counting:
     """The acts of a BaseAgent that run at the same time, each by what the agent itself had counted at its beginning,
@@ -268,15 +282,10 @@ class Call:
                 self.agent_id = self.recorder.agent_id or id_of(self.agent)
                 self.trace = _trace_of(memory, self.agent_id)
                 self.memory = memory
-                self._resume()
-
-    def _resume(self) -> None:
-        """Let a BaseAgent that was built again, and has not acted since, go on from the last step of its memory."""
-        with _tracing:
-            if issubclass(type(self.agent), BaseAgent) and not self.agent._has_acted:
-                self.agent._has_acted = True
-                if own_step(self.agent) == 0 and self.trace.resumed:
-                    self.agent.step_number = self.trace.resumed
+                with _tracing:
+                    if issubclass(type(self.agent), BaseAgent) and not self.agent._has_acted:
+                        self.agent._has_acted = True
+                        _go_on(self.agent, self.trace)
 
     def _begin(self) -> None:
         own = own_step(self.agent)
@@ -406,7 +415,8 @@ class Call:
             with self.running():
                 yield
         except Exception:
-            failed = self.memory._system.state_failures if self.memory is not None else Counter[str]()
+            system = getattr(self.memory, "_system", None)  # a memory of another make has none
+            failed: Counter[str] = getattr(system, "state_failures", Counter())
             failed[self.agent_id] += 1
             if failed[self.agent_id] == 1:
                 log.warning(
