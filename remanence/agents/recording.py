@@ -416,7 +416,7 @@ class Call:
                 yield
         except Exception:
             system = getattr(self.memory, "_system", None)  # a memory of another make has none
-            failed: Counter[str] = getattr(system, "state_failures", Counter())
+            failed: Counter[str] = Counter() if system is None else system.state_failures
             failed[self.agent_id] += 1
             if failed[self.agent_id] == 1:
                 log.warning(
