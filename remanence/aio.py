@@ -22,6 +22,9 @@ class AsyncFace(Generic[Wrapped]):
         found = getattr(self.sync, name)
         return _awaited(found) if callable(found) else found
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _faced, (type(self), self.sync)
+
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self.sync)})
 
@@ -30,6 +33,12 @@ class AsyncFace(Generic[Wrapped]):
 
     async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.sync.close)  # type: ignore[attr-defined]
+
+
+def _faced(kind: type[AsyncFace[Any]], sync: object) -> AsyncFace[Any]:
+    face = kind.__new__(kind)
+    AsyncFace.__init__(face, sync)
+    return face
 
 
 def _awaited(method: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:

@@ -475,6 +475,10 @@ class Brain:
         self._recalls.keep(recall)
         self.store.touch(touched, time.time())
 
+    def new_recall(self, question: str, where: Filter) -> Recall:
+        """Note a question that was answered without `recall`, so that its hits can be judged."""
+        return self._recalls.new(question, where, self._judge)
+
     def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Judgement:
         """Say whether a hit was useful. `recalled` is the hit, or a recall (or its id) with the hit's memory_id.
 

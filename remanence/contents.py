@@ -14,6 +14,17 @@ _EMPTY = ""  # the kind of a text that says nothing
 _KEPT = 1024  # layouts
 _FEW = 64  # values; more are an array of data, whose layout is hardly seen again
 
+ATTACHMENTS = "_attachments"
+"""The key under which contents keep the blobs that were taken out of them; see `remanence.attachments`."""
+
+
+def without_attachments(contents: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Contents as they are shown: only the names of attachments stand in their places."""
+    if ATTACHMENTS not in contents:
+        return contents
+    return {key: value for key, value in contents.items() if key != ATTACHMENTS}
+
+
 Outline = tuple[Any, ...]
 """The keys of an object (None for a list), then the kind of each member: a type, or the outline of what is inside."""
 
@@ -63,7 +74,9 @@ _layouts: dict[Outline, Layout] = {}
 
 
 def laid_out(contents: Mapping[str, Any]) -> tuple[Layout, list[Any]]:
-    """The layout of contents, and every value in them that is no object and no list."""
+    """The layout of contents, and every value in them that is no object and no list. Attachments are left out: they
+    have no words, numbers or attributes."""
+    contents = without_attachments(contents)
     values: list[Any] = []
     outline = _outline(tuple(contents), contents.values(), values)
     layout = _layouts.get(outline)

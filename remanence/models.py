@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import checks
+from .contents import without_attachments
 from .errors import InputError
 
 if TYPE_CHECKING:
@@ -228,9 +229,10 @@ class Hit:
         self.recall.tell(self.recall.of_hit(self, useful))
 
     def to_dict(self) -> dict[str, Any]:
-        """The hit for JSON, without its vectors."""
+        """The hit for JSON, without its vectors and attachments."""
         memory = self.memory.to_dict()
         del memory["embeddings"]
+        memory["contents"] = without_attachments(memory["contents"])
         result: dict[str, Any] = {"score": self.score, "memory": memory}
         if self.explanation is not None:
             result["explanation"] = self.explanation.to_dict()

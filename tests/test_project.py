@@ -31,6 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "checks",
         "models",
         "contents",
+        "attachments",
         "filters",
         "config",
         "timewords",

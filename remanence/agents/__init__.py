@@ -13,6 +13,7 @@ _HOMES = {
     "AgentMemoryAPI": "agents.api",
     "AgentState": "agents.models",
     "AsyncAgentMemoryAPI": "agents.api",
+    "AutoencoderConfig": "agents.config",
     "BaseAgent": "agents.base",
     "ChatSummariser": "agents.summary",
     "EnhancedAgentMemory": "agents.enhanced",
@@ -30,6 +31,7 @@ _HOMES = {
     "QueryCache": "agents.cache",
     "RedisIMConfig": "agents.config",
     "RedisSTMConfig": "agents.config",
+    "SQLiteLTMConfig": "agents.config",
     "STMConfig": "agents.config",
     "cacheable": "agents.cache",
     "install_memory_hooks": "agents.hooks",
@@ -43,6 +45,7 @@ __all__ = [
     "AgentMemoryAPI",
     "AgentState",
     "AsyncAgentMemoryAPI",
+    "AutoencoderConfig",
     "BaseAgent",
     "ChatSummariser",
     "EnhancedAgentMemory",
@@ -60,6 +63,7 @@ __all__ = [
     "QueryCache",
     "RedisIMConfig",
     "RedisSTMConfig",
+    "SQLiteLTMConfig",
     "STMConfig",
     "cacheable",
     "install_memory_hooks",
@@ -79,7 +83,16 @@ if TYPE_CHECKING:
     from .api import AgentMemoryAPI, AsyncAgentMemoryAPI
     from .base import BaseAgent
     from .cache import QueryCache, cacheable
-    from .config import IMConfig, LTMConfig, MemoryConfig, RedisIMConfig, RedisSTMConfig, STMConfig
+    from .config import (
+        AutoencoderConfig,
+        IMConfig,
+        LTMConfig,
+        MemoryConfig,
+        RedisIMConfig,
+        RedisSTMConfig,
+        SQLiteLTMConfig,
+        STMConfig,
+    )
     from .enhanced import EnhancedAgentMemory
     from .hooks import install_memory_hooks, with_memory
     from .models import ActionData, ActionResult, AgentState

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, overload
 
 from .. import checks
 from ..aio import AsyncFace
 from ..brain import Brain
+from ..errors import InputError
+from ..tiers.forgetting import ForgettingPolicy
 from .config import MemoryConfig
-from .entries import Memories
+from .entries import Memories, MemoryEntry
 from .space import MemorySpace
 from .system import MemorySystem, failing, retrieving, storing, tending
+from .types import ConfigUpdate, MemoryStatistics
 
 
 class AgentMemoryAPI:
@@ -29,9 +32,13 @@ class AgentMemoryAPI:
 
     def __init__(self, config: MemoryConfig | Mapping[str, Any] | None = None, *, brain: Brain | None = None) -> None:
         """`brain` is the archive where it is open already; it is closed with this."""
-        self.config = MemoryConfig.of(config)
-        self._system = MemorySystem(self.config, brain)
+        self._system = MemorySystem(MemoryConfig.of(config), brain)
         self._spaces: dict[str, MemorySpace] = {}
+
+    @property
+    def config(self) -> MemoryConfig:
+        """The configuration as it is now."""
+        return self._system.config
 
     # Storing
 
@@ -73,7 +80,80 @@ class AgentMemoryAPI:
         """All memories whose contents have these values, by step."""
         return self._space(agent_id, retrieving).retrieve_by_attributes(attributes, memory_type)
 
+    def get_memory(self, agent_id: str, memory_id: str) -> MemoryEntry | None:
+        """One memory of an agent as it was stored, with its attachments; None if there is none."""
+        return self._space(agent_id, retrieving).get(memory_id)
+
     # Managing
+
+    def list_agents(self) -> list[str]:
+        """The names of all agents that have memories here, sorted."""
+        with retrieving(None):
+            return sorted(self._system.agents())
+
+    def clear_agent_memory(self, agent_id: str, memory_tiers: Sequence[str] | None = None) -> bool:
+        """Remove the memories of an agent for good, or those in some tiers; True when they are gone. Memories of other
+        agents stay, even if they name this one: `forget(subject=…)` removes those too."""
+        self._space(agent_id, tending).clear(memory_tiers)
+        return True
+
+    clear_memory = clear_agent_memory
+
+    @overload
+    def forget(self, agent_id: str, memory_id: str) -> bool: ...
+
+    @overload
+    def forget(self, *, subject: str, dry_run: bool = False) -> list[str]: ...
+
+    def forget(
+        self,
+        agent_id: str | None = None,
+        memory_id: str | None = None,
+        *,
+        subject: str | None = None,
+        dry_run: bool = False,
+    ) -> bool | list[str]:
+        """Remove one memory of an agent for good; whether there was one. With `subject`, remove all that concerns a
+        person or an agent, whoever remembers it, from every tier; the ids. `dry_run` only tells them."""
+        with tending(agent_id):
+            if subject is not None and agent_id is None and memory_id is None:
+                gone = self._system.brain.forget(subject=subject, dry_run=dry_run)
+                if not dry_run:
+                    self._forgot()
+                return gone
+            if subject is not None or agent_id is None or memory_id is None or dry_run:
+                raise InputError("agent_id and memory_id must be given, or subject alone", field="subject")
+        return self._space(agent_id, tending).forget(memory_id)
+
+    def prune(self, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False) -> list[tuple[str, float]]:
+        """Remove what has faded, of all agents and tiers: (id, retention), the most faded first; see `Brain.prune`.
+
+        api.prune({"below": 0.05, "steps_per_day": 1000})
+        """
+        with tending(None):
+            gone = self._system.tiers.prune(policy, dry_run=dry_run)
+            if not dry_run:
+                self._forgot()
+            return gone
+
+    def _forgot(self) -> None:
+        for agent, space in list(self._spaces.items()):
+            space.forget_deviations()
+            self._system.forgot(agent)
+
+    def set_importance_score(self, agent_id: str, memory_id: str, importance_score: float) -> bool:
+        """Change how important a memory is, from 0 to 1; whether there is such a memory of this agent."""
+        return self._space(agent_id, tending).set_importance(memory_id, importance_score)
+
+    def configure_memory_system(self, config: ConfigUpdate) -> bool:
+        """Change the configuration of this open memory; True when it holds. All is checked before anything changes.
+
+            api.configure_memory_system({"cleanup_interval": 200, "stm_config.memory_limit": 5000})
+
+        What is read only when a memory is opened (where a tier lives, the embedder, the privacy policy) is refused.
+        """
+        self._system.configure(self.config.updated(config))
+        return True
 
     def get_memory_space(self, agent_id: str) -> MemorySpace:
         """All that one agent remembers, and every way to ask for it."""
@@ -97,7 +177,7 @@ class AgentMemoryAPI:
                 total.update(moved)
             return {**total, "agents": by_agent}
 
-    def get_memory_statistics(self, agent_id: str) -> dict[str, Any]:
+    def get_memory_statistics(self, agent_id: str) -> MemoryStatistics:
         """How much an agent remembers, of what kind, where, how compressed, how important, and how the cache does."""
         return self.get_memory_space(agent_id).statistics()
 
@@ -121,6 +201,18 @@ class AgentMemoryAPI:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # copies of an agent share the open memory
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Where it is unpickled, the memory is opened again by its configuration, once for a process."""
+        from .recording import shared_memory
+
+        return shared_memory, (self._system.reopening(),)
 
     def __repr__(self) -> str:
         return f"AgentMemoryAPI({self._system.brain.address!r})"

@@ -14,11 +14,16 @@ if TYPE_CHECKING:
     from .space import MemorySpace
 
 
+HOOKED = "__remembers__"
+"""An attribute of an `act` that is hooked."""
+
+
 class BaseAgent:
     """An agent that has a name, counts its steps and tells its state.
 
     `process` decides; the one here only takes note. With hooks installed each `act` is one step, unless the agent
-    counts `step_number` itself. Its `config` is its own affair, but may be a MemoryConfig or hold one as
+    counts `step_number` itself; an agent that is built again goes on from the last step of its memory, at its first act
+    or as soon as it has its `memory_api`. Its `config` is its own affair, but may be a MemoryConfig or hold one as
     `memory_config`; `memory_api` is the memory to use.
     """
 
@@ -26,16 +31,20 @@ class BaseAgent:
     config: Any = None
     memory_api: Any = None
     step_number: int = 0
+    _has_acted: bool = False
 
     def __init__(self, config: Any = None, agent_id: str | None = None, memory_api: Any = None) -> None:
         self.config = config
-        self.step_number = 0
         if checked_memory(memory_api) is not None:
             self.memory_api = memory_api
         try:
             self.agent_id = f"agent-{uuid.uuid4().hex[:12]}" if agent_id is None else checks.name("agent_id", agent_id)
         except InputError as error:
             raise MemoryInputError.caused_by(error) from None
+        if agent_id is not None and self.memory_api is not None and hasattr(type(self).act, HOOKED):
+            from .recording import resume
+
+            resume(self)
 
     @property
     def memory(self) -> MemorySpace:

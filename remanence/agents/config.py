@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -23,6 +24,20 @@ if TYPE_CHECKING:
 DAY = 86_400.0
 _NAMESPACE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _SECRETS = ("password",)
+
+
+def _yaml(text: str) -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise MemoryConfigException("YAML needs PyYAML; install it with: pip install 'remanence[yaml]'") from None
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(error) from error
+
+
+_READERS: dict[str, Callable[[str], Any]] = {".toml": tomllib.loads, ".yaml": _yaml, ".yml": _yaml}
 
 
 def _count(name: str, value: object) -> int:
@@ -164,6 +179,67 @@ class LTMConfig(_Config):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SQLiteLTMConfig(LTMConfig):
+    """LTMConfig with `db_path` as another name of its `path`."""
+
+    _checks: ClassVar[Mapping[str, Check]] = {**LTMConfig._checks, "db_path": optional(_path)}
+
+    db_path: str | Path | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of_two(self, "path", "db_path")
+        object.__setattr__(self, "path", self.db_path or self.path)
+        object.__setattr__(self, "db_path", self.path)
+
+
+def _one_of_two(config: _Config, first: str, second: str) -> None:
+    """Refuse two fields that say the same in different ways."""
+    one, other = getattr(config, first), getattr(config, second)
+    if one is not None and other is not None and one != other:
+        raise MemoryConfigInputError(
+            f"{first} and {second} are one setting and must not differ, got {one!r} and {other!r}",
+            field=second,
+            recoverable=True,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutoencoderConfig(_Config):
+    """Who encodes states and texts as vectors; lower tiers keep the same vectors in fewer bits.
+
+    AutoencoderConfig(text_model_name="all-MiniLM-L6-v2")  # the embedder "minilm"
+    AutoencoderConfig(model_path="model.onnx")  # the embedder "onnx:model.onnx"
+    """
+
+    _checks: ClassVar[Mapping[str, Check]] = {"text_model_name": optional(checks.text), "model_path": optional(_path)}
+
+    text_model_name: str | None = None
+    """The name of an embedder, as for `Brain`, or all-MiniLM-L6-v2."""
+    model_path: str | Path | None = None
+    """A model in the ONNX format."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.text_model_name is not None and self.model_path is not None:
+            raise MemoryConfigInputError(
+                "text_model_name and model_path cannot both be given: they name two models",
+                field="model_path",
+                recoverable=True,
+            )
+
+    @property
+    def embedder(self) -> str | None:
+        """The embedder's name, as for `Brain`; None is the store's own."""
+        if self.model_path is not None:
+            return f"onnx:{self.model_path}"
+        return _MODELS.get(self.text_model_name or "", self.text_model_name)
+
+
+_MODELS = dict.fromkeys(("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"), "minilm")
+
+
+@dataclass(frozen=True, kw_only=True)
 class RedisConfig(_Config):
     """Where a Redis is and how to speak to it; the Redis tiers have these fields beside their own."""
 
@@ -254,7 +330,8 @@ class MemoryConfig(_Config):
         "memory_priority_decay": _decay,
         "stm_config": _tier(STMConfig, RedisSTMConfig),
         "im_config": _tier(IMConfig, RedisIMConfig),
-        "ltm_config": _tier(LTMConfig, LTMConfig),
+        "ltm_config": _tier(LTMConfig, SQLiteLTMConfig),
+        "autoencoder_config": optional(_tier(AutoencoderConfig, AutoencoderConfig)),
         "cache_ttl": lambda name, value: checks.number(name, value, low=0),
         "cache_size": _count,
         "promotion_threshold": _count,
@@ -281,8 +358,22 @@ class MemoryConfig(_Config):
     """Whether hooked agents remember what they do."""
     embedder: EmbedderSpec = None
     """As for `Brain`; None is the store's own."""
+    autoencoder_config: AutoencoderConfig | Any = None
+    """Another way to name the embedder."""
     privacy: PrivacySpec = None
     """As for `Brain`; None is what REMANENCE_PRIVACY says."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.autoencoder_config is not None:
+            named = self.autoencoder_config.embedder
+            if self.embedder is not None and named is not None and self.embedder != named:
+                raise MemoryConfigInputError(
+                    f"embedder and autoencoder_config must name the same model, got {self.embedder!r} and {named!r}",
+                    field="autoencoder_config",
+                    recoverable=True,
+                )
+            object.__setattr__(self, "embedder", self.embedder or named)
 
     @classmethod
     def of(cls, config: MemoryConfig | Mapping[str, Any] | None) -> MemoryConfig:
@@ -290,11 +381,34 @@ class MemoryConfig(_Config):
             return config
         return cls() if config is None else cls.from_dict(config)
 
+    def updated(self, changes: Mapping[str, Any]) -> MemoryConfig:
+        """This configuration with some fields changed.
+
+        config.updated({"cleanup_interval": 200, "stm_config.memory_limit": 5000})
+        config.updated({"stm_config": {"memory_limit": 5000}})  # the same for a tier
+        """
+        if not isinstance(changes, Mapping):
+            raise MemoryConfigException.caused_by(checks.refuse("config", "a mapping of fields to values", changes))
+        data = {f.name: getattr(self, f.name) for f in fields(self)}
+        for path, value in changes.items():
+            name, dot, inside = str(path).partition(".")
+            self._known(type(self).__name__, {name: value})
+            held = data[name]
+            if dot and not isinstance(held, _Config):
+                raise MemoryConfigInputError(f"{name} has no fields of its own, got {path!r}", field=name)
+            if dot:
+                value = {inside: value}
+            if isinstance(held, _Config) and isinstance(value, Mapping):
+                value = {**held.to_dict(secrets=True), **value}
+            data[name] = self._checked(name, value)
+        return type(self)(**data)
+
     @classmethod
     def from_file(cls, path: str | Path) -> MemoryConfig:
-        """Read a JSON file with the keys of `to_dict`."""
+        """Read a file with the keys of `to_dict`: TOML or YAML if its name ends so, else JSON."""
         try:
-            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+            text = Path(path).read_text(encoding="utf-8")
+            return cls.from_dict(_READERS.get(Path(path).suffix.lower(), json.loads)(text))
         except (OSError, ValueError) as error:
             if isinstance(error, MemoryConfigException):
                 raise

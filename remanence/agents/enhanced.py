@@ -11,6 +11,8 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from .. import checks, config
+from ..attachments import detach, restore
+from ..contents import ATTACHMENTS, without_attachments
 from ..crypto.encryption import Encryption
 from ..embed import EmbedderSpec
 from ..errors import InputError
@@ -130,11 +132,13 @@ class EnhancedAgentMemory:
 
     def add_message(self, role: str, content: Any) -> str:
         """Take a message into working memory and keep it for good; its key. Content is a text, or anything that JSON
-        can hold."""
+        can hold, with images and other blobs as chat APIs write them, or as bytes. Blobs are attachments: `get_memory`
+        tells them, and no context does."""
         checks.name("role", role)
-        if isinstance(content, str):
-            return self._say("message", f"{role}: {content}", {"role": role}, actor=role)
-        told = checks.json_object("message", {"role": role, "content": content})
+        apart = detach({"role": role, "content": content})
+        if isinstance(apart["content"], str):
+            return self._say("message", f"{role}: {apart.pop('content')}", apart, actor=role)
+        told = checks.json_object("message", apart)
         return self._say("message", f"{role}: {'' if content is None else text_of(told['content'])}", told, actor=role)
 
     def add_tool_call(
@@ -143,7 +147,8 @@ class EnhancedAgentMemory:
         """Keep what a tool was asked and what it answered, or how it failed; the key. What JSON cannot hold is kept as
         its text."""
         checks.name("name", name)
-        told = {"name": name, "arguments": _held(dict(arguments or {})), "result": _held(result)}
+        apart = detach({"arguments": dict(arguments or {}), "result": result})
+        told = {"name": name, **{part: _held(value) for part, value in apart.items()}}
         told |= {} if error is None else {"error": checks.text("error", str(error))}
         outcome = "done" if result is None else text_of(told["result"])
         if error is not None:
@@ -160,19 +165,31 @@ class EnhancedAgentMemory:
         texts = [str(text) for key, text in list(self.working.data.items()) if not key.startswith("tool_")]
         return "\n".join(texts[-n:] if n else [])
 
-    def get_messages(self, n: int | None = None) -> list[dict[str, Any]]:
-        """The newest messages of this session since the last clear(), whole, also those that were summarised."""
+    def get_messages(self, n: int | None = None, *, attachments: bool = False) -> list[dict[str, Any]]:
+        """The newest messages of this session since the last clear(), whole, also those that were summarised. Without
+        `attachments` only the names of images and other blobs are in them."""
         if n is not None:
             checks.whole("n", n)
+        shown = restore if checks.flag("attachments", attachments) else without_attachments
         found = list(islice(self.working.history("message"), n))
-        return [_message(memory) for memory in reversed(found)]
+        return [dict(shown(_message(memory))) for memory in reversed(found)]
+
+    def get_memory(self, key: str) -> dict[str, Any] | None:
+        """A memory as it was given, with its attachments: key, type and time beside what was said; None if there is
+        none."""
+        memory = self.long_term.memory(key)
+        if memory is None:
+            return None
+        said = _message(memory) if memory.type == "message" else {}
+        return restore({"type": memory.type, "text": memory.text, **self._told(memory), **said})
 
     @property
     def tool_call_history(self) -> list[dict[str, Any]]:
         """All tool calls of this session, oldest first: key, name, arguments, result, error if any, and time."""
-        return [self._called(memory) for memory in reversed(list(self.working.history("tool_call")))]
+        calls = reversed(list(self.working.history("tool_call")))
+        return [dict(without_attachments(self._told(memory))) for memory in calls]
 
-    def _called(self, memory: Memory) -> dict[str, Any]:
+    def _told(self, memory: Memory) -> dict[str, Any]:
         told = {name: value for name, value in memory.contents.items() if name != "text"}
         when = datetime.fromtimestamp(memory.timestamp, UTC).isoformat(timespec="seconds")
         return {"key": self.long_term.key_of(memory), **told, "time": when}
@@ -238,8 +255,9 @@ class EnhancedAgentMemory:
 
 
 def _message(memory: Memory) -> dict[str, Any]:
-    role = memory.contents.get("role")
-    return {"role": role, "content": memory.contents.get("content", memory.text.removeprefix(f"{role}: "))}
+    role, held = memory.contents.get("role"), memory.contents.get(ATTACHMENTS)
+    content = memory.contents.get("content", memory.text.removeprefix(f"{role}: "))
+    return {"role": role, "content": content} | ({ATTACHMENTS: held} if held else {})
 
 
 def _held(value: Any) -> Any:

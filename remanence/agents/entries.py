@@ -4,8 +4,12 @@ beside that (scores, tiers, what was missing) is in attributes."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
+from ..attachments import restore
+from ..contents import without_attachments
+from ..errors import InputError, MemoryInputError
+from ..judgements import Recall
 from ..models import Memory
 
 
@@ -15,11 +19,27 @@ class MemoryEntry(dict[str, Any]):
 
     score: float | None
     tier: str
+    recall: Recall | None = None
+    """The question that this memory answers, if it was found by words or by likeness."""
 
-    def __init__(self, memory: Memory, score: float | None = None) -> None:
+    def __init__(self, memory: Memory, score: float | None = None, *, attachments: bool = False) -> None:
+        """Without `attachments` only their names stand in the contents, so that a prompt may hold them."""
         super().__init__(memory.document())
+        self["contents"] = (restore if attachments else without_attachments)(memory.contents)
         self.score = score
         self.tier = memory.tier
+
+    def useful(self, useful: bool = True) -> None:
+        """Tell the store that this memory helped to answer the question, or that it did not; `rmem eval online` reads
+        it. For answers to a question in words or of `retrieve_similar_states`, in the process that asked."""
+        if self.recall is None:
+            raise MemoryInputError(
+                "only a memory that was found by words or by likeness, in this process, can be judged", field="useful"
+            )
+        try:
+            self.recall.tell(self.recall.of_memory(self["memory_id"], useful))
+        except InputError as error:
+            raise MemoryInputError.caused_by(error) from None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _entry, (dict(self), self.score, self.tier)
@@ -39,3 +59,9 @@ class Memories(list[MemoryEntry]):
     def __init__(self, entries: Iterable[MemoryEntry] = (), missing_tiers: tuple[str, ...] = ()) -> None:
         super().__init__(entries)
         self.missing_tiers = missing_tiers
+
+    def answering(self, recall: Recall) -> Self:
+        """The same, as answers to a question that can be judged."""
+        for entry in self:
+            entry.recall = recall
+        return self

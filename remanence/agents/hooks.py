@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from functools import partial, wraps
+from functools import WRAPPER_ASSIGNMENTS, partial, wraps
 from types import MethodType
 from typing import Any, TypeVar, cast, overload
 
 from .. import checks
 from ..errors import MemoryInputError
-from .base import BaseAgent, checked_memory
+from .base import HOOKED, BaseAgent, checked_memory
 from .recording import Call, Recorder
 
 Agent = TypeVar("Agent")
 AgentClass = TypeVar("AgentClass", bound=type)
 Act = Callable[..., Any]
-
-_MARK = "__remembers__"
 
 
 @overload
@@ -72,13 +70,8 @@ def with_memory(agent: Agent, agent_id: str | None = None, memory_api: Any = Non
     if isinstance(agent, BaseAgent) and memory_api is not None:
         agent.memory_api = memory_api
     act: Any = agent.act  # type: ignore[attr-defined]
-    recorder = Recorder(memory_api, agent_id)
     itself = object.__getattribute__(agent, "_agent") if issubclass(type(agent), _Remembering) else agent
-    if inspect.ismethod(act) and act.__self__ is itself:
-        hooked = _hooked(act.__func__, recorder)
-    else:  # a function in the instance, a class method, any callable: it does not take the agent
-        hooked = _hooked(act, recorder, takes_agent=False)
-    method = MethodType(hooked, itself)
+    method = _bound(itself, act, Recorder(memory_api, agent_id))
     try:
         object.__setattr__(agent, "act", method)
     except (AttributeError, TypeError):
@@ -98,7 +91,7 @@ def _hook(agent_class: type, recorder: Recorder, *, again: bool = False) -> bool
     act = found.__func__ if isinstance(found, classmethod) else found
     if not inspect.isfunction(act):
         return False
-    if again or getattr(act, _MARK, None) is not act:
+    if again or getattr(act, HOOKED, None) is not act:
         hooked = _hooked(act, recorder)
         setattr(agent_class, "act", classmethod(hooked) if isinstance(found, classmethod) else hooked)  # noqa: B010
     return True
@@ -107,7 +100,7 @@ def _hook(agent_class: type, recorder: Recorder, *, again: bool = False) -> bool
 def _hook_subclasses(agent_class: type, recorder: Recorder) -> None:
     own = agent_class.__dict__.get("__init_subclass__")
     if own is not None:
-        own = getattr(own.__func__, _MARK, own)  # ours from another decoration is replaced
+        own = getattr(own.__func__, HOOKED, own)  # ours from another decoration is replaced
 
     def __init_subclass__(cls: Any, /, **options: Any) -> None:
         _hook(cls, recorder)
@@ -118,9 +111,44 @@ def _hook_subclasses(agent_class: type, recorder: Recorder) -> None:
             above: Any = next(one for one in cls.__mro__ if one.__dict__.get("__init_subclass__") is hook)
             super(above, cls).__init_subclass__(**options)
 
-    setattr(__init_subclass__, _MARK, own)
+    setattr(__init_subclass__, HOOKED, own)
     hook: Any = classmethod(__init_subclass__)
     setattr(agent_class, "__init_subclass__", hook)  # noqa: B010
+
+
+class _BoundAct(partial[Any]):
+    """A hooked `act` of one agent. A bound method would be pickled by its name, and so without its hook."""
+
+    made_of: tuple[object, Act, Recorder]
+
+    @property
+    def __self__(self) -> object:
+        return self.made_of[0]
+
+    @property
+    def __func__(self) -> Act:
+        return self.func
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        agent, act, recorder = self.made_of
+        own = inspect.ismethod(act) and act.__self__ is agent and act.__func__ is getattr(type(agent), "act", None)
+        return _bound, (agent, None if own else act, recorder)
+
+
+def _bound(agent: Any, act: Act | None, recorder: Recorder) -> _BoundAct:
+    """Hook what an agent does at `act`; None is the method of its class."""
+    if act is None:
+        act = type(agent).act.__get__(agent)
+    if isinstance(act, MethodType | _BoundAct) and act.__self__ is agent:
+        hooked = _hooked(act.__func__, recorder)
+    else:  # a function in the instance, a class method, any callable: it does not take the agent
+        hooked = _hooked(act, recorder, takes_agent=False)
+    bound = _BoundAct(hooked, agent)
+    bound.made_of = agent, act, recorder
+    for name in WRAPPER_ASSIGNMENTS:
+        if hasattr(hooked, name):
+            setattr(bound, name, getattr(hooked, name))
+    return bound
 
 
 def _hooked(act: Act, recorder: Recorder, *, takes_agent: bool = True) -> Act:
@@ -132,7 +160,7 @@ def _hooked(act: Act, recorder: Recorder, *, takes_agent: bool = True) -> Act:
             hooked = wraps(act)(wrapped(hook))
             if hook.signature is not None and not takes_agent:
                 hooked.__signature__ = _with_agent(hook.signature)  # type: ignore[attr-defined]
-            setattr(hooked, _MARK, hooked)  # to itself: `wraps` would copy a mere flag to wrappers that are not hooked
+            setattr(hooked, HOOKED, hooked)  # to itself: `wraps` would copy a mere flag to wrappers that are not hooked
             return hooked
     raise AssertionError("every callable is of some kind")
 

@@ -39,6 +39,25 @@ class _Model(Checked):
         given = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
         return {name: self._checked(name, value) for name, value in given.items() if value is not None}
 
+    def model_dump(self, *, exclude_none: bool = False) -> dict[str, Any]:
+        """All fields by name, each a copy; with `exclude_none` those that have a value."""
+        given = self._given()
+        return given if exclude_none else {f.name: given.get(f.name) for f in fields(self)}  # type: ignore[arg-type]
+
+
+class StateDict(dict[str, Any]):
+    """A state by name, with its extra data beside the fields. `state["extra_data"]` reads the extra data together, as
+    in the original API; it is no item of its own, so that nothing is stored twice."""
+
+    def __init__(self, own: Mapping[str, Any], extra: dict[str, Any]) -> None:
+        super().__init__({**own, **extra})
+        self._extra = extra
+
+    def __missing__(self, name: str) -> Any:
+        if name == "extra_data" and self._extra:
+            return self._extra
+        raise KeyError(name)
+
 
 @dataclass
 class AgentState(_Model):
@@ -66,7 +85,7 @@ class AgentState(_Model):
     resource_level: float | None = None
     extra_data: dict[str, Any] = field(default_factory=dict)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> StateDict:
         """The fields that have a value, `position` as a list for spatial queries, and the extra data beside them."""
         own = self._given()
         extra = own.pop("extra_data")
@@ -76,7 +95,7 @@ class AgentState(_Model):
             raise MemoryInputError(
                 f"extra_data must not hold {name!r}: the state has that already", field="extra_data", recoverable=True
             )
-        return {**own, **extra}
+        return StateDict(own, extra)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> AgentState:
@@ -160,6 +179,15 @@ class ActionData(_Model):
         if self.state_before is None or self.state_after is None:
             return None
         return changed_paths(self.state_before, self.state_after)
+
+    def get_state_difference(self) -> dict[str, float]:
+        """By how much each number that both states have at their top changed: {"health": -0.2, "gold": 0}."""
+        before, after = self.state_before or {}, self.state_after or {}
+        return {
+            name: after[name] - before[name]
+            for name in before.keys() & after.keys()
+            if all(isinstance(one[name], int | float) and not isinstance(one[name], bool) for one in (before, after))
+        }
 
     def as_dict(self) -> dict[str, Any]:
         changes = self.state_difference

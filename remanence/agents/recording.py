@@ -13,6 +13,7 @@ import os
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -142,6 +143,8 @@ class _Trace:
     """Where an agent stands: the step of its next act, and the state stored last."""
 
     step: int
+    resumed: int = 0
+    """The step of a BaseAgent that is built now."""
     state: tuple[int, dict[str, Any]] | None = None
 
 
@@ -154,11 +157,29 @@ def _trace_of(memory: AgentMemoryAPI, agent_id: str) -> _Trace:
         known = _traces.setdefault(memory, LRUCache(_REMEMBERED_AGENTS))
         trace = known.get(agent_id)
     if trace is None:
-        latest = memory.get_memory_space(agent_id).retrieve_recent_states(count=1)
-        trace = _Trace(latest[0]["step_number"] + 1 if latest else 0)  # a new life goes on where the last one ended
+        trace = _Trace(0)
+        for latest in memory.get_memory_space(agent_id).retrieve_recent_states(count=1):
+            step = latest["step_number"]
+            trace = _Trace(step + 1, step + 1)  # a new life goes on where the last one ended
+            if latest["metadata"]["memory_type"] == "state":  # an act ends with the state at the step of the next
+                trace.resumed, trace.state = step, (step, latest["contents"])
         with _tracing:
             trace = known.setdefault(agent_id, trace)
     return trace
+
+
+def resume(agent: BaseAgent) -> None:
+    """Let an agent that is built again go on from the last step of its memory."""
+    with unharmed(agent, "looking for its last step"):
+        memory = memory_of(agent)
+        if memory.config.enable_memory_hooks:
+            _go_on(agent, _trace_of(memory, id_of(agent)))
+
+
+def _go_on(agent: BaseAgent, trace: _Trace) -> None:
+    if trace.resumed and own_step(agent) == 0:
+        with suppress(AttributeError):  # it may be a property
+            agent.step_number = trace.resumed
 
 
 @dataclass(slots=True)
@@ -261,6 +282,10 @@ class Call:
                 self.agent_id = self.recorder.agent_id or id_of(self.agent)
                 self.trace = _trace_of(memory, self.agent_id)
                 self.memory = memory
+                with _tracing:
+                    if issubclass(type(self.agent), BaseAgent) and not self.agent._has_acted:
+                        self.agent._has_acted = True
+                        _go_on(self.agent, self.trace)
 
     def _begin(self) -> None:
         own = own_step(self.agent)
@@ -329,6 +354,7 @@ class Call:
             own = own_step(self.agent)
             own = self.told_step if own is None else own
             self.next_step = self.step + 1 if own is None else own
+        self.trace.resumed = self.next_step
 
     def _store(self, outcome: dict[str, Any]) -> None:
         """The state before, the action, the state after. One that cannot be stored does not keep out the others, but
@@ -382,8 +408,26 @@ class Call:
 
     # States
 
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        """The agent goes on if its state cannot be told. That is logged once for an agent, then counted."""
+        try:
+            with self.running():
+                yield
+        except Exception:
+            system = getattr(self.memory, "_system", None)  # a memory of another make has none
+            failed: Counter[str] = Counter() if system is None else system.state_failures
+            failed[self.agent_id] += 1
+            if failed[self.agent_id] == 1:
+                log.warning(
+                    "the state of %s cannot be told; the agent goes on, and further failures are only counted, in its "
+                    "statistics",
+                    _described(self.agent),
+                    exc_info=True,
+                )
+
     def _state(self) -> dict[str, Any] | None:
-        with unharmed(self.agent, "looking at its state"), self.running():
+        with self._looking():
             seen = self._look()
             if inspect.isawaitable(seen):
                 if inspect.iscoroutine(seen):
@@ -393,7 +437,7 @@ class Call:
         return None
 
     async def _state_async(self) -> dict[str, Any] | None:
-        with unharmed(self.agent, "looking at its state"), self.running():
+        with self._looking():
             seen = self._look()
             return self._read(await seen if inspect.isawaitable(seen) else seen)
         return None

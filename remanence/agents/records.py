@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import checks
-from ..contents import text_of
+from ..attachments import detach
+from ..contents import ATTACHMENTS, text_of
+from ..errors import InputError
 from ..index.numbers import as_number
 from ..models import Memory, Metadata
 
@@ -16,8 +18,8 @@ _PLACES = ("place", "location", "position")
 
 
 def record(agent_id: str, kind: str, data: object, step_number: object, priority: object) -> Memory:
-    """A checked memory without an id and a vector."""
-    contents = as_data(f"{kind}_data", data)
+    """A checked memory without an id and a vector, its blobs apart from its words."""
+    contents = as_data(f"{kind}_data", data, apart=detach)
     now = time.time()
     return Memory(
         memory_id="",
@@ -37,10 +39,15 @@ def record(agent_id: str, kind: str, data: object, step_number: object, priority
     )
 
 
-def as_data(field: str, data: object) -> dict[str, Any]:
-    """A mapping, or the mapping that a model such as AgentState becomes."""
+def as_data(field: str, data: object, *, apart: Callable[[Mapping[str, Any]], Any] | None = None) -> dict[str, Any]:
+    """A mapping, or the mapping that a model such as AgentState becomes, with its blobs set `apart`."""
     as_dict = None if isinstance(data, (dict, Mapping)) else getattr(data, "as_dict", None)
-    return checks.json_object(field, as_dict() if callable(as_dict) else data)
+    given = as_dict() if callable(as_dict) else data
+    if apart is not None and isinstance(given, Mapping):
+        if ATTACHMENTS in given:
+            raise InputError(f"{field} must not hold the key {ATTACHMENTS!r}: blobs are kept there", field=field)
+        given = apart(given)
+    return checks.json_object(field, given)
 
 
 def position_of(contents: Mapping[str, Any]) -> tuple[float, ...] | None:

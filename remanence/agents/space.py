@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from .. import checks
 from ..contents import text_of
@@ -20,9 +20,11 @@ from ..recall.similar import StateQuestion
 from . import records, statistics
 from .cache import key_of
 from .changes import changed_paths, same, value_at
+from .config import MemoryConfig
 from .entries import Memories, MemoryEntry
 from .searching import Attributes, TierSearch, tiers_of
 from .system import MemorySystem, retrieving, storing, tending
+from .types import MemoryChangeRecord, MemoryStatistics
 
 _CHUNK = 1000
 _NO_PART = ("agent_id", "step_number")  # of a state: AgentState tells them, and the record has them anyway
@@ -38,6 +40,15 @@ class MemorySpace:
 
     def __repr__(self) -> str:
         return f"MemorySpace({self.agent_id!r})"
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (self._system.reopening(), self.agent_id)
 
     # Storing
 
@@ -188,12 +199,17 @@ class MemorySpace:
             if not len(question):
                 raise checks.refuse("query_state", "a mapping with at least one value", query_state)
             inside = self._where(memory_type, where)
-            return self._cached(
+            found = self._cached(
                 ("similar", asked, k),
                 inside,
                 memory_tiers,
                 lambda: self._search.similar(question, k, inside, memory_tiers),
             )
+            places = {
+                entry["memory_id"]: (rank, entry.score, self.agent_id, entry["metadata"]["memory_type"])
+                for rank, entry in enumerate(found, 1)
+            }
+            return found.answering(self._system.brain.new_recall(text_of(asked), inside).having(places))
 
     def search_by_embedding(
         self,
@@ -302,10 +318,10 @@ class MemorySpace:
     # One memory
 
     def get(self, memory_id: str) -> MemoryEntry | None:
-        """One memory as it was stored, whatever its tier; it stays where it is."""
+        """One memory as it was stored, whatever its tier, with its attachments; it stays where it is."""
         with retrieving(self.agent_id):
             memory = self._held(memory_id)
-            return None if memory is None else MemoryEntry(memory)
+            return None if memory is None else MemoryEntry(memory, attachments=True)
 
     def focus(self, memory_id: str) -> MemoryEntry:
         """Give attention to a memory: its retrieval count grows, and often enough it moves up a tier."""
@@ -340,6 +356,33 @@ class MemorySpace:
             self._system.cache.invalidate(self.agent_id)
             return gone > 0
 
+    def set_importance(self, memory_id: str, importance: float) -> bool:
+        """Change how important a memory is, from 0 to 1; whether there is such a memory."""
+        with tending(self.agent_id):
+            score = checks.share("importance_score", importance)
+            if self._held(memory_id) is None:
+                return False
+
+            def edit(memory: Memory) -> Memory:
+                memory.metadata.importance_score = score
+                return memory
+
+            changed = self._system.tiers.change(self.agent_id, memory_id, edit)
+            self._system.cache.invalidate(self.agent_id)
+            return changed is not None
+
+    def clear(self, memory_tiers: Sequence[str] | None = None) -> int:
+        """Remove all memories of this agent for good, or those in some tiers; how many there were."""
+        with tending(self.agent_id, memory_tiers):
+            try:
+                return self._system.clear(self.agent_id, tiers_of(memory_tiers))
+            finally:
+                self.forget_deviations()
+
+    def forget_deviations(self) -> None:
+        """Measure anew how much the numbers of this agent differ: some memories have gone."""
+        self._search.forget_deviations()
+
     def _raise_to(self, memory: Memory, tier: str) -> Memory:
         vector = self._system.brain.vector_of(memory.text, memory.contents)
         vectors = {} if vector is None else {memory.memory_id: vector}
@@ -360,12 +403,12 @@ class MemorySpace:
 
     def attribute_history(
         self, path: str, start_step: int | None = None, end_step: int | None = None, *, memory_type: str = "state"
-    ) -> list[dict[str, Any]]:
+    ) -> list[MemoryChangeRecord]:
         """The values of one attribute (`"inventory.wood"`, `"position[0]"`) over the steps that tell one, with whether
         each differs from the one before."""
         with retrieving(self.agent_id):
             checks.name("path", path)
-            history: list[dict[str, Any]] = []
+            history: list[MemoryChangeRecord] = []
             for entry in self.query(memory_type=memory_type, start_step=start_step, end_step=end_step):
                 found, value = value_at(entry["contents"], path)
                 if found:
@@ -400,7 +443,7 @@ class MemorySpace:
 
     # Management
 
-    def statistics(self) -> dict[str, Any]:
+    def statistics(self) -> MemoryStatistics:
         with retrieving(self.agent_id):
             return statistics.of_agent(self._system, self.agent_id)
 
@@ -442,7 +485,13 @@ class MemorySpace:
     def _said(self, text: str, k: int, where: Filter, memory_tiers: Sequence[str] | None) -> Memories:
         inside = where if memory_tiers is None else Filter.of(where, tier=tiers_of(memory_tiers))
         hits = self._system.brain.recall(text, k=k, where=inside, touch=False)
-        return Memories(MemoryEntry(hit.memory, hit.score) for hit in hits)
+        return Memories(MemoryEntry(hit.memory, hit.score) for hit in hits).answering(hits.recall)
+
+
+def _reopened(config: MemoryConfig, agent_id: str) -> MemorySpace:
+    from .recording import shared_memory
+
+    return shared_memory(config).get_memory_space(agent_id)
 
 
 def _steps(start: int | None, end: int | None) -> dict[str, Any]:

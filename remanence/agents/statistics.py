@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,11 +11,12 @@ from ..models import TIERS
 
 if TYPE_CHECKING:
     from .system import MemorySystem
+    from .types import MemoryStatistics
 
 _BINS = 10
 
 
-def of_agent(system: MemorySystem, agent: str) -> dict[str, Any]:
+def of_agent(system: MemorySystem, agent: str) -> MemoryStatistics:
     store = system.brain.store
     survey = store.survey(Filter(agent=(agent,)))
     tiers = np.bincount(survey.column("tier"), minlength=len(TIERS)).tolist()
@@ -45,4 +46,5 @@ def of_agent(system: MemorySystem, agent: str) -> dict[str, Any]:
         "last_step": int(survey.column("step").max()) if survey.size else None,
         "cache": system.cache.statistics(),
         "hot_tiers": {tier: hot.breaker.state for tier, hot in system.tiers.hot.items()},
+        "state_failures": system.state_failures[agent],
     }

@@ -4,14 +4,18 @@ count of insertions after which the tiers are tended."""
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import fields
+from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..brain import Brain
 from ..errors import (
     MemoryAPIException,
     MemoryConfigException,
+    MemoryConfigInputError,
     MemoryMaintenanceException,
     MemoryRetrievalException,
     MemoryStoreException,
@@ -47,13 +51,54 @@ class MemorySystem:
         if hot:
             copies.register(archive, [tier.store for tier in hot.values()])
         self.cache = QueryCache(config.cache_ttl, config.cache_size)
-        self.upkeep = Upkeep(
-            {"stm": _bounds(config.stm_config), "im": _bounds(config.im_config)}, config.memory_priority_decay
-        )
+        self.upkeep = _upkeep(config)
+        self.state_failures: Counter[str] = Counter()
+        """How often `get_state` of hooked agents has failed, by agent."""
         self._inserted: dict[str, int] = {}
         self._versions: dict[str, object] = {}
         self._states: dict[str, tuple[object, ...]] = {}
         self._lock = new_lock()
+
+    def configure(self, config: MemoryConfig) -> None:
+        """Go on with another configuration, if it only changes what an open memory can change."""
+        before, after = _facts(self.config), _facts(config)
+        changed = {name for name in {**before, **after} if before.get(name, _ABSENT) != after.get(name, _ABSENT)}
+        fixed = sorted(changed - _CHANGEABLE)
+        if fixed:
+            raise MemoryConfigInputError(
+                f"{fixed[0]} cannot change while a memory is open; close it and make an AgentMemoryAPI with the new "
+                f"configuration. These can: {', '.join(sorted(_CHANGEABLE))}",
+                field=fixed[0],
+                recoverable=True,
+            )
+        if changed & {"cache_ttl", "cache_size"}:
+            self.cache = QueryCache(config.cache_ttl, config.cache_size)
+        self.config, self.upkeep = config, _upkeep(config)
+
+    def reopening(self) -> MemoryConfig:
+        """The configuration by which another process opens the same memory, for a pickle."""
+        address, store = self.brain.address, self.brain.store
+        if address == ":memory:" or address == type(store).__name__:  # the store itself was given to the Brain
+            raise MemoryConfigException(
+                "this memory lives in its process alone and cannot be pickled; give ltm_config a path, or pickle the "
+                "agent without its memory"
+            )
+        scheme, separator, rest = address.partition("://")
+        if not separator or scheme == "sqlite":
+            address = str(Path(rest.removeprefix("/") if separator else address).expanduser().absolute())
+        return self.config.updated({"ltm_config.path": address})
+
+    def clear(self, agent: str, tiers: Sequence[str]) -> int:
+        """Remove what an agent has in some tiers."""
+        try:
+            return self.tiers.clear(agent, tiers)
+        finally:
+            self.forgot(agent)
+
+    def forgot(self, agent: str) -> None:
+        """Drop what was derived from memories of an agent that have gone."""
+        self._inserted.pop(agent, None)
+        self.cache.invalidate(agent)
 
     def store(self, agent: str, memories: Sequence[Memory]) -> list[Memory]:
         """Keep memories of an agent and, now and then, tend its tiers."""
@@ -111,6 +156,29 @@ def _archive(config: MemoryConfig) -> Brain:
     ltm = config.ltm_config
     with failing(MemoryConfigException):
         return Brain(ltm.path, embedder=config.embedder, durability=ltm.durability, privacy=config.privacy)
+
+
+_ABSENT = object()
+_CHANGEABLE = {
+    "cleanup_interval", "memory_priority_decay", "cache_ttl", "cache_size", "promotion_threshold",
+    "enable_memory_hooks",
+    *(f"{tier}_config.{bound}" for tier in ("stm", "im") for bound in ("memory_limit", "ttl", "max_steps")),
+}  # fmt: skip
+
+
+def _facts(config: MemoryConfig) -> dict[str, Any]:
+    """The fields of a configuration, those of its tiers by dotted names."""
+    facts: dict[str, Any] = {}
+    for f in fields(config):
+        value = getattr(config, f.name)
+        tier = fields(value) if f.name.endswith("_config") and value is not None else None
+        facts |= {f.name: value} if tier is None else {f"{f.name}.{g.name}": getattr(value, g.name) for g in tier}
+    return facts
+
+
+def _upkeep(config: MemoryConfig) -> Upkeep:
+    bounds = {"stm": _bounds(config.stm_config), "im": _bounds(config.im_config)}
+    return Upkeep(bounds, config.memory_priority_decay)
 
 
 def _bounds(config: STMConfig | IMConfig) -> Bounds:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ..errors import MemoryAPIException, RemanenceError
 from .face import Face, store_file
 from .printing import aligned, facts, moment, size, table, visible
+
+if TYPE_CHECKING:
+    from ..agents.types import MemoryStatistics
 
 _BAR = 30  # characters of the longest bar
 
@@ -27,7 +30,7 @@ def show_agent(face: Face, name: str) -> None:
         face.note(f"{visible(name)} has no memories in {visible(face.address)}; agents there: {known}")
 
 
-def _statistics(face: Face, name: str) -> dict[str, Any]:
+def _statistics(face: Face, name: str) -> MemoryStatistics:
     """A store that is not there counts as empty and is not made."""
     from ..agents import AgentMemoryAPI, MemoryConfig
 
@@ -42,7 +45,7 @@ def _statistics(face: Face, name: str) -> dict[str, Any]:
         raise
 
 
-def _print(held: dict[str, Any], face: Face) -> None:
+def _print(held: MemoryStatistics, face: Face) -> None:
     packed = held["compression"]
     facts(
         [

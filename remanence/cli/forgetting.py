@@ -35,6 +35,7 @@ _BAR = 40
 @click.option("--below", type=float, metavar="0..1", help="Retained less than this.")
 @click.option("--max-count", type=int, metavar="N", help="More memories than this, the most faded first.")
 @click.option("--max-bytes", type=int, metavar="N", help="More bytes than this, the most faded first.")
+@click.option("--steps-per-day", type=float, metavar="N", help="Count in steps of agents: so many are a day.")
 @click.option("--grace-days", type=float, metavar="DAYS", help="How long `rmem restore` can bring them back; 30.")
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @click.option("--plot", is_flag=True, help="Draw the forgetting curve and change nothing.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..contents import without_attachments
 from ..errors import NotFoundError
 from .face import Face, memory_document
 from .options import answering, filter_of, filtering
@@ -40,7 +41,7 @@ def show(face: Face, memory_id: str, vectors: bool) -> None:
 
 def _facts(memory: Memory) -> list[tuple[str, str]]:
     """Every field that says something, the text last."""
-    own = {key: value for key, value in memory.contents.items() if key != "text"}
+    own = {key: value for key, value in without_attachments(memory.contents).items() if key != "text"}
     vector = memory.embeddings.full_vector
     found = [
         ("id", memory.memory_id),

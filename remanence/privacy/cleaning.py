@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from ..contents import text_of
+from ..contents import ATTACHMENTS, text_of, without_attachments
 from ..models import Embeddings, Memory
 from .replacing import Everywhere, Walk, refuse_secrets
 
@@ -30,12 +30,16 @@ def is_prints(value: Any) -> TypeGuard[dict[str, list[int]]]:
 
 
 def cleaned(policy: PrivacyPolicy, memory: Memory) -> Memory:
-    """The memory itself if there is nothing to find in it."""
+    """The memory itself if there is nothing to find in it. Attachments stay as they are."""
+    whole = memory
     for field, name in _names(memory):
         refuse_secrets(field, name, policy.actions)
     work = Walk(policy.find, policy.replacement)
     text = work.text(memory.text, "text")
     told: dict[str, tuple[Any, Any]] = {"text": (memory.text, text)}
+    if ATTACHMENTS in memory.contents:  # blobs are not read, and a match inside one would only spoil it
+        memory = memory.copied()
+        memory.contents = dict(without_attachments(whole.contents))
     if is_prints(prints := memory.contents.get(PRINTS)):
         names = work.mapping(dict.fromkeys(prints, ""), f"contents[{PRINTS!r}]")
         told[PRINTS] = prints, dict(zip(names, prints.values(), strict=True))
@@ -44,7 +48,7 @@ def cleaned(policy: PrivacyPolicy, memory: Memory) -> Memory:
     actor = memory.actor and work.text(memory.actor, "actor", "actor")
     place = memory.place and work.text(memory.place, "place", "place")
     if not work.replaced:
-        return memory
+        return whole
     everywhere = Everywhere(work.replaced)
     kept = memory.copied()
     kept.contents = everywhere.value(contents)
@@ -56,6 +60,8 @@ def cleaned(policy: PrivacyPolicy, memory: Memory) -> Memory:
     kept.place = None if place is None else everywhere.text(place)
     if kept.text != memory.text or kept.contents != memory.contents:
         kept.embeddings = Embeddings()
+    if ATTACHMENTS in whole.contents:
+        kept.contents[ATTACHMENTS] = whole.contents[ATTACHMENTS]
     return kept
 
 

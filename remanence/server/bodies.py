@@ -13,6 +13,8 @@ from hashlib import blake2b
 from typing import Any
 
 from .. import checks
+from ..attachments import data_url
+from ..contents import without_attachments
 from ..errors import InputError
 from ..models import Memory
 
@@ -21,7 +23,15 @@ Document = dict[str, Any]
 MOST_AT_ONCE = 1000
 """Memories in one request."""
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+def _blob(value: object) -> str:
+    """JSON has no bytes; an attachment of a memory may be some."""
+    if isinstance(value, bytes):
+        return data_url(value)
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False, default=_blob).encode
 
 
 def encoded(document: object) -> bytes:
@@ -60,7 +70,7 @@ def fields_of(body: object, kind: str, names: Collection[str], needed: Collectio
     return body
 
 
-def told(memory: Memory, *, vectors: bool = False) -> Document:
+def told(memory: Memory, *, vectors: bool = False, attachments: bool = True) -> Document:
     """A memory for JSON; its vectors only where they were asked for."""
     data = memory.metadata
     document = {
@@ -69,7 +79,7 @@ def told(memory: Memory, *, vectors: bool = False) -> Document:
         "step_number": memory.step_number,
         "timestamp": memory.timestamp,
         "text": memory.text,
-        "contents": memory.contents,
+        "contents": memory.contents if attachments else without_attachments(memory.contents),
         "metadata": {
             "creation_time": data.creation_time,
             "last_access_time": data.last_access_time,

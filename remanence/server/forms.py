@@ -185,6 +185,7 @@ class PolicyForm(Form):
     max_count: Annotated[int, Field(ge=0)] | None = None
     max_bytes: Annotated[int, Field(ge=0)] | None = None
     min_age_days: Annotated[float, Field(ge=0)] = 1.0
+    steps_per_day: Annotated[float, Field(gt=0)] | None = None
     grace_days: Annotated[float, Field(ge=0)] = 30.0
     stability: Annotated[float, Field(gt=0)] = 7.0
     importance_weight: Annotated[float, Field(ge=0)] = 4.0

@@ -80,7 +80,7 @@ def _recalled(found: _Found, hits: Hits) -> Recalled:
 def _told(hits: Hits, mode: str) -> Document:
     found = []
     for hit in hits:
-        document: Document = {"rank": hit.rank, "score": hit.score, "memory": told(hit.memory)}
+        document: Document = {"rank": hit.rank, "score": hit.score, "memory": told(hit.memory, attachments=False)}
         if hit.explanation is not None:
             document["explanation"] = hit.explanation.to_dict()
         found.append(document)

@@ -103,11 +103,15 @@ class Trace(NamedTuple):
 
     memory_id: str
     importance: float
-    created: float
+    when: float
+    """The time that it is about, which may be long before it was kept."""
     last_used: float
+    """When it was last recalled, or `when`."""
     recalls: int
     pinned: bool
     bytes: int
+    steps_behind: int = 0
+    """How many steps the newest memory of its agent is ahead."""
 
 
 class SetAside(NamedTuple):
@@ -290,16 +294,21 @@ class RecordStore(MemoryStore[Memory]):
 
     def traces(self) -> Iterator[Trace]:
         """What the forgetting curve needs to know of every memory."""
-        for memory in self.select():
+        memories = self.select()
+        newest: dict[str, int] = {}
+        for memory in memories:
+            newest[memory.agent_id] = max(newest.get(memory.agent_id, 0), memory.step_number)
+        for memory in memories:
             data = memory.metadata
             yield Trace(
                 memory.memory_id,
                 data.importance_score,
-                data.creation_time,
-                max(data.last_access_time, data.creation_time),
+                memory.timestamp,
+                max(data.last_access_time, memory.timestamp) if data.retrieval_count else memory.timestamp,
                 data.retrieval_count,
                 "pinned" in memory.tags,
                 len(memory.text.encode()),
+                newest[memory.agent_id] - memory.step_number,
             )
 
     def repack(self, on_progress: Progress | None = None) -> None:

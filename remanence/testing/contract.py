@@ -401,6 +401,19 @@ class RecordStoreContract(MemoryStoreContract):
         assert store.note("colour", "green") == "green"
         assert store.note("colour") == "green"
 
+    def test_traces_count_from_the_time_that_a_memory_is_about(self, store: RecordStore) -> None:
+        when = 1_600_000_000.0  # long before it is kept
+        store.put(
+            [example("old", memory_id=name, timestamp=when, step_number=step) for name, step in (("a", 3), ("b", 9))]
+        )
+        store.put([example("other", memory_id="c", agent_id="other", step_number=2)])
+        store.touch(["b"], 1_800_000_000.0)
+        assert store.get("b") is not None  # a touch may wait until somebody reads
+        traces = {trace.memory_id: trace for trace in store.traces()}
+        assert {key: trace.steps_behind for key, trace in traces.items()} == {"a": 6, "b": 0, "c": 0}
+        assert (traces["a"].when, traces["a"].last_used, traces["a"].recalls) == (when, when, 0)
+        assert (traces["b"].when, traces["b"].last_used, traces["b"].recalls) == (when, 1_800_000_000.0, 1)
+
     def test_judgements_stay_the_latest_of_each_hit(self, store: RecordStore) -> None:
         first = Judgement("r1", "m1", "why ☂?", "a", "fact", 1, 0.5, True, 1_700_000_000.0)
         second = Judgement("r1", "m2", None, "a", "fact", 2, -0.25, False, 1_700_000_001.0)

@@ -1,6 +1,7 @@
 """The forgetting curve, and what may be pruned by it.
 
-How well a memory is retained falls with the time since it was last used, as Ebbinghaus found: R = exp(-t / S). Its
+How well a memory is retained falls with the time since it was last used, as Ebbinghaus found: R = exp(-t / S). One
+that was never used counts from the time that it is about (`when`), not from when it was kept. Its
 stability S, in days, grows with its importance and with every time that it was recalled:
 
     S = stability · (1 + importance_weight · importance) · growth ^ log2(1 + recalls)
@@ -14,16 +15,17 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from .. import checks, config
 from ..contents import leaves
 from ..errors import KeyMissingError
+from ..filters import Filter
 from ..index.analyser import fold
 from ..judgements import Judgement
-from ..models import Memory
+from ..models import TIERS, Memory
 from ..stores.base import Progress, RecordStore, Trace
 from . import copies
 
@@ -37,6 +39,7 @@ class ForgettingPolicy:
     ForgettingPolicy(below=0.05)                  # what is all but forgotten
     ForgettingPolicy(max_count=100_000)           # the most faded beyond a hundred thousand
     ForgettingPolicy(below=0.05, grace_days=0)    # for good at once
+    ForgettingPolicy(below=0.05, steps_per_day=1000)  # for agents that live in steps
     """
 
     below: float | None = None
@@ -47,6 +50,8 @@ class ForgettingPolicy:
     """Bytes that rows may take at most."""
     min_age_days: float = 1.0
     """Younger memories are never pruned."""
+    steps_per_day: float | None = None
+    """Count in steps: so many steps of its agent after a memory are a day. Recalls then only make it more stable."""
     grace_days: float = 30.0
     """How long pruned memories can be restored; 0 deletes them for good at once."""
     stability: float = 7.0
@@ -65,8 +70,9 @@ class ForgettingPolicy:
                 checks.whole(name, getattr(self, name))
         for name in ("min_age_days", "grace_days", "importance_weight"):
             checks.number(name, getattr(self, name), low=0)
-        for name, low in (("stability", 1e-6), ("growth", 1.0)):
-            checks.number(name, getattr(self, name), low=low)
+        for name, low in (("stability", 1e-6), ("growth", 1.0), ("steps_per_day", 1e-6)):
+            if getattr(self, name) is not None:
+                checks.number(name, getattr(self, name), low=low)
 
     @classmethod
     def of(cls, policy: ForgettingPolicy | Mapping[str, Any]) -> ForgettingPolicy:
@@ -86,7 +92,10 @@ class ForgettingPolicy:
         return math.exp(-max(days, 0.0) / stable)
 
     def retention_of(self, trace: Trace, now: float) -> float:
-        return self.retention(trace.importance, (now - trace.last_used) / DAY, trace.recalls)
+        return self.retention(trace.importance, self._days(trace, now - trace.last_used), trace.recalls)
+
+    def _days(self, trace: Trace, seconds: float) -> float:
+        return seconds / DAY if self.steps_per_day is None else trace.steps_behind / self.steps_per_day
 
     def chosen(self, traces: Iterable[Trace], now: float) -> list[tuple[Trace, float]]:
         """What this policy prunes, the most faded first, with its retention."""
@@ -95,7 +104,7 @@ class ForgettingPolicy:
         candidates = [
             (trace, retained)
             for trace, retained in known
-            if not trace.pinned and now - trace.created >= self.min_age_days * DAY
+            if not trace.pinned and self._days(trace, now - trace.when) >= self.min_age_days
         ]
         candidates.sort(key=lambda pair: (pair[1], pair[0].last_used, pair[0].memory_id))
         pruned = []
@@ -168,13 +177,26 @@ class Subject:
         return self._pattern.search(fold(text)) is not None
 
 
-def _concerning(store: RecordStore, subject: Subject) -> list[str]:
-    """The ids of all memories, also of those set aside, that belong to a person or an agent or that name it."""
+def clear_agent(store: RecordStore, agent: str, tiers: Sequence[str] = TIERS) -> list[str]:
+    """Remove the memories of an agent in some tiers, also those set aside; their ids. Memories of others stay, even if
+    they name the agent."""
+    _refuse_unreadable(store, f"the memories of {agent!r}")
+    keys = store.ids_at(store.survey(Filter(agent=(agent,), tier=tuple(tiers))).seq.tolist())
+    keys += [one.memory.memory_id for one in store.aside() if one.memory.agent_id == agent and one.memory.tier in tiers]
+    return store.erase(keys, who=config.user(), reason="clear") if keys else []
+
+
+def _refuse_unreadable(store: RecordStore, wanted: str) -> None:
     if hidden := store.unreadable():
         raise KeyMissingError(
-            f"{hidden:,} encrypted memories cannot be searched for the subject without their key, so nothing was "
+            f"{hidden:,} encrypted memories cannot be searched for {wanted} without their key, so nothing was "
             "forgotten; set REMANENCE_MASTER_KEY or REMANENCE_MASTER_KEY_FILE"
         )
+
+
+def _concerning(store: RecordStore, subject: Subject) -> list[str]:
+    """The ids of all memories, also of those set aside, that belong to a person or an agent or that name it."""
+    _refuse_unreadable(store, "the subject")
     kept = store.select()
     aside = [one.memory for one in store.aside()]
     return [memory.memory_id for memory in (*kept, *aside) if _concerns(memory, subject)]

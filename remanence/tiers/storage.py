@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from ..index.survey import Survey
 from ..models import TIERS, Memory
 from ..stores.base import HotStore, RecordStore
 from ..stores.breaker import CircuitBreaker
+from .forgetting import ForgettingPolicy, clear_agent, prune
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +42,8 @@ class Answer(Generic[Found]):
 
 
 class Mark(NamedTuple):
-    """By what two stores are seen to hold the same memories: how many, and a sum over their steps and times."""
+    """By what two stores are seen to hold the same memories: how many, and a sum over their steps, times and
+    importances."""
 
     size: int
     sum: int
@@ -53,11 +55,12 @@ class Mark(NamedTuple):
 
     @classmethod
     def _of(cls, survey: Survey, tier: str | None) -> Mark:
-        steps, times = survey.column("step"), survey.column("time").view(np.int64)
+        steps = survey.column("step")
+        facts = survey.column("time").view(np.int64) + 3 * survey.column("importance").view(np.int64)
         if tier is not None:
             inside = survey.column("tier") == TIERS.index(tier)
-            steps, times = steps[inside], times[inside]
-        return cls(steps.size, int(((2 * steps + 1) * times).sum()))  # it runs over, and is a mark all the same
+            steps, facts = steps[inside], facts[inside]
+        return cls(steps.size, int(((2 * steps + 1) * facts).sum()))  # int64 overflow is fine: checksum only
 
 
 class HotTier:
@@ -97,6 +100,10 @@ class HotTier:
 
     def touch(self, agent: str, keys: Sequence[str], when: float) -> None:
         self._try(agent, lambda: self.store.touch(keys, when))
+
+    def clear(self, agent: str) -> None:
+        """Remove all that the store holds of an agent; StoreUnreachableError if it cannot be reached."""
+        self._use(lambda: self.store.forget_many(_ids(self.store, self.store.survey(_of(agent)))))
 
     def _try(self, agent: str, work: Callable[[], object]) -> None:
         """Follow the archive. Where that fails the agent is made whole before its next answer."""
@@ -217,6 +224,37 @@ class TieredStore(Forking):
         gone = self.archive.forget_many(keys)
         for tier in self.hot.values():
             tier.forget(agent, keys)
+        return gone
+
+    def change(self, agent: str, key: str, edit: Callable[[Memory], Memory]) -> Memory | None:
+        """Replace a memory of an agent by what `edit` makes of it; None if there is none."""
+        changed = self.archive.change(key, edit)
+        if changed is not None and changed.tier in self.hot:
+            self.hot[changed.tier].put(agent, [changed])
+        return changed
+
+    def clear(self, agent: str, tiers: Sequence[str] = TIERS) -> int:
+        """Remove what an agent has in some tiers, wherever they live; how many memories there were."""
+        gone = clear_agent(self.archive, agent, tiers)
+        missed: dict[str, StoreUnreachableError] = {}
+        for tier in [tier for tier in tiers if tier in self.hot]:
+            try:
+                self.hot[tier].clear(agent)
+            except StoreUnreachableError as error:
+                missed[tier] = error
+        if missed:
+            told = "; ".join(f"{tier}: {error}" for tier, error in missed.items())
+            raise StoreUnreachableError(
+                f"the archive holds nothing of it any more, but a tier that cannot be reached may ({told}); call again "
+                "when it can be reached"
+            )
+        return len(gone)
+
+    def prune(self, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False) -> list[tuple[str, float]]:
+        """Remove what a policy chooses, or set it aside: (id, retention), the most faded first."""
+        gone = prune(self.archive, policy, dry_run=dry_run)
+        for tier in self.hot.values() if gone and not dry_run else ():
+            tier.forget("pruned agents", [key for key, _ in gone])
         return gone
 
     def ask(self, agent: str, tiers: Sequence[str], search: Search[Found], where: Filter) -> Answer[Found]:

@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import json
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -219,3 +220,43 @@ def test_a_configuration_file_that_cannot_be_read_says_so(tmp_path):
     for bad in (5, [], "text"):
         with pytest.raises(MemoryAPIException, match="MemoryConfig must be a mapping"):
             MemoryConfig.of(bad)
+
+
+FILES = {
+    "memory.json": '{"cleanup_interval": 7, "stm_config": {"memory_limit": 5}, "ltm_config": {"path": "w.db"}}',
+    "memory.toml": 'cleanup_interval = 7\n[stm_config]\nmemory_limit = 5\nttl = 60\n[ltm_config]\npath = "w.db"\n',
+    "memory.yaml": "cleanup_interval: 7\nstm_config:\n  memory_limit: 5\n  ttl: null\nltm_config: {path: w.db}\n",
+    "memory.YML": "cleanup_interval: 7\nstm_config: {memory_limit: 5}\nltm_config: {path: w.db}\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_configuration_is_read_from_json_toml_and_yaml(tmp_path, name):
+    (tmp_path / name).write_text(FILES[name])
+    config = MemoryConfig.from_file(tmp_path / name)
+    assert (config.cleanup_interval, config.stm_config.memory_limit, config.ltm_config.path) == (7, 5, "w.db")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("a.toml", "cleanup_interval = ", "cannot read the configuration .*a.toml"),
+        ("a.yaml", "stm_config: [", "cannot read the configuration .*a.yaml"),
+        ("a.yaml", "", "MemoryConfig must be a mapping"),
+        ("a.yaml", "1: 2", "MemoryConfig has no field"),
+        ("a.yaml", "!!python/object/apply:os.getcwd []", "cannot read the configuration .*a.yaml"),
+        ("a.toml", "cleanup_intervall = 7", "cleanup_interval"),
+        ("a.yaml", "stm_config: {memory_limit: 0}", "stm_config.memory_limit must be"),
+    ],
+)
+def test_a_file_that_is_no_configuration_is_refused(tmp_path, name, text, told):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(MemoryConfigException, match=told):
+        MemoryConfig.from_file(tmp_path / name)
+
+
+def test_yaml_without_its_library_says_how_to_install_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    (tmp_path / "a.yaml").write_text("cleanup_interval: 7")
+    with pytest.raises(MemoryConfigException, match=r"pip install 'remanence\[yaml\]'"):
+        MemoryConfig.from_file(tmp_path / "a.yaml")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 
@@ -249,3 +250,33 @@ def test_a_store_in_memory_prunes_for_good_only():
         aged(brain, "old", 300, importance=0.0)
         assert len(brain.prune(ForgettingPolicy(below=0.05, grace_days=0))) == 1
         assert brain.stats()["memories"] == 0
+
+
+@pytest.mark.parametrize("address", ["file", ":memory:"])
+def test_age_counts_from_the_time_that_a_memory_is_about(path, address):
+    with Brain(path if address == "file" else address) as brain:
+        then = time.time() - 300 * DAY
+        old = brain.remember("the old mill burned down", when=then, importance=0.0).memory_id  # kept just now
+        used = brain.remember("how to mend a net", when=then, importance=0.0).memory_id
+        brain.remember("the fair is next month", when=time.time() + 30 * DAY, importance=0.0)
+        brain.recall("mend a net", k=1)
+        assert {trace.memory_id: round((time.time() - trace.when) / DAY) for trace in brain.store.traces()}[old] == 300
+        assert [key for key, _ in brain.prune(ForgettingPolicy(below=0.05), dry_run=True)] == [old]
+        gone = brain.prune(ForgettingPolicy(max_count=0, grace_days=0))
+        assert [key for key, _ in gone] == [old, used]  # what is still to come has not faded
+
+
+@pytest.mark.parametrize("address", ["file", ":memory:"])
+def test_age_can_be_counted_in_steps(path, address):
+    with Brain(path if address == "file" else address) as brain:
+        for agent, steps in (("walker", 1001), ("sitter", 3)):
+            for step in range(0, steps, 100 if steps > 100 else 1):
+                brain.remember(f"{agent} saw {step}", agent=agent, step=step, importance=0.0, id=f"{agent}-{step}")
+        policy = ForgettingPolicy(below=math.exp(-6.5 / 7), steps_per_day=100)
+        chosen = dict(brain.prune(policy, dry_run=True))
+        assert list(chosen) == [f"walker-{step}" for step in (0, 100, 200, 300)]  # seven days behind, or more
+        assert chosen["walker-0"] == pytest.approx(math.exp(-10 / 7))
+        young = ForgettingPolicy(below=1.0, min_age_days=8, steps_per_day=100)
+        assert [key for key, _ in brain.prune(young, dry_run=True)] == ["walker-0", "walker-100", "walker-200"]
+        with pytest.raises(InputError, match="steps_per_day must be"):
+            ForgettingPolicy(steps_per_day=0)

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from ... import checks, config
 from ...agents.entries import Memories, MemoryEntry
 from ...agents.space import MemorySpace
+from ...agents.types import MemoryChangeRecord, MemoryStatistics
 from ...errors import InputError, NotFoundError
 from .. import documents, forms
 from ..access import Access, Role, allowed
@@ -213,7 +214,7 @@ async def history(
     return answer({"history": await reading(_history, access, agent, form)})
 
 
-def _history(access: Access, agent: str, form: Document) -> list[Document]:
+def _history(access: Access, agent: str, form: Document) -> list[MemoryChangeRecord]:
     return [told for told in _space(access, agent).attribute_history(**form) if is_known(access, told["memory_id"])]
 
 
@@ -350,7 +351,7 @@ async def statistics(access: Reader, agent: Agent) -> Response:
     return answer(await reading(_statistics, access, agent))
 
 
-def _statistics(access: Access, agent: str) -> Document:
+def _statistics(access: Access, agent: str) -> MemoryStatistics:
     return access.agents.get_memory_statistics(agent)
 
 

@@ -28,8 +28,9 @@ _VERSION = Struct("<I")
 
 def traces(connection: Connection, codec: Codec) -> Iterator[Trace]:
     """What the forgetting curve needs to know of every memory."""
+    newest = dict(connection.execute("SELECT agent, max(step) FROM memories GROUP BY agent").fetchall())
     found = connection.execute(
-        "SELECT m.id, m.importance, m.created, coalesce(a.last, m.created), "
+        "SELECT m.id, m.importance, m.time, coalesce(a.last, m.time), m.agent, m.step, "
         "CASE WHEN a.count > coalesce(j.useless, 0) THEN a.count - coalesce(j.useless, 0) ELSE 0 END, m.tags, "
         "m.sealed, m.key_version, "
         "length(m.text) + coalesce(length(m.contents), 0) + coalesce(length(m.packed), 0) + length(m.words) "
@@ -38,11 +39,11 @@ def traces(connection: Connection, codec: Codec) -> Iterator[Trace]:
         "FROM memories m LEFT JOIN access a ON a.born = m.born LEFT JOIN "
         "(SELECT memory, count(*) AS useless FROM judgements WHERE NOT useful GROUP BY memory) j ON j.memory = m.id"
     )
-    for memory_id, importance, created, last, recalls, tags, sealed, version, size in found:
+    for memory_id, importance, when, last, agent, step, recalls, tags, sealed, version, size in found:
         pinned = bool(tags) and "pinned" in json.loads(tags)
         if sealed is not None:
             pinned |= _pinned(codec, memory_id, sealed, version)
-        yield Trace(memory_id, importance, created, last, recalls, pinned, size)
+        yield Trace(memory_id, importance, when, max(last, when), recalls, pinned, size, newest[agent] - step)
 
 
 def _pinned(codec: Codec, memory_id: str, sealed: bytes, version: int) -> bool:

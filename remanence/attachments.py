@@ -1,0 +1,159 @@
+"""Images and other blobs in what is remembered. They are kept in the memory itself, so that they are stored, encrypted,
+exported and erased with it, but apart from its words: in their places stands a name such as
+`[attachment 1: image/png, 12 KB]`.
+
+Blobs are bytes, data URLs (also inside longer texts), the `data` of a part that tells its media type, as chat APIs
+write images, audio and files, and texts of a thousand characters and more that are nothing but base64."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode, b64encode
+from binascii import Error
+from collections.abc import Mapping
+from typing import Any
+
+from .checks import MAX_DEPTH
+from .contents import ATTACHMENTS, without_attachments
+
+_URL = re.compile(r"data:(?P<media>[\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[^;,\s]*)*;base64,(?P<data>[A-Za-z0-9+/_=%-]{16,})")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+_LONG = 1024  # characters of base64 that need no further sign of what they are
+_TOLD = ("media_type", "mime_type", "mimeType", "format")
+_UNKNOWN = "application/octet-stream"
+_SIGNS = (
+    (b"\x89PNG", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"RIFF", "image/webp"),
+    (b"%PDF", "application/pdf"),
+)
+
+
+def detach(contents: Mapping[str, Any]) -> dict[str, Any]:
+    """Contents with the name of each blob in its place, and the blobs under `ATTACHMENTS` if there are any. What is
+    nested too deeply to be kept is left to the check of contents."""
+    if not _may_hold(contents, 0):
+        return dict(contents)
+    work = _Detaching()
+    apart = {key: work.value(value, 1) for key, value in contents.items()}
+    return {**apart, ATTACHMENTS: work.held} if work.held else apart
+
+
+def restore(contents: Mapping[str, Any]) -> dict[str, Any]:
+    """The reverse of `detach`."""
+    held = contents.get(ATTACHMENTS)
+    shown = dict(without_attachments(contents))
+    return {key: _restored(value, held) for key, value in shown.items()} if held else shown
+
+
+def _restored(value: Any, held: Mapping[str, Mapping[str, Any]]) -> Any:
+    if isinstance(value, str):
+        whole = held.get(value)
+        if whole is not None and whole["bytes"]:
+            return b64decode(whole["data"].partition(",")[2])
+        for name, one in held.items():
+            if name in value:
+                value = value.replace(name, one["data"])
+        return value
+    if isinstance(value, dict):
+        return {key: _restored(inside, held) for key, inside in value.items()}
+    return [_restored(inside, held) for inside in value] if isinstance(value, list) else value
+
+
+_BYTES = (bytes, bytearray, memoryview)
+
+
+def _may_hold(value: Any, depth: int) -> bool:
+    """Whether there may be a blob in a value. Nearly nothing holds one, and every memory is asked."""
+    kind = type(value)
+    if kind is float or kind is int:
+        return False
+    if kind is str:
+        return len(value) > 16 and ("base64," in value or len(value) >= _LONG)
+    if depth > MAX_DEPTH:
+        return False
+    if kind is dict or isinstance(value, Mapping):
+        if "data" in value:
+            return True
+        value = value.values()
+    elif kind is not list and not isinstance(value, list | tuple):
+        return isinstance(value, _BYTES)
+    for inside in value:  # noqa: SIM110 - a generator takes twice as long
+        if _may_hold(inside, depth + 1):
+            return True
+    return False
+
+
+class _Detaching:
+    """One walk through contents."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, dict[str, Any]] = {}
+        self._names: dict[tuple[str, bool], str] = {}
+
+    def value(self, value: Any, depth: int) -> Any:
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, _BYTES):
+            blob = bytes(value)
+            return self._name(data_url(blob), _media_of(blob), len(blob), is_bytes=True)
+        if depth > MAX_DEPTH:
+            return value
+        if isinstance(value, Mapping):
+            return self._mapping(value, depth)
+        return [self.value(inside, depth + 1) for inside in value] if isinstance(value, list | tuple) else value
+
+    def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[Any, Any]:
+        inside = {key: self.value(one, depth + 1) for key, one in value.items()}
+        data = inside.get("data")
+        if isinstance(data, str) and (told := _told(value)) and _BASE64.fullmatch(data):
+            inside["data"] = self._name(data, told, len(data) * 3 // 4)
+        return inside
+
+    def _text(self, text: str) -> str:
+        if "base64," in text:
+            return _URL.sub(
+                lambda url: self._name(url[0], url["media"] or _UNKNOWN, len(url["data"]) * 3 // 4),
+                text,
+            )
+        if len(text) >= _LONG and _BASE64.fullmatch(text):
+            return self._name(text, _media_of(_beginning(text)), len(text) * 3 // 4)
+        return text
+
+    def _name(self, data: str, media: str, size: int, *, is_bytes: bool = False) -> str:
+        """The name of a blob; the same for one that was met before."""
+        name = self._names.get((data, is_bytes))
+        if name is None:
+            name = f"[attachment {len(self._names) + 1}: {media}, {_size(size)}]"
+            self._names[data, is_bytes] = name
+            self.held[name] = {"data": data, "bytes": is_bytes}
+        return name
+
+
+def data_url(blob: bytes) -> str:
+    return f"data:{_media_of(blob)};base64,{b64encode(blob).decode()}"
+
+
+def _told(part: Mapping[Any, Any]) -> str | None:
+    """The media type of a part of a message that holds a blob as `data`."""
+    for key in _TOLD:
+        if isinstance(part.get(key), str):
+            return str(part[key])
+    return _UNKNOWN if part.get("type") == "base64" else None
+
+
+def _media_of(beginning: bytes) -> str:
+    return next((media for sign, media in _SIGNS if beginning.startswith(sign)), _UNKNOWN)
+
+
+def _beginning(text: str) -> bytes:
+    try:
+        return b64decode(text[:12])
+    except Error:
+        return b""
+
+
+def _size(size: int) -> str:
+    # Few digits: a long number could be taken for somebody's telephone.
+    return f"{size} bytes" if size < 1000 else f"{size / 1000:.0f} KB" if size < 1e6 else f"{size / 1e6:.1f} MB"
