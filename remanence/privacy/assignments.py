@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from .findings import Finding
-from .plausible import is_password, is_token
+from .plausible import is_name, is_password, is_token
 
 # What the name of a secret holds, in lower case, and how it goes on from there. The first are chosen by people, the
 # second made by machines.
@@ -33,7 +33,7 @@ _KEY_OF = re.compile(
 )
 _SHORT = frozenset(("pass", "pw", "pwd", "psw", "clave", "parola"))  # words that end other words too
 _NOT_A_SECRET = re.compile(
-    r"(?:next|page|continuation|pagination|sync|cursor|max|min|num|total|public|primary|foreign|csrf|xsrf|cancellation|"
+    r"(?:next|page|continuation|pagination|sync|cursor|max|min|num|total|public|publickey|primary|foreign|csrf|xsrf|cancellation|"
     r"pad|eos|bos|unk|stop|start|end|first|last|new|per)[_-]?$",
     re.IGNORECASE,
 )
@@ -171,7 +171,7 @@ def _is_secret(value: str, chosen: bool, quoted: bool, key: str) -> bool:
         return True
     if "secret" not in key or len(value) < 8 or not is_password(value, quoted=False):
         return False
-    return quoted or any(one.isdigit() for one in value)
+    return quoted or (any(one.isdigit() for one in value) and not is_name(value))
 
 
 def _end(text: str, first: int, last: int, in_query: bool) -> int:

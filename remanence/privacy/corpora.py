@@ -12,6 +12,7 @@ import subprocess
 import tomllib
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -167,8 +168,10 @@ _SHORTEST = 6
 
 
 def noseyparker(folder: Path) -> Iterator[Sample]:
-    import yaml
-
+    try:
+        import yaml
+    except ImportError:
+        raise ConfigError("the rules of Nosey Parker need PyYAML; install it with: pip install PyYAML") from None
     rules = []
     for path in sorted((folder / _NOSEYPARKER).glob("*.yml")):
         rules += yaml.safe_load(path.read_text("utf-8"))["rules"]
@@ -189,7 +192,11 @@ def noseyparker(folder: Path) -> Iterator[Sample]:
             if not any(pattern.search(text) for other, pattern in patterns.items() if other != name):
                 yield Sample("noseyparker", name, text, ())
         if kind == "secret" and not {"fuzzy", "generic"} & set(rule.get("categories", ("generic",))):
-            yield from _in_prose("noseyparker", name, values, lambda text, own=patterns[name]: bool(own.search(text)))
+            yield from _in_prose("noseyparker", name, values, partial(_found, patterns[name]))
+
+
+def _found(pattern: re.Pattern[str], text: str) -> bool:
+    return pattern.search(text) is not None
 
 
 _NOSEYPARKER = "crates/noseyparker/data/default/builtin/rules"

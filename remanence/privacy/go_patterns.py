@@ -91,7 +91,7 @@ def _holds(one: str, code: Any, value: Any) -> bool:
             codes.CATEGORY_DIGIT: one.isdigit(), codes.CATEGORY_WORD: one.isalnum() or one == "_",
             codes.CATEGORY_SPACE: one == " ", codes.CATEGORY_NOT_SPACE: one != " ",
         }  # fmt: skip
-        return known.get(value, False)
+        return bool(known.get(value, False))
     return False
 
 

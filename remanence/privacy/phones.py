@@ -23,7 +23,8 @@ _ABROAD = re.compile(r"\+|00[1-9]")
 _FORMED = re.compile(r"\([2-9][0-9]{2}\) ?[0-9]{3}[-. ][0-9]{4}|[2-9][0-9]{2}([-.])[0-9]{3}\1[0-9]{4}")
 _PHONE = (
     r"(?:\b(?:tele|cell|mobile)?[ _-]?phone?s?(?![a-z])|\btel\b|telefo+n|téléphone|puhelin|tel[ée]fono|"
-    r"\bmobile?\b|m[óo]vil|\bhandy\b|\bfax\b|whatsapp|\bsms\b|anrufen|celular|numero di tel|\bcall (?:me|us|him|her|them|back)\b|"
+    r"\bmobile?\b|m[óo]vil|\bhandy\b|\bfax\b|whatsapp|\bsms\b|anrufen|celular|numero di tel|"
+    r"\bcall (?:me|us|him|her|them|back)\b|"
     r"\b(?:call|dial|ring) (?:at|on)\b|电话|手机|電話|携帯|전화|телеф|\bтел\b|फ़ोन)"
 )
 _CALL = r"(?:\bcell|\bcall\b|\bdial\b|\bruf|ll[áa]ma|ligar|звон|номер|नंबर)"

@@ -28,14 +28,21 @@ _WORDS = frozenset(
     value variable env environment prompt hash hashed salt encrypted plain plaintext type name field input write read
     refresh access same reset forgot valid disabled enabled unknown""".split()
 )
-_NAMES_ITSELF = re.compile(r"pass(?:word|wd|phrase)?|pwd|secret|token|api_?key|credential|value\d|field|param", re.I)
+_NAMES_ITSELF = re.compile(
+    r"pass(?:word|wd|phrase)?|pwd|secret|token|api_?key|(?:private|public)_?key|credential|value\d|field|param", re.I
+)
 _CHAIN = re.compile(r"[&*!]?[A-Za-z_$][\w$]*(?:(?:\??\.|->|::)[A-Za-z_$][\w$]*)+[!?;]?")
 _NAME = r"(?:[a-z_]{3,}[0-9]?|[A-Z_]{3,}|_?[a-z]+(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+)+)"
-_CALL = re.compile(rf"[&*!]?(?:\$?\w+(?:\??\.|->|::))*\$?{_NAME}(?:\(|\[[\w\"'$.:-]*\]|\{{|<[A-Z]|\[$)")
+_CALL = re.compile(rf"[&*!]?(?:\$?\w+(?:\??\.|->|::))*\$?{_NAME}(?:\(|\[[\w\"'$.:-]*\]|\[\[|\{{|<[A-Z]|\[$)")
 _BRACKETED = re.compile(r"[(\[{<][A-Za-z_\s.,:|/*?-]*[)\]}>]?[?*+,;]*|[(\[{<][\w\s.,:|/*?-]*[)\]}>][?*+,;]*")
 _BRACKET, _CODE_SIGN = re.compile(r"[()\[\]{}<>]"), re.compile("[,;=]")
+_OPEN = re.compile(r"[A-Za-z_][\w.]*[(\[{]+")  # environ["…
+_PATTERN = re.compile(r"0-9|[aA]-[zZ]|\)\||\\[dwsb]")  # of regular expressions
 _REST_OF_CODE = re.compile(r"\s|[,;)+.]\s|,\w*:|[.,]\$\w|\\n")  # between two texts
-_SLUG = re.compile(r"[a-z]+(?:[-_./][a-z]+)*(?:[-_.]?[0-9]{1,8}(?:\.[0-9]+)*)?|[a-z]+(?:[A-Z][a-z]+)+[0-9]{0,4}")
+_SLUG = re.compile(
+    r"[a-z]+(?:[-_./][a-z]+)*(?:[-_.]?[0-9]{1,8}(?:\.[0-9]+)*)?|[a-z]+(?:[A-Z][a-z]+)+[0-9]{0,4}|"
+    r"_?[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})+"
+)
 _SELECTOR = re.compile(r"[#.][a-z]+(?:[-_][a-z]+)*|[a-z]+(?:[/_-][a-z]+)*[#@][a-z_]+")  # of a page, of a route
 _MANY_SIGNS = 5  # different ones, in a value without digits
 _LEAST_LETTERS = 4  # that must be left of a value without the holes of a template
@@ -73,6 +80,8 @@ def is_token(value: str, *, quoted: bool = False) -> bool:
     """Something a machine made: long, letters and digits mixed, without the regularity of words."""
     if len(value) < 12 or is_placeholder(value) or _SLUG.fullmatch(value) or _SELECTOR.fullmatch(value):
         return False
+    if _PATTERN.search(value) and _BRACKET.search(value):
+        return False
     digits = sum(one.isdigit() for one in value)
     if digits == len(value) or entropy(value) < 3.0 or not _is_literal(value, quoted and digits >= 2):
         return False
@@ -81,6 +90,11 @@ def is_token(value: str, *, quoted: bool = False) -> bool:
     if digits >= 2 or (digits and len(value) >= 24):
         return True
     return is_mixed(value)
+
+
+def is_name(value: str) -> bool:
+    """Words with marks between them, as names in programs are written."""
+    return _SLUG.fullmatch(value) is not None
 
 
 def is_mixed(value: str) -> bool:
@@ -98,5 +112,7 @@ def _is_literal(value: str, quoted: bool) -> bool:
     if quoted:
         return not _REST_OF_CODE.match(value)
     if _CHAIN.fullmatch(value):
+        if _NAMES_ITSELF.search(value):
+            return False
         return sum(one.isdigit() for one in value) >= 4 and entropy(value) >= 3.5
-    return not (_CALL.match(value) or _BRACKETED.fullmatch(value))
+    return not (_CALL.match(value) or _BRACKETED.fullmatch(value) or _OPEN.fullmatch(value))
