@@ -28,7 +28,15 @@ _NAMES = {
     ),
 }
 """Words for these kinds, anywhere in a text. A number of which nothing says what it is is not claimed to be found."""
-_ROWS = ("secret assigned", "secret bare", "secret in a line", *KINDS, "phone, unnamed", "national_id, unnamed")
+_ROWS = (
+    "secret assigned",
+    "secret bare",
+    "secret in a line",
+    "look-alike of a secret",
+    *KINDS,
+    "phone, unnamed",
+    "national_id, unnamed",
+)
 _SETTINGS = {"assigned": _ROWS[0], "bare": _ROWS[1], "line": _ROWS[2]}
 SHOWN = 100
 """Findings in real text that are listed, drawn by chance, for a person to look at."""
@@ -118,6 +126,8 @@ def _group(kind: str) -> str:
 def _row(sample: Sample, kind: str) -> str:
     if kind in _NAMES and not _NAMES[kind].search(sample.text):
         return f"{kind}, unnamed"
+    if kind == "secret" and not sample.marks:
+        return "look-alike of a secret"
     return _SETTINGS.get(sample.setting, kind) if kind == "secret" else kind
 
 
@@ -125,7 +135,7 @@ def _rates(counts: Counter[Any], row: str | None) -> dict[str, Any]:
     found, missed, extra = (counts[what if row is None else (row, what)] for what in _WHATS)
     return {
         "recall": found / (found + missed) if found + missed else None,
-        "precision": found / (found + extra) if found + extra else None,
+        "precision": found / (found + extra) if found else None,
         "found": found,
         "missed": missed,
         "extra": extra,

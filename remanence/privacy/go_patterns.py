@@ -83,7 +83,7 @@ def _members(value: Any) -> str:
 
 def _holds(one: str, code: Any, value: Any) -> bool:
     if code is codes.LITERAL:
-        return ord(one) == value
+        return bool(ord(one) == value)
     if code is codes.RANGE:
         return bool(value[0] <= ord(one) <= value[1])
     if code is codes.CATEGORY:

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 _HOLE = re.compile(
     r"\$\{[^{}]*\}|\$\([^()]*\)|\{\{[^{}]*\}\}|\{%[^%]*%\}|%\(\w+\)[sdr]|%[sdrv]|<[A-Za-z][^<>]*>|#\{[^{}]*\}|@[A-Z_]+@"
+    r"|\{[a-z_][\w.:!\[\]-]+\}"
 )
 """What a template fills in."""
 _TEMPLATE = re.compile(
@@ -32,12 +33,14 @@ _NAMES_ITSELF = re.compile(
     r"pass(?:word|wd|phrase)?|pwd|secret|token|api_?key|(?:private|public)_?key|credential|value\d|field|param", re.I
 )
 _CHAIN = re.compile(r"[&*!]?[A-Za-z_$][\w$]*(?:(?:\??\.|->|::)[A-Za-z_$][\w$]*)+[!?;]?")
-_NAME = r"(?:[a-z_]{3,}[0-9]?|[A-Z_]{3,}|_?[a-z]+(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+)+)"
-_CALL = re.compile(rf"[&*!]?(?:\$?\w+(?:\??\.|->|::))*\$?{_NAME}(?:\(|\[[\w\"'$.:-]*\]|\[\[|\{{|<[A-Z]|\[$)")
+_NAME = r"(?:(?=[a-z0-9_]*[a-z]{3})[a-z][a-z0-9_]+|[a-z_]{3,}|[A-Z_]{3,}|_?[a-z]+(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+)+)"
+_CALL = re.compile(
+    rf"[&*!]?(?:\$?\w+(?:\??\.|->|::))*\$?{_NAME}(?:\(|\[[\w\"'$.:-]*\]|\[\[|\[[A-Za-z_]+$|\{{|<[A-Z]|\[$)"
+)
 _BRACKETED = re.compile(r"[(\[{<][A-Za-z_\s.,:|/*?-]*[)\]}>]?[?*+,;]*|[(\[{<][\w\s.,:|/*?-]*[)\]}>][?*+,;]*")
 _BRACKET, _CODE_SIGN = re.compile(r"[()\[\]{}<>]"), re.compile("[,;=]")
-_OPEN = re.compile(r"[A-Za-z_][\w.]*[(\[{]+")  # environ["…
-_PATTERN = re.compile(r"0-9|[aA]-[zZ]|\)\||\\[dwsb]")  # of regular expressions
+_OPEN = re.compile(r"[A-Za-z_][\w.]*[(\[{=]+")  # environ["…
+_PATTERN = re.compile(r"0-9|[aA]-[zZ]|\)\||\\[dwsb]|\(\?[:=!]|\[\^|\][+*]")  # of regular expressions
 _REST_OF_CODE = re.compile(r"\s|[,;)+.]\s|,\w*:|[.,]\$\w|\\n")  # between two texts
 _SLUG = re.compile(
     r"[a-z]+(?:[-_./][a-z]+)*(?:[-_.]?[0-9]{1,8}(?:\.[0-9]+)*)?|[a-z]+(?:[A-Z][a-z]+)+[0-9]{0,4}|"

@@ -71,7 +71,11 @@ def test_a_password_is_masked_whole(form, password):
     "text",
     ["password is required!", "password=get_password()", "password = os.environ['DB']", "password: {password}",
      "password=self.password,", "secret_key = s3_example_simple", "private_key: x25519.X25519PrivateKey",
-     "token = base64.b64encode(data).decode()", "PASSWORD=$DB_PASSWORD", "token: ${{ secrets.TOKEN }}",
+     "token = base64.b64encode(data).decode()",
+     "user_password = rc4_decrypt(rc4_key, o_entry)", "password = base64.b16encode(random_bytes[8:])",
+     "masked_token = f'{token[:3]}****{token[-4:]}'", "_token = rf'(?:[{_punct}]+|{_core_token})'",
+     "secret_key=hashlib.sha256(session.encode()).hexdigest(),",
+     "best_pass: dict[str, float] = {}", "PASSWORD=$DB_PASSWORD", "token: ${{ secrets.TOKEN }}",
      "password: '********'", "password => \"users/passwords#update\"", "jsonwebtoken:jjwt-jackson-0.11.2"],
 )  # fmt: skip
 def test_words_code_and_placeholders_are_no_passwords(text):
