@@ -1,9 +1,10 @@
-"""Puts measured figures into docs/benchmarks.md and docs/chaos.md, so that the pages say what a run said.
+"""Puts measured figures into docs/benchmarks.md, docs/chaos.md and docs/privacy.md, so that they say what a run said.
 
     rmem bench --json > benchmarks/results/bench.json
     rmem bench agents --redis --json > benchmarks/results/agents.json
     python benchmarks/peers.py --json benchmarks/results/peers.json
     python -m chaos --minutes 60 --json benchmarks/results/chaos.json
+    rmem privacy eval CLONES… --faker --json > benchmarks/results/privacy.json
     python benchmarks/figures.py
 
 Every `benchmarks/results/bench*.json`, `agents*.json`, `peers*.json` and `chaos*.json` is read; the tables between
@@ -28,6 +29,7 @@ from remanence.bench import agents_report, report  # noqa: E402
 from remanence.bench.report import figure, figure_at, judged  # noqa: E402
 
 PAGE = HERE.parent / "docs" / "benchmarks.md"
+PRIVACY_PAGE = HERE.parent / "docs" / "privacy.md"
 CHAOS_PAGE = HERE.parent / "docs" / "chaos.md"
 RESULTS = HERE / "results"
 
@@ -47,6 +49,24 @@ def main() -> None:
     PAGE.write_text(page, "utf-8")
     broken = chaos_table([_read(path) for path in sorted(RESULTS.glob("chaos*.json"))])
     CHAOS_PAGE.write_text(put(CHAOS_PAGE.read_text("utf-8"), "chaos", broken), "utf-8")
+
+    found = _read(RESULTS / "privacy.json")
+    privacy = put(PRIVACY_PAGE.read_text("utf-8"), "kinds", rates(found["by_kind"]))
+    rows = {f"{corpus}: {row}": one for corpus, kinds in found["by_corpus"].items() for row, one in kinds.items()}
+    secrets = {name: one for name, one in rows.items() if "secret" in name}
+    PRIVACY_PAGE.write_text(put(privacy, "secrets", rates(secrets)), "utf-8")
+
+
+def rates(kinds: dict[str, Any]) -> str:
+    """Recall and precision of `rmem privacy eval`, a row for each kind."""
+    return table(
+        ["", "recall", "precision", "found", "missed", "extra"],
+        [
+            [name, *("–" if one[key] is None else f"{one[key]:.3f}" for key in ("recall", "precision"))]
+            + [f"{one[key]:,}" for key in ("found", "missed", "extra")]
+            for name, one in kinds.items()
+        ],
+    )
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -96,7 +96,12 @@ _ADDRESS_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _ADDRESS_AFTER = re.compile(r":[0-9]{2,5}\b|/[0-9]{1,2}\b")
-_NOBODY = ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("255.0.0.0/8"), ipaddress.ip_network("0.0.0.0/8")
+_NOBODY = tuple(
+    ipaddress.ip_network(one)
+    for one in ("127.0.0.0/8", "255.0.0.0/8", "0.0.0.0/8", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
+)
+"""Loopback, netmasks, and the networks that documents use (RFC 5737 and 3849)."""
+_DOCUMENTS = ipaddress.ip_network("2001:db8::/32"), ipaddress.ip_network("3fff::/20")
 
 
 def ips(text: str) -> Iterator[Finding]:
@@ -120,6 +125,8 @@ def _is_v6(written: str) -> bool:
     try:
         address = ipaddress.IPv6Address(written)
     except ValueError:  # a time
+        return False
+    if any(address in network for network in _DOCUMENTS):
         return False
     groups = [group for group in written.split(":") if group]
     routed = (

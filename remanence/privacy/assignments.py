@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from .findings import Finding
-from .plausible import is_password, is_token
+from .plausible import is_name, is_password, is_token
 
 # What the name of a secret holds, in lower case, and how it goes on from there. The first are chosen by people, the
 # second made by machines.
@@ -20,7 +20,7 @@ _CHOSEN = {
 }  # fmt: skip
 _MADE = {
     "secret": r"secret(?:[_-]?(?:access[_-]?)?key(?:[_-]?base)?)?", "token": "", "key": "", "_salt": "",
-    "credential": r"credentials?",
+    "cred": r"cred(?:ential)?s?(?![a-z])", "_auth": r"_auth(?![a-z])",
 }  # fmt: skip
 _STEMS = tuple(
     (stem, stems is _CHOSEN, re.compile(form or re.escape(stem)))
@@ -28,37 +28,44 @@ _STEMS = tuple(
     for stem, form in stems.items()
 )
 _KEY_OF = re.compile(
-    r"(?:api|access|auth|account|signing|encryption|master|license|app|private|logged_in|nonce)[_ -]?$"
+    r"(?:secret|query|write|read|admin|server|client|service|storage|shared|hubspot|api|access|auth|account|signing|"
+    r"encryption|master|license|app|private|logged_in|nonce)[_ -]?$"
 )
 _SHORT = frozenset(("pass", "pw", "pwd", "psw", "clave", "parola"))  # words that end other words too
 _NOT_A_SECRET = re.compile(
-    r"(?:next|page|continuation|pagination|sync|cursor|max|min|num|total|public|primary|foreign|csrf|xsrf|cancellation|"
+    r"(?:next|page|continuation|pagination|sync|cursor|max|min|num|total|public|publickey|primary|foreign|csrf|xsrf|cancellation|"
     r"pad|eos|bos|unk|stop|start|end|first|last|new|per)[_-]?$",
     re.IGNORECASE,
 )
 _TAIL = re.compile(
-    r"""(?:[_-]?[0-9]{1,2}(?![0-9A-Za-z]))?(?![A-Za-z0-9_-])      # the key ends here
-    (?:\\?["'`]?\]?\s{0,3}(?::\s*(?:str|String|string)\s{0,3})?(?:=>|:=|={1,2}|:|：)\s{0,3}   # password: str = …
+    r"""(?:[_-](?:prod|dev|stag|test|live|old|new|backup|main|primary|default|admin|root|local|secure)[a-z]{0,9})?
+    (?:[_-]?[0-9]{1,3}(?![0-9A-Za-z]))?(?![A-Za-z0-9_-])          # the key ends here
+    (?:\\?["'`]?\]?(?:\[[0-9]*\])?(?:[ \t]{0,20}|\n)(?::?\s{0,3}(?:str|String|string)\s{0,3}(?==))?  # password: str = …
+       (?:=>|:{1,3}=|\?=|\.=|\+=|!==?|={1,3}|:|：)[ \t]{0,20}(?:\n[ \t]{1,20}(?=["'`]))?(?:@(?=["']))?
       |(?P<pair>\\?["']\s{0,3},\s{0,3})(?=\\?["'])                        # define('KEY', '…')
-      |(?P<spaced>\s+)(?=["'])                                              # WITH PASSWORD '…'
+      |(?P<spaced>[ \t]+)(?=["'`])                                         # WITH PASSWORD '…'
       |["']\s+value\s{0,3}=\s{0,3}(?=["'])                        # <add key="Password" value="…"
-      |>(?=[^<>\s]+</)                                            # <password>…</password>
+      |>\s{0,20}(?=[^<>\s]+\s{0,20}</)                            # <password>…</password>
       |[ ](?:for|für|pour|para|per|of|von)[ ][\w@.'-]{1,30}(?:[ ][\w@.'-]{1,20})?:\s{1,3}   # password for bob: …
       |["']?\n\s{0,20}(?:-\s)?["']?value["']?\s{0,3}[:=]\s{0,3}   # name: KEY / value: …
     )(?!\n)
     (?:(?:[bfru]{1,2})?(?P<mark>\\?["'`])(?P<quoted>(?:(?!(?P=mark))[^\n]){1,512}?)(?P=mark)
-      |(?P<bare>[^\s"'`,;&|\\<]{4,512}))""",
+      |(?P<bare>[^\s"'`\\]{4,512}))""",
     re.VERBOSE,
 )
-_SPACED = re.compile(r"""\s+(?P<bare>[^\s"'`,;&|\\]{4,512})""")
+_SPACED = re.compile(r"""\s+["'`]?(?P<bare>[^\s"'`\\]{4,512})""")
 _SAID = re.compile(
-    r"""(?:[ ](?:is|was|to|ist|lautet|war|es|est|é|è|jest|:))?[ ]["'`„“«]?(?P<bare>[^\s"'`“”»,;&<>]{6,128})"""
+    r"""(?:[ ](?:is|was|now|to|ist|lautet|war|es|est|é|è|jest|:)){0,2}[ ]["'`„“«]?(?P<bare>[^\s"'`“”»\\]{6,128})"""
 )
-_FLAG = re.compile(r"(?:^|\s)--[a-z-]*$", re.IGNORECASE)  # --password value
+_ENDS = re.compile(r"[&;](?=[\w.-]+=)|[;,](?=[\w.-]+[=:]|$)|</|<(?=[A-Za-z]+>)|\|{1,2}$|&(?=amp;)")
+"""Where a value without quotes ends although no blank follows: a=b&c=d, a=b;c=d, (a=b, …), <a>b</a>."""
+_QUERY = re.compile(r"[?&][\w.-]*$")
+_COMPARED = re.compile(r"""(["'])([^"'\n]{4,128})\1\s{0,3}[!=]==?\s{0,3}[\w.]{0,40}$""")  # "…" == password
+_FLAG = re.compile(r"(?:^|\s)--?[a-z-]*$", re.IGNORECASE)  # --password value
 _SETTING = re.compile(r"\brequire$|\blogin\s+\S+\s+$")  # requirepass value, .netrc
-_CALL = re.compile(r"\(\s*[\"'][A-Za-z_]*$")  # define('AUTH_KEY', '…')
+_CALL = re.compile(r"\(\s*[\"'][\w.-]*$")  # define('AUTH_KEY', '…')
 _IN_URL = re.compile(r"://[^\s/]*$")
-_IS = re.compile(r" (?:is|was|ist|lautet|es|est|é|è|jest) ")
+_IS = re.compile(r" (?:(?:is|was|ist|lautet|es|est|é|è|jest)(?: now|:)?|(?:changed |reset |set )?to) ")
 _HEADER = re.compile(r"\b(Bearer|Basic|token|Token)\s+([A-Za-z0-9._~+/=-]{12,4096})")
 _USER = re.compile(r"""(?:^|\s)(?:-u|--user)[ =]["']?([^\s"':$]{1,64}:[^\s"'$]{4,128})(?=["'\s]|$)""", re.MULTILINE)
 _DOCKER = re.compile(r'"auth"\s*:\s*"([A-Za-z0-9+/=]{8,512})"')
@@ -84,7 +91,7 @@ def assigned(text: str) -> Iterator[Finding]:
                 value = _behind(text, key, chosen)
                 if value:
                     yield value
-                    at = value.end
+                    at = max(at, value.end)  # a value may stand before its name
             at = lowered.find(stem, at)
     if "earer " in text or "asic " in text or "uthorization" in text:
         yield from _headers(text)
@@ -123,20 +130,28 @@ def _behind(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
             found = _SPACED.match(text, end)
         elif chosen and _IS.match(text, end):
             found, said = _SAID.match(text, end), True
+        elif compared := _COMPARED.search(text, max(0, start - 180), start):
+            first, last = compared.span(2)
+            return _finding(text, first, last, chosen, True, key.group())
     elif found["pair"] and not _CALL.search(text, max(0, start - 40), start):
         return None  # a list of words
-    elif found["spaced"] and key.group() not in ("password", "identified by"):
+    elif found["spaced"] and key.group() not in ("password", "passwd", "identified by"):
         return None  # cannot pass 'x'
     if found is None:
         return None
     quoted = found.groupdict().get("quoted") is not None
     first, last = found.span("quoted" if quoted else "bare")
     if not quoted:
-        last = _trimmed(text, first, last, said)
+        last = _end(text, first, last, _QUERY.search(text, max(0, start - 40), start) is not None)
+    return _finding(text, first, last, chosen, quoted, key.group(), said)
+
+
+def _finding(
+    text: str, first: int, last: int, chosen: bool, quoted: bool, key: str, said: bool = False
+) -> Finding | None:
     value = text[first:last]
-    return (
-        Finding(first, last, "secret", "assignment", value) if _is_secret(value, chosen, quoted, key.group()) else None
-    )
+    judged = value.rstrip("!?") if said else value  # the end of a sentence, or of the password: covered in any case
+    return Finding(first, last, "secret", "assignment", value) if _is_secret(judged, chosen, quoted, key) else None
 
 
 def _begins(text: str, start: int) -> bool:
@@ -151,18 +166,35 @@ def _is_secret(value: str, chosen: bool, quoted: bool, key: str) -> bool:
     if chosen:
         return is_password(value, quoted=quoted) and (" " not in value or key == "passphrase")
     if " " in value:
-        return len(value) >= 40 and is_token(value)
-    if is_token(value):
+        return len(value) >= 40 and is_token(value, quoted=quoted)
+    if is_token(value, quoted=quoted):
         return True
-    return "secret" in key and is_password(value, quoted=False) and any(c.isdigit() for c in value) and len(value) >= 8
+    if "secret" not in key or len(value) < 8 or not is_password(value, quoted=False):
+        return False
+    return quoted or (any(one.isdigit() for one in value) and not is_name(value))
 
 
-def _trimmed(text: str, first: int, last: int, said: bool) -> int:
+def _end(text: str, first: int, last: int, in_query: bool) -> int:
     """Where a value without quotes ends: what closes a sentence or a bracket is not part of it."""
-    closing = ".,:)]}>!?" if said else ".,:)]}>"
-    while last > first and text[last - 1] in closing:
+    stop = _ENDS.search(text, first + 1, last)
+    last = stop.start() if stop else last
+    if in_query:
+        last = min(at for at in (text.find("&", first, last), last) if at >= 0)
+    while last > first and (text[last - 1] in ".,:;" or _closes(text, first, last)):
         last -= 1
     return last
+
+
+def _closes(text: str, first: int, last: int) -> bool:
+    """Whether the last character closes a bracket that was opened before the value, in its line."""
+    opening = _BRACKETS.get(text[last - 1])
+    if opening is None or text.count(opening, first, last) >= text.count(text[last - 1], first, last):
+        return False
+    line = max(text.rfind("\n", 0, first), first - 200, 0)
+    return opening in text[line:first]
+
+
+_BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
 def _headers(text: str) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ _CLEAN = (
     "Requirement already satisfied: numpy>=2.0 in ./lib (2.1.{n})",
 )
 _TELLING = (
-    ("{stamp} login user=anna{n}@example.com from 203.0.113.{octet}", None),
+    ("{stamp} login user=anna{n}@example.com from 203.0.112.{octet}", None),
     ("export API_TOKEN={value}", "secret:b64_40"),
     ("charged card {value} for order {n}", "card:visa4"),
     ("call me at +49 30 9018{four}", None),

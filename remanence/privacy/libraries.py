@@ -11,7 +11,6 @@ _LIBRARIES = {
     "phone": ("phonenumbers", "phonenumbers"),
     "iban": ("stdnum", "python-stdnum"),
     "national_id": ("stdnum", "python-stdnum"),
-    "secret": ("detect_secrets", "detect-secrets"),
 }
 
 

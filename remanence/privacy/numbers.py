@@ -16,7 +16,7 @@ from .libraries import missing
 
 _CARD = re.compile(
     r"(?<![0-9A-Za-z_.+/-])[0-9]{4}"
-    r"(?:([ -])[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{3})?|([ -])[0-9]{6}\2[0-9]{4,5}|[0-9]{10,15})"
+    r"(?:([ -])[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{3})?|([ -])[0-9]{6}\2[0-9]{4,5}|[0-9]{8,15})"
     r"(?![0-9A-Za-z_]|[.-][0-9A-Za-z])"
 )
 _ISSUERS: tuple[tuple[str, int, int, tuple[int, ...]], ...] = (  # name, first and last prefix of six digits, lengths
@@ -35,8 +35,13 @@ _ISSUERS: tuple[tuple[str, int, int, tuple[int, ...]], ...] = (  # name, first a
     ("maestro", 500000, 509999, (16,)),
     ("mir", 220000, 220499, (16,)),
 )
+_CARD_WORD = re.compile(r"(?:\b(?:card|cc|credit|visa|mastercard|pan)\b|karte|carte|tarjeta)[^0-9]{0,16}$", re.I)
 _DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
-_OTHER_NUMBER = re.compile(r"(?:order|tracking|invoice|offset|trace|bestell\w*|commande|pedido)\W*(?:n\w*\W*)?$", re.I)
+_OTHER_NUMBER = re.compile(
+    r"(?:order|tracking|invoice|offset|trace|bestell\w*|commande|pedido|\bid|_id|seq|timestamp|nonce|size|bytes)"
+    r"\W*(?:n\w*\W*)?$|[\"']\s*:\s*$",  # a number in JSON is a number, unless its key speaks of cards
+    re.I,
+)
 
 
 def luhn(digits: str) -> bool:
@@ -49,9 +54,12 @@ def cards(text: str, start: int = 0, end: int | None = None) -> Iterator[Finding
         digits = re.sub(r"[ -]", "", found.group())
         prefix, size = int(digits[:6]), len(digits)
         issuer = next((one[0] for one in _ISSUERS if one[1] <= prefix <= one[2] and size in one[3]), None)
+        if issuer is None and _CARD_WORD.search(text, max(0, found.start() - 24), found.start()):
+            issuer = "card"  # an old or a rare length; the word and the check digit tell
         if issuer is None or not luhn(digits) or len(set(digits)) == 1:
             continue
-        if _OTHER_NUMBER.search(text, max(0, found.start() - 24), found.start()):
+        before = max(0, found.start() - 24)
+        if _OTHER_NUMBER.search(text, before, found.start()) and not _CARD_WORD.search(text, before, found.start()):
             continue
         yield Finding(found.start(), found.end(), "card", issuer, digits)
 
@@ -98,24 +106,23 @@ _IDS = (
     _id("br.cpf", r"[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}"),
     _id("br.cpf", r"[0-9]{11}", r"\bcpf\b"),
     _id("ch.ssn", r"756\.[0-9]{4}\.[0-9]{4}\.[0-9]{2}"),
-    _id("fi.hetu", r"[0-9]{6}[-+A][0-9]{3}[0-9A-Z]"),
+    _id("fi.hetu", r"[0-9]{6}[-+A-FU-Y][0-9]{3}[0-9A-Z]"),
     _id("cn.ric", r"[0-9]{17}[0-9X]"),
+    _id("", r"[0-9]{17}[0-9X]", r"身份[证證]"),
     _id("be.nn", r"[0-9]{2}\.[0-9]{2}\.[0-9]{2}-[0-9]{3}\.[0-9]{2}"),
     _id("be.nn", r"[0-9]{11}", r"rijksregister|registre national|\bnrn\b|\binsz\b"),
     _id("cl.rut", r"[0-9]{1,2}\.[0-9]{3}\.[0-9]{3}-[0-9K]"),
     _id("fr.nir", r"[12] [0-9]{2} [0-9]{2} [0-9]{2} [0-9]{3} [0-9]{3} [0-9]{2}"),
     _id("fr.nir", r"[12][0-9]{14}", r"\bnir\b|s[ée]curit[ée] sociale|\binsee\b|num[ée]ro de s[ée]cu"),
-    _id(
-        "", r"(?!000|666|9)[0-9]{3}-(?!00)[0-9]{2}-(?!0000)[0-9]{4}", r"\bssn\b|social.?security"
-    ),  # has no check digit
-    _id("us.ssn", r"[0-9]{9}", r"\bssn\b|social.?security"),
+    _id("us.ssn", r"[0-9]{3}-[0-9]{2}-[0-9]{4}"),  # has no check digit, but nothing else is written so
+    _id("us.ssn", r"[0-9]{3} ?[0-9]{2} ?[0-9]{4}|[0-9]{3}-[0-9]{6}|[0-9]{5}-[0-9]{4}", r"\bssn\b|social.?security"),
     _id("us.itin", r"9[0-9]{2}-[0-9]{2}-[0-9]{4}", r"\bitin\b"),
     _id("ca.sin", r"[0-9]{3}[- ]?[0-9]{3}[- ]?[0-9]{3}", r"\bsin\b|social.?insurance"),
     _id("gb.nhs", r"[0-9]{3}[- ]?[0-9]{3}[- ]?[0-9]{4}", r"\bnhs\b"),
     _id("pl.pesel", r"[0-9]{11}", r"pesel"),
     _id("nl.bsn", r"[0-9]{4}\.?[0-9]{2}\.?[0-9]{3}", r"\bbsn\b|burgerservice"),
     _id("de.idnr", r"[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{3}", r"steuer|idnr|identifikationsnummer|tax.?id"),
-    _id("se.personnummer", r"(?:[0-9]{2})?[0-9]{6}[-+]?[0-9]{4}", r"person(?:al )?n|samordning"),
+    _id("se.personnummer", r"(?:[0-9]{2})?[0-9]{6}[-+]?[0-9]{4}", r"person(?:al )?n|samordning|\bpnr\b"),
     _id("no.fodselsnummer", r"[0-9]{6} ?[0-9]{5}", r"f[øo]dselsnummer|personnummer|\bfnr\b"),
     _id("dk.cpr", r"[0-9]{6}-?[0-9]{4}", r"\bcpr\b"),
     _id("in_.aadhaar", r"[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4}", r"aadh?aa?r|\buidai\b|आधार"),
@@ -123,16 +130,19 @@ _IDS = (
     _id("cz.rc", r"[0-9]{6}/?[0-9]{3,4}", r"rodn[ée]|\br[čc]\b"),
     _id("ro.cnp", r"[0-9]{13}", r"\bcnp\b"),
     _id("za.idnr", r"[0-9]{13}", r"\bid(?:entity)? n|south afric"),
-    _id("kr.rrn", r"[0-9]{6}-?[0-9]{7}", r"주민|\brrn\b"),
+    _id("kr.rrn", r"[0-9]{6}-[0-9]{7}"),
+    _id("", r"[0-9]{6}-?[0-9]{7}", r"주민|\brrn\b"),  # those given out since 2020 have no check digit
     _id("au.tfn", r"[0-9]{3} ?[0-9]{3} ?[0-9]{2,3}", r"\btfn\b|tax file"),
     _id("jp.in_", r"[0-9]{4} ?[0-9]{4} ?[0-9]{4}", r"マイナンバー|個人番号|my.?number"),
     _id("pt.cc", r"[0-9]{8} ?[0-9] ?[A-Z0-9]{2}[0-9]", r"cart[ãa]o de cidad[ãa]o"),
 )
-_NEAR = 40
+_NEAR, _BEHIND = 40, 20  # characters before and behind a number in which a word tells what it is
 _RUN = re.compile(
-    r"(?<![0-9A-Za-z_])(?:[XYZ]-?)?[0-9](?:[ .+/-]?[0-9]){6,17}(?:[-A]?[0-9]{0,3}-?[A-Z])?(?![0-9A-Za-z_])"
+    r"(?<![0-9A-Za-z_])(?:[XYZ]-?)?[0-9](?:[ .+/-]?[0-9]){6,17}(?:[-A-FU-Y]?[0-9]{0,3}-?[0-9A-Z])?(?![0-9A-Za-z_])"
 )
 _LETTERED = re.compile(r"[A-Z](?<![0-9A-Za-z_].)[A-Z]{3}(?:[A-Z]{2}[0-9]{2}|[0-9]{6})[A-Z0-9]{8}(?![0-9A-Za-z_])")
+_SPLIT = re.compile(r"[A-FU-Y](?<=[0-9]{6}.)[0-9]{3}[0-9A-Y](?![0-9A-Za-z_])")
+_FINNISH = re.compile(r"(?<![0-9A-Za-z_])[0-9]{6}[A-FU-Y][0-9]{3}[0-9A-Y]")
 _DAY = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
 
 
@@ -145,9 +155,12 @@ def national_ids(text: str, start: int = 0, end: int | None = None) -> Iterator[
 
 
 def lettered_ids(text: str) -> Iterator[Finding]:
-    """Ids that are mostly letters."""
+    """Ids that are mostly letters, or have one in the middle."""
     for found in _LETTERED.finditer(text):
         yield from _identified(text, found)
+    for letter in _SPLIT.finditer(text):
+        if finnish := _FINNISH.match(text, letter.start() - 6):
+            yield from _identified(text, finnish)
 
 
 def _identified(text: str, found: re.Match[str]) -> Iterator[Finding]:
@@ -158,11 +171,14 @@ def _identified(text: str, found: re.Match[str]) -> Iterator[Finding]:
         if country.words is None:
             if country.module == "es.dni" and _DAY.match(number):
                 continue
-        elif not country.words.search(text, max(0, found.start() - _NEAR), found.start()):
+        elif not (
+            country.words.search(text, max(0, found.start() - _NEAR), found.start())
+            or country.words.search(text, found.end(), found.end() + _BEHIND)
+        ):
             continue
         if not country.module or _stdnum(country.module).is_valid(number):
             canonical = re.sub(r"[ ./-]", "", number)
-            yield Finding(found.start(), found.end(), "national_id", country.module or "us.ssn", canonical)
+            yield Finding(found.start(), found.end(), "national_id", country.module or "named", canonical)
             return
 
 

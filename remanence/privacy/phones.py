@@ -1,5 +1,5 @@
-"""Phone numbers, judged by phonenumbers: in international form anywhere, in national form next to a word that speaks
-of phones or in the way that only phone numbers are written."""
+"""Phone numbers: in international form anywhere, in national form behind a word for phones or in the way that only
+phone numbers are written. phonenumbers judges them; only a number that is called one need not pass."""
 
 from __future__ import annotations
 
@@ -16,16 +16,34 @@ REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "CN", "JP", "IN", "BR", "AU
 
 _RUN = re.compile(
     r"(?<![0-9A-Za-z_.+/#-])(?<![0-9]:)(?<![0-9][,:])"
-    r"(?:\+|00|\()?\(?[0-9](?:[ .()/\u00a0-]{0,3}[0-9]){6,15}(?![0-9A-Za-z_]|[,:/-][0-9])"
+    r"(?:\+|00|\()?\(?[0-9](?:[ .()/\u00a0-]{0,3}[0-9]){6,15}"
+    r"(?![0-9A-WYZa-wyz_]|[,:/-][0-9]|[xX](?![0-9]{1,6}(?![0-9A-Za-z_])))"
 )
 _ABROAD = re.compile(r"\+|00[1-9]")
 _FORMED = re.compile(r"\([2-9][0-9]{2}\) ?[0-9]{3}[-. ][0-9]{4}|[2-9][0-9]{2}([-.])[0-9]{3}\1[0-9]{4}")
-_SPEAKS_OF_PHONES = re.compile(
-    r"(?:\b(?:tele)?phone?s?\b|\btel\b|telefon|téléphone|telephone|tel[ée]fono|\bmobile?\b|m[óo]vil|\bcell|\bhandy\b|"
-    r"\bfax\b|\bcall\b|\bdial\b|whatsapp|\bsms\b|\bruf|anrufen|ll[áa]ma|numero di tel|ligar|celular|"
-    r"电话|手机|電話|携帯|전화|звон|телеф|\bтел\b|номер|नंबर|फ़ोन)[^0-9]{0,24}$",
+_PHONE = (
+    r"(?:\b(?:tele|cell|mobile)?[ _-]?phone?s?(?![a-z])|\btel\b|telefo+n|téléphone|puhelin|tel[ée]fono|"
+    r"\bmobile?\b|m[óo]vil|\bhandy\b|\bfax\b|whatsapp|\bsms\b|anrufen|celular|numero di tel|"
+    r"\bcall (?:me|us|him|her|them|back)\b|"
+    r"\b(?:call|dial|ring) (?:at|on)\b|电话|手机|電話|携帯|전화|телеф|\bтел\b|फ़ोन)"
+)
+_CALL = r"(?:\bcell|\bcall\b|\bdial\b|\bruf|ll[áa]ma|ligar|звон|номер|नंबर)"
+_NEAR = re.compile(rf"(?:{_PHONE}|{_CALL})[^0-9]{{0,24}}$", re.IGNORECASE)
+"""A word that speaks of phones, or of calls and cells, which machines have too."""
+_NAMED = re.compile(
+    _PHONE + r"(?:[\s:：=.,\"'#()/>_-]|\b(?:is|are|was|at|on|my|me|number|numbers?|no|nr|num|nummer|n[uú]m[eé]ro|ist|"
+    r"lautet|est|es|è|é|jest|unter)\b|номер[а-я]*|号码?|是|は|番号|번호|는|नंबर|है){0,10}$",
     re.IGNORECASE,
 )
+"""A word for a phone with nothing but words for "number" and "is" between it and the digits."""
+_AFTER = re.compile(r"[ -]{0,2}(?:\(?(?:office|fax|mobile|cell|home|work|phone|tel)\b)", re.IGNORECASE)
+_MEASURE = re.compile(
+    r"\s?(?:[nmµu]s|s|secs?|seconds?|milliseconds?|nanoseconds?|bytes?|[kMGT]i?B|rows?|times|tokens?|items?|px|%|€|\$)"
+    r"(?!\w)"
+)
+_WRITTEN = re.compile(r"^[+0(]|[0-9][ .()/\u00a0-]{1,3}[0-9]")
+"""How phone numbers are written and counts are not: +, 0 or a bracket first, or in groups."""
+_EXTENSION = re.compile(r" ?(?:x|ext\.? ?)[0-9]{1,6}(?![0-9A-Za-z_])")
 _DATE = re.compile(
     r"(?:19|20)[0-9]{2}[-./ ](?:0?[1-9]|1[0-2])[-./ ][0-3]?[0-9]|[0-3]?[0-9][-./][01]?[0-9][-./](?:19|20)[0-9]{2}"
 )
@@ -36,28 +54,43 @@ _YEARS = re.compile(r"(?:19|20)[0-9]{2}[-/ ]{1,3}(?:19|20)[0-9]{2}(?![0-9])")
 def phones(text: str, start: int = 0, end: int | None = None, *, regions: Sequence[str] = REGIONS) -> Iterator[Finding]:
     for found in _RUN.finditer(text, start, len(text) if end is None else end):
         run = found.group()
-        if _DATE.match(run) or _YEARS.match(run):
+        if _DATE.match(run) or _YEARS.match(run) or _MEASURE.match(text, found.end()):
             continue
-        abroad = _ABROAD.match(run)
-        if not abroad and not _FORMED.fullmatch(run):
-            if not _SPEAKS_OF_PHONES.search(text, max(0, found.start() - 40), found.start()):
-                continue
-            tried: Sequence[str] = regions
-        else:
-            tried = ("US",)
-        yield from _longest(text, found.start(), found.end(), tried)
+        before = max(0, found.start() - 40)
+        named = _NAMED.search(text, before, found.start()) or (_AFTER.match(text, found.end()) and _WRITTEN.search(run))
+        if _ABROAD.match(run) or _FORMED.fullmatch(run):
+            yield from _longest(text, found.start(), found.end(), ("US",), named is not None)
+        elif named:
+            yield from _longest(text, found.start(), found.end(), regions, True)
+        elif _WRITTEN.search(run) and _NEAR.search(text, before, found.start()):
+            yield from _longest(text, found.start(), found.end(), regions, False)
 
 
-def _longest(text: str, start: int, end: int, regions: Sequence[str]) -> Iterator[Finding]:
-    """The longest beginning of the run that is a number; what follows a blank may be another one."""
+def _longest(text: str, start: int, end: int, regions: Sequence[str], named: bool) -> Iterator[Finding]:
+    """The longest beginning of the run that is a number; what follows a blank may be another one. A number that is
+    named need not be one that a country has given out."""
+    whole = end
     while end - start >= 7:
         written = text[start:end]
         if written.count("(") == written.count(")"):
             number = _valid(written, regions)
             if number is not None:
-                yield Finding(start, end, "phone", "phone", number)
+                yield _finding(text, start, end, number)
                 return
         end = text.rfind(" ", start, end)
+    written = text[start:whole]
+    digits = re.sub("[^0-9]", "", written)
+    closed = written.count("(") == written.count(")")
+    if closed and (named or written.startswith("+")) and _LEAST <= len(digits) <= _MOST:
+        yield _finding(text, start, whole, digits)
+
+
+def _finding(text: str, start: int, end: int, number: str) -> Finding:
+    extension = _EXTENSION.match(text, end)
+    return Finding(start, extension.end() if extension else end, "phone", "phone", number)
+
+
+_LEAST, _MOST = 7, 15
 
 
 def _valid(written: str, regions: Sequence[str]) -> str | None:

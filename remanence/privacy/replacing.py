@@ -14,6 +14,12 @@ from .scanner import scan
 
 _LEAST = 4  # characters of a value that is looked for elsewhere
 _SMALL = 100_000  # numbers below are nobody's
+_NAMES_A_PERSON = re.compile(
+    r"card|kart|\bcc|\bpan\b|credit|phone|telefon|\btel\b|mobile|handy|fax|whatsapp|ssn|social|national|tax.?id|steuer|"
+    r"pesel|cpf|bsn|nhs|aadh?aar|passw|pwd|\bpin\b|personn|tckn|cnp|电话|手机|電話|전화|телеф",
+    re.IGNORECASE,
+)
+"""A number in data is a number, whatever it looks like, unless its key says that it is somebody's."""
 
 
 def refuse_secrets(field: str, name: str, kinds: Collection[str] = SECRETS) -> None:
@@ -91,7 +97,7 @@ class Walk:
             return self.mapping(value, field)
         if isinstance(value, list):
             return [self._value(one, f"{field}[{at}]", key) for at, one in enumerate(value)]
-        if isinstance(value, int) and not isinstance(value, bool) and value >= _SMALL:
+        if isinstance(value, int) and not isinstance(value, bool) and value >= _SMALL and _NAMES_A_PERSON.search(key):
             written = str(value)
             put = self.text(written, field, key)
             return value if put == written else put

@@ -51,7 +51,7 @@ def read_labelled(path: str | Path, seed: int = 0) -> Iterator[Labelled]:
         source, tab, marked = line.partition("\t")
         if not tab:
             raise InputError(f"{path}, line {number}: a line must be SOURCE<TAB>TEXT", field="file")
-        text, spans = _assembled(_unescaped(marked), Random(f"{seed}-{number}"), f"{path}, line {number}")
+        text, spans = assembled(_unescaped(marked), Random(f"{seed}-{number}"), f"{path}, line {number}")
         yield Labelled(number, source, text, spans, count % 3 == 2)
         count += 1
 
@@ -60,7 +60,7 @@ def _unescaped(text: str) -> str:
     return re.sub(r"\\([nt\\])", lambda found: {"n": "\n", "t": "\t", "\\": "\\"}[found.group(1)], text)
 
 
-def _assembled(marked: str, random: Random, where: str) -> tuple[str, tuple[tuple[int, int, str], ...]]:
+def assembled(marked: str, random: Random, where: str) -> tuple[str, tuple[tuple[int, int, str], ...]]:
     text, spans, at = "", [], 0
     for found in _MARK.finditer(marked):
         text += marked[at : found.start()]

@@ -36,7 +36,7 @@ def dependence(survey: Survey, at: Positions, settings: RecallSettings) -> Score
 def in_dialogue(survey: Survey, at: Positions) -> npt.NDArray[np.bool_]:
     """Whether somebody else speaks before or after each row."""
     actors, before, after = survey.column_at("actor", at), survey.before(at), survey.after(at)
-    others = (before >= 0) & (survey.column_at("actor", before) != actors)
+    others: npt.NDArray[np.bool_] = (before >= 0) & (survey.column_at("actor", before) != actors)
     others |= (after >= 0) & (survey.column_at("actor", after) != actors)
     return others
 

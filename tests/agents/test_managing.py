@@ -286,10 +286,11 @@ def test_what_agents_have_not_met_for_many_steps_is_pruned_in_every_tier(new_api
 
 def test_an_agent_whose_memories_cannot_be_read_is_not_half_cleared(tmp_path, monkeypatch):
     path = tmp_path / "sealed.db"
+    with AgentMemoryAPI({"ltm_config": {"path": path}}) as api:
+        api.store_agent_state("agent-2", {"health": 1}, 5)
     with Brain(path, encryption=Encryption(master=Random(3).randbytes(32))) as brain:
         brain.remember("the key is under the mat", agent="agent-2")
     with AgentMemoryAPI({"ltm_config": {"path": path}}) as api:
-        api.store_agent_state("agent-2", {"health": 1}, 5)
         with pytest.raises(MemoryMaintenanceException, match="1 encrypted memories cannot be searched"):
             api.clear_agent_memory("agent-2")
         assert steps(api.retrieve_by_time_range("agent-2", 5, 5)) == [5]

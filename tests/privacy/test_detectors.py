@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remanence.privacy import KINDS, PrivacyPolicy, scan
+from remanence.privacy.corpora import labelled
 from remanence.privacy.evaluate import evaluate
 from remanence.privacy.findings import Finding, resolved
 from remanence.privacy.samples import MAKERS, read_labelled
@@ -39,17 +40,19 @@ def test_the_labelled_file_is_large_and_half_of_it_is_look_alikes():
     assert 0.3 < sum(line.held_out for line in lines) / len(lines) < 0.35
 
 
-@pytest.mark.parametrize("part", ["tuning", "held-out", "all"])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_precision_and_recall_are_as_promised(part, seed):
-    rates = evaluate(LABELLED, part=part, seed=seed)["overall"]
-    assert rates["precision"] >= 0.98, evaluate(LABELLED, part=part, seed=seed)["wrong"]
-    assert rates["recall"] >= 0.95, evaluate(LABELLED, part=part, seed=seed)["wrong"]
+@pytest.mark.parametrize("part", ["development", "test", "all"])
+def test_every_kind_of_the_labelled_lines_is_found(part):
+    result = evaluate(labelled(LABELLED), part=part)
+    found, missed, extra = (
+        sum(kind[what] for kind in result["by_kind"].values()) for what in ("found", "missed", "extra")
+    )
+    assert found / (found + missed) >= 0.95, result["wrong"]
+    assert found / (found + extra) >= 0.98, result["wrong"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_kind_is_found_badly(kind):
-    rates = evaluate(LABELLED)["by_kind"][kind]
+    rates = evaluate(labelled(LABELLED), part="all")["by_kind"][kind]
     assert rates["precision"] >= 0.95
     assert rates["recall"] >= 0.85
 
@@ -155,7 +158,7 @@ def test_a_number_may_follow_a_script_without_blanks(text, found):
 
 
 def test_only_the_kinds_that_are_asked_for_are_found():
-    text = "anna@example.org 203.0.113.9"
+    text = "anna@example.org 203.0.112.9"
     assert [one.kind for one in scan(text, ("ip",))] == ["ip"]
 
 

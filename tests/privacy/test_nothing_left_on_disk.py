@@ -25,7 +25,7 @@ VALUES = {
     "card": MAKERS["card:visa"](RANDOM),
     "iban": MAKERS["iban:DE"](RANDOM),
     "national_id": "RSSMRA85T10A562S",
-    "ip": "203.0.113.217",
+    "ip": "203.0.112.217",
     "mac": "3c:22:fb:9a:10:ee",
     "url_credentials": "quintus:Pw7zebra9",
     "secret": MAKERS["secret:github_pat"](RANDOM),

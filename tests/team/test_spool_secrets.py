@@ -128,7 +128,7 @@ def test_the_hooks_of_every_agent_write_no_secret_down(agent, home, tmp_path):
 
 @pytest.mark.parametrize(
     ("module", "library"),
-    [("detect_secrets", "detect-secrets"), ("phonenumbers", "phonenumbers"), ("stdnum", "python-stdnum")],
+    [("phonenumbers", "phonenumbers"), ("stdnum", "python-stdnum")],
 )
 def test_without_the_libraries_that_find_secrets_nothing_is_captured(home, tmp_path, module, library):
     (tmp_path / "sitecustomize.py").write_text(f"import sys\nsys.modules[{module!r}] = None\n")

@@ -54,7 +54,7 @@ def test_installing_shows_the_change_and_a_second_run_does_nothing(rmem, claude,
 @pytest.mark.parametrize(
     ("module", "said"),
     [
-        ("detect_secrets", "nothing is captured yet: the privacy policy needs detect-secrets"),
+        ("stdnum", "nothing is captured yet: the privacy policy needs python-stdnum"),
         ("phonenumbers", "nothing is captured yet: the privacy policy needs phonenumbers"),
         ("mcp", "agents cannot search yet: mcp is missing"),
     ],
