@@ -44,6 +44,10 @@ class Visit:
     status: int = 0
     request: receipts.Request | None = None
     """What its writes are done under, where it has an Idempotency-Key."""
+    reach: Reach | None = None
+    """What the caller may do in the workspace, once it was looked up."""
+    on_limit: Callable[[float], None] | None = None
+    """Told the time limit of a statement, by the thread that runs it."""
 
     def leave(self) -> None:
         while self.spaces:
@@ -102,6 +106,10 @@ class Access:
         if self.role < role:
             raise _too_low(role, self.role)
 
+    def hold(self) -> None:
+        """Keep the workspace from being deleted while the request runs."""
+        self._space()
+
     def _space(self) -> Space:
         if not self.visit.spaces:
             self.visit.spaces.append(self.spaces.use(self.org, self.workspace_id, self.workspace))
@@ -126,7 +134,9 @@ def allowed(role: Role) -> Callable[..., Awaitable[Access]]:
 async def admitted(visit: Visit, workspace: str, role: Role) -> Access:
     """The access of whoever asks, to a workspace where it has at least this role."""
     service, caller = visit.service, _caller(visit)
-    found = await reach_of(service, caller, workspace)
+    if visit.reach is None:
+        visit.reach = await reach_of(service, caller, workspace)
+    found = visit.reach
     if found is None:
         raise HTTPException(404, f"there is no workspace {workspace!r}")
     if found.role < role:

@@ -174,6 +174,16 @@ class Spaces:
                 chosen.append(self._open.pop(id))
         return chosen
 
+    def close_deleted(self) -> None:
+        """Close workspaces that another process has deleted."""
+        if self._settings.store is not None:
+            return
+        with self._change:
+            gone = [id for id, space in self._open.items() if not space.users and not space.path.exists()]
+            closed = [self._open.pop(id) for id in gone]
+        for space in closed:
+            space.close()
+
     def remove(self, org: str, id: str, name: str, *, patience: float = 10.0) -> None:
         """Delete all that a workspace holds, when the requests that use it have ended."""
         with self._change:

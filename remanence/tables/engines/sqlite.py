@@ -276,7 +276,7 @@ class SqliteEngine(Engine):
         known = plan.tree.meta.get(_COMPILED)
         if known is not None and known[0] is tables and known[1] == aliases:
             return known[2]  # type: ignore[no-any-return]
-        compiler = Compiler(tables, aliases)
+        compiler = Compiler(tables, aliases, nodes=sum(1 for _ in plan.tree.walk()))
         try:
             if isinstance(plan.tree, exp.Query):
                 compiled = compiler.compiled(compiler.query(plan.tree), plan.tree.meta["columns"])
