@@ -74,7 +74,9 @@ class Gate:
             if visit.status:
                 log.error("request %s broke off: %s", visit.id, type(error).__name__, exc_info=error)
                 raise  # the answer has begun: only closing the connection tells the reader
-            if isinstance(error, RemanenceError | UnicodeEncodeError):
+            if isinstance(error, HTTPException):  # nothing was free
+                failed = problem(error.status_code, str(error.detail), headers=error.headers)
+            elif isinstance(error, RemanenceError | UnicodeEncodeError):
                 failed = told(error, visit.id)
             else:
                 log.error("request %s failed: %s", visit.id, type(error).__name__, exc_info=error)

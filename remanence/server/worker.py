@@ -1,6 +1,6 @@
 """A worker: a process that answers requests of a server one after another, because they may compute for long: SQL
-statements, and bodies that take long to read. It runs the same routes as the server. A request that cannot be stopped is
-ended with its process; nobody else is in it."""
+statements, and bodies that take long to read. It runs the same routes as the server. A request that cannot be stopped
+is ended with its process; nobody else is in it."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ from .spaces import Spaces
 from .tokens import Caller, Reach
 
 _OPEN = 16  # workspaces at once
+_NICE = 10  # the server itself, and its recalls, come first
 
 
 class Frame(NamedTuple):
@@ -76,10 +77,11 @@ def run(link: socket.socket) -> None:
 
 
 async def _serve(link: socket.socket) -> None:
-    reader, writer = await asyncio.open_connection(sock=link)
+    reader, writer = await asyncio.open_connection(sock=link, limit=1 << 20)
     told = (await read_frame(reader)).note
     settings = ServerSettings(**{**told, "data": Path(told["data"]), "limits": Limits(**told["limits"])})
     _bound_memory(settings.worker_bytes)
+    os.nice(_NICE)
     _log()
     spaces = Spaces(replace(settings, open_workspaces=_OPEN))
     app = FastAPI(openapi_url=None)
@@ -129,10 +131,8 @@ class _Answer:
             pass
         finally:
             visit.leave()
-        failed = self._scope.get("failed")
-        self._writer.write(
-            framed({"type": "end", "failed": failed, "replayed": request is not None and request.replayed})
-        )
+        replayed = request is not None and request.replayed
+        self._writer.write(framed({"type": "end", "failed": self._scope.get("failed"), "replayed": replayed}))
         await self._writer.drain()
 
     def _tell_limit(self, seconds: float) -> None:

@@ -1,5 +1,6 @@
 """`python -m remanence.server.worker_host FD`: loads once what workers need, and forks one for each socket that arrives
-on FD. So a worker that had to be killed is replaced within milliseconds. Ends, with all workers, when the server does."""
+on FD. So a worker that had to be killed is replaced within milliseconds. It ends, with all workers, when the server
+does."""
 
 from __future__ import annotations
 

@@ -33,6 +33,7 @@ _PATH = re.compile(r"/workspaces/([^/]{1,63})/(tables|memories)(/.*)?\Z", re.DOT
 _LARGE = 256 * 1024  # bytes of a body from which on reading it would hold up others
 _BODY = 60.0  # seconds for the body of a request to arrive: a worker is kept free for it
 _START = 60.0  # seconds for a start
+_BUFFER = 1 << 20  # bytes of an answer that wait for the client
 _GRACE = 0.25  # of its time limit is given to a request before its worker is killed, and seconds at least
 
 
@@ -87,7 +88,7 @@ class _Worker:
     @classmethod
     async def start(cls, settings: ServerSettings) -> _Worker:
         async with asyncio.timeout(_START):
-            reader, writer = await asyncio.open_connection(sock=host.fork())
+            reader, writer = await asyncio.open_connection(sock=host.fork(), limit=_BUFFER)
             writer.write(framed(settings_note(settings)))
             return cls(reader, writer, (await read_frame(reader)).note["pid"])
 

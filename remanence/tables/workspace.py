@@ -169,6 +169,8 @@ class Workspace(Forking):
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
             raise SqlError(f"batch_size must be a whole number ≥ 1, got {batch_size!r}")
         _check_limits(timeout, None)
+        first: Result | None
+        rest: Iterator[Result]
         with limited(timeout):
             statement = self._prepared(sql)
             if statement.explain or not isinstance(statement.tree, exp.Query):

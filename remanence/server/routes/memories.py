@@ -70,10 +70,11 @@ async def recall(request: Request, access: Reader) -> Response:
     """Best first. `score_kind` says what the scores are: `fused` (hybrid), `bm25` (lexical) or `cosine` (vector).
     The `recall_id` is for feedback."""
     body = await request.body()
-    found = await _recalled(access, body)
-    if has_hidden(access, found):
-        body, wanted = wider(body, MOST_HITS)
-        found = without_hidden(access, await _recalled(access, body), wanted)
+    async with access.service.recall_shares.place(access.org):
+        found = await _recalled(access, body)
+        if has_hidden(access, found):
+            body, wanted = wider(body, MOST_HITS)
+            found = without_hidden(access, await _recalled(access, body), wanted)
     return Response(found, media_type="application/json")
 
 
