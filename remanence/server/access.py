@@ -83,11 +83,6 @@ class Access:
         return self._space().agents
 
     @property
-    def is_open(self) -> bool:
-        """Whether the memories are at hand, so that asking for them does not wait."""
-        return self._space().is_open
-
-    @property
     def service(self) -> Service:
         return self.visit.service
 

@@ -47,10 +47,6 @@ class Space:
         return f"{self.org}/{self.id}"
 
     @property
-    def is_open(self) -> bool:
-        return self._brain is not None
-
-    @property
     def brain(self) -> Brain:
         with self._lock:
             return self._opened()

@@ -97,15 +97,9 @@ async def _recalled(access: Access, body: bytes) -> bytes:
 
 
 async def _taken_over(access: Access, note: Document) -> None:
-    """Note here what was recalled elsewhere."""
-
-    def take_over() -> None:
-        access.brain.take_over(recall_of(note), note["touched"])
-
-    if access.is_open:
-        take_over()
-    else:
-        await reading(take_over)
+    """Note here what was recalled elsewhere: in a thread, because access counts are written now and then, and a write
+    may wait for others."""
+    await writing(lambda: access.brain.take_over(recall_of(note), note["touched"]))
 
 
 # Writing
