@@ -15,12 +15,17 @@ from ..tables.search.allowance import quarter_of_memory
 
 PORT = 8765
 PREFIX = "REMANENCE_SERVER_"
+_MB = 1024 * 1024
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def _cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _workers() -> int:
+    return max(4, 2 * _cores())
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +68,11 @@ class ServerSettings:
     threads: int = 40
     recallers: int = field(default_factory=lambda: _cores() if _cores() > 1 else 0)
     """Processes that recall for the server when many ask at once; 0 for none. By default one for each core."""
-    workers: int = field(default_factory=lambda: max(4, 2 * _cores()) if hasattr(os, "fork") else 0)
+    workers: int = field(default_factory=lambda: _workers() if hasattr(os, "fork") else 0)
     """Processes that run SQL statements and read long bodies; 0 to do it in the server's own process, where a statement
     that cannot be stopped holds up everybody."""
-    worker_bytes: int = field(default_factory=quarter_of_memory)
-    """Memory that one of them may take."""
+    worker_bytes: int = field(default_factory=lambda: max(512 * _MB, 2 * quarter_of_memory() // _workers()))
+    """Memory that one of them may take: by default, all of them half of the machine's."""
     open_workspaces: int = 128
     shutdown_seconds: float = 30.0
 
@@ -79,7 +84,7 @@ class ServerSettings:
             checks.whole(name, getattr(self, name), low=1)
         for name in ("recallers", "workers"):
             checks.whole(name, getattr(self, name), high=256)
-        checks.whole("worker_bytes", self.worker_bytes, low=256 * 1024 * 1024)
+        checks.whole("worker_bytes", self.worker_bytes, low=256 * _MB)
         checks.number("shutdown_seconds", self.shutdown_seconds, low=0)
         if self.store is not None and not self.store.startswith(("postgresql://", "postgres://")):
             raise ConfigError("store must be the address of a PostgreSQL database; SQLite files lie in the data folder")

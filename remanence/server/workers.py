@@ -172,7 +172,8 @@ class _Answer:
         self._worker, self._scope, self._send, self._visit = worker, scope, send, visit
         self._loop = asyncio.get_running_loop()
         self._begun = self._loop.time()
-        self._limit = settings.limits.stream_seconds
+        limits = settings.limits  # of a statement until the worker says which limit it has, and of imports
+        self._limit = limits.statement_seconds if scope["path"].endswith("/query") else limits.stream_seconds
         self._started = False
         self.whole = False
         """Whether the worker is done with it and can be asked again."""
