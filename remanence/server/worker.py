@@ -20,9 +20,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .. import receipts
-from ..tables.engines import sqlite as _sqlite  # noqa: F401  # loaded before workers are forked
 from ..tables.search.allowance import SHARED
-from ..tables.workspace import Workspace as _Workspace  # noqa: F401
 from . import problems
 from .access import Visit
 from .control import Role

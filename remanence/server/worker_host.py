@@ -9,6 +9,16 @@ import os
 import signal
 import socket
 import sys
+from importlib import import_module
+
+_LATER = (
+    "alembic.command",
+    "alembic.config",
+    "remanence.stores.sql.schema",
+    "remanence.tables.engines.sqlite",
+    "remanence.tables.workspace",
+)
+"""What workers would load with their first statement, out of its time."""
 
 
 def main() -> None:
@@ -17,6 +27,8 @@ def main() -> None:
     server = socket.socket(fileno=int(sys.argv[1]))
     from . import worker
 
+    for name in _LATER:
+        import_module(name)
     gc.freeze()
     while True:
         told, links, _, _ = socket.recv_fds(server, 1, 1)

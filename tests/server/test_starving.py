@@ -39,7 +39,7 @@ def run(client, sql, params=(), **headers):
 def hurried(server_with):
     server = server_with(Limits(statement_seconds=LIMIT), recallers=0)
     client = server.client(server.first_token)
-    run(client, "SELECT 1").raise_for_status()  # the first one waits for the start of the workers
+    eventually(lambda: run(client, "SELECT 1").status_code == 200)  # it waits for the workers and makes the file
     return server, client
 
 
