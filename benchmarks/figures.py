@@ -2,13 +2,14 @@
 
     rmem bench --json > benchmarks/results/bench.json
     rmem bench agents --redis --json > benchmarks/results/agents.json
+    rmem bench server --noisy --json > benchmarks/results/noisy.json
     python benchmarks/peers.py --json benchmarks/results/peers.json
     python -m chaos --minutes 60 --json benchmarks/results/chaos.json
     rmem privacy eval CLONES… --faker --json > benchmarks/results/privacy.json
     python benchmarks/figures.py
 
-Every `benchmarks/results/bench*.json`, `agents*.json`, `peers*.json` and `chaos*.json` is read; the tables between
-the markers of the pages are written anew, the words around them are left alone."""
+Every `benchmarks/results/bench*.json`, `agents*.json`, `noisy*.json`, `peers*.json` and `chaos*.json` is read; the
+tables between the markers of the pages are written anew, the words around them are left alone."""
 
 from __future__ import annotations
 
@@ -46,6 +47,7 @@ def main() -> None:
         page = put(page, f"{before}machine", machines(reports))
     peers = [_read(path) for path in sorted(RESULTS.glob("peers*.json"))]
     page = put(page, "peers", "\n\n".join(map(compared, sorted(peers, key=lambda found: found["size"]))))
+    page = put(page, "noisy", "\n\n".join(noisy(_read(path)) for path in sorted(RESULTS.glob("noisy*.json"))))
     PAGE.write_text(page, "utf-8")
     broken = chaos_table([_read(path) for path in sorted(RESULTS.glob("chaos*.json"))])
     CHAOS_PAGE.write_text(put(CHAOS_PAGE.read_text("utf-8"), "chaos", broken), "utf-8")
@@ -67,6 +69,18 @@ def rates(kinds: dict[str, Any]) -> str:
             for name, one in kinds.items()
         ],
     )
+
+
+def noisy(found: dict[str, Any]) -> str:
+    """What a quiet organisation waits, alone and beside a noisy one."""
+    lines = ["| | calls | p50 ms | p95 ms | p99 ms | max ms |", "| --- | --- | --- | --- | --- | --- |"]
+    for when, calls in (("alone", found["alone"]), ("beside noise", found["calls"])):
+        for kind, figures in calls.items():
+            cells = [figure(figures[f"{share}_ms"]) for share in ("p50", "p95", "p99", "max")]
+            lines.append(f"| {kind}, {when} | {figures['calls']:,} | {' | '.join(cells)} |")
+    met = "met" if found["targets"]["met"] else "not met"
+    load = f"load {found['machine']['load_before']} before the run, {found['load_average_at_end']} at its end"
+    return "\n".join([*lines, "", f"Targets {met}; {found['errors']['total']} errors; {found['date'][:10]}, {load}."])
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -279,7 +279,8 @@ def _figures(results: Sequence[dict[str, Any]], failures: Sequence[str], watched
         cut_off.update(client["cut_off"])
     kinds = {kind: [seconds for client in clients for seconds in client[kind]] for kind in KINDS}
     everything = [seconds for durations in kinds.values() for seconds in durations]
-    figures = {"all": _calls(everything, wall), **{kind: _calls(durations, wall) for kind, durations in kinds.items()}}
+    figures = {"all": call_figures(everything, wall)}
+    figures |= {kind: call_figures(durations, wall) for kind, durations in kinds.items()}
     sizes = [size for _, size in watched.memory]
     half = sizes[len(sizes) // 2] if sizes else 0
     p99 = figures["all"].get("p99_ms", 0.0)
@@ -308,7 +309,8 @@ def _figures(results: Sequence[dict[str, Any]], failures: Sequence[str], watched
     }
 
 
-def _calls(durations: list[float], wall: float) -> dict[str, Any]:
+def call_figures(durations: list[float], wall: float) -> dict[str, Any]:
+    """How many calls there were, and how long they took."""
     if not durations:
         return {"calls": 0, "per_s": 0.0}
     samples = Samples()

@@ -24,6 +24,7 @@ _HEADINGS = ("calls", "per s", "p50 ms", "p95 ms", "p99 ms", "max ms")
 @click.option("-k", type=click.IntRange(1, 1000), default=5, show_default=True, help="Memories that a recall asks for.")
 @click.option("--postgres", is_flag=True, help="On a PostgreSQL that is started for it, instead of SQLite.")
 @click.option("--kill", is_flag=True, help="Kill the server in the middle, start it again, look for lost writes.")
+@click.option("--noisy", is_flag=True, help="Let one organisation keep the server busy, and measure another's calls.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option(
     "--folder",
@@ -31,7 +32,7 @@ _HEADINGS = ("calls", "per s", "p50 ms", "p95 ms", "p99 ms", "max ms")
     help="Where to put the temporary files; by default a folder on a real disk.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print every figure as JSON.")
-def server(as_json: bool, postgres: bool, folder: Path | None, **options: Any) -> None:
+def server(as_json: bool, postgres: bool, noisy: bool, folder: Path | None, **options: Any) -> None:
     """Let many clients recall from and remember in a real `rmem serve`: throughput, latency, errors, lost writes.
 
     Each client calls again as soon as it has its answer. At the end every acknowledged write is asked for; exit code 6
@@ -43,20 +44,47 @@ def server(as_json: bool, postgres: bool, folder: Path | None, **options: Any) -
       rmem bench server --clients 16 --seconds 10 --json
       rmem bench server --kill --seconds 20
       rmem bench server --postgres
+      rmem bench server --noisy
     """
+    from . import noisy as neighbours
     from .command import one_thread, shown_progress
     from .server import ServerLoad, healthy, run
 
     above = click.get_current_context().parent
     one_thread()
     with shown_progress() as bar:
-        report = run(ServerLoad(**options), postgres=postgres, folder=folder, advance=bar.advance)
+        if noisy:
+            given = {name: options[name] for name in ("seconds", "memories", "seed")}
+            report = neighbours.run(neighbours.NoisyLoad(**given), folder=folder, advance=bar.advance)
+        else:
+            report = run(ServerLoad(**options), postgres=postgres, folder=folder, advance=bar.advance)
     if as_json or (above is not None and above.params.get("as_json")):
         click.echo(json.dumps(report, indent=2))
     else:
-        click.echo(told(report))
-    if not healthy(report):
+        click.echo(told_of_noise(report) if noisy else told(report))
+    if report["errors"]["total"] if noisy else not healthy(report):
         raise click.exceptions.Exit(PROBLEMS)
+
+
+def told_of_noise(report: dict[str, Any]) -> str:
+    """The report of --noisy for a reader."""
+    lines = [" " * 16 + "".join(f"{heading:>9}" for heading in _HEADINGS)]
+    for when, calls in (("alone", report["alone"]), ("beside noise", report["calls"])):
+        for kind, figures in calls.items():
+            cells = [f"{figures['calls']:,}", figure(figures["per_s"])]
+            cells += [figure(figures[f"{share}_ms"]) for share in ("p50", "p95", "p99", "max")]
+            lines.append(f"{kind + ', ' + when:21}" + "".join(f"{cell:>9}" for cell in cells)[5:])
+    targets = report["targets"]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"targets        {'met' if targets['met'] else 'not met'}: p99 of /health at most "
+            f"{targets['health_p99_ms']:g} ms, of recalls {targets['recall_p99_ms']:g} ms",
+            f"errors         {report['errors']['total']}",
+            f"noise          {report['noise']}",
+        ]
+    )
 
 
 def told(report: dict[str, Any]) -> str:

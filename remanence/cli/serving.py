@@ -31,6 +31,7 @@ DATA = click.option("--data", metavar="FOLDER", help="The server's folder. Defau
 @click.option("--rows", type=int, metavar="N", help="The longest answer that is not streamed; 10000.")
 @click.option("--threads", type=int, metavar="N", help="Requests that compute at once; 40.")
 @click.option("--recallers", type=int, metavar="N", help="Processes that recall when many ask; one for each core.")
+@click.option("--workers", type=int, metavar="N", help="Processes that run SQL; two for each core, and four at least.")
 @click.option("--shutdown-seconds", type=float, metavar="N", help="To finish what runs when told to stop; 30.")
 @click.option("--no-auth", is_flag=True, help="Ask for no tokens: whoever reaches this machine is admin.")
 @answering

@@ -44,6 +44,10 @@ class Visit:
     status: int = 0
     request: receipts.Request | None = None
     """What its writes are done under, where it has an Idempotency-Key."""
+    reach: Reach | None = None
+    """What the caller may do in the workspace, once it was looked up."""
+    on_limit: Callable[[float], None] | None = None
+    """Told the time limit of a statement, by the thread that runs it."""
 
     def leave(self) -> None:
         while self.spaces:
@@ -79,11 +83,6 @@ class Access:
         return self._space().agents
 
     @property
-    def is_open(self) -> bool:
-        """Whether the memories are at hand, so that asking for them does not wait."""
-        return self._space().is_open
-
-    @property
     def service(self) -> Service:
         return self.visit.service
 
@@ -101,6 +100,10 @@ class Access:
         """Refuse what needs a higher role than the route itself."""
         if self.role < role:
             raise _too_low(role, self.role)
+
+    def hold(self) -> None:
+        """Keep the workspace from being deleted while the request runs."""
+        self._space()
 
     def _space(self) -> Space:
         if not self.visit.spaces:
@@ -126,7 +129,9 @@ def allowed(role: Role) -> Callable[..., Awaitable[Access]]:
 async def admitted(visit: Visit, workspace: str, role: Role) -> Access:
     """The access of whoever asks, to a workspace where it has at least this role."""
     service, caller = visit.service, _caller(visit)
-    found = await reach_of(service, caller, workspace)
+    if visit.reach is None:
+        visit.reach = await reach_of(service, caller, workspace)
+    found = visit.reach
     if found is None:
         raise HTTPException(404, f"there is no workspace {workspace!r}")
     if found.role < role:

@@ -32,6 +32,8 @@ from .service import Service
 from .settings import ServerSettings
 from .spaces import Spaces
 from .tokens import Caller, Tokens, secret_file, signing_secret
+from .workers import Heavy, Workers
+from .workers import host as worker_host
 
 FIRST = "default"
 """The name of the organisation and the workspace that the first start makes."""
@@ -58,16 +60,20 @@ ROUTERS: tuple[APIRouter, ...] = (
 def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None] | None = None) -> FastAPI:
     """A server as an ASGI application. `on_first_token` is told the admin's token when the data folder is new."""
     service = open_service(settings, on_first_token=on_first_token)
+    workers = Workers(settings)
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = settings.threads
+        if settings.workers:
+            worker_host.start()  # it loads while the server starts
         gc.freeze()  # what was imported stays; looking through it again and again held requests up
         try:
             yield
         finally:
             await app.state.mcp.close()
             await service.recallers.close()
+            workers.close()
             await anyio.to_thread.run_sync(close, service)
 
     app = FastAPI(
@@ -78,8 +84,11 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
         redoc_url=None,
     )
     app.state.service = service
+    app.state.workers = workers
     app.state.mcp = of_mcp.Door(service)
     app.add_middleware(Express)
+    if settings.workers:
+        app.add_middleware(Heavy, workers=workers)
     app.add_middleware(Gate, service=service)  # the outer one
     problems.install(app)
     for router in ROUTERS:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
 from typing import Any
 
 from anyio import CancelScope
-from fastapi import Request, Response
+from fastapi import HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
@@ -33,6 +33,18 @@ def given(form: type[BaseModel], kind: str) -> Callable[[Request], Coroutine[Any
         return fields_of(json_of(await request.body()), kind, names, needed)
 
     return read
+
+
+async def whole_body(receive: Receive) -> bytes:
+    """The body of a request, in one piece."""
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise HTTPException(400, "the request ended before its body")
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
 
 
 def answer(document: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from .. import receipts
 from ..errors import RemanenceError
 from .access import Visit, reach_of
+from .exchange import whole_body
 from .idempotency import REPLAYED, Claim, Recorder, fingerprint, key_of
 from .limits import retry_after
 from .problems import problem, told
@@ -73,7 +74,9 @@ class Gate:
             if visit.status:
                 log.error("request %s broke off: %s", visit.id, type(error).__name__, exc_info=error)
                 raise  # the answer has begun: only closing the connection tells the reader
-            if isinstance(error, RemanenceError | UnicodeEncodeError):
+            if isinstance(error, HTTPException):  # nothing was free
+                failed = problem(error.status_code, str(error.detail), headers=error.headers)
+            elif isinstance(error, RemanenceError | UnicodeEncodeError):
                 failed = told(error, visit.id)
             else:
                 log.error("request %s failed: %s", visit.id, type(error).__name__, exc_info=error)
@@ -159,7 +162,7 @@ class Gate:
             await refused(scope, receive, send)
             return
         try:
-            body = await _whole(receive)
+            body = await whole_body(receive)
         except HTTPException as error:
             await problem(error.status_code, str(error.detail))(scope, receive, send)
             return
@@ -228,18 +231,6 @@ class Headers:
 
     def get(self, name: bytes) -> str:
         return self._given.get(name, b"").decode("latin-1")
-
-
-async def _whole(receive: Receive) -> bytes:
-    """The body of a request, in one piece."""
-    parts = []
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            raise HTTPException(400, "the request ended before its body")
-        parts.append(message.get("body", b""))
-        if not message.get("more_body"):
-            return b"".join(parts)
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

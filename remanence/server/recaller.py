@@ -28,6 +28,7 @@ from .spaces import Space
 
 HEAD = struct.Struct("!II")
 _OPEN = 16  # workspaces at once
+_NICE = 5  # the server itself comes first, so that it answers what needs no recall
 
 
 def framed(note: dict[str, Any], body: bytes = b"") -> bytes:
@@ -152,6 +153,8 @@ def settings_note(settings: ServerSettings) -> dict[str, Any]:
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the pipe
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
     inbox, sink = Inbox(sys.stdin.fileno()), sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing else may get between the answers
     first = inbox.waiting(1)

@@ -16,12 +16,14 @@ from .gate import JsonLines
 from .settings import ServerSettings
 
 _ARENA_MAX = -8  # of malloc.h
+_SWITCH = 0.001  # seconds that a thread computes before the event loop gets its turn
 
 
 def serve(settings: ServerSettings, *, on_first_token: Callable[[str], None] | None = None) -> None:
     """Serve until SIGTERM or Ctrl-C; requests that run then are finished, and stores are flushed."""
     log_as_json()
     share_one_heap()
+    sys.setswitchinterval(_SWITCH)
     app = create_app(settings, on_first_token=on_first_token)
     options = uvicorn.Config(
         app,

@@ -11,8 +11,11 @@ from .metrics import Metrics
 from .own_recalls import OwnRecalls
 from .recallers import Recallers
 from .settings import ServerSettings
+from .shares import FairShares
 from .spaces import Spaces
 from .tokens import Caller, Tokens
+
+_RECALLS = 8  # at once for each process that recalls: as many as another organisation's recall may wait for
 
 
 @dataclass(slots=True)
@@ -31,6 +34,8 @@ class Service:
     answers: Answers = field(init=False)
     recallers: Recallers = field(init=False)
     own_recalls: OwnRecalls = field(init=False)
+    recall_shares: FairShares = field(init=False)
+    thread_shares: FairShares = field(init=False)
 
     def __post_init__(self) -> None:
         self.metrics = Metrics(lambda: len(self.spaces))
@@ -38,3 +43,5 @@ class Service:
         self.answers = Answers(self.control)
         self.recallers = Recallers(self.settings)
         self.own_recalls = OwnRecalls()
+        self.recall_shares = FairShares(_RECALLS * max(1, self.settings.recallers))
+        self.thread_shares = FairShares(self.settings.threads)

@@ -11,15 +11,21 @@ from typing import Any, Self
 
 from .. import checks, config
 from ..errors import ConfigError, InputError
+from ..tables.search.allowance import quarter_of_memory
 
 PORT = 8765
 PREFIX = "REMANENCE_SERVER_"
+_MB = 1024 * 1024
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def _cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _workers() -> int:
+    return max(4, 2 * _cores())
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,11 @@ class ServerSettings:
     threads: int = 40
     recallers: int = field(default_factory=lambda: _cores() if _cores() > 1 else 0)
     """Processes that recall for the server when many ask at once; 0 for none. By default one for each core."""
+    workers: int = field(default_factory=lambda: _workers() if hasattr(os, "fork") else 0)
+    """Processes that run SQL statements and read long bodies; 0 to do it in the server's own process, where a statement
+    that cannot be stopped holds up everybody."""
+    worker_bytes: int = field(default_factory=lambda: max(512 * _MB, 2 * quarter_of_memory() // _workers()))
+    """Memory that one of them may take: by default, all of them half of the machine's."""
     open_workspaces: int = 128
     shutdown_seconds: float = 30.0
 
@@ -71,7 +82,9 @@ class ServerSettings:
             raise checks.refuse("port", "a port number from 0 to 65535", self.port)
         for name in ("threads", "open_workspaces"):
             checks.whole(name, getattr(self, name), low=1)
-        checks.whole("recallers", self.recallers, high=256)
+        for name in ("recallers", "workers"):
+            checks.whole(name, getattr(self, name), high=256)
+        checks.whole("worker_bytes", self.worker_bytes, low=256 * _MB)
         checks.number("shutdown_seconds", self.shutdown_seconds, low=0)
         if self.store is not None and not self.store.startswith(("postgresql://", "postgres://")):
             raise ConfigError("store must be the address of a PostgreSQL database; SQLite files lie in the data folder")

@@ -47,10 +47,6 @@ class Space:
         return f"{self.org}/{self.id}"
 
     @property
-    def is_open(self) -> bool:
-        return self._brain is not None
-
-    @property
     def brain(self) -> Brain:
         with self._lock:
             return self._opened()
@@ -173,6 +169,16 @@ class Spaces:
             if not space.users:
                 chosen.append(self._open.pop(id))
         return chosen
+
+    def close_deleted(self) -> None:
+        """Close workspaces that another process has deleted."""
+        if self._settings.store is not None:
+            return
+        with self._change:
+            gone = [id for id, space in self._open.items() if not space.users and not space.path.exists()]
+            closed = [self._open.pop(id) for id in gone]
+        for space in closed:
+            space.close()
 
     def remove(self, org: str, id: str, name: str, *, patience: float = 10.0) -> None:
         """Delete all that a workspace holds, when the requests that use it have ended."""

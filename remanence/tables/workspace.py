@@ -22,6 +22,7 @@ from ..config import default_store
 from ..errors import ConfigError, NoSuchTableError, SqlError, SqlUnsupportedError, TableExistsError
 from ..forks import Forking, watch
 from .catalog import Column, Index, Table
+from .deadline import left, limited
 from .engines.base import Engine, Plan, StaleCatalogueError
 from .results import Result
 from .search import running
@@ -113,31 +114,30 @@ class Workspace(Forking):
         `timeout` is in seconds; `max_rows` is how long the answer may be; `read_only` refuses all but SELECT and
         EXPLAIN."""
         _check_limits(timeout, max_rows)
-        statement = self._prepared(sql)
-        if read_only and kind_of(statement.tree) not in READS:
-            raise SqlError("this statement writes, and only reading is allowed here")
-        values = statement.parameters.values(params)
-        return _fresh(lambda: self._run(sql, statement, values, timeout, max_rows))
+        with limited(timeout):
+            statement = self._prepared(sql)
+            if read_only and kind_of(statement.tree) not in READS:
+                raise SqlError("this statement writes, and only reading is allowed here")
+            values = statement.parameters.values(params)
+            return _fresh(lambda: self._run(sql, statement, values, max_rows))
 
     def _prepared(self, sql: str) -> Prepared:
         return self._statements.get(sql, lambda: prepare(sql), lambda made: made.lasting)
 
-    def _run(
-        self, sql: str, statement: Prepared, values: list[Any], timeout: float | None, max_rows: int | None
-    ) -> Result:
+    def _run(self, sql: str, statement: Prepared, values: list[Any], max_rows: int | None) -> Result:
         if statement.explain:
-            return self._explain(sql, statement, values, timeout)
+            return self._explain(sql, statement, values)
         if isinstance(statement.tree, (exp.Query, exp.Insert, exp.Update, exp.Delete)):
-            return self._ran(self._bound(sql, statement, values), values, timeout, max_rows)
+            return self._ran(self._bound(sql, statement, values), values, max_rows)
         if values:
             raise SqlError(f"a {kind_of(statement.tree)} statement takes no parameters")
-        return self._define(statement.tree.copy(), timeout)
+        return self._define(statement.tree.copy())
 
-    def _ran(self, bound: _Bound, values: list[Any], timeout: float | None, max_rows: int | None) -> Result:
+    def _ran(self, bound: _Bound, values: list[Any], max_rows: int | None) -> Result:
         if bound.searches:
-            ready = running.Statement(bound.tree, bound.catalogue, values, timeout, max_rows)
+            ready = running.Statement(bound.tree, bound.catalogue, values, max_rows)
             return running.run(self._engine, self._indexes, ready)
-        return self._engine.run(Plan(bound.tree, values, timeout=timeout, max_rows=max_rows))
+        return self._engine.run(Plan(bound.tree, values, timeout=left(), max_rows=max_rows))
 
     def _bound(self, sql: str, statement: Prepared, values: Sequence[Any]) -> _Bound:
         """The statement bound to the tables as they are now, for values of these types."""
@@ -151,15 +151,15 @@ class Workspace(Forking):
             self._bounds.put(key, bound)
         return bound
 
-    def _explain(self, sql: str, statement: Prepared, values: list[Any], timeout: float | None) -> Result:
+    def _explain(self, sql: str, statement: Prepared, values: list[Any]) -> Result:
         if not isinstance(statement.tree, exp.Query):
             raise SqlUnsupportedError("EXPLAIN is supported for SELECT")
         bound = self._bound(sql, statement, values)
         if bound.searches:
-            ready = running.Statement(bound.tree, bound.catalogue, values, timeout)
+            ready = running.Statement(bound.tree, bound.catalogue, values)
             lines = running.explain(self._engine, self._indexes, ready)
         else:
-            lines = self._engine.explain(Plan(bound.tree, values, timeout=timeout))
+            lines = self._engine.explain(Plan(bound.tree, values, timeout=left()))
         return Result(("QUERY PLAN",), (result_type("text"),), [(line,) for line in lines], len(lines))
 
     def stream(
@@ -168,27 +168,30 @@ class Workspace(Forking):
         """The answer of a SELECT in batches, in bounded memory, from one state of the data."""
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
             raise SqlError(f"batch_size must be a whole number ≥ 1, got {batch_size!r}")
-        statement = self._prepared(sql)
-        if statement.explain or not isinstance(statement.tree, exp.Query):
-            yield self.query(sql, params, timeout=timeout)
-            return
         _check_limits(timeout, None)
-        values = statement.parameters.values(params)
-        first, rest = _fresh(lambda: self._begun(sql, statement, values, batch_size, timeout))
+        first: Result | None
+        rest: Iterator[Result]
+        with limited(timeout):
+            statement = self._prepared(sql)
+            if statement.explain or not isinstance(statement.tree, exp.Query):
+                first, rest = self.query(sql, params), iter(())
+            else:
+                values = statement.parameters.values(params)
+                first, rest = _fresh(lambda: self._begun(sql, statement, values, batch_size))
         if first is not None:
             yield first
             yield from rest
 
     def _begun(
-        self, sql: str, statement: Prepared, values: list[Any], batch_size: int, timeout: float | None
+        self, sql: str, statement: Prepared, values: list[Any], batch_size: int
     ) -> tuple[Result | None, Iterator[Result]]:
         """The first batch of a stream, and those that follow."""
         bound = self._bound(sql, statement, values)
         if bound.searches:
-            ready = running.Statement(bound.tree, bound.catalogue, values, timeout)
+            ready = running.Statement(bound.tree, bound.catalogue, values)
             stream = running.stream(self._engine, self._indexes, ready, batch_size)
         else:
-            stream = self._engine.stream(Plan(bound.tree, values, timeout=timeout), batch_size)
+            stream = self._engine.stream(Plan(bound.tree, values, timeout=left()), batch_size)
         return next(stream, None), stream
 
     # -- several writes in one ------------------------------------------------------------------------------
@@ -223,9 +226,9 @@ class Workspace(Forking):
 
     # -- definitions ----------------------------------------------------------------------------------------
 
-    def _define(self, tree: exp.Expression, timeout: float | None) -> Result:
+    def _define(self, tree: exp.Expression) -> Result:
         if isinstance(tree, exp.Create):
-            return self._create(tree, timeout)
+            return self._create(tree)
         if isinstance(tree, exp.Drop):
             return self._drop(tree)
         if isinstance(tree, exp.Alter) and tree.args.get("kind") == "TABLE":
@@ -234,7 +237,7 @@ class Workspace(Forking):
             return self._truncate(tree)
         raise SqlUnsupportedError(f"{kind_of(tree)} statements are not supported")
 
-    def _create(self, tree: exp.Create, timeout: float | None) -> Result:
+    def _create(self, tree: exp.Create) -> Result:
         kind = tree.args.get("kind")
         exists_ok = bool(tree.args.get("exists"))
         catalogue = self._engine.tables()
@@ -246,7 +249,7 @@ class Workspace(Forking):
             raise SqlUnsupportedError(f"CREATE {kind} is not supported")
         define.check_properties(tree)
         if tree.expression is not None:
-            return self._create_as(tree, exists_ok, timeout)
+            return self._create_as(tree, exists_ok)
         name = table_name(tree.this.this if isinstance(tree.this, exp.Schema) else tree.this, self.name)
         if name in catalogue and exists_ok:
             return Result()
@@ -255,7 +258,7 @@ class Workspace(Forking):
         self._engine.create_table(define.table_of(tree, catalogue, self.name), exists_ok=exists_ok)
         return Result()
 
-    def _create_as(self, tree: exp.Create, exists_ok: bool, timeout: float | None) -> Result:
+    def _create_as(self, tree: exp.Create, exists_ok: bool) -> Result:
         """CREATE TABLE … AS SELECT: the table and its rows in one transaction."""
         if isinstance(tree.this, exp.Schema):
             raise SqlUnsupportedError("CREATE TABLE … (columns) AS is not supported; name the columns in the SELECT")
@@ -281,7 +284,7 @@ class Workspace(Forking):
             target = exp.Table(this=exp.Identifier(this=name, quoted=True))
             insert = exp.Insert(this=target, expression=tree.expression.copy())
             bound = _bind(insert, self._engine.tables(), self.name, [])
-            return Result(row_count=self._ran(bound, [], timeout, None).row_count)
+            return Result(row_count=self._ran(bound, [], None).row_count)
 
         return self._engine.together(made)
 
@@ -332,7 +335,7 @@ class Workspace(Forking):
             for node in tree.expressions:
                 delete = exp.Delete(this=node.copy())
                 _bind(delete, self._engine.tables(), self.name, [])
-                self._engine.run(Plan(delete))
+                self._engine.run(Plan(delete, timeout=left()))
             return Result()
 
         return self._engine.together(emptied) if len(tree.expressions) > 1 else emptied()
@@ -428,11 +431,11 @@ class Workspace(Forking):
 
 def _fresh(run: Callable[[], T]) -> T:
     """Do it again when a table changed while a statement was read."""
-    for left in reversed(range(_TRIES)):
+    for tries in reversed(range(_TRIES)):
         try:
             return run()
         except StaleCatalogueError:
-            if not left:
+            if not tries:
                 raise SqlError("the tables are being changed faster than the statement can be read") from None
         except RecursionError:
             raise SqlError("the statement is nested too deeply") from None

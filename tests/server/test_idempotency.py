@@ -33,9 +33,10 @@ QUERY = f"{W}/tables/query"
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def server(request, server_with):
+    """In one process, where its stores can be disturbed."""
     if request.param == "sqlite":
-        return server_with(recallers=0)
-    return server_with(recallers=0, store=request.getfixturevalue("postgres_url"))
+        return server_with(recallers=0, workers=0)
+    return server_with(recallers=0, workers=0, store=request.getfixturevalue("postgres_url"))
 
 
 @pytest.fixture

@@ -144,6 +144,10 @@ def test_a_statement_that_is_too_long_is_413(server_with):
 
 @pytest.fixture
 def many(admin):
+    return filled(admin)
+
+
+def filled(admin):
     columns = {
         "n": list(range(2500)),
         "t": [f"row {n}" for n in range(2500)],
@@ -196,7 +200,9 @@ def test_a_stream_that_nobody_reads_on_does_not_hold_the_table(many, server):
     assert many.delete(f"{TABLES}/many").status_code == 200
 
 
-def test_a_stream_whose_client_went_away_gives_its_connection_back_without_the_garbage_collector(many, server):
+def test_a_stream_whose_client_went_away_gives_its_connection_back_without_the_garbage_collector(server_with):
+    server = server_with(workers=0)
+    many = filled(server.client(server.first_token))
     from remanence.tables.engines.sqlite_file import TableFile
 
     gc.disable()

@@ -70,10 +70,11 @@ async def recall(request: Request, access: Reader) -> Response:
     """Best first. `score_kind` says what the scores are: `fused` (hybrid), `bm25` (lexical) or `cosine` (vector).
     The `recall_id` is for feedback."""
     body = await request.body()
-    found = await _recalled(access, body)
-    if has_hidden(access, found):
-        body, wanted = wider(body, MOST_HITS)
-        found = without_hidden(access, await _recalled(access, body), wanted)
+    async with access.service.recall_shares.place(access.org):
+        found = await _recalled(access, body)
+        if has_hidden(access, found):
+            body, wanted = wider(body, MOST_HITS)
+            found = without_hidden(access, await _recalled(access, body), wanted)
     return Response(found, media_type="application/json")
 
 
@@ -96,15 +97,9 @@ async def _recalled(access: Access, body: bytes) -> bytes:
 
 
 async def _taken_over(access: Access, note: Document) -> None:
-    """Note here what was recalled elsewhere."""
-
-    def take_over() -> None:
-        access.brain.take_over(recall_of(note), note["touched"])
-
-    if access.is_open:
-        take_over()
-    else:
-        await reading(take_over)
+    """Note here what was recalled elsewhere: in a thread, because access counts are written now and then, and a write
+    may wait for others."""
+    await writing(lambda: access.brain.take_over(recall_of(note), note["touched"]))
 
 
 # Writing

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt
 from ... import checks
 from ...errors import InputError, RemanenceError, TableExistsError
 from ...tables.catalog import Column, Index, Table
+from ...tables.deadline import checking, limited
 from ...tables.ingest import from_body, written
 from ...tables.remote import result_of
 from ...tables.results import Result
@@ -146,6 +147,15 @@ def query(request: Request, body: Statement, access: Reader) -> Response:
     timeout = limits.statement_seconds if form is None else limits.stream_seconds
     if body.timeout_ms is not None:
         timeout = min(timeout, body.timeout_ms / 1000)
+    if access.visit.on_limit is not None:
+        access.visit.on_limit(timeout)
+    with limited(timeout):
+        return _answered(access, body, form, timeout)
+
+
+def _answered(access: Access, body: Statement, form: str | None, timeout: float) -> Response:
+    """Run a statement and write its answer; of a streamed one, the beginning."""
+    limits = access.service.settings.limits
     params = parameters_from_json(body.params, body.param_types)
     most_rows = limits.rows if form is None else None
     if access.visit.request is not None and writes(body.query):
@@ -168,7 +178,7 @@ def _document(result: Result) -> dict[str, Any]:
     return {
         "columns": result.columns,
         "types": answer_types(result),
-        "rows": [[to_json(value) for value in row] for row in result.rows],
+        "rows": [[to_json(value) for value in row] for row in checking(result.rows)],
         "row_count": result.row_count,
     }
 

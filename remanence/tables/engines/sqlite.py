@@ -21,6 +21,7 @@ from ...errors import (
 )
 from ...forks import new_rlock
 from ...stores.sql import receipts
+from .. import deadline
 from ..catalog import ROW, Index, Table
 from ..results import Result
 from ..sql.scope import folded
@@ -31,13 +32,12 @@ from .base import Changes, Engine, Plan, StaleCatalogueError
 from .sqlite_calls import State, Udf, current, install
 from .sqlite_compile import Compiler
 from .sqlite_compiled import Compiled, Physical, parameter_values
-from .sqlite_errors import clock, constraints, explained
+from .sqlite_errors import constraints, explained, interruptions
 from .sqlite_file import TableFile
 from .sqlite_storage import answer, bulk_writer
 from .sqlite_writes import compiled_write, default_sql
 
 T = TypeVar("T")
-_STEPS = 5000  # of SQLite's machine between two looks at the clock
 _COMPILED = "sqlite"
 """Where a tree keeps what it was compiled to, for as long as the catalogue stays the same."""
 
@@ -86,7 +86,8 @@ class SqliteEngine(Engine):
             self._file.begin(self._file.timeout)
             self._given = {}
             try:
-                yield connection, state
+                with interruptions():
+                    yield connection, state
                 connection.execute("COMMIT")
             except BaseException:
                 state.inside = True
@@ -206,7 +207,7 @@ class SqliteEngine(Engine):
 
     def run(self, plan: Plan) -> Result:
         if isinstance(plan.tree, exp.Query):
-            with self._file.snapshot() as connection:
+            with deadline.limited(plan.timeout), self._file.snapshot() as connection:
                 compiled = self._compiled(connection, plan)
                 with self._running(connection, self._file.state(connection), compiled, plan) as values:
                     cursor = connection.execute(compiled.sql, values)
@@ -214,7 +215,7 @@ class SqliteEngine(Engine):
         return self._write(plan)
 
     def _write(self, plan: Plan) -> Result:
-        with self._writing() as (connection, state):
+        with deadline.limited(plan.timeout), self._writing() as (connection, state):
             compiled = self._compiled(connection, plan)
             target = compiled.target
             assert target is not None
@@ -239,17 +240,24 @@ class SqliteEngine(Engine):
         with self._file.snapshot() as connection:
             compiled = self._compiled(connection, plan)
             state = self._file.state(connection)
+            limit = None if plan.timeout is None else deadline.Deadline(plan.timeout)
             with self._running(connection, state, compiled, plan) as values:
-                cursor = connection.execute(compiled.sql, values)
+                cursor = None
                 try:
-                    while rows := cursor.fetchmany(batch_size):
+                    while True:
+                        with deadline.limited(limit):  # another thread may go on after each batch
+                            current.state = state
+                            cursor = cursor or connection.execute(compiled.sql, values)
+                            rows = cursor.fetchmany(batch_size)
+                        if not rows:
+                            break
                         yield _result(compiled, rows)
-                        current.state = state  # another thread may go on
                 finally:
-                    cursor.close()
+                    if cursor is not None:
+                        cursor.close()
 
     def explain(self, plan: Plan) -> list[str]:
-        with self._file.snapshot() as connection:
+        with deadline.limited(plan.timeout), self._file.snapshot() as connection:
             compiled = self._compiled(connection, plan)
             names = {physical.name: name for name, physical in self._physical(connection).items()}
             with self._running(connection, self._file.state(connection), compiled, plan) as values:
@@ -268,7 +276,7 @@ class SqliteEngine(Engine):
         known = plan.tree.meta.get(_COMPILED)
         if known is not None and known[0] is tables and known[1] == aliases:
             return known[2]  # type: ignore[no-any-return]
-        compiler = Compiler(tables, aliases)
+        compiler = Compiler(tables, aliases, nodes=sum(1 for _ in plan.tree.walk()))
         try:
             if isinstance(plan.tree, exp.Query):
                 compiled = compiler.compiled(compiler.query(plan.tree), plan.tree.meta["columns"])
@@ -293,21 +301,16 @@ class SqliteEngine(Engine):
         values = parameter_values(compiled, plan.parameters, plan.candidates)
         self._prepare(connection, state, compiled)
         state.scores = plan.scores
-        state.deadline = None if plan.timeout is None else time.monotonic() + plan.timeout
-        if state.deadline is not None:
-            connection.set_progress_handler(clock(state.deadline), _STEPS)
         state.inside = False
         try:
             yield values
         except sqlite3.IntegrityError:
             raise
         except sqlite3.Error as error:
-            raise explained(error, state, plan.timeout) from error
+            raise explained(error, state) from error
         finally:
             state.inside = True
             state.scores = ()
-            state.deadline = None
-            connection.set_progress_handler(None, 0)
 
     # -- bulk -----------------------------------------------------------------------------------------------
 
@@ -328,7 +331,7 @@ class SqliteEngine(Engine):
                 except sqlite3.IntegrityError:
                     raise
                 except sqlite3.Error as error:
-                    raise explained(error, state, None) from error
+                    raise explained(error, state) from error
                 self._check(connection, state, physical)
             return len(rows)
 
@@ -348,14 +351,14 @@ class SqliteEngine(Engine):
         try:
             broken = catalog.broken_check(connection, target, where, (state.highest, target.id, state.change))
         except sqlite3.Error as error:
-            raise explained(error, state, None) from error
+            raise explained(error, state) from error
         if broken is not None:
             raise broken
 
     # -- following ------------------------------------------------------------------------------------------
 
     def changes(self, table: str, columns: Sequence[str], since: int) -> Changes:
-        with self._file.snapshot() as connection:
+        with self._file.snapshot() as connection, interruptions():
             physical = self._physical(connection).get(table)
             if physical is None:
                 raise NoSuchTableError(f'table "{table}" does not exist')
@@ -477,7 +480,7 @@ def _result(compiled: Compiled, rows: list[tuple[Any, ...]]) -> Result:
     if any(read is not None for read in readers):
         rows = [
             tuple(item if item is None or read is None else read(item) for item, read in zip(row, readers, strict=True))
-            for row in rows
+            for row in deadline.checking(rows)
         ]
     names = tuple(name for name, _ in compiled.columns)
     return Result(names, tuple(result_type(kind) for _, kind in compiled.columns), rows, len(rows))

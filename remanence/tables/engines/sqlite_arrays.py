@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import SqlError
+from ..deadline import checking
 from ..sql.types import element
 from ..sql.writing import text_of
 from .sqlite_calls import native
 from .sqlite_order import sort_key
 
 List = list[Any]
+MAX_ELEMENTS = 2_000_000  # as many as generate_series gives
 
 
 @native("subscript")
@@ -131,8 +133,11 @@ def string_to_array(text: str | None, separator: str | None, null: str | None = 
         return None
     if text == "":
         return []
+    count = len(text) if separator is None else text.count(separator) + 1 if separator else 1
+    if count > MAX_ELEMENTS:
+        raise SqlError(f"an array may have {MAX_ELEMENTS:,} elements, this one would have {count:,}")
     parts = list(text) if separator is None else text.split(separator) if separator else [text]
-    return [None if null is not None and part == null else part for part in parts]
+    return [None if null is not None and part == null else part for part in checking(parts)]
 
 
 def _contains(kinds: tuple[str, ...], left: List, right: List) -> bool:

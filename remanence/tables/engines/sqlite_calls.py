@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ...errors import RemanenceError, SqlError
+from ..deadline import check
 from .sqlite_storage import reader, writer
 
 Function = Callable[..., Any]
@@ -64,7 +65,6 @@ class State:
         self.error: BaseException | None = None
         self.now = 0
         self.scores: Sequence[Any] = ()
-        self.deadline: float | None = None
         self.sequences: dict[str, int] = {}
         self.target: Any = None
         """The table that is written to."""
@@ -107,6 +107,7 @@ def wrapped(entry: Native, takes: Sequence[str], gives: str) -> Callable[[State]
     def make(state: State) -> Function:
         def call(*arguments: Any) -> Any:
             try:
+                check()
                 if entry.strict:
                     if None in arguments:
                         return None

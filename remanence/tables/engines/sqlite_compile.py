@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
 from ..catalog import ROW, Column, Table, Type
+from ..deadline import check
 from ..sql import functions
 from ..sql.grouping import has_aggregates
 from ..sql.scope import Source, folded, shown
@@ -22,12 +23,17 @@ from .sqlite_sets import set_call
 from .sqlite_storage import collation, has_limits, literal_sql, writer
 from .sqlite_windows import window_of
 
+MAX_SQL = 64_000_000  # characters of one expression
+_WRITTEN, _WRITTEN_AT_LEAST = 10, 10_000  # expressions that may be written: for each node of the tree, and in all
+
 
 class Compiler:
     aggregate_names = frozenset({*functions.aggregates, *functions.ordered})
 
-    def __init__(self, tables: Mapping[str, Physical], candidates: Sequence[str] = ()) -> None:
+    def __init__(self, tables: Mapping[str, Physical], candidates: Sequence[str] = (), *, nodes: int = 0) -> None:
+        """`nodes` is the size of the tree, of which so many times as many expressions may be written."""
         self.tables = tables
+        self._most = _WRITTEN * nodes + _WRITTEN_AT_LEAST
         self.expressions = ExpressionSql(self)
         self.slots: list[Slot] = []
         self.udfs: dict[str, Udf] = {}
@@ -37,6 +43,15 @@ class Compiler:
         self._queries: list[dict[str, Placed]] = [{}]
         self._windows: list[dict[str, exp.Window]] = [{}]
         self._count = 0
+        self._numbers: dict[Slot, int] = {}
+        self._written = 0
+
+    def count(self, text: str) -> None:
+        """Count an expression that was written. Some are written twice, and so those inside them four times."""
+        check()
+        self._written += 1
+        if self._written > self._most or len(text) > MAX_SQL:
+            raise SqlError("the statement is nested too deeply to be run; move parts of it into WITH")
 
     def compiled(self, sql: str, columns: tuple[tuple[str, str], ...] = ()) -> Compiled:
         return Compiled(sql, self.slots, list(self.udfs.values()), columns, self.target)
@@ -48,9 +63,10 @@ class Compiler:
 
     def slot(self, parameter: int, kind: str, limits: Type | None = None, column: str = "") -> str:
         slot = Slot(parameter, kind, limits if limits is not None and has_limits(limits) else None, column)
-        if slot not in self.slots:
+        number = self._numbers.setdefault(slot, len(self.slots) + 1)
+        if number > len(self.slots):
             self.slots.append(slot)
-        return f"?{self.slots.index(slot) + 1}"
+        return f"?{number}"
 
     def call(self, udf: Udf, arguments: Sequence[str]) -> str:
         self.udfs[udf.name] = udf

@@ -1,33 +1,26 @@
-"""What errors of SQLite mean to whoever wrote the statement, and the clock that stops it."""
+"""What errors of SQLite mean to whoever wrote the statement."""
 
 from __future__ import annotations
 
-import math
 import sqlite3
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from ...errors import RemanenceError, SqlError, StatementTimeoutError, StoreError
+from ...errors import RemanenceError, SqlError, StoreError
+from ..deadline import timeout_error
 from .sqlite_calls import State
 from .sqlite_catalog import constraint_error
 from .sqlite_compiled import Physical
 
 
-def clock(deadline: float) -> Callable[[], int]:
-    """A function that SQLite asks now and then whether to stop."""
-    return lambda: int(time.monotonic() > deadline)
-
-
-def explained(error: sqlite3.Error, state: State, timeout: float | None) -> RemanenceError | sqlite3.Error:
+def explained(error: sqlite3.Error, state: State) -> RemanenceError | sqlite3.Error:
     """What an error of SQLite means to a user; errors of our functions as they were raised."""
     if state.error is not None:
         found, state.error = state.error, None
         return found if isinstance(found, RemanenceError) else StoreError(str(found))
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_INTERRUPT:
-        limit = f"longer than {timeout:g} s" if timeout is not None and math.isfinite(timeout) else "too long"
-        return StatementTimeoutError(f"the statement ran {limit} and was stopped")
+        return timeout_error()
     message = str(error)
     if code in (
         sqlite3.SQLITE_ERROR,
@@ -41,6 +34,17 @@ def explained(error: sqlite3.Error, state: State, timeout: float | None) -> Rema
             return SqlError("the statement is nested too deeply")
         return SqlError(f"the statement cannot be run: {message}")
     return error
+
+
+@contextmanager
+def interruptions() -> Iterator[None]:
+    """The end of the time limit in a statement of our own, which makes an index or reads a table for one."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_INTERRUPT:
+            raise timeout_error() from None
+        raise
 
 
 @contextmanager

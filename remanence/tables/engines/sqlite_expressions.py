@@ -51,13 +51,16 @@ class ExpressionSql(PredicateSql):
             raise SqlError("an expression is missing")
         kind = type(node)
         if kind in ARITHMETIC:
-            return self._operator(node)
-        if kind in _COMPARED:
-            return self._comparison(node, _COMPARED[kind])
-        branch = self._BRANCHES.get(kind)
-        if branch is None:
-            raise SqlUnsupportedError(f"{kind.__name__} is not supported: {shown(node)}")
-        return branch(self, node)
+            text = self._operator(node)
+        elif kind in _COMPARED:
+            text = self._comparison(node, _COMPARED[kind])
+        else:
+            branch = self._BRANCHES.get(kind)
+            if branch is None:
+                raise SqlUnsupportedError(f"{kind.__name__} is not supported: {shown(node)}")
+            text = branch(self, node)
+        self.compiler.count(text)
+        return text
 
     # -- casts ----------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...errors import SqlError, StoreClosedError
 from ...stores.sql.file import SqliteFile, explained
+from ..deadline import is_over
 from .sqlite_aggregates import unpacked
 from .sqlite_calls import State
 from .sqlite_storage import COLLATIONS
@@ -18,6 +19,7 @@ from .sqlite_storage import COLLATIONS
 MAX_VALUE = 256_000_000
 """The longest text or blob that a statement may make."""
 
+_STEPS = 5000  # of SQLite's machine between two looks at the clock
 _READS = {
     sqlite3.SQLITE_SELECT,
     sqlite3.SQLITE_FUNCTION,
@@ -55,6 +57,7 @@ class TableFile(SqliteFile):
         connection.execute("SELECT 1 FROM json_each('[]')")  # connected now, because that takes more rights
         connection.create_function("rmem_once", 1, _guarded(state, lambda row: _once(state, row)))
         connection.set_authorizer(_authorizer(state))
+        connection.set_progress_handler(is_over, _STEPS)
         return connection
 
     def state(self, connection: sqlite3.Connection) -> State:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..catalog import ROW, Kind
+from ..deadline import checking
 from ..sql.types import NAMES
 from .base import Changes
 from .sqlite_compiled import Physical
@@ -60,7 +61,7 @@ def _changes(
         readers.append(_array if column.type.kind is Kind.VECTOR else answer(NAMES[column.type.kind]))
     values = [
         tuple(item if item is None or read is None else read(item) for item, read in zip(row[1:], readers, strict=True))
-        for row in found
+        for row in checking(found)
     ]
     rows = np.array([row[0] for row in found], dtype=np.int64)
     return Changes(version, np.array(gone, dtype=np.int64), rows, values, whole)

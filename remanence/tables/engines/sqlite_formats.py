@@ -10,6 +10,7 @@ from typing import Any
 from ...errors import SqlError
 from ..sql.moments import DAY, HOUR, MINUTE, SECOND, Interval, day_number, in_range, moment
 from .sqlite_calls import native
+from .sqlite_number_formats import check_pattern
 
 _MONTHS = "January February March April May June July August September October November December".split()
 _DAYS = "Sunday Monday Tuesday Wednesday Thursday Friday Saturday".split()
@@ -29,6 +30,7 @@ _CODE = re.compile(
 @lru_cache(maxsize=256)
 def _pieces(pattern: str) -> list[tuple[str, str, bool, str]]:
     """A pattern as (code, text, without padding, ordinal); one of code and text is empty."""
+    check_pattern(pattern)
     found: list[tuple[str, str, bool, str]] = []
     at = 0
     fill = False

@@ -9,9 +9,17 @@ from ...errors import SqlError
 from ..sql.writing import float_to_numeric
 from .sqlite_calls import native
 
+MAX_PATTERN = 10_000
+
+
+def check_pattern(pattern: str) -> None:
+    if len(pattern) > MAX_PATTERN:
+        raise SqlError(f"a format may have {MAX_PATTERN:,} characters, this one has {len(pattern):,}")
+
 
 def number_text(value: Decimal, pattern: str) -> str:
     """A number by a pattern of 9, 0, D, G, S, MI, PL, FM, L and EEEE."""
+    check_pattern(pattern)
     fill = "FM" in pattern
     pattern = pattern.replace("FM", "")
     if "EEEE" in pattern:
@@ -109,6 +117,7 @@ native("to_char(float8, text)")(lambda value, pattern: number_text(float_to_nume
 
 @native("to_number(text, text)")
 def _to_number(text: str, pattern: str) -> Decimal:
+    check_pattern(pattern)
     _, _, fraction = _split(pattern)
     kept = re.sub(r"[^0-9.+-]", "", text)
     negative = "-" in kept or ("<" in text and "PR" in pattern)

@@ -3,14 +3,14 @@ when a pattern takes too long."""
 
 from __future__ import annotations
 
-import time
 from functools import lru_cache
 from typing import Any
 
 import regex  # type: ignore[import-untyped]
 
 from ...errors import SqlError, StatementTimeoutError
-from .sqlite_calls import current, native
+from ..deadline import left
+from .sqlite_calls import native
 
 LONGEST = 10.0
 """Seconds that one match may take where the statement has no time limit."""
@@ -18,8 +18,9 @@ LONGEST = 10.0
 
 @lru_cache(maxsize=512)
 def like_pattern(pattern: str, escape: str, folds: bool) -> Any:
-    """A LIKE pattern as a regular expression."""
-    out = []
+    """A LIKE pattern as a regular expression that never goes back behind a `%`: where the part after it is found first
+    is as good as any later place."""
+    parts = [""]
     at = 0
     while at < len(pattern):
         sign = pattern[at]
@@ -27,24 +28,26 @@ def like_pattern(pattern: str, escape: str, folds: bool) -> Any:
             at += 1
             if at >= len(pattern):
                 raise SqlError("LIKE pattern must not end with escape character")
-            out.append(regex.escape(pattern[at]))
+            parts[-1] += regex.escape(pattern[at])
         elif sign == "%":
-            out.append(".*")
+            parts += [""] if parts[-1] or len(parts) == 1 else []
         elif sign == "_":
-            out.append(".")
+            parts[-1] += "."
         else:
-            out.append(regex.escape(sign))
+            parts[-1] += regex.escape(sign)
         at += 1
-    flags = regex.DOTALL | (regex.IGNORECASE if folds else 0)
-    return regex.compile("".join(out) + r"\Z", flags)
+    first, *middle = parts
+    last = f".*{middle.pop()}" if middle else ""
+    text = first + "".join(f"(?>.*?{part})" for part in middle) + last + r"\Z"
+    return _compiled(text, regex.DOTALL | (regex.IGNORECASE if folds else 0), pattern)
 
 
-native("like(text, text, text)")(
-    lambda text, pattern, escape: like_pattern(pattern, escape, False).match(text) is not None
-)
-native("ilike(text, text, text)")(
-    lambda text, pattern, escape: like_pattern(pattern, escape, True).match(text) is not None
-)
+native("like(text, text, text)")(lambda *given: like(*given))
+native("ilike(text, text, text)")(lambda *given: like(*given, folds=True))
+
+
+def like(text: str, pattern: str, escape: str, *, folds: bool = False) -> bool:
+    return _matched("match", like_pattern(pattern, escape, folds), text) is not None
 
 
 @native("similar(text, text)")
@@ -150,8 +153,8 @@ def _compiled(text: str, flags: int, pattern: str) -> Any:
 
 
 def _seconds() -> float:
-    deadline = current.state.deadline if hasattr(current, "state") else None
-    return LONGEST if deadline is None else max(deadline - time.monotonic(), 0.001)
+    seconds = left()
+    return LONGEST if seconds is None else seconds
 
 
 def _matched(how: str, pattern: Any, text: str, **options: Any) -> Any:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from ..sql.types import element, type_of
 from .sqlite_calls import Native, scalar
 from .sqlite_order import sort_key
-from .sqlite_patterns import like_pattern
+from .sqlite_patterns import like
 from .sqlite_storage import collation
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _runner(op: str, kind: str, every: bool) -> Callable[[Any, Any], bool | None
     else:
 
         def fits(value: Any, item: Any) -> bool:
-            return like_pattern(item, "\\", op == "ilike").match(value) is not None
+            return like(value, item, "\\", folds=op == "ilike")
 
     def run(value: Any, items: list[Any] | None) -> bool | None:
         if items is None:

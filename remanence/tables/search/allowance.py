@@ -24,6 +24,10 @@ class Allowance:
         self._total = 0
         self._held: dict[Held, tuple[int, Callable[[], None]]] = {}  # the last is the one used last
 
+    def bound(self, most: int) -> None:
+        """Allow less, or more, from now on."""
+        self._most = most
+
     def use(self, needed: dict[Held, Callable[[], None]]) -> None:
         """Things that are in use now, each with what lets it go."""
         with self._lock:

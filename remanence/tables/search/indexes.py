@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ...errors import StatementTimeoutError
 from ...forks import new_lock
 from ..catalog import Column, Kind, Table
 from ..engines.base import Changes, Rows
@@ -70,6 +71,8 @@ class SearchIndexes:
             followers = {(table.name, name): self._follower(table, name) for name in sorted(set(names))}
             for version in sorted({one.version for one in followers.values()}):
                 self._catch_up(table, [one for one in followers.values() if one.version == version])
+            for one in followers.values():
+                self._read(one)
             found = {name: one.index for (_, name), one in followers.items()}
         self._allowance.use({one: _Dropping(self, key, one) for key, one in followers.items()})
         return found
@@ -102,6 +105,18 @@ class SearchIndexes:
                     raise
         for one in followers:
             one.version = found.version
+
+    @staticmethod
+    def _read(follower: _Follower) -> None:
+        """Index what is not indexed yet."""
+        if isinstance(follower.index, TextColumn):
+            try:
+                follower.index.read()
+            except StatementTimeoutError:
+                raise  # the next statement goes on from here
+            except BaseException:
+                follower.start_again()
+                raise
 
     def keep_only(self, tables: Collection[str]) -> None:
         """Drop the indexes of tables that are no more."""

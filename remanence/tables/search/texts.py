@@ -15,9 +15,11 @@ from ...index.analyser import Terms, Word, analyse, question_words
 from ...index.bm25 import Scored, score_words
 from ...index.postings import Block, Postings
 from ...index.survey import Matches
+from ..deadline import check
 from .slots import Growing, Positions, Rows, Slots
 
-_AT_ONCE = 32_768  # texts whose terms are held before they are packed
+_AT_ONCE = 200_000  # characters of texts that are read together
+_MOST_AT_ONCE = 4096  # texts, likewise
 _PACK_FROM = 256  # texts that arrive together from here on are packed at once
 _PACK_TAIL = 60_000  # entries
 
@@ -31,6 +33,7 @@ class TextColumn:
         self._lengths = Growing(np.int32)
         self._postings = Postings()
         self._texts: Texts | None = None
+        self._unread: dict[int, str] = {}  # by row, in the order in which they are to be read
 
     @property
     def nbytes(self) -> int:
@@ -44,10 +47,34 @@ class TextColumn:
             self._slots.drop(np.concatenate([gone, rows]))
             if self._slots.mostly_dead:
                 self._pack()
-            kept = [at for at, value in enumerate(values) if value is not None]
-            for start in range(0, len(kept), _AT_ONCE):
-                some = kept[start : start + _AT_ONCE]
-                self._add(rows[some], [analyse(values[at]) for at in some])
+            for row in (*gone.tolist(), *rows.tolist()):
+                self._unread.pop(row, None)
+            given = zip(rows.tolist(), values, strict=True)
+            self._unread.update((row, text) for row, text in given if text is not None)
+
+    def read(self) -> None:
+        """Index the texts that were not yet; goes on where a time limit stopped it."""
+        with self.lock:
+            while self._unread:
+                some = self._next()
+                terms = []
+                for row in some:
+                    check()
+                    terms.append(analyse(self._unread[row]))
+                self._add(np.array(some, np.int64), terms)
+                for row in some:
+                    del self._unread[row]
+
+    def _next(self) -> list[int]:
+        """The rows whose texts are read next, some moments' work."""
+        some: list[int] = []
+        length = 0
+        for row, text in self._unread.items():
+            length += len(text)
+            if some and (length > _AT_ONCE or len(some) == _MOST_AT_ONCE):
+                break
+            some.append(row)
+        return some
 
     def _add(self, rows: Rows, terms: Sequence[Terms]) -> None:
         first = self._slots.size
@@ -80,6 +107,7 @@ class TextColumn:
     def texts(self) -> Texts:
         """All texts as they are now."""
         with self.lock:
+            self.read()
             if self._texts is None:
                 living = self._slots.living()
                 self._texts = Texts(self._slots.rows, self._lengths.array, living, self._postings, self.lock)

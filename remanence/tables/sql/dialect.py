@@ -14,9 +14,17 @@ from sqlglot.generators.postgres import PostgresGenerator
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import TokenType
 
+from ...errors import SqlError
+from ..deadline import check
+
 SIMILARITY = "<#>"
 _OPERATOR = TokenType.LLRR_ARROW  # a kind of token that PostgreSQL does not have
 _OPERATORS = (SIMILARITY, "->", "->>", "#>", "#>>", "@>", "<@", "?|", "?&", "#-", "~*", "!~", "!~*", "&&", "^@")
+
+
+_REREAD, _REREAD_AT_LEAST = 10, 1000  # tokens that may be read again: for each one of the statement, and in all
+_CHECKED = 256  # tokens between two looks at the clock
+_NO_TYPES = {TokenType.ARRAY: TokenType.L_BRACKET, TokenType.INTERVAL: TokenType.L_PAREN}
 
 
 class Operator(exp.Expression, exp.Binary):
@@ -65,6 +73,30 @@ class Parser(PostgresParser):
         )
     }
     JSON_OPERATORS: ClassVar = {}
+
+    def reset(self) -> None:
+        super().reset()
+        self._reread = 0
+
+    def _advance(self, times: int = 1) -> None:
+        """Read on, or go back by less than none. A construct that is tried in two ways is read twice; nested, twice as
+        often at each level. So what is read again is counted."""
+        if times < 0:
+            self._reread -= times
+            if self._reread > _REREAD * self._tokens_size + _REREAD_AT_LEAST:
+                raise SqlError(
+                    "the statement cannot be read: it can be understood in too many ways; nest it less deeply, or put "
+                    "values into parameters"
+                )
+        elif not self._index % _CHECKED:
+            check()
+        super()._advance(times)
+
+    def _parse_types(self, check_func: bool = False, *args: Any, **options: Any) -> exp.Expr | None:
+        """`ARRAY[…]` and `INTERVAL (…)` are values here and not types; sqlglot would read all of them to find out."""
+        if check_func and _NO_TYPES.get(self._curr.token_type) == self._next.token_type:
+            return None
+        return super()._parse_types(check_func, *args, **options)
 
     def _parse_bitwise(self) -> exp.Expr | None:
         this = self._parse_term()

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import ROW
+from ..deadline import check
 from . import functions
 from .calls import Calls
 from .dialect import SIMILARITY, Operator
@@ -58,6 +59,9 @@ _FIELDS = frozenset(
 )
 
 
+MAX_DIMENSIONS = 6  # of an array, as in PostgreSQL
+
+
 class Expressions(Predicates, Calls):
     """The part of a Binder that looks at expressions."""
 
@@ -65,6 +69,7 @@ class Expressions(Predicates, Calls):
         """The type of an expression. `want` is what its place expects, for what has no type of its own."""
         if not isinstance(node, exp.Expression):
             raise SqlError("an expression is missing")
+        check()
         kind = type(node)
         if kind in ARITHMETIC:
             found = self._operator(node, ARITHMETIC[kind], scope)
@@ -158,6 +163,8 @@ class Expressions(Predicates, Calls):
         kind = common([self.bind(item, scope) for item in node.expressions], "ARRAY")
         for item in node.expressions:
             self.adapt(item, kind)
+        if kind.count("[]") >= MAX_DIMENSIONS:
+            raise SqlError(f"an array may have {MAX_DIMENSIONS} dimensions, this one has more")
         return f"{kind}[]"
 
     def _bracket(self, node: exp.Bracket, scope: Scope) -> str:

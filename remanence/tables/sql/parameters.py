@@ -37,8 +37,9 @@ class Parameters:
         for name in self.names:
             if name not in params:
                 raise SqlError(f"parameter :{name} is missing")
+        known = frozenset(self.names)
         for name in params:
-            if name not in self.names:
+            if name not in known:
                 raise SqlError(f"parameter {name!r} was given, but the statement has no :{name}")
         return [checked(params[name], f":{name}") for name in self.names]
 
@@ -67,18 +68,19 @@ def numbered(tree: exp.Expression) -> Parameters:
         raise SqlError("parameters are either all $1, $2 … or all :name, not both")
     if named:
         names = list(dict.fromkeys(node.name for node in named))
+        numbers = {name: number for number, name in enumerate(names, 1)}
         for node in named:
-            node.replace(exp.Parameter(this=exp.Literal.number(names.index(node.name) + 1)))
+            node.replace(exp.Parameter(this=exp.Literal.number(numbers[node.name])))
         return Parameters(names=tuple(names))
-    numbers = set()
+    used = set()
     for parameter in placed:
         digits = parameter.name if isinstance(parameter.this, exp.Literal) else ""
         if not digits.isdecimal() or not 1 <= int(digits) <= MAX_PARAMETERS:
             raise SqlError(f"parameters are written $1, $2 …, got ${parameter.name}")
-        numbers.add(int(digits))
-    count = max(numbers, default=0)
+        used.add(int(digits))
+    count = max(used, default=0)
     for number in range(1, count + 1):
-        if number not in numbers:
+        if number not in used:
             raise SqlError(f"the statement has a parameter ${count}, but it does not use ${number}")
     return Parameters(count=count)
 

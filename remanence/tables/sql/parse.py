@@ -44,7 +44,7 @@ def parse(sql: str) -> Statement:
     except UnicodeEncodeError:
         raise SqlError("a statement must be valid Unicode; it holds half of a surrogate pair") from None
     if "$" in sql:
-        sql = _DOLLARS.sub(_undollared, sql)
+        sql = _without_dollars(sql)
     try:
         tokens = Dialect().tokenize(sql)
     except SqlglotError as error:
@@ -64,17 +64,35 @@ def parse(sql: str) -> Statement:
     return Statement(_tree(tokens, sql), explain)
 
 
-_DOLLARS = re.compile(
-    r"""[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/"""
-    r"""|(?<![\w$])(?P<mark>\$(?:[A-Za-z_]\w*)?\$)(?P<text>.*?)(?P=mark)""",
+_QUOTED = re.compile(
+    r"""[eE]'(?:[^'\\]|\\.|'')*+'?|'[^']*+'?|"[^"]*+"?|--[^\n]*+|(?P<comment>/\*)"""
+    r"""|(?<![\w$])(?P<mark>\$(?:[A-Za-z_]\w*+)?\$)""",
     re.DOTALL,
 )
-"""Texts, names and comments, and among them what is quoted by dollar signs."""
+"""Texts, names and comments, and among them the beginnings of what is quoted by dollar signs."""
 
 
-def _undollared(found: re.Match[str]) -> str:
-    """$$it's$$ as 'it''s'."""
-    return found[0] if found["mark"] is None else "'" + found["text"].replace("'", "''") + "'"
+def _without_dollars(sql: str) -> str:
+    """$$it's$$ as 'it''s', in one pass: what begins and does not end is an error, not looked for again."""
+    out = []
+    at = 0
+    while found := _QUOTED.search(sql, at):
+        out.append(sql[at : found.end()])
+        at = found.end()
+        end = found["mark"] or ("*/" if found["comment"] else "")
+        if not end:
+            continue
+        close = sql.find(end, at)
+        if close < 0:
+            what = f"text that begins with {end:.40}" if found["mark"] else "comment that begins with /*"
+            raise SqlError(f"the statement cannot be read: the {what} does not end")
+        if found["mark"]:
+            out[-1] = out[-1][: -len(end)]
+            out.append("'" + sql[at:close].replace("'", "''") + "'")
+        else:
+            out.append(sql[at : close + 2])
+        at = close + len(end)
+    return "".join([*out, sql[at:]])
 
 
 def _tree(tokens: list[Token], sql: str) -> exp.Expression:
@@ -86,6 +104,8 @@ def _tree(tokens: list[Token], sql: str) -> exp.Expression:
         raise SqlError(f"the statement cannot be read: {_reason(error)}") from None
     except RecursionError:
         raise SqlError("the statement is nested too deeply") from None
+    except SqlError:
+        raise
     except (SqlglotError, ValueError, TypeError, AttributeError, IndexError, KeyError, AssertionError) as error:
         raise SqlError(f"the statement cannot be read: {_reason(error)}") from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Expression):

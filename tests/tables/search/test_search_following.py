@@ -125,7 +125,7 @@ def test_a_change_that_fails_is_taken_again():
     tables = Tables(notes={1: "fine", 2: 3.5})
     indexes = SearchIndexes(tables)
     notes = table("notes", "a")
-    with pytest.raises(AttributeError):
+    with pytest.raises(TypeError):
         indexes.follow(notes, ["a"])
     tables.texts["notes"][2] = "mended"
     held = indexes.follow(notes, ["a"])["a"]

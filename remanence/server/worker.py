@@ -1,0 +1,197 @@
+"""A worker: a process that answers requests of a server one after another, because they may compute for long: SQL
+statements, and bodies that take long to read. It runs the same routes as the server. A request that cannot be stopped
+is ended with its process; nobody else is in it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import socket
+import traceback
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .. import receipts
+from ..tables.search.allowance import SHARED
+from . import problems
+from .access import Visit
+from .control import Role
+from .gate import JsonLines
+from .recaller import HEAD, framed
+from .routes import memories, tables
+from .service import Service
+from .settings import Limits, ServerSettings
+from .spaces import Spaces
+from .tokens import Caller, Reach
+
+_OPEN = 16  # workspaces at once
+_NICE = 10  # the server itself, and its recalls, come first
+
+
+class Frame(NamedTuple):
+    note: dict[str, Any]
+    body: bytes
+
+
+async def read_frame(reader: asyncio.StreamReader) -> Frame:
+    """The next message; IncompleteReadError at the end."""
+    head, length = HEAD.unpack(await reader.readexactly(HEAD.size))
+    note = json.loads(await reader.readexactly(head))
+    return Frame(note, await reader.readexactly(length) if length else b"")
+
+
+def settings_note(settings: ServerSettings) -> dict[str, Any]:
+    """What a worker is told first."""
+    return {**asdict(settings), "data": str(settings.data)}
+
+
+def request_note(scope: Scope, visit: Visit) -> dict[str, Any]:
+    """A request, without its body, and who may do what by it."""
+    assert visit.caller is not None
+    assert visit.reach is not None
+    return {
+        "method": scope["method"],
+        "path": scope["path"],
+        "query_string": scope["query_string"].decode("latin-1"),
+        "headers": [[name.decode("latin-1"), value.decode("latin-1")] for name, value in scope["headers"]],
+        "id": visit.id,
+        "caller": asdict(visit.caller),
+        "reach": asdict(visit.reach),
+        "number": None if visit.request is None else visit.request.number,
+    }
+
+
+def run(link: socket.socket) -> None:
+    with suppress(asyncio.IncompleteReadError, ConnectionError):
+        asyncio.run(_serve(link))
+
+
+async def _serve(link: socket.socket) -> None:
+    reader, writer = await asyncio.open_connection(sock=link, limit=1 << 20)
+    told = (await read_frame(reader)).note
+    settings = ServerSettings(**{**told, "data": Path(told["data"]), "limits": Limits(**told["limits"])})
+    _bound_memory(settings.worker_bytes)
+    os.nice(_NICE)
+    _log()
+    spaces = Spaces(replace(settings, open_workspaces=_OPEN))
+    app = FastAPI(openapi_url=None)
+    problems.install(app)
+    app.add_middleware(_Failures)
+    for router in (tables.router, memories.router):
+        app.include_router(router)
+    writer.write(framed({"pid": os.getpid()}))
+    while True:
+        asked = await read_frame(reader)
+        spaces.close_deleted()
+        await _Answer(reader, writer).run(app, asked, cast(Service, SimpleNamespace(settings=settings, spaces=spaces)))
+
+
+class _Answer:
+    """One request and its answer. After each part of an answer but the last the server says whether to go on."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._loop = asyncio.get_running_loop()
+        self._body = b""
+        self._scope: Scope = {}
+        self._given = False
+
+    async def run(self, app: ASGIApp, asked: Frame, service: Service) -> None:
+        note = asked.note
+        caller = Caller(**{**note["caller"], "role": Role(note["caller"]["role"])})
+        reach = Reach(note["reach"]["workspace_id"], Role(note["reach"]["role"]))
+        request = None if note["number"] is None else receipts.Request(note["number"])
+        visit = Visit(note["id"], service, caller, request=request, reach=reach, on_limit=self._tell_limit)
+        self._body = asked.body
+        self._scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "scheme": "http",
+            "method": note["method"],
+            "path": note["path"],
+            "raw_path": note["path"].encode(),
+            "query_string": note["query_string"].encode("latin-1"),
+            "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in note["headers"]],
+            "visit": visit,
+        }
+        try:
+            await app(self._scope, self._receive, self._send)
+        except _ReaderGone:
+            pass
+        finally:
+            visit.leave()
+        replayed = request is not None and request.replayed
+        self._writer.write(framed({"type": "end", "failed": self._scope.get("failed"), "replayed": replayed}))
+        await self._writer.drain()
+
+    def _tell_limit(self, seconds: float) -> None:
+        """Called in the thread of the request."""
+        self._loop.call_soon_threadsafe(self._writer.write, framed({"type": "limit", "seconds": seconds}))
+
+    async def _receive(self) -> Message:
+        if self._given:
+            await asyncio.Event().wait()  # that the caller has gone is told when a part is sent
+        self._given = True
+        return {"type": "http.request", "body": self._body, "more_body": False}
+
+    async def _send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            route = getattr(self._scope.get("route"), "path", None)
+            headers = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in message["headers"]]
+            self._writer.write(
+                framed({"type": "start", "status": message["status"], "headers": headers, "route": route})
+            )
+            return
+        more = message.get("more_body", False)
+        self._writer.write(framed({"type": "body", "more": more}, message.get("body", b"")))
+        await self._writer.drain()
+        if more and await self._reader.readexactly(1) != b"+":
+            raise _ReaderGone
+
+
+class _ReaderGone(Exception):
+    """Nobody reads the answer any more."""
+
+
+class _Failures:
+    """Keeps what no handler knows for the server, which tells and logs it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except _ReaderGone:
+            raise
+        except MemoryError:
+            await problems.problem(413, "the request needs more memory than a worker has")(scope, receive, send)
+        except UnicodeEncodeError as error:
+            await problems.told(error, scope["visit"].id)(scope, receive, send)
+        except Exception as error:
+            scope["failed"] = "".join(traceback.format_exception(error))
+
+
+def _bound_memory(most: int) -> None:
+    """Let what asks for more memory fail here, before the machine has none left."""
+    SHARED.bound(most // 2)
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+
+
+def _log() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines())
+    logging.getLogger().handlers[:] = [handler]

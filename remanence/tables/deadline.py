@@ -1,0 +1,75 @@
+"""The time limit of a statement: set once, and checked by everything that works on the statement in the same thread,
+from reading its text to building the indexes that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from time import monotonic
+from typing import TypeVar
+
+from ..errors import StatementTimeoutError
+
+T = TypeVar("T")
+_EVERY = 2048  # items between two looks at the clock
+
+
+class Deadline:
+    """The end of a limit of so many seconds from now."""
+
+    __slots__ = ("end", "seconds")
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.end = seconds, monotonic() + seconds
+
+
+_current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+
+
+@contextmanager
+def limited(limit: Deadline | float | None) -> Iterator[None]:
+    """Stop what runs inside, in this thread, at a deadline or after some seconds. The nearest of several counts."""
+    made = Deadline(limit) if isinstance(limit, int | float) else limit
+    outer = _current.get()
+    if made is None or (outer is not None and outer.end <= made.end):
+        yield
+        return
+    token = _current.set(made)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def check() -> None:
+    """Raise StatementTimeoutError if the time is up."""
+    deadline = _current.get()
+    if deadline is not None and monotonic() > deadline.end:
+        raise timeout_error()
+
+
+def left() -> float | None:
+    """The seconds that are left, if there is a limit; StatementTimeoutError if there are none."""
+    check()
+    deadline = _current.get()
+    return None if deadline is None else max(deadline.end - monotonic(), 0.001)
+
+
+def is_over() -> bool:
+    deadline = _current.get()
+    return deadline is not None and monotonic() > deadline.end
+
+
+def timeout_error() -> StatementTimeoutError:
+    deadline = _current.get()
+    limit = "too long" if deadline is None else f"longer than {deadline.seconds:.3g} s"
+    return StatementTimeoutError(f"the statement ran {limit} and was stopped")
+
+
+def checking(items: Iterable[T]) -> Iterator[T]:
+    """The same items, for long loops: checks the time now and then."""
+    for number, item in enumerate(items):
+        if not number % _EVERY:
+            check()
+        yield item
