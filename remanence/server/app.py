@@ -14,6 +14,7 @@ from ..private_files import make_folder
 from . import mcp as of_mcp
 from . import problems
 from .control import Control, Role
+from .docs_page import docs_page
 from .express import Express
 from .gate import Gate
 from .routes import agents as of_agents
@@ -75,6 +76,7 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
         version=__version__,
         summary="Memories and tables with hybrid search, for agents.",
         lifespan=lifespan,
+        docs_url=None,  # FastAPI's own pages load scripts from other hosts
         redoc_url=None,
     )
     app.state.service = service
@@ -82,6 +84,7 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
     app.add_middleware(Express)
     app.add_middleware(Gate, service=service)  # the outer one
     problems.install(app)
+    app.add_api_route("/docs", lambda: docs_page(app), include_in_schema=False)
     for router in ROUTERS:
         app.include_router(router)
     return app

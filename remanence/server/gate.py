@@ -27,10 +27,12 @@ from .turns import looked_up
 
 log = logging.getLogger("remanence.server")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
-_OPEN = frozenset(("/health", "/ready", "/docs", "/docs/oauth2-redirect", "/openapi.json"))
+_OPEN = frozenset(("/health", "/ready", "/docs", "/openapi.json"))
 _READING = frozenset(("GET", "HEAD", "OPTIONS"))
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+_OF_FORMS = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
+"""What a page may send to any host without asking it first."""
 
 
 class Gate:
@@ -98,8 +100,8 @@ class Gate:
             return None if right else self._no("metrics", 401, "the token of the metrics is needed")
         if service.everybody is not None:
             caller: Caller = service.everybody
-            if _host(headers.get(b"host")) not in _LOCAL_HOSTS:
-                return self._no("host", 403, "without tokens this server answers to this machine only")
+            if (foreign := _foreign(scope["method"], headers)) is not None:
+                return self._no("foreign", 403, foreign)
         elif not token:
             return self._no("no token", 401, "a token is needed: Authorization: Bearer …")
         else:
@@ -254,6 +256,25 @@ def _again(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return read
+
+
+def _foreign(method: str, headers: Headers) -> str | None:
+    """What tells that a request to a server without tokens may come from a web page; None if nothing does.
+
+    A page can send requests to this machine, and its browser says so in `Origin` and `Sec-Fetch-Site`. A name that was
+    rebound to this machine is in `Host`. Browsers that say neither cannot send JSON without asking first."""
+    host, origin = headers.get(b"host"), headers.get(b"origin")
+    if _host(host) not in _LOCAL_HOSTS:
+        return "without tokens this server answers to this machine only: Host must be 127.0.0.1 or localhost"
+    if headers.has(b"origin") and origin not in (f"http://{host}", f"https://{host}"):
+        return "without tokens this server takes no requests of other web pages: Origin is another one"
+    if headers.get(b"sec-fetch-site") not in ("", "same-origin", "none"):
+        return "without tokens this server takes no requests of other web pages: Sec-Fetch-Site is another one"
+    kind = headers.get(b"content-type").partition(";")[0].strip().lower()
+    empty = not headers.has(b"transfer-encoding") and headers.get(b"content-length") in ("", "0")
+    if method not in _READING and kind in _OF_FORMS and not (empty and not kind):
+        return "without tokens this server takes no forms: Content-Type must be application/json"
+    return None
 
 
 def _host(value: str) -> str:

@@ -31,6 +31,7 @@ def serve(settings: ServerSettings, *, on_first_token: Callable[[str], None] | N
         access_log=False,
         server_header=False,
         lifespan="on",
+        ws="none",
         timeout_graceful_shutdown=max(1, int(settings.shutdown_seconds)),
         timeout_keep_alive=30,
         h11_max_incomplete_event_size=64 * 1024,
