@@ -64,13 +64,22 @@ class ServerSettings:
     """Processes that recall for the server when many ask at once; 0 for none. By default one for each core."""
     open_workspaces: int = 128
     shutdown_seconds: float = 30.0
+    connections: int = 4096
+    """At once. Beyond, the one that has waited longest without a request is closed."""
+    head_bytes: int = 64 * 1024
+    head_seconds: float = 10.0
+    body_seconds: float = 120.0
+    """How long the headers and the body of a request may be, and take to arrive."""
 
     def __post_init__(self) -> None:
         checks.name("host", self.host)
         if not 0 <= checks.whole("port", self.port) <= 65535:
             raise checks.refuse("port", "a port number from 0 to 65535", self.port)
-        for name in ("threads", "open_workspaces"):
+        for name in ("threads", "open_workspaces", "connections"):
             checks.whole(name, getattr(self, name), low=1)
+        checks.whole("head_bytes", self.head_bytes, low=1024)
+        for name in ("head_seconds", "body_seconds"):
+            checks.number(name, getattr(self, name), low=0.001)
         checks.whole("recallers", self.recallers, high=256)
         checks.number("shutdown_seconds", self.shutdown_seconds, low=0)
         if self.store is not None and not self.store.startswith(("postgresql://", "postgres://")):
