@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .. import receipts
 from ..errors import RemanenceError
-from .access import Visit, reach_of
+from .access import Role, Visit, reach_of
 from .idempotency import REPLAYED, Claim, Recorder, fingerprint, key_of
 from .limits import retry_after
 from .problems import problem, told
@@ -52,8 +52,19 @@ class Gate:
         scope["visit"] = visit
         identity = (b"x-request-id", visit.id.encode("ascii"))
 
+        most, replaced = self._service.settings.limits.answer_bytes, False
+
         async def answer(message: Message) -> None:
+            nonlocal replaced
+            if replaced:
+                return
             if message["type"] == "http.response.start":
+                length = dict(message.get("headers", ())).get(b"content-length", b"0")
+                if int(length) > most:
+                    told = f"the answer has {int(length):,} bytes and may have {most:,}; ask for less, or stream it"
+                    await problem(413, told)(scope, receive, answer)
+                    replaced = True
+                    return
                 visit.status = message["status"]
                 message["headers"] = [*message.get("headers", ()), identity]
             await send(message)
@@ -169,6 +180,9 @@ class Gate:
         named = scope["path"].split("/")
         if len(named) > 2 and named[1] == "workspaces":
             reach = await reach_of(self._service, caller, named[2])
+            if reach is not None and reach.role < Role.WRITE:  # who writes nothing has no need of kept answers
+                await self._app(scope, _again(body, receive), send)
+                return
             if reach is not None:
                 place, role = reach.workspace_id, reach.role
         same = fingerprint(scope["method"], scope["path"], scope["query_string"], headers.get(b"content-type"), body)

@@ -36,11 +36,20 @@ class Limits:
     stream_seconds: float = 600.0
     rows: int = 10_000
     """Of an answer in one piece; a streamed answer has no end."""
+    answer_bytes: int = 64 * 1024 * 1024
+    """Of an answer in one piece."""
+    disk_bytes: int = 50 * 1024**3
+    """Of all workspaces together, where the server keeps files."""
+    idempotency_bytes: int = 32 * 1024 * 1024
+    """Of the answers that are kept for Idempotency-Keys; beyond, the oldest are forgotten."""
 
     def __post_init__(self) -> None:
         for name in ("requests_per_second", "statement_seconds", "stream_seconds"):
             checks.number(name, getattr(self, name), low=0.001)
-        for name in ("burst", "concurrent", "body_bytes", "statement_length", "rows"):
+        for name in (
+            "burst", "concurrent", "body_bytes", "statement_length", "rows", "answer_bytes", "disk_bytes",
+            "idempotency_bytes",
+        ):  # fmt: skip
             checks.whole(name, getattr(self, name), low=1)
 
 

@@ -111,10 +111,13 @@ def test_headers_that_come_a_byte_at_a_time_are_cut_off(serving):
     with connect(server) as link:
         link.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nX: ")
         started = time.monotonic()
-        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+        try:
             while time.monotonic() - started < 10:
                 link.sendall(b"x")
                 time.sleep(0.1)
+        except (ConnectionResetError, BrokenPipeError):
+            pass
+        assert time.monotonic() - started < 5
 
 
 def test_a_body_that_does_not_arrive_is_cut_off(serving):

@@ -31,6 +31,7 @@ class Statement:
     parameters: Sequence[Any] = ()
     timeout: float | None = None
     max_rows: int | None = None
+    max_bytes: int | None = None
 
 
 def run(engine: Engine, indexes: SearchIndexes, statement: Statement) -> Result:
@@ -98,6 +99,7 @@ def _plan(search: Planned, statement: Statement, candidates: Mapping[str, Rows],
         candidates=candidates,
         timeout=deadline.left(),
         max_rows=statement.max_rows,
+        max_bytes=statement.max_bytes,
     )
 
 
