@@ -19,6 +19,7 @@ from .express import Express
 from .gate import Gate
 from .routes import agents as of_agents
 from .routes import audit as of_audit
+from .routes import datasets as of_datasets
 from .routes import export as of_export
 from .routes import feedback as of_feedback
 from .routes import memories as of_memories
@@ -53,6 +54,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     of_sync.router,
     of_repositories.router,
     of_mcp.router,
+    of_datasets.router,
 )
 
 
@@ -112,5 +114,6 @@ def open_service(settings: ServerSettings, *, on_first_token: Callable[[str], No
 
 def close(service: Service) -> None:
     """Flush and close all that the server has open."""
+    service.datasets.close()
     service.spaces.close()
     service.control.close()

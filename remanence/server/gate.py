@@ -28,6 +28,8 @@ from .turns import looked_up
 log = logging.getLogger("remanence.server")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
 _OPEN = frozenset(("/health", "/ready", "/docs", "/openapi.json"))
+_STORAGE = "/dataset-storage"
+"""What speaks S3's protocol has the token in a header of that protocol."""
 _READING = frozenset(("GET", "HEAD", "OPTIONS"))
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
@@ -106,6 +108,8 @@ class Gate:
             return None
         scheme, _, token = headers.get(b"authorization").partition(" ")
         token = token.strip() if scheme.lower() == "bearer" else ""
+        if path.startswith(_STORAGE):
+            token = headers.get(b"x-amz-security-token")
         if path == "/metrics":
             right = hmac.compare_digest(token.encode("utf-8", "replace"), service.metrics_token.encode())
             return None if right else self._no("metrics", 401, "the token of the metrics is needed")

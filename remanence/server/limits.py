@@ -77,7 +77,7 @@ class DiskUse:
 def used_bytes(folder: Path) -> int:
     """What the files of a folder hold; pages that SQLite has free for what comes next are not counted."""
     total = 0
-    for path in folder.glob("*"):
+    for path in folder.rglob("*"):
         try:
             total += path.stat().st_size
             if path.suffix == ".db":

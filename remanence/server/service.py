@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .control import Control
+from .datasets import Datasets
 from .idempotency import Answers
 from .limits import Buckets, DiskUse
 from .metrics import Metrics
@@ -29,6 +30,7 @@ class Service:
     metrics: Metrics = field(init=False)
     buckets: Buckets = field(init=False)
     disk: DiskUse = field(init=False)
+    datasets: Datasets = field(init=False)
     answers: Answers = field(init=False)
     recallers: Recallers = field(init=False)
     own_recalls: OwnRecalls = field(init=False)
@@ -37,6 +39,7 @@ class Service:
         self.metrics = Metrics(lambda: len(self.spaces))
         self.buckets = Buckets(self.settings.limits)
         self.disk = DiskUse(self.settings)
+        self.datasets = Datasets(self.settings)
         self.answers = Answers(self.control, self.settings.limits.idempotency_bytes)
         self.recallers = Recallers(self.settings)
         self.own_recalls = OwnRecalls()

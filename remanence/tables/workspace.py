@@ -146,7 +146,7 @@ class Workspace(Forking):
         values: list[Any],
         timeout: float | None,
         max_rows: int | None,
-        max_bytes: int | None,
+        max_bytes: int | None = None,
     ) -> Result:
         if bound.searches:
             ready = running.Statement(bound.tree, bound.catalogue, values, timeout, max_rows, max_bytes)

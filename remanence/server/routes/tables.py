@@ -151,11 +151,15 @@ def query(request: Request, body: Statement, access: Reader) -> Response:
     if body.timeout_ms is not None:
         timeout = min(timeout, body.timeout_ms / 1000)
     params = parameters_from_json(body.params, body.param_types)
-    most = {"max_rows": limits.rows, "max_bytes": limits.answer_bytes} if form is None else {}
+    most_rows, most_bytes = (limits.rows, limits.answer_bytes) if form is None else (None, None)
     if access.visit.request is not None and writes(body.query):
         tables = access.tables
         with access.once():
-            told = tables.once(lambda: _document(tables.query(body.query, params, timeout=timeout, **most)))
+            told = tables.once(
+                lambda: _document(
+                    tables.query(body.query, params, timeout=timeout, max_rows=most_rows, max_bytes=most_bytes)
+                )
+            )
         return answer(told) if form is None else _streamed(result_of(told), iter(()), form)
     if form is not None:
         batches = access.tables.stream(body.query, params, batch_size=_BATCH, timeout=timeout)
