@@ -64,6 +64,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._expect("headers", self._settings.head_seconds)
 
     def on_headers_complete(self) -> None:
+        if self.transport.is_closing():
+            return  # refused already; what follows on this connection is not answered
         length = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if length > self._settings.head_bytes:
             self._refuse_head()

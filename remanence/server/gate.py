@@ -13,6 +13,7 @@ from typing import Any
 
 from fastapi import HTTPException, Response
 from fastapi.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .. import receipts
@@ -32,6 +33,8 @@ _STORAGE = "/dataset-storage"
 """What speaks S3's protocol has the token in a header of that protocol."""
 _READING = frozenset(("GET", "HEAD", "OPTIONS"))
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+_CLIENT_LEFT = 499
+"""In the log, of a request that did not arrive whole."""
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 _OF_FORMS = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
 """What a page may send to any host without asking it first."""
@@ -84,6 +87,8 @@ class Gate:
                 await self._once(scope, self._bounded(receive, headers), answer, headers, visit)
             else:
                 await self._app(scope, self._bounded(receive, headers), answer)
+        except ClientDisconnect:
+            visit.status = visit.status or _CLIENT_LEFT
         except Exception as error:
             if visit.status:
                 log.error("request %s broke off: %s", visit.id, type(error).__name__, exc_info=error)

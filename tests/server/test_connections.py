@@ -78,12 +78,13 @@ def test_headers_are_bounded(serving, form):
         except (ConnectionResetError, BrokenPipeError):
             pass
         assert sent < 20_000_000
+    if form == "trailers":
+        return  # the request was answered before they came
     with connect(server) as link:
         link.sendall(start + piece + piece[:10_000])
         answer = rest_of(link)
-        if form != "trailers":
-            assert answer.startswith(b"HTTP/1.1 431")
-            assert error_of(answer) == "the headers of a request may have at most 65,536 bytes"
+        assert answer.startswith(b"HTTP/1.1 431")
+        assert error_of(answer) == "the headers of a request may have at most 65,536 bytes"
     assert httpx.get(f"{server.url}/health", headers={"X-Long": "x" * 60_000}).status_code == 200
 
 
