@@ -14,10 +14,12 @@ from ..private_files import make_folder
 from . import mcp as of_mcp
 from . import problems
 from .control import Control, Role
+from .docs_page import docs_page
 from .express import Express
 from .gate import Gate
 from .routes import agents as of_agents
 from .routes import audit as of_audit
+from .routes import datasets as of_datasets
 from .routes import export as of_export
 from .routes import feedback as of_feedback
 from .routes import memories as of_memories
@@ -54,6 +56,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     of_sync.router,
     of_repositories.router,
     of_mcp.router,
+    of_datasets.router,
 )
 
 
@@ -81,6 +84,7 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
         version=__version__,
         summary="Memories and tables with hybrid search, for agents.",
         lifespan=lifespan,
+        docs_url=None,  # FastAPI's own pages load scripts from other hosts
         redoc_url=None,
     )
     app.state.service = service
@@ -91,6 +95,7 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
         app.add_middleware(Heavy, workers=workers)
     app.add_middleware(Gate, service=service)  # the outer one
     problems.install(app)
+    app.add_api_route("/docs", lambda: docs_page(app), include_in_schema=False)
     for router in ROUTERS:
         app.include_router(router)
     return app
@@ -118,5 +123,6 @@ def open_service(settings: ServerSettings, *, on_first_token: Callable[[str], No
 
 def close(service: Service) -> None:
     """Flush and close all that the server has open."""
+    service.datasets.close()
     service.spaces.close()
     service.control.close()

@@ -1,17 +1,23 @@
 """Columns from an Arrow stream that somebody sent. What could be made larger than it arrived is refused: compressed
-batches, and types whose values are written once and meant many times."""
+batches, types whose values are written once and meant many times, columns that share their bytes, and more values than
+a body may hold numbers."""
 
 from __future__ import annotations
 
 import struct
 from typing import Any
 
+from fastapi import HTTPException
+
 from ..errors import InputError
 from ..tables.streams import pyarrow
 
+_BYTES_OF_A_VALUE = 4
+"""At least, on average: each becomes a Python object, however few bits it was sent in."""
 
-def columns_of(body: bytes) -> dict[str, list[Any]]:
-    """The columns of an Arrow IPC stream as Python values."""
+
+def columns_of(body: bytes, most_bytes: int) -> dict[str, list[Any]]:
+    """The columns of an Arrow IPC stream as Python values, if they are not more than `most_bytes` can hold."""
     pa = pyarrow()
     try:
         _refuse_compressed(pa, body)
@@ -23,6 +29,7 @@ def columns_of(body: bytes) -> dict[str, list[Any]]:
                 raise InputError("the columns of an Arrow stream must have different names", field="body")
             table = reader.read_all()
         table.validate(full=True)  # lengths and offsets are the sender's until they are compared with the data
+        _check_size(pa, table, most_bytes)
         return {name: table.column(name).to_pylist() for name in names}
     except InputError:
         raise
@@ -30,8 +37,30 @@ def columns_of(body: bytes) -> dict[str, list[Any]]:
         raise InputError(f"the body must be an Arrow stream: {error}", field="body") from None
 
 
+def _check_size(pa: Any, table: Any, most_bytes: int) -> None:
+    """Count what a table becomes before it does."""
+    if table.nbytes > most_bytes:
+        raise HTTPException(
+            413, f"an Arrow stream may hold at most {most_bytes:,} bytes, this one holds {table.nbytes:,}"
+        )
+    most = most_bytes // _BYTES_OF_A_VALUE
+    count = sum(_count(pa, chunk) for column in table.columns for chunk in column.chunks)
+    if count > most:
+        told = f"an Arrow stream may hold at most {most:,} values, this one holds {count:,}"
+        raise HTTPException(413, f"{told}; send less at once")
+
+
+def _count(pa: Any, array: Any) -> int:
+    """How many values an array has, with those inside of lists."""
+    kinds, type = pa.types, array.type
+    nested = kinds.is_list(type) or kinds.is_large_list(type) or kinds.is_fixed_size_list(type)
+    return len(array) + (_count(pa, array.flatten()) if nested else 0)
+
+
 def _plain(pa: Any, name: str, type: Any) -> None:
     kinds = pa.types
+    if kinds.is_fixed_size_list(type) and not type.list_size:
+        raise InputError(f"column {name!r} of an Arrow stream must not hold lists of the fixed size 0", field=name)
     if kinds.is_list(type) or kinds.is_large_list(type) or kinds.is_fixed_size_list(type):
         _plain(pa, name, type.value_type)
         return

@@ -13,11 +13,12 @@ from typing import Any
 
 from fastapi import HTTPException, Response
 from fastapi.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .. import receipts
 from ..errors import RemanenceError
-from .access import Visit, reach_of
+from .access import Role, Visit, reach_of
 from .exchange import whole_body
 from .idempotency import REPLAYED, Claim, Recorder, fingerprint, key_of
 from .limits import retry_after
@@ -28,10 +29,16 @@ from .turns import looked_up
 
 log = logging.getLogger("remanence.server")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
-_OPEN = frozenset(("/health", "/ready", "/docs", "/docs/oauth2-redirect", "/openapi.json"))
+_OPEN = frozenset(("/health", "/ready", "/docs", "/openapi.json"))
+_STORAGE = "/dataset-storage"
+"""What speaks S3's protocol has the token in a header of that protocol."""
 _READING = frozenset(("GET", "HEAD", "OPTIONS"))
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+_CLIENT_LEFT = 499
+"""In the log, of a request that did not arrive whole."""
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+_OF_FORMS = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
+"""What a page may send to any host without asking it first."""
 
 
 class Gate:
@@ -51,8 +58,19 @@ class Gate:
         scope["visit"] = visit
         identity = (b"x-request-id", visit.id.encode("ascii"))
 
+        most, replaced = self._service.settings.limits.answer_bytes, False
+
         async def answer(message: Message) -> None:
+            nonlocal replaced
+            if replaced:
+                return
             if message["type"] == "http.response.start":
+                length = dict(message.get("headers", ())).get(b"content-length", b"0")
+                if int(length) > most:
+                    told = f"the answer has {int(length):,} bytes and may have {most:,}; ask for less, or stream it"
+                    await problem(413, told)(scope, receive, answer)
+                    replaced = True
+                    return
                 visit.status = message["status"]
                 message["headers"] = [*message.get("headers", ()), identity]
             await send(message)
@@ -70,6 +88,8 @@ class Gate:
                 await self._once(scope, self._bounded(receive, headers), answer, headers, visit)
             else:
                 await self._app(scope, self._bounded(receive, headers), answer)
+        except ClientDisconnect:
+            visit.status = visit.status or _CLIENT_LEFT
         except Exception as error:
             if visit.status:
                 log.error("request %s broke off: %s", visit.id, type(error).__name__, exc_info=error)
@@ -96,13 +116,15 @@ class Gate:
             return None
         scheme, _, token = headers.get(b"authorization").partition(" ")
         token = token.strip() if scheme.lower() == "bearer" else ""
+        if path.startswith(_STORAGE):
+            token = headers.get(b"x-amz-security-token")
         if path == "/metrics":
             right = hmac.compare_digest(token.encode("utf-8", "replace"), service.metrics_token.encode())
             return None if right else self._no("metrics", 401, "the token of the metrics is needed")
         if service.everybody is not None:
             caller: Caller = service.everybody
-            if _host(headers.get(b"host")) not in _LOCAL_HOSTS:
-                return self._no("host", 403, "without tokens this server answers to this machine only")
+            if (foreign := _foreign(scope["method"], headers)) is not None:
+                return self._no("foreign", 403, foreign)
         elif not token:
             return self._no("no token", 401, "a token is needed: Authorization: Bearer …")
         else:
@@ -170,6 +192,9 @@ class Gate:
         named = scope["path"].split("/")
         if len(named) > 2 and named[1] == "workspaces":
             reach = await reach_of(self._service, caller, named[2])
+            if reach is not None and reach.role < Role.WRITE:  # who writes nothing has no need of kept answers
+                await self._app(scope, _again(body, receive), send)
+                return
             if reach is not None:
                 place, role = reach.workspace_id, reach.role
         same = fingerprint(scope["method"], scope["path"], scope["query_string"], headers.get(b"content-type"), body)
@@ -245,6 +270,25 @@ def _again(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return read
+
+
+def _foreign(method: str, headers: Headers) -> str | None:
+    """What tells that a request to a server without tokens may come from a web page; None if nothing does.
+
+    A page can send requests to this machine, and its browser says so in `Origin` and `Sec-Fetch-Site`. A name that was
+    rebound to this machine is in `Host`. Browsers that say neither cannot send JSON without asking first."""
+    host, origin = headers.get(b"host"), headers.get(b"origin")
+    if _host(host) not in _LOCAL_HOSTS:
+        return "without tokens this server answers to this machine only: Host must be 127.0.0.1 or localhost"
+    if headers.has(b"origin") and origin not in (f"http://{host}", f"https://{host}"):
+        return "without tokens this server takes no requests of other web pages: Origin is another one"
+    if headers.get(b"sec-fetch-site") not in ("", "same-origin", "none"):
+        return "without tokens this server takes no requests of other web pages: Sec-Fetch-Site is another one"
+    kind = headers.get(b"content-type").partition(";")[0].strip().lower()
+    empty = not headers.has(b"transfer-encoding") and headers.get(b"content-length") in ("", "0")
+    if method not in _READING and kind in _OF_FORMS and not (empty and not kind):
+        return "without tokens this server takes no forms: Content-Type must be application/json"
+    return None
 
 
 def _host(value: str) -> str:

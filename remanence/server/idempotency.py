@@ -31,6 +31,7 @@ _KEY = re.compile(r"[\x21-\x7e]{1,255}\Z")
 _KEPT_HEADERS = ("content-type", "location", "etag")
 REPLAYED = {"Idempotent-Replayed": "true"}
 _CLEAN_EVERY = 600.0
+_ROW_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,10 @@ class Claim:
 class Answers:
     """The answers that are kept for keys."""
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: Control, most_bytes: int) -> None:
         self._control = control
+        self._most = most_bytes
+        self._kept: dict[str, int] = {}
         self._cleaned = 0.0
         self._lock = Lock()
         self._running: set[tuple[str, str]] = set()
@@ -129,6 +132,30 @@ class Answers:
             else:
                 kept = {"status": status, "headers": json.dumps(headers), "body": body}
                 link.execute(ANSWERS.update().filter_by(**own).values(**kept))
+                self._make_room(link, claim.scope.partition("/")[0], _ROW_BYTES + len(body or b""))
+
+    def _make_room(self, link: sa.Connection, org: str, added: int) -> None:
+        """Forget the oldest answers of an organisation when they are too many, half of them at once."""
+        of_org = ANSWERS.c.scope.startswith(f"{org}/", autoescape=True)
+        length = sa.func.coalesce(sa.func.length(ANSWERS.c.body), 0) + _ROW_BYTES
+        if org not in self._kept:
+            self._kept[org] = link.execute(
+                sa.select(sa.func.coalesce(sa.func.sum(length), 0)).where(of_org)
+            ).scalar_one()
+        else:
+            self._kept[org] += added
+        if self._kept[org] <= self._most:
+            return
+        left = self._most // 2
+        done = sa.select(ANSWERS.c.created, length).where(of_org, ANSWERS.c.status.is_not(None))
+        oldest = 0.0
+        for created, bytes_of in link.execute(done.order_by(ANSWERS.c.created.desc())):
+            left -= bytes_of
+            if left < 0:
+                oldest = created
+                break
+        link.execute(ANSWERS.delete().where(of_org, ANSWERS.c.status.is_not(None), ANSWERS.c.created <= oldest))
+        del self._kept[org]  # counted again when the next one is kept
 
     def empty(self, org: str, workspace_id: str) -> None:
         """Keep that requests to a workspace were done, but not what they were answered."""

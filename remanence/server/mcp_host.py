@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from fastapi import HTTPException
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from .. import checks
@@ -47,7 +48,7 @@ class ServerHost(Host):
                 TeamMemory(space.brain, author=access.member, origin=ORIGIN, token=access.token_id),
                 None if not named else repository_id(checks.name("X-Remanence-Repository", named)),
                 agent_of(headers.get(AGENT) or asked.client or headers.get("user-agent", "").partition("/")[0]),
-                no_writing="" if access.role >= Role.WRITE else _too_low(access.role),
+                no_writing=_why_not_writing(access),
                 may_forget_all=access.role >= Role.ADMIN,
                 clean=partial(self._cleaned, access.member),
             )
@@ -87,5 +88,12 @@ def manager_of(service: Service) -> StreamableHTTPSessionManager:
     )
 
 
-def _too_low(role: Role) -> str:
-    return f"this needs the role {Role.WRITE.name}; your role is {role.name}"
+def _why_not_writing(access: Access) -> str:
+    """Empty where nothing is against it."""
+    if access.role < Role.WRITE:
+        return f"this needs the role {Role.WRITE.name}; your role is {access.role.name}"
+    try:
+        access.need_room()
+    except HTTPException as full:
+        return str(full.detail)
+    return ""

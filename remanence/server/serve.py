@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import os
 import signal
+import socket
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 
 import uvicorn
 
 from .app import create_app
+from .connections import BoundedProtocol
 from .gate import JsonLines
 from .settings import ServerSettings
 
+log = logging.getLogger(__name__)
+CLOSING_SECONDS = 5
+"""To close the stores after `shutdown_seconds`."""
+_OWN_FILES = 2048
 _ARENA_MAX = -8  # of malloc.h
 _SWITCH = 0.001  # seconds that a thread computes before the event loop gets its turn
 
@@ -33,13 +41,45 @@ def serve(settings: ServerSettings, *, on_first_token: Callable[[str], None] | N
         access_log=False,
         server_header=False,
         lifespan="on",
+        ws="none",
         timeout_graceful_shutdown=max(1, int(settings.shutdown_seconds)),
         timeout_keep_alive=30,
-        h11_max_incomplete_event_size=64 * 1024,
+        http=BoundedProtocol.with_settings(settings),
         proxy_headers=False,
     )
     signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises it again when all is done: an end like any other
-    uvicorn.Server(options).run()
+    allow_connections(settings.connections)
+    _Server(options).run()
+
+
+class _Server(uvicorn.Server):
+    """Ends when it is told to, whatever still runs: what was acknowledged is on disk."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        assert self.config.timeout_graceful_shutdown is not None
+        end = threading.Timer(self.config.timeout_graceful_shutdown + CLOSING_SECONDS, self._end)
+        end.daemon = True
+        end.start()
+        await super().shutdown(sockets)
+
+    def _end(self) -> None:
+        log.warning("requests were still running at the end of the time to shut down; they were cut off")
+        os._exit(0)
+
+
+def allow_connections(most: int) -> None:
+    """Let this process have as many open files as its connections and stores need, as far as the system permits."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = most + _OWN_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(
+                resource.RLIMIT_NOFILE, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
+            )
 
 
 def share_one_heap() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .control import Control
+from .datasets import Datasets
 from .idempotency import Answers
-from .limits import Buckets
+from .limits import Buckets, DiskUse
 from .metrics import Metrics
 from .own_recalls import OwnRecalls
 from .recallers import Recallers
@@ -31,6 +32,8 @@ class Service:
     """Who everybody is where no tokens are asked for."""
     metrics: Metrics = field(init=False)
     buckets: Buckets = field(init=False)
+    disk: DiskUse = field(init=False)
+    datasets: Datasets = field(init=False)
     answers: Answers = field(init=False)
     recallers: Recallers = field(init=False)
     own_recalls: OwnRecalls = field(init=False)
@@ -40,7 +43,9 @@ class Service:
     def __post_init__(self) -> None:
         self.metrics = Metrics(lambda: len(self.spaces))
         self.buckets = Buckets(self.settings.limits)
-        self.answers = Answers(self.control)
+        self.disk = DiskUse(self.settings)
+        self.datasets = Datasets(self.settings)
+        self.answers = Answers(self.control, self.settings.limits.idempotency_bytes)
         self.recallers = Recallers(self.settings)
         self.own_recalls = OwnRecalls()
         self.recall_shares = FairShares(_RECALLS * max(1, self.settings.recallers))

@@ -42,11 +42,20 @@ class Limits:
     stream_seconds: float = 600.0
     rows: int = 10_000
     """Of an answer in one piece; a streamed answer has no end."""
+    answer_bytes: int = 64 * 1024 * 1024
+    """Of an answer in one piece."""
+    disk_bytes: int = 50 * 1024**3
+    """Of all workspaces together, where the server keeps files."""
+    idempotency_bytes: int = 32 * 1024 * 1024
+    """Of the answers that are kept for Idempotency-Keys; beyond, the oldest are forgotten."""
 
     def __post_init__(self) -> None:
         for name in ("requests_per_second", "statement_seconds", "stream_seconds"):
             checks.number(name, getattr(self, name), low=0.001)
-        for name in ("burst", "concurrent", "body_bytes", "statement_length", "rows"):
+        for name in (
+            "burst", "concurrent", "body_bytes", "statement_length", "rows", "answer_bytes", "disk_bytes",
+            "idempotency_bytes",
+        ):  # fmt: skip
             checks.whole(name, getattr(self, name), low=1)
 
 
@@ -75,16 +84,25 @@ class ServerSettings:
     """Memory that one of them may take: by default, all of them half of the machine's."""
     open_workspaces: int = 128
     shutdown_seconds: float = 30.0
+    connections: int = 4096
+    """At once. Beyond, the one that has waited longest without a request is closed."""
+    head_bytes: int = 64 * 1024
+    head_seconds: float = 10.0
+    body_seconds: float = 120.0
+    """How long the headers and the body of a request may be, and take to arrive."""
 
     def __post_init__(self) -> None:
         checks.name("host", self.host)
         if not 0 <= checks.whole("port", self.port) <= 65535:
             raise checks.refuse("port", "a port number from 0 to 65535", self.port)
-        for name in ("threads", "open_workspaces"):
+        for name in ("threads", "open_workspaces", "connections"):
             checks.whole(name, getattr(self, name), low=1)
         for name in ("recallers", "workers"):
             checks.whole(name, getattr(self, name), high=256)
         checks.whole("worker_bytes", self.worker_bytes, low=256 * _MB)
+        checks.whole("head_bytes", self.head_bytes, low=1024)
+        for name in ("head_seconds", "body_seconds"):
+            checks.number(name, getattr(self, name), low=0.001)
         checks.number("shutdown_seconds", self.shutdown_seconds, low=0)
         if self.store is not None and not self.store.startswith(("postgresql://", "postgres://")):
             raise ConfigError("store must be the address of a PostgreSQL database; SQLite files lie in the data folder")

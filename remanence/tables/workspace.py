@@ -107,37 +107,40 @@ class Workspace(Forking):
         *,
         timeout: float | None = None,
         max_rows: int | None = None,
+        max_bytes: int | None = None,
         read_only: bool = False,
     ) -> Result:
         """Run one statement with values for `$1` or `:name`. Nothing is written unless all of it is.
 
-        `timeout` is in seconds; `max_rows` is how long the answer may be; `read_only` refuses all but SELECT and
-        EXPLAIN."""
+        `timeout` is in seconds; `max_rows` and `max_bytes` are how long the answer may be; `read_only` refuses all but
+        SELECT and EXPLAIN."""
         _check_limits(timeout, max_rows)
         with limited(timeout):
             statement = self._prepared(sql)
             if read_only and kind_of(statement.tree) not in READS:
                 raise SqlError("this statement writes, and only reading is allowed here")
             values = statement.parameters.values(params)
-            return _fresh(lambda: self._run(sql, statement, values, max_rows))
+            return _fresh(lambda: self._run(sql, statement, values, max_rows, max_bytes))
 
     def _prepared(self, sql: str) -> Prepared:
         return self._statements.get(sql, lambda: prepare(sql), lambda made: made.lasting)
 
-    def _run(self, sql: str, statement: Prepared, values: list[Any], max_rows: int | None) -> Result:
+    def _run(
+        self, sql: str, statement: Prepared, values: list[Any], max_rows: int | None, max_bytes: int | None
+    ) -> Result:
         if statement.explain:
             return self._explain(sql, statement, values)
         if isinstance(statement.tree, (exp.Query, exp.Insert, exp.Update, exp.Delete)):
-            return self._ran(self._bound(sql, statement, values), values, max_rows)
+            return self._ran(self._bound(sql, statement, values), values, max_rows, max_bytes)
         if values:
             raise SqlError(f"a {kind_of(statement.tree)} statement takes no parameters")
         return self._define(statement.tree.copy())
 
-    def _ran(self, bound: _Bound, values: list[Any], max_rows: int | None) -> Result:
+    def _ran(self, bound: _Bound, values: list[Any], max_rows: int | None, max_bytes: int | None = None) -> Result:
         if bound.searches:
-            ready = running.Statement(bound.tree, bound.catalogue, values, max_rows)
+            ready = running.Statement(bound.tree, bound.catalogue, values, max_rows, max_bytes)
             return running.run(self._engine, self._indexes, ready)
-        return self._engine.run(Plan(bound.tree, values, timeout=left(), max_rows=max_rows))
+        return self._engine.run(Plan(bound.tree, values, timeout=left(), max_rows=max_rows, max_bytes=max_bytes))
 
     def _bound(self, sql: str, statement: Prepared, values: Sequence[Any]) -> _Bound:
         """The statement bound to the tables as they are now, for values of these types."""

@@ -7,7 +7,7 @@ import sys
 
 from deeplake import Client
 from deeplake.managed.client import vector_literal
-from deeplake.managed.errors import AuthError, TableError
+from deeplake.managed.errors import AuthError, ManagedServiceError, TableError
 
 
 def main(url: str, token: str) -> None:
@@ -64,7 +64,40 @@ def main(url: str, token: str) -> None:
         Client(token=token, workspace_id="default", api_url=url, org_id="another").list_tables()
     except AuthError as error:
         told["other org"] = str(error)
+    told |= datasets(client)
     print(json.dumps(told))
+
+
+def datasets(client: Client) -> dict[str, object]:
+    """What goes through the files of a dataset: the document's ingest, and tables that are opened."""
+    task = "Fix OOM crash in data pipeline when processing 50GB parquet files"
+    row = {
+        "task": [task],
+        "outcome": ["switched to pyarrow.dataset"],
+        "metadata": [json.dumps({"agent": "swe-01"})],
+        "embedding": [[0.25, 0.5, 1.0]],
+    }
+    told: dict[str, object] = {"ingested": client.ingest("debug_memory", row, index=["embedding", "task"])}
+    told["appended"] = client.ingest("debug_memory", {**row, "task": ["another"], "embedding": [[1.0, 0.0, 0.5]]})
+    told["ingested rows"] = client.query("SELECT task, metadata, embedding FROM debug_memory ORDER BY task")
+    told["hybrid"] = client.query(
+        """SELECT task, (embedding, task)::deeplake_hybrid_record <#>
+                  deeplake_hybrid_record($1::float4[], $2, 0.5, 0.5) AS score
+           FROM debug_memory ORDER BY score DESC LIMIT 1""",
+        ("{0.25,0.5,1.0}", "OOM crash"),
+    )[0]["task"]
+    told["described"] = client.describe_table("debug_memory")
+    opened = client.open_table("debug_memory", read_only=True)
+    told["opened"] = [opened[place]["task"] for place in range(len(opened))]
+    told["vector"] = [float(number) for number in opened[0]["embedding"]]
+    client.create_table("strict", {"n": "INT64", "data": "JSON"})
+    try:
+        client.ingest("strict", {"n": [1], "data": ["{no JSON"]})
+    except ManagedServiceError as error:
+        told["refused by the table"] = str(error)
+    told["strict"] = client.query("SELECT count(*) AS n FROM strict")
+    told["tables at the end"] = client.list_tables()
+    return told
 
 
 if __name__ == "__main__":

@@ -165,6 +165,31 @@ def test_a_server_without_tokens_answers_to_this_machine_only(server_with):
     assert nobody.get("/metrics").status_code == 401
 
 
+def test_a_server_without_tokens_takes_no_requests_of_web_pages(server_with):
+    server = server_with(auth=False)
+    nobody = server.client()
+    for headers, named in (
+        ({"Origin": "http://evil.example"}, "Origin"),
+        ({"Origin": "null"}, "Origin"),
+        ({"Origin": ""}, "Origin"),
+        ({"Origin": server.url.replace("127.0.0.1", "localhost")}, "Origin"),
+        ({"Sec-Fetch-Site": "cross-site"}, "Sec-Fetch-Site"),
+        ({"Sec-Fetch-Site": "same-site"}, "Sec-Fetch-Site"),
+    ):
+        refused = nobody.get("/me", headers=headers)
+        assert refused.status_code == 403, headers
+        assert named in refused.json()["error"]
+    for kind in ("text/plain", "Text/Plain; x", "application/x-www-form-urlencoded", "multipart/form-data; x"):
+        refused = nobody.post("/workspaces", content=b'{"name": "x"}', headers={"Content-Type": kind})
+        assert refused.status_code == 403, kind
+        assert "application/json" in refused.json()["error"]
+    assert nobody.post("/workspaces", content=b'{"name": "x"}').status_code == 403
+    assert nobody.post("/workspaces", content=iter([b'{"name": "x"}'])).status_code == 403
+    own = {"Origin": server.url, "Sec-Fetch-Site": "same-origin"}
+    assert nobody.post("/workspaces", json={"name": "x"}, headers=own).status_code == 201
+    assert nobody.delete("/workspaces/x").status_code == 200
+
+
 def test_metrics_are_the_operators_and_name_no_tenant(server, admin):
     server.client_for("acme", "secret-project", "ADMIN").get("/workspaces/secret-project")
     admin.get("/me", headers={"X-Request-Id": "one"})

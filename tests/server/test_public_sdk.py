@@ -53,3 +53,14 @@ def test_the_documented_calls_work(server, admin, python_with_the_sdk):
     assert told["left"] == []
     assert "docs" in told["missing"] or "Not found" in told["missing"]
     assert "Forbidden" in told["other org"]
+    assert (told["ingested"]["row_count"], told["appended"]["row_count"]) == (1, 1)
+    assert [row["task"][:7] for row in told["ingested rows"]] == ["Fix OOM", "another"]
+    assert told["ingested rows"][0]["metadata"] in ({"agent": "swe-01"}, '{"agent": "swe-01"}')
+    assert told["ingested rows"][0]["embedding"] == told["vector"] == [0.25, 0.5, 1.0]
+    assert told["hybrid"] == told["opened"][0]
+    assert set(told["described"]) == {"task", "outcome", "metadata", "embedding"}
+    assert told["described"]["task"]["type"].startswith("text")
+    assert told["opened"][1] == "another"
+    assert "data must hold JSON" in told["refused by the table"]
+    assert told["strict"] == [{"n": 0}]
+    assert told["tables at the end"] == ["debug_memory", "strict"]

@@ -110,6 +110,7 @@ async def store_interaction(
 
 def _stored(access: Access, agent: str, kind: str, form: Document) -> str:
     store = getattr(access.agents, f"store_agent_{kind}")
+    access.need_room()
     with access.once():
         return str(store(agent, **form))
 
@@ -131,6 +132,7 @@ async def store_several(
 
 
 def _stored_several(access: Access, agent: str, form: Document) -> list[str]:
+    access.need_room()
     with access.once():
         return _space(access, agent).store_many(
             form["memory_type"], form["items"], first_step=form["first_step"], priority=form.get("priority", 1.0)

@@ -26,14 +26,21 @@ ANYBODY = {
     **_told(
         _401="No token, or one that is not valid.",
         _403="The role is too low, or the organisation is another.",
-        _413="The body is too long.",
+        _413="The body or the answer is too long.",
         _422="Not used: what cannot be read is 400.",
     ),
 }
 """For every route that needs a token."""
 IN_WORKSPACE = {**ANYBODY, **_told(_404="No such workspace, or nothing of that name in it.")}
 CHANGING = {**IN_WORKSPACE, **_told(_409="It exists already, or the idempotency key was used for something else.")}
-RUNNING = {**CHANGING, **_told(_408="It took too long.", _503="The store is busy or does not answer.")}
+RUNNING = {
+    **CHANGING,
+    **_told(
+        _408="It took too long.",
+        _503="The store is busy or does not answer.",
+        _507="The organisation has used up its space.",
+    ),
+}
 
 Limit = Annotated[int, Query(ge=1, le=10_000, description="At most so many.")]
 Cursor = Annotated[str | None, Query(max_length=1000, description="`next_cursor` of the page before.")]

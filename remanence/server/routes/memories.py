@@ -127,6 +127,7 @@ async def remember(request: Request, access: Writer) -> Response:
 
 
 def _remembered(access: Access, item: Document) -> str:
+    access.need_room()
     with access.once():
         memory = access.brain.remember(**check_new(access, item))
         _record(access, [memory])
@@ -135,6 +136,7 @@ def _remembered(access: Access, item: Document) -> str:
 
 def _all_remembered(access: Access, items: list[Any]) -> list[str]:
     given = [check_new(access, item) if isinstance(item, dict) else item for item in items]
+    access.need_room()
     with access.once():
         kept = access.brain.remember_many(given, chunk=len(items))
         _record(access, kept)
@@ -177,6 +179,7 @@ async def update(
 
     def changed() -> Memory:
         told = {"origin": "rest", "token": access.token_id, "fields": sorted(form)}
+        access.need_room()
         with access.once():
             memory = access.brain.update(memory_id, only_if=unchanged, **form)
             access.brain.store.record(access.member, "change", [memory_id], **told)

@@ -63,6 +63,8 @@ async def push(
 
 def _admitted(access: Access, form: Document) -> Document:
     memories, gone = (_listed(name, form.get(name, [])) for name in ("memories", "gone"))
+    if memories:
+        access.need_room()
     shared = Sharing.of(access.brain).shared
     by = Bringer(access.member, access.role >= Role.ADMIN, access.token_id, shared)
     return asdict(admit(access.brain, memories, gone, by))

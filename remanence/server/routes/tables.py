@@ -18,7 +18,7 @@ from ...tables.deadline import checking, limited
 from ...tables.ingest import from_body, written
 from ...tables.remote import result_of
 from ...tables.results import Result
-from ...tables.sql.kinds import writes
+from ...tables.sql.kinds import statement_kind, writes
 from ...tables.streams import arrow_reader, pyarrow
 from ...tables.values import answer_types, parameters_from_json, to_json, type_name
 from ..access import Access, Role, allowed
@@ -31,6 +31,7 @@ router = APIRouter(prefix="/workspaces/{workspace}", tags=["tables"])
 
 NDJSON, ARROW = "application/x-ndjson", "application/vnd.apache.arrow.stream"
 _BATCH = 1000
+_GROWING = ("INSERT", "UPDATE", "CREATE TABLE", "CREATE INDEX")
 Reader = Annotated[Access, Depends(allowed(Role.READ))]
 Writer = Annotated[Access, Depends(allowed(Role.WRITE))]
 TableName = Annotated[str, Path(max_length=255, description="The name of a table.")]
@@ -119,6 +120,7 @@ def list_tables(request: Request, access: Reader, limit: Limit = 1000, cursor: C
 @router.post("/tables", status_code=201, responses={**RUNNING, 201: {"model": TableAnswer}})
 def create_table(body: NewTable, access: Writer) -> Response:
     """Make an empty table."""
+    access.need_room()
     tables = access.tables
     try:
         with access.once():
@@ -141,6 +143,8 @@ def query(request: Request, body: Statement, access: Reader) -> Response:
         raise HTTPException(413, f"{most}; put values into params, or ingest them")
     if access.role < Role.WRITE and writes(body.query):
         access.need(Role.WRITE)
+    if access.is_full and statement_kind(body.query) in _GROWING:
+        access.need_room()
     form = _form(request.headers.get("accept", ""))
     if form == ARROW:
         pyarrow()  # or says how to install it
@@ -157,18 +161,24 @@ def _answered(access: Access, body: Statement, form: str | None, timeout: float)
     """Run a statement and write its answer; of a streamed one, the beginning."""
     limits = access.service.settings.limits
     params = parameters_from_json(body.params, body.param_types)
-    most_rows = limits.rows if form is None else None
+    most_rows, most_bytes = (limits.rows, limits.answer_bytes) if form is None else (None, None)
     if access.visit.request is not None and writes(body.query):
         tables = access.tables
         with access.once():
-            told = tables.once(lambda: _document(tables.query(body.query, params, timeout=timeout, max_rows=most_rows)))
+            told = tables.once(
+                lambda: _document(
+                    tables.query(body.query, params, timeout=timeout, max_rows=most_rows, max_bytes=most_bytes)
+                )
+            )
         return answer(told) if form is None else _streamed(result_of(told), iter(()), form)
     if form is not None:
         batches = access.tables.stream(body.query, params, batch_size=_BATCH, timeout=timeout)
         first = next(batches, None)  # made here, so that an error in the statement still has its status
         if first is not None:
             return _streamed(first, batches, form)
-    result = access.tables.query(body.query, params, timeout=timeout, max_rows=limits.rows)
+    result = access.tables.query(
+        body.query, params, timeout=timeout, max_rows=limits.rows, max_bytes=limits.answer_bytes
+    )
     if form is not None:  # no rows came: only a whole answer tells the columns
         return _streamed(result, iter(()), form)
     return answer(_document(result))
@@ -222,11 +232,13 @@ async def ingest(
         make = lambda: {"columns": _columns_of_lines(raw)}  # noqa: E731
     elif kind == ARROW:
         raw = await request.body()
-        make = lambda: {"columns": columns_of(raw)}  # noqa: E731
+        most = access.service.settings.limits.body_bytes
+        make = lambda: {"columns": columns_of(raw, most)}  # noqa: E731
     else:
         raise InputError(f"Content-Type must be application/json, {NDJSON} or {ARROW}", field="content-type")
 
     def run() -> dict[str, Any]:
+        access.need_room()
         body = make()
         with access.once():
             return written(access.tables, table, from_body(body), index=body.get("index") or index)

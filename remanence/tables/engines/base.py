@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
+from ...errors import TooManyRowsError
 from ..catalog import Index, Table
 from ..results import Result
 
@@ -48,6 +49,34 @@ class Plan:
     candidates: Mapping[str, Rows] = field(default_factory=dict)
     timeout: float | None = None
     max_rows: int | None = None
+    max_bytes: int | None = None
+
+
+_SEVERAL = 10
+
+
+def fetched(cursor: Any, plan: Plan) -> list[tuple[Any, ...]]:
+    """All rows of a statement, if they are not more than its plan allows."""
+    if plan.max_rows is None and plan.max_bytes is None:
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
+    rows, length = [], 0
+    while several := cursor.fetchmany(_SEVERAL):
+        rows += several
+        if plan.max_rows is not None and len(rows) > plan.max_rows:
+            raise TooManyRowsError(f"the answer has more than {plan.max_rows:,} rows; use LIMIT, or stream it")
+        length += sum(map(_length, several))
+        if plan.max_bytes is not None and length > plan.max_bytes:
+            told = f"the rows of the answer have more than {plan.max_bytes:,} bytes"
+            raise TooManyRowsError(f"{told}; use LIMIT, ask for fewer columns, or stream it")
+    return rows
+
+
+def _length(value: Any) -> int:
+    """Roughly the bytes of a row, or of one of its values, as it came from the database."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    return sum(map(_length, value)) if isinstance(value, tuple | list | dict) else 8
 
 
 class Changes(NamedTuple):

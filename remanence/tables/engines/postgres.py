@@ -16,7 +16,7 @@ import psycopg
 from psycopg import RawCursor, RawServerCursor
 from sqlglot import exp
 
-from ...errors import ConfigError, NoSuchTableError, SqlError, StoreBusyError, TableExistsError, TooManyRowsError
+from ...errors import ConfigError, NoSuchTableError, SqlError, StoreBusyError, TableExistsError
 from ...forks import Forking, new_lock, watch
 from ..catalog import Index, Table, Type
 from ..results import Result
@@ -25,7 +25,7 @@ from ..sql.scope import folded
 from ..sql.types import is_array, result_type
 from . import postgres_catalog as catalog
 from . import postgres_changes
-from .base import Changes, Engine, Plan, StaleCatalogueError
+from .base import Changes, Engine, Plan, StaleCatalogueError, fetched
 from .postgres_catalog import OWN
 from .postgres_ddl import Words, quoted
 from .postgres_errors import in_our_words
@@ -355,9 +355,7 @@ def _types(cursor: Any, plan: Plan) -> tuple[Type | None, ...]:
 def _result(cursor: Any, plan: Plan) -> Result:
     if cursor.description is None:
         return Result(row_count=max(0, cursor.rowcount))
-    rows = cursor.fetchall()
-    if plan.max_rows is not None and len(rows) > plan.max_rows:
-        raise TooManyRowsError(f"the answer has more than {plan.max_rows} rows; use LIMIT, or stream it")
+    rows = fetched(cursor, plan)
     return Result(tuple(column.name for column in cursor.description), _types(cursor, plan), rows, len(rows))
 
 

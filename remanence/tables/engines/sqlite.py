@@ -17,7 +17,6 @@ from ...errors import (
     NoSuchTableError,
     SqlError,
     TableExistsError,
-    TooManyRowsError,
 )
 from ...forks import new_rlock
 from ...stores.sql import receipts
@@ -28,7 +27,7 @@ from ..sql.scope import folded
 from ..sql.types import result_type
 from . import sqlite_catalog as catalog
 from . import sqlite_following as following
-from .base import Changes, Engine, Plan, StaleCatalogueError
+from .base import Changes, Engine, Plan, StaleCatalogueError, fetched
 from .sqlite_calls import State, Udf, current, install
 from .sqlite_compile import Compiler
 from .sqlite_compiled import Compiled, Physical, parameter_values
@@ -211,7 +210,7 @@ class SqliteEngine(Engine):
                 compiled = self._compiled(connection, plan)
                 with self._running(connection, self._file.state(connection), compiled, plan) as values:
                     cursor = connection.execute(compiled.sql, values)
-                    return _result(compiled, _fetched(cursor, plan.max_rows))
+                    return _result(compiled, fetched(cursor, plan))
         return self._write(plan)
 
     def _write(self, plan: Plan) -> Result:
@@ -226,7 +225,7 @@ class SqliteEngine(Engine):
                 constraints(self._physical(connection)),
             ):
                 cursor = connection.execute(compiled.sql, values)
-                rows = _fetched(cursor, plan.max_rows) if compiled.columns else []
+                rows = fetched(cursor, plan) if compiled.columns else []
                 if compiled.after:
                     rows = _done(connection, compiled, rows)
                 state.inside = True
@@ -464,15 +463,6 @@ def _done(connection: sqlite3.Connection, compiled: Compiled, rows: list[tuple[A
     width = len(compiled.columns)
     connection.executemany(compiled.after, [row[: len(row) - width] for row in found])
     return [row[len(row) - width :] for row in found]
-
-
-def _fetched(cursor: sqlite3.Cursor, limit: int | None) -> list[tuple[Any, ...]]:
-    if limit is None:
-        return cursor.fetchall()
-    rows = cursor.fetchmany(limit + 1)
-    if len(rows) > limit:
-        raise TooManyRowsError(f"the answer has more than {limit:,} rows; use LIMIT, or stream it")
-    return rows
 
 
 def _result(compiled: Compiled, rows: list[tuple[Any, ...]]) -> Result:

@@ -29,6 +29,7 @@ class Statement:
     catalogue: Mapping[str, Table]
     parameters: Sequence[Any] = ()
     max_rows: int | None = None
+    max_bytes: int | None = None
 
 
 def run(engine: Engine, indexes: SearchIndexes, statement: Statement) -> Result:
@@ -78,6 +79,7 @@ def _plan(search: Planned, statement: Statement, candidates: Mapping[str, Rows])
         candidates=candidates,
         timeout=left(),
         max_rows=statement.max_rows,
+        max_bytes=statement.max_bytes,
     )
 
 

@@ -1,0 +1,136 @@
+"""What a connection may cost before a request has arrived: bytes of headers, seconds, and how many there are."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from asyncio.events import TimerHandle
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+if TYPE_CHECKING:
+    from .settings import ServerSettings
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """uvicorn's protocol, which by itself takes headers of any length and waits for them and for bodies for ever."""
+
+    def __init__(self, *args: Any, settings: ServerSettings, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._settings = settings
+        self._timer: TimerHandle | None = None
+        self._pending = 0
+        self._unsent = 0
+        self.idle_since = time.monotonic()
+        self.request_arrived = False
+
+    @classmethod
+    def with_settings(cls, settings: ServerSettings) -> type[asyncio.Protocol]:
+        """The protocol for uvicorn, which calls it like a class."""
+        return partial(cls, settings=settings)  # type: ignore[return-value]
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect("headers", self._settings.head_seconds)
+        if len(self.connections) > self._settings.connections:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Close the connection that has waited longest without a request; this one, if all others are busy."""
+        waiting = [one for one in self.connections if isinstance(one, BoundedProtocol) and not one.request_arrived]
+        oldest = min(waiting, key=lambda one: one.idle_since)
+        if oldest is self:
+            self._refuse(503, f"the server has at most {self._settings.connections:,} connections; try again later")
+        else:
+            oldest.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._expect_nothing()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._pending += len(data)
+        super().data_received(data)
+        if self._pending > self._settings.head_bytes and not self.transport.is_closing():
+            self._refuse_head()
+
+    # What the parser tells
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._expect("headers", self._settings.head_seconds)
+
+    def on_headers_complete(self) -> None:
+        if self.transport.is_closing():
+            return  # refused already; what follows on this connection is not answered
+        length = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if length > self._settings.head_bytes:
+            self._refuse_head()
+            return
+        self._pending = 0
+        self.request_arrived = True
+        self._expect("body", self._settings.body_seconds)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._pending = 0
+        if not self.transport.is_closing():
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._pending = 0
+        self._expect_nothing()
+        if not self.transport.is_closing():
+            super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        self.request_arrived, self.idle_since = False, time.monotonic()
+        super().on_response_complete()
+
+    # Time
+
+    def _expect(self, what: str, seconds: float) -> None:
+        self._expect_nothing()
+        self._timer = self.loop.call_later(seconds, self._give_up, what, seconds)
+
+    def _expect_nothing(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _give_up(self, what: str, seconds: float) -> None:
+        self._refuse(408, f"the {what} of a request must arrive within {seconds:g} seconds")
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close an idle connection, also one whose client does not read its last answer."""
+        unsent = self.transport.get_write_buffer_size()
+        if unsent and unsent != self._unsent:
+            self._unsent = unsent
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+        elif unsent:
+            self.transport.abort()
+        else:
+            super().timeout_keep_alive_handler()
+
+    # Refusing
+
+    def _refuse_head(self) -> None:
+        self._refuse(431, f"the headers of a request may have at most {self._settings.head_bytes:,} bytes")
+
+    def _refuse(self, status: int, message: str) -> None:
+        """Say why, if no answer has begun, and close the connection."""
+        if self.transport.is_closing():
+            return
+        begun = self.request_arrived and self.cycle is not None and self.cycle.response_started
+        if begun:
+            self.transport.abort()
+            return
+        body = json.dumps({"error": message}).encode()
+        head = b"content-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(body)
+        self.transport.write(STATUS_LINE[status] + head + body)
+        self.transport.close()

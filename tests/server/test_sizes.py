@@ -1,0 +1,151 @@
+"""How large answers, Arrow bodies, kept answers and workspaces may become."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pyarrow as pa
+import pytest
+import sqlalchemy as sa
+
+from remanence.server.control import ANSWERS
+from remanence.server.settings import Limits
+
+TABLES = "/workspaces/default/tables"
+ARROW = {"Content-Type": "application/vnd.apache.arrow.stream"}
+
+
+def stream_of(*arrays: pa.Array) -> bytes:
+    schema = pa.schema([(f"c{number}", array.type) for number, array in enumerate(arrays)])
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_batch(pa.record_batch(list(arrays), schema=schema))
+    return sink.getvalue()
+
+
+# Answers
+
+
+def test_an_answer_of_few_long_rows_is_refused_and_can_be_streamed(server_with):
+    server = server_with(Limits(answer_bytes=1_000_000))
+    client = server.client(server.first_token)
+    rows = {"columns": {"n": list(range(50)), "body": ["x" * 50_000] * 50}}
+    client.post(f"{TABLES}/t/ingest", json=rows).raise_for_status()
+    refused = client.post(f"{TABLES}/query", json={"query": "SELECT * FROM t"})
+    assert refused.status_code == 413
+    assert "more than 1,000,000 bytes" in refused.json()["error"]
+    assert client.post(f"{TABLES}/query", json={"query": "SELECT * FROM t LIMIT 5"}).status_code == 200
+    lines = client.post(
+        f"{TABLES}/query", json={"query": "SELECT * FROM t"}, headers={"Accept": "application/x-ndjson"}
+    ).text.splitlines()
+    assert json.loads(lines[-1]) == {"row_count": 50}
+
+
+def test_an_answer_of_long_memories_is_refused(server_with):
+    server = server_with(Limits(answer_bytes=200_000))
+    client = server.client(server.first_token)
+    for number in range(3):
+        text = {"text": f"{number} " + "word " * 10_000}
+        client.post("/workspaces/default/memories", json=text).raise_for_status()
+    refused = client.get("/workspaces/default/memories")
+    assert refused.status_code == 413
+    assert "may have 200,000" in refused.json()["error"]
+    assert client.get("/workspaces/default/memories", params={"limit": 1}).status_code == 200
+
+
+# Arrow bodies
+
+
+def bombs() -> dict[str, bytes]:
+    many = 10_000_000
+    empty_lists = pa.Array.from_buffers(pa.list_(pa.int8(), 0), many, [None], children=[pa.array([], pa.int8())])
+    return {
+        "lists of the fixed size 0": stream_of(empty_lists),
+        "values, this one holds 3,200,000": stream_of(pa.array([True] * 3_200_000)),
+        "values, this one holds 3,200,001": stream_of(pa.array([[True] * 3_200_000])),
+        "must not be of type null": stream_of(pa.nulls(many)),
+    }
+
+
+@pytest.mark.parametrize("told", list(bombs()))
+def test_an_arrow_body_that_becomes_much_more_than_it_is_is_refused(server_with, told):
+    server = server_with(Limits(body_bytes=8_000_000))
+    client = server.client(server.first_token)
+    body = bombs()[told]
+    refused = client.post(f"{TABLES}/t/ingest", content=body, headers=ARROW)
+    assert refused.status_code in (400, 413)
+    assert told in refused.json()["error"]
+    assert client.get(TABLES).json()["tables"] == []
+
+
+def test_an_arrow_body_of_ordinary_vectors_is_taken(server_with):
+    server = server_with(Limits(body_bytes=8_000_000))
+    client = server.client(server.first_token)
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array([0.5] * 1_000_000, pa.float32()), 1000)
+    done = client.post(f"{TABLES}/t/ingest", content=stream_of(vectors), headers=ARROW)
+    assert done.json()["row_count"] == 1000
+
+
+# Kept answers
+
+
+def kept_bytes(server) -> tuple[int, int]:
+    with server.service.control.reading() as link:
+        return tuple(link.execute(sa.select(sa.func.count(), sa.func.sum(sa.func.length(ANSWERS.c.body)))).one())
+
+
+def test_a_reader_fills_no_store_with_kept_answers(server, admin):
+    admin.post("/workspaces/default/memories", json={"text": "word " * 10_000}).raise_for_status()
+    reader = server.client_for("default", "default", "READ")
+    before = kept_bytes(server)
+    for number in range(20):
+        asked = {"query": "word"}
+        answer = reader.post("/workspaces/default/recall", json=asked, headers={"Idempotency-Key": f"k{number}"})
+        assert answer.status_code == 200
+    assert kept_bytes(server) == before
+
+
+def test_the_oldest_kept_answers_go_when_an_organisation_has_too_many(server_with):
+    server = server_with(Limits(idempotency_bytes=200_000))
+    client = server.client(server.first_token)
+    client.post("/workspaces/default/memories", json={"text": "word " * 2000}).raise_for_status()
+    asked = {"query": "word"}
+    for number in range(40):
+        client.post("/workspaces/default/recall", json=asked, headers={"Idempotency-Key": f"k{number}"})
+    count, length = kept_bytes(server)
+    assert 0 < count < 40
+    assert length < 200_000
+    last = client.post("/workspaces/default/recall", json=asked, headers={"Idempotency-Key": "k39"})
+    assert last.headers["idempotent-replayed"] == "true"
+
+
+# Disk
+
+
+def test_an_organisation_that_has_used_up_its_disk_can_only_read_and_remove(server_with):
+    server = server_with(Limits(disk_bytes=2_000_000))
+    client = server.client(server.first_token)
+    rows = {"columns": {"body": ["x" * 1000] * 3000}}
+    client.post(f"{TABLES}/t/ingest", json=rows).raise_for_status()
+    client.post("/workspaces/default/memories", json={"text": "fits", "id": "m"})
+    server.service.disk._known.clear()
+    for path, body in (
+        (f"{TABLES}/t/ingest", rows),
+        ("/workspaces/default/memories", {"text": "more"}),
+        ("/workspaces/default/memories", [{"text": "more"}]),
+        (f"{TABLES}/query", {"query": "INSERT INTO t (body) VALUES ('x')"}),
+        (f"{TABLES}", {"table_name": "u", "table_schema": {"x": "TEXT"}}),
+        ("/workspaces/default/agents/a/states", {"state_data": {"x": 1}, "step_number": 1}),
+    ):
+        refused = client.post(path, json=body)
+        assert refused.status_code == 507, (path, refused.text)
+        assert "may use 2,000,000 (disk_bytes)" in refused.json()["error"]
+    assert client.post(f"{TABLES}/query", json={"query": "SELECT count(*) FROM t"}).status_code == 200
+    assert server.client_for("acme", "lab", "WRITE").post(
+        "/workspaces/lab/memories", json={"text": "others are not held up"}
+    ).is_success  # fmt: skip
+    assert client.delete(f"{TABLES}/t").status_code == 200
+    server.service.spaces.close()  # which writes what the write-ahead log holds into the file
+    server.service.disk._known.clear()
+    assert client.post("/workspaces/default/memories", json={"text": "there is room again"}).status_code == 201
