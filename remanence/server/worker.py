@@ -25,6 +25,7 @@ from . import problems
 from .access import Visit
 from .control import Role
 from .gate import JsonLines
+from .limits import DiskUse
 from .recaller import HEAD, framed
 from .routes import memories, tables
 from .service import Service
@@ -82,6 +83,8 @@ async def _serve(link: socket.socket) -> None:
     os.nice(_NICE)
     _log()
     spaces = Spaces(replace(settings, open_workspaces=_OPEN))
+    shared = SimpleNamespace(settings=settings, spaces=spaces, disk=DiskUse(settings))
+    service = cast(Service, shared)  # as much of it as these routes need
     app = FastAPI(openapi_url=None)
     problems.install(app)
     app.add_middleware(_Failures)
@@ -91,7 +94,7 @@ async def _serve(link: socket.socket) -> None:
     while True:
         asked = await read_frame(reader)
         spaces.close_deleted()
-        await _Answer(reader, writer).run(app, asked, cast(Service, SimpleNamespace(settings=settings, spaces=spaces)))
+        await _Answer(reader, writer).run(app, asked, service)
 
 
 class _Answer:
