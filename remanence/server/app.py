@@ -90,7 +90,7 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
 def open_service(settings: ServerSettings, *, on_first_token: Callable[[str], None] | None = None) -> Service:
     """The parts of a server on its data folder; the first time, with an organisation, a workspace and an admin."""
     make_folder(settings.data)
-    control = Control(settings.control_address)
+    control = Control(settings)
     tokens = Tokens(control, signing_secret(settings.data))
     first = control.organization(FIRST)
     if not control.organizations():
