@@ -76,6 +76,7 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
         summary="Memories and tables with hybrid search, for agents.",
         lifespan=lifespan,
         redoc_url=None,
+        root_path=settings.root_path,
     )
     app.state.service = service
     app.state.mcp = of_mcp.Door(service)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -14,6 +15,7 @@ from ..errors import ConfigError, InputError
 
 PORT = 8765
 PREFIX = "REMANENCE_SERVER_"
+_ROOT_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*\Z")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -57,6 +59,10 @@ class ServerSettings:
     host: str = "127.0.0.1"
     port: int = PORT
     auth: bool = True
+    root_path: str = ""
+    """The prefix that a reverse proxy takes off the paths of requests, for links that lead back through it."""
+    behind_proxy: bool = False
+    """Whether a reverse proxy with TLS is in front of it; what it says of the scheme is believed from this machine."""
     embedder: str | None = None
     limits: Limits = field(default_factory=Limits)
     threads: int = 40
@@ -73,6 +79,8 @@ class ServerSettings:
             checks.whole(name, getattr(self, name), low=1)
         checks.whole("recallers", self.recallers, high=256)
         checks.number("shutdown_seconds", self.shutdown_seconds, low=0)
+        if not isinstance(self.root_path, str) or not _ROOT_PATH.match(self.root_path):
+            raise checks.refuse("root_path", "empty, or a path such as /memory", self.root_path)
         if self.store is not None and not self.store.startswith(("postgresql://", "postgres://")):
             raise ConfigError("store must be the address of a PostgreSQL database; SQLite files lie in the data folder")
         if not self.auth and not self.loopback:
@@ -81,6 +89,11 @@ class ServerSettings:
     @property
     def loopback(self) -> bool:
         return self.host in _LOOPBACK
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether tokens and memories may cross a network in the clear, as far as the settings tell."""
+        return not self.loopback and not self.behind_proxy
 
     @property
     def control_address(self) -> str:
@@ -134,7 +147,7 @@ def _environment(given: Mapping[str, str], names: list[str]) -> dict[str, Any]:
         text = given.get(PREFIX + name.upper(), "").strip()
         if not text:
             continue
-        if name in ("host", "store", "embedder"):
+        if name in ("host", "store", "embedder", "root_path"):
             found[name] = text
             continue
         try:
