@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .. import __version__
 from ..private_files import make_folder
@@ -76,16 +77,30 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
         summary="Memories and tables with hybrid search, for agents.",
         lifespan=lifespan,
         redoc_url=None,
-        root_path=settings.root_path,
     )
     app.state.service = service
     app.state.mcp = of_mcp.Door(service)
+    if settings.root_path:
+        app.add_middleware(_Prefix, root_path=settings.root_path)
     app.add_middleware(Express)
     app.add_middleware(Gate, service=service)  # the outer one
     problems.install(app)
     for router in ROUTERS:
         app.include_router(router)
     return app
+
+
+class _Prefix:
+    """Gives the router the path that a reverse proxy was asked for, so that links and redirects lead back through it.
+    What comes before it sees the path without the prefix."""
+
+    def __init__(self, app: ASGIApp, root_path: str) -> None:
+        self._app, self._root_path = app, root_path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope["root_path"], scope["path"] = self._root_path, self._root_path + scope["path"]
+        await self._app(scope, receive, send)
 
 
 def open_service(settings: ServerSettings, *, on_first_token: Callable[[str], None] | None = None) -> Service:

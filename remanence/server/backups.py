@@ -202,7 +202,7 @@ def _run(program: str, store: str, *arguments: str) -> None:
     if found is None:
         told = f"{program} {' '.join(arguments)} --dbname=ADDRESS"
         raise ConfigError(f"{program} is not on the PATH; install PostgreSQL's client programs, or run: {told}")
-    parts = conninfo_to_dict(store)
+    parts: dict[str, Any] = conninfo_to_dict(store)
     password = parts.pop("password", None)
     environment = {**os.environ, **({} if password is None else {"PGPASSWORD": str(password)})}
     command = [found, *arguments, f"--dbname={make_conninfo(**parts)}"]
