@@ -12,6 +12,7 @@ from urllib.parse import quote
 from .. import config
 from ..forks import new_lock
 from ..stores import open_store
+from ..stores.sql.audit import AuditEntry
 from ..stores.sql.records import SqlRecords
 from .settings import ServerSettings
 
@@ -46,26 +47,29 @@ class OrganizationLogs:
         with self._lock:
             self._log(org).record(config.user(), action, **told)
 
-    def entries(self, org: str, **which: Any) -> list[Any]:
+    def entries(self, org: str, **which: Any) -> list[AuditEntry]:
         """The newest entries, newest first, as `SqlRecords.audit` gives them."""
-        with self._lock:
-            return self._log(org).audit(**which)
+        with self._opened(org) as log:  # apart from those for writing: a long look holds up nobody's changes
+            return log.audit(**which)
 
     def broken(self, org: str) -> list[int]:
         """The numbers of entries that are not as they were written."""
-        with self._lock:
-            return self._log(org).broken_audit()
+        with self._opened(org) as log:
+            return log.broken_audit()
 
     def _log(self, org: str) -> SqlRecords:
         log = self._open.get(org)
         if log is None:
-            opened = open_store(log_address(self._settings, org), encryption=False)
-            assert isinstance(opened, SqlRecords)
-            log = self._open[org] = opened
+            log = self._open[org] = self._opened(org)
             if len(self._open) > _OPEN:
                 self._open.popitem(last=False)[1].close()
         self._open.move_to_end(org)
         return log
+
+    def _opened(self, org: str) -> SqlRecords:
+        opened = open_store(log_address(self._settings, org), encryption=False)
+        assert isinstance(opened, SqlRecords)
+        return opened
 
     def close(self) -> None:
         with self._lock:
