@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,12 @@ from .stores import migrations
 from .stores.base import Progress
 from .stores.packing import short_bytes
 from .stores.sql import keys, reembed, rows
+from .stores.sql.connection import Connection
+from .stores.sql.records import SqlRecords
 from .stores.sql.sqlite import SqliteRecordStore
-from .upkeep import open_file
+from .upkeep import derive_terms, open_sql
+
+Result = TypeVar("Result")
 
 _BATCH = 1000
 _SAMPLED = 200  # rows that are compared one by one
@@ -50,21 +54,40 @@ class Finding:
 
 
 def examine(address: str | Path | None = None) -> list[Finding]:
-    """Check the file, the rows, and what is derived from them."""
+    """Check the file or the database, the rows, and what is derived from them."""
     findings = [_versions()]
     try:
-        store = open_file(address)
+        store = open_sql(address)
     except RemanenceError as error:
         return [*findings, Finding("store", False, str(error))]
     try:
-        findings.append(Finding("store", True, f"{store.path}, schema {migrations.HEAD}"))
+        findings.append(_opened(store))
         findings += store.together(lambda: [_checked(check, store) for check in _CHECKS])
     finally:
         store.close()
     return findings
 
 
-def _checked(check: Callable[[SqliteRecordStore], Finding], store: SqliteRecordStore) -> Finding:
+def _opened(store: SqlRecords) -> Finding:
+    if isinstance(store, SqliteRecordStore):
+        return Finding("store", True, f"{store.path}, schema {migrations.HEAD}")
+    version, vectors = store.read(
+        lambda connection: connection.execute(
+            "SELECT current_setting('server_version'), (SELECT extversion FROM pg_extension WHERE extname = 'vector')"
+        ).fetchone()
+    )
+    return Finding("store", True, f"PostgreSQL {version} with pgvector {vectors}")
+
+
+def _read(store: SqlRecords, work: Callable[[Connection], Result]) -> Result:
+    """Read what is stored as it is: the store itself would pass over a damaged text in a file."""
+    if isinstance(store, SqliteRecordStore):
+        with store.connection() as connection:
+            return work(connection)
+    return store.read(work)
+
+
+def _checked(check: Callable[[SqlRecords], Finding], store: SqlRecords) -> Finding:
     """What a check finds; damage that it did not expect is a finding too."""
     try:
         return check(store)
@@ -84,7 +107,9 @@ def _versions() -> Finding:
     )
 
 
-def _file(store: SqliteRecordStore) -> Finding:
+def _file(store: SqlRecords) -> Finding:
+    if not isinstance(store, SqliteRecordStore):
+        return _counters(store)
     with store.connection() as connection:
         problems = [text for (text,) in connection.execute("PRAGMA integrity_check(20)")]
         (journal,) = connection.execute("PRAGMA journal_mode").fetchone()
@@ -92,49 +117,65 @@ def _file(store: SqliteRecordStore) -> Finding:
     return Finding("file", sound, f"SQLite finds it sound, journal {journal}" if sound else "; ".join(problems))
 
 
-def _rows(store: SqliteRecordStore) -> Finding:
+def _counters(store: SqlRecords) -> Finding:
+    """What PostgreSQL's triggers keep beside the rows. Its pages are for its own checks (pg_amcheck)."""
+    wrong = store.read(
+        lambda connection: connection.execute(
+            "SELECT h.rows - (SELECT count(*) FROM memories), "
+            "h.length - (SELECT coalesce(sum(length), 0) FROM memories), "
+            "(SELECT count(*) FROM postings) - (SELECT count(DISTINCT (m.seq, u.term)) "
+            "FROM memories m, unnest(m.lexemes) u(term)) FROM heads h"
+        ).fetchone()
+    )
+    names = ("rows", "words", "postings")
+    bad = [f"{int(number):+,} {name}" for name, number in zip(names, wrong, strict=True) if number]
+    return Finding("counters", not bad, ", ".join(bad) + " counted wrongly" if bad else "as the rows are")
+
+
+def _rows(store: SqlRecords) -> Finding:
     unreadable, count, locked = [], 0, 0
-    with store.connection() as connection:
-        for seq, found in _each_row(connection):
-            count += 1
-            try:
-                if isinstance(found, sqlite3.Error):
-                    raise StoreError(str(found))
-                rows.to_memory(found, store.codec)
-            except (KeyMissingError, KeyWrongError):
-                locked += 1
-            except StoreError as error:
-                name = seq if isinstance(found, sqlite3.Error) else found[1]
-                unreadable.append(f"{name}: {error}")
+    for seq, found in _each_row(store):
+        count += 1
+        try:
+            if isinstance(found, sqlite3.Error):
+                raise StoreError(str(found))
+            rows.to_memory(found, store.codec)
+        except (KeyMissingError, KeyWrongError):
+            locked += 1
+        except StoreError as error:
+            name = seq if isinstance(found, sqlite3.Error) else found[1]
+            unreadable.append(f"{name}: {error}")
     told = f"{count:,} memories, all readable" + (f" but {locked:,} encrypted ones" if locked else "")
     bad = f"{len(unreadable):,} of {count:,} memories are damaged: {'; '.join(unreadable[:5])}"
     return Finding("rows", not unreadable, bad if unreadable else told)
 
 
-def _each_row(connection: sqlite3.Connection) -> Iterator[tuple[Any, tuple[Any, ...] | sqlite3.Error]]:
+def _each_row(store: SqlRecords) -> Iterator[tuple[Any, tuple[Any, ...] | sqlite3.Error]]:
     """Every row with its seq, or why SQLite cannot read it."""
-    last = 0
+    last, read = 0, store.dialect.read
     while True:
-        part = f"{rows.READ} WHERE m.seq > ? ORDER BY m.seq LIMIT ?"
+        bounds = (last, _BATCH)
         try:
-            batch = connection.execute(part, (last, _BATCH)).fetchall()
+            batch = _fetched(store, f"{read} WHERE m.seq > ? ORDER BY m.seq LIMIT ?", *bounds)
             yield from ((row[0], row) for row in batch)
             last = batch[-1][0] if batch else last
             if len(batch) < _BATCH:
                 return
         except sqlite3.OperationalError:
-            seqs = connection.execute("SELECT seq FROM memories WHERE seq > ? ORDER BY seq LIMIT ?", (last, _BATCH))
-            for (seq,) in seqs.fetchall():
+            for (seq,) in _fetched(store, "SELECT seq FROM memories WHERE seq > ? ORDER BY seq LIMIT ?", *bounds):
                 last = seq
                 try:
-                    yield seq, connection.execute(f"{rows.READ} WHERE m.seq = ?", (seq,)).fetchone()
+                    yield seq, _fetched(store, f"{read} WHERE m.seq = ?", seq)[0]
                 except sqlite3.OperationalError as error:
                     yield seq, error
 
 
-def _keys(store: SqliteRecordStore) -> Finding:
-    with store.connection() as connection:
-        held, wrapped = keys.count(connection), keys.read(connection)
+def _fetched(store: SqlRecords, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+    return _read(store, lambda connection: connection.execute(sql, values).fetchall())
+
+
+def _keys(store: SqlRecords) -> Finding:
+    held, wrapped = _read(store, keys.count), _read(store, keys.read)
     if not wrapped:
         return Finding("keys", not held, f"{sum(held.values()):,} encrypted memories" + " without keys" * bool(held))
     versions = sorted({key.version for key in wrapped})
@@ -151,56 +192,52 @@ def _keys(store: SqliteRecordStore) -> Finding:
     return Finding("keys", True, f"{told}, opened by the master key")
 
 
-def check_vectors(store: SqliteRecordStore) -> Finding:
+def check_vectors(store: SqlRecords) -> Finding:
     noted = store.note("dimension")
     dimension = int(noted) if noted is not None else 0
-    with store.connection() as connection:
-        missing, present = connection.execute("SELECT sum(vector IS NULL), count(vector) FROM memories").fetchone()
-        sizes = [short_bytes(dimension, level) for level in range(3)]
-        wrong = connection.execute(
-            "SELECT id FROM memories WHERE vector IS NOT NULL AND (level NOT IN (0, 1, 2) OR "
-            "length(vector) <> CASE level WHEN 0 THEN ? WHEN 1 THEN ? ELSE ? END)",
-            sizes,
-        ).fetchall()
-    detail = f"{present:,} of {dimension} numbers, {missing or 0:,} memories without"
+    ((total, present),) = _fetched(store, "SELECT count(*), count(vector) FROM memories")
+    wrong = _fetched(
+        store,
+        "SELECT id FROM memories WHERE vector IS NOT NULL AND (level NOT IN (0, 1, 2) OR "
+        "length(vector) <> CASE level WHEN 0 THEN ? WHEN 1 THEN ? ELSE ? END)",
+        *(short_bytes(dimension, level) for level in range(3)),
+    )
+    detail = f"{present:,} of {dimension} numbers, {total - present:,} memories without"
     if wrong:
         detail = f"{len(wrong):,} of a wrong size ({', '.join(str(key) for (key,) in wrong[:5])}) among {detail}"
     return Finding("vectors", not wrong, detail)
 
 
-def _terms(store: SqliteRecordStore) -> Finding:
+def _terms(store: SqlRecords) -> Finding:
     version = store.note("analyser")
     if version not in (None, str(ANALYSER)):
         return Finding("terms", False, f"derived by analyser {version}, not {ANALYSER}")
-    with store.connection() as connection:
-        (bad,) = connection.execute(
-            "SELECT count(*) FROM memories WHERE length(terms) % 10 OR length(marks) % 8"
-        ).fetchone()
+    damaged = "SELECT count(*) FROM memories WHERE length(terms) % 10 <> 0 OR length(marks) % 8 <> 0"
+    ((bad,),) = _fetched(store, damaged)
     return Finding("terms", bad == 0, f"analyser {ANALYSER}" if bad == 0 else f"{bad:,} rows with damaged terms")
 
 
-def _index(store: SqliteRecordStore) -> Finding:
+def _index(store: SqlRecords) -> Finding:
     """The index as loaded from its segments, against the rows, and a sample of its answers against a plain scan."""
     store.refresh()
-    with store.connection() as connection:
-        (segments,) = connection.execute("SELECT count(*) FROM segments").fetchone()
-        held = np.fromiter((seq for (seq,) in connection.execute("SELECT seq FROM memories ORDER BY seq")), np.int64)
-        columns = store.index.columns
-        indexed = columns["seq"][columns["alive"]]
-        if not np.array_equal(indexed, held):
-            extra, missing = np.setdiff1d(indexed, held).size, np.setdiff1d(held, indexed).size
-            return Finding("index", False, f"{missing:,} rows missing from it, {extra:,} that no longer exist")
-        rotating = len({key.version for key in keys.read(connection)}) > 1
-        noted = store.note("dimension")
-        sample = _Sample(store.index, None if noted is None else int(noted), rotating)
-        for seq in held[:: max(1, held.size // _SAMPLED)].tolist():
-            sample.compare(connection.execute(rows.READ_INDEX, (seq - 1, seq, 1)).fetchone())
-        last = 0
-        while batch := connection.execute(rows.READ_INDEX, (last, sys.maxsize, _BATCH)).fetchall():
-            sample.scan(batch)
-            last = batch[-1][0]
+    held = np.array([seq for (seq,) in _fetched(store, "SELECT seq FROM memories ORDER BY seq")], np.int64)
+    columns = store.index.columns
+    indexed = columns["seq"][columns["alive"]]
+    if not np.array_equal(indexed, held):
+        extra, missing = np.setdiff1d(indexed, held).size, np.setdiff1d(held, indexed).size
+        return Finding("index", False, f"{missing:,} rows missing from it, {extra:,} that no longer exist")
+    rotating = len({key.version for key in _read(store, keys.read)}) > 1
+    noted = store.note("dimension")
+    sample = _Sample(store.index, None if noted is None else int(noted), rotating)
+    for seq in held[:: max(1, held.size // _SAMPLED)].tolist():
+        sample.compare(_fetched(store, rows.READ_INDEX, seq - 1, seq, 1)[0])
+    last = 0
+    while batch := _fetched(store, rows.READ_INDEX, last, sys.maxsize, _BATCH):
+        sample.scan(batch)
+        last = batch[-1][0]
     sample.compare_answers(store)
-    told = f"{held.size:,} rows in {segments} segments and the tail, as in the file; {sample.answers} answers compared"
+    packed = f"in {store.stats().segments} segments and the tail, " if isinstance(store, SqliteRecordStore) else ""
+    told = f"{held.size:,} rows {packed}as they are stored; {sample.answers} answers compared"
     return Finding("index", sample.wrong is None, sample.wrong or told)
 
 
@@ -257,7 +294,7 @@ class _Sample:
             for nearest in self._vectors:
                 nearest.take_in(np.stack(embedded))
 
-    def compare_answers(self, store: SqliteRecordStore) -> None:
+    def compare_answers(self, store: SqlRecords) -> None:
         """The index's answers with the plain ones."""
         survey = store.survey(Filter())
         for term, holders in self._terms.items():
@@ -287,7 +324,7 @@ class _Nearest:
         self.best = np.sort(np.append(self.best, matrix @ self.query))[-_NEAREST:]
 
 
-def _embedder(store: SqliteRecordStore) -> Finding:
+def _embedder(store: SqlRecords) -> Finding:
     known, spec = store.note("embedder"), store.note("embedder_spec")
     if known is None or known == "none":
         return Finding("embedder", True, "none yet" if known is None else "vectors are supplied by users")
@@ -304,10 +341,10 @@ _CHECKS = (_file, _rows, _keys, check_vectors, _terms, _index, _embedder)
 
 def repair(address: str | Path | None = None, on_progress: Progress | None = None) -> list[str]:
     """Derive everything derived anew: terms, missing or misshapen vectors, the index. What was done, in words."""
-    store = open_file(address)
+    store = open_sql(address)
     done = []
     try:
-        changed = reembed.reanalyse(store, on_progress)
+        changed = derive_terms(store, on_progress, all_rows=True)
         done.append(f"derived the terms of {changed:,} memories again" if changed else "the terms were right")
         if not check_vectors(store).ok:
             spec, known = store.note("embedder_spec"), store.note("embedder")

@@ -1,6 +1,6 @@
 """Looking after a store: re-embed it, back it up, change its keys. Examining and repairing it is in doctor.py.
 
-Everything here works on a file that other processes may be using."""
+Everything here works on a store that other processes may be using."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from . import config
 from .crypto.encryption import Encryption
 from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
 from .embed.state import MemoryVectors
-from .errors import ConfigError, InputError, StoreError
+from .errors import ConfigError, InputError, KeyMissingError, KeyWrongError, StoreCorruptError, StoreError
 from .index.analyser import VERSION as ANALYSER
 from .private_files import make_file
 from .stores import is_postgres, open_store
@@ -26,34 +26,41 @@ from .stores.sql.records import SqlRecords
 from .stores.sql.sqlite import SqliteRecordStore
 
 
-def open_file(
-    address: str | Path | None, *, must_exist: bool = True, encryption: Encryption | None = None
-) -> SqliteRecordStore:
+def open_file(address: str | Path | None) -> SqliteRecordStore:
+    """The store of a file that exists."""
     address = config.default_store() if address is None else address
     if is_postgres(address):
-        raise ConfigError("this is for SQLite files; PostgreSQL has pg_dump, its own checks, and `rmem reindex`")
-    found = not must_exist or _exists(address)
+        raise ConfigError("this is for SQLite files; for PostgreSQL use pg_dump, or `rmem serve backup` for a server")
+    store = open_sql(address)
+    assert isinstance(store, SqliteRecordStore)
+    return store
+
+
+def open_sql(address: str | Path | None, *, encryption: Encryption | None = None) -> SqlRecords:
+    """The store of a file that exists, or of a PostgreSQL database."""
+    address = config.default_store() if address is None else address
+    found = is_postgres(address) or _exists(address)
     store = open_store(address, word_vectors=word_vectors, encryption=encryption) if found else None
-    if not isinstance(store, SqliteRecordStore):
+    if not isinstance(store, SqlRecords):
         raise StoreError(f"there is no store file at {address}")
     return store
 
 
-def _open_sql(address: str | Path | None) -> SqlRecords:
-    if address is None or not is_postgres(address):
-        return open_file(address)
-    store = open_store(address, word_vectors=word_vectors)
-    assert isinstance(store, SqlRecords)
-    return store
-
-
-def _reanalysed(store: SqlRecords) -> int:
-    """Derive the terms of all memories again; how many were written anew."""
+def derive_terms(store: SqlRecords, on_progress: Progress | None = None, *, all_rows: bool = False) -> int:
+    """Derive the terms of all memories again; how many were written anew. PostgreSQL writes every row anew for it, so
+    there it is done for another analyser only, or on request."""
     if isinstance(store, SqliteRecordStore):
-        return reembed.reanalyse(store)
-    if store.note("analyser") in (None, str(ANALYSER)):
+        return reembed.reanalyse(store, on_progress)
+    if not all_rows and store.note("analyser") in (None, str(ANALYSER)):
         return 0
-    done = sum(store.change(key, lambda memory: memory) is not None for key in list(store))
+    sql = "SELECT id FROM memories ORDER BY seq"
+    ids = store.read(lambda connection: [key for (key,) in connection.execute(sql)])
+    done = 0
+    for number, key in enumerate(ids, 1):
+        with suppress(KeyMissingError, KeyWrongError, StoreCorruptError):  # what cannot be read stays as it is
+            done += store.change(key, lambda memory: memory) is not None
+        if on_progress is not None:
+            on_progress(number, len(ids))
     store.note("analyser", str(ANALYSER))
     return done
 
@@ -71,7 +78,7 @@ def reindex(
 
     An interrupted run goes on where it stopped. Others may use the store meanwhile.
     """
-    store = _open_sql(address)
+    store = open_sql(address)
     try:
         known, spec = store.note("embedder"), store.note("embedder_spec")
         if embedder is None and known == "none":
@@ -80,7 +87,7 @@ def reindex(
             raise ConfigError(f"the store's embedder {known!r} cannot be loaded by name; pass an embedder")
         wanted = embedder if embedder is not None else spec
         chosen = embedder_for(wanted)
-        reanalysed = _reanalysed(store)
+        reanalysed = derive_terms(store)
         embedded = reembed.reembed(store, MemoryVectors(chosen), spec_of(wanted), on_progress)
         store.rebuild()
         return {
@@ -137,10 +144,9 @@ def _reported(on_progress: Progress | None) -> Callable[[int, int, int], object]
 
 def data_keys(address: str | Path | None = None) -> list[dict[str, Any]]:
     """The data keys of a store, without the keys themselves. `opens` is None where there is no master key to try."""
-    store = open_file(address)
+    store = open_sql(address)
     try:
-        with store.connection() as connection:
-            held, wrapped = keys.count(connection), keys.read(connection)
+        held, wrapped = store.read(lambda connection: (keys.count(connection), keys.read(connection)))
         store.vault.follow(wrapped)
         opens = store.vault.versions
         return [
@@ -170,13 +176,13 @@ def rotate_keys(
     The present master key is the environment's. An interrupted run goes on where it stopped.
     """
     done: dict[str, Any] = {}
-    store = open_file(address)
+    store = open_sql(address)
     try:
         if master is not None:
             done["rewrapped"] = keys.rewrap(store, master)
             if data:  # go on with the key that counts now
                 store.close()
-                store = open_file(address, encryption=master)
+                store = open_sql(address, encryption=master)
         if data:
             done |= keys.rotate(store, on_progress)
     finally:

@@ -17,6 +17,7 @@ from .face import Face
 from .options import answering
 from .printing import moment, one_line
 from .progress import progress
+from .serving import DATA
 
 if TYPE_CHECKING:
     from ..brain import Brain
@@ -225,9 +226,13 @@ def pin(face: Face, memory_id: str, off: bool) -> None:
 @click.option("--since", metavar="WHEN", help="Not before: 2026-05-01, 'two weeks ago'.")
 @click.option("--limit", "-n", type=int, default=100, show_default=True, help="Entries at most.")
 @click.option("--verify", is_flag=True, help="Check that no entry was changed, added or taken away.")
+@click.option("--org", metavar="NAME", help="The log of an organisation of a server: members, tokens, workspaces.")
+@DATA
 @answering
 def audit(
     face: Face,
+    org: str | None,
+    data: str | None,
     what: str | None,
     memory: str | None,
     who: str | None,
@@ -249,7 +254,12 @@ def audit(
       rmem audit --memory team-3f2a…
       rmem audit verify
       rmem audit export > audit.jsonl
+      rmem audit --org default --data /srv/remanence
     """
+    if org is not None:
+        face = Face(_log_of(face, data, org), face.json)
+    elif data is not None:
+        raise InputError("--data goes with --org", field="data")
     checks.whole("limit", limit, low=1)
     start = None if since is None else checks.moment("since", since)
     with face.looking() as brain:
@@ -281,6 +291,15 @@ def audit(
     for entry in shown:
         about = " ".join(f"{key}={value}" for key, value in entry.detail.items() if value is not None)
         click.echo(f"{moment(entry.time)}\t{entry.who}\t{entry.action}\t{entry.memory}\t{about}")
+
+
+def _log_of(face: Face, data: str | None, org: str) -> str:
+    """The address of an organisation's log."""
+    from ..server.organization_log import log_address
+    from .tenants import control_of, organization_of
+
+    with control_of(face, data) as (control, settings):
+        return log_address(settings, organization_of(control, org).id)
 
 
 def _verified(face: Face, broken: Sequence[int]) -> None:

@@ -24,20 +24,22 @@ _ROLE = click.Choice(["read", "write", "admin"], case_sensitive=False)
 
 
 @contextmanager
-def _control(face: Face, data: str | None, *, new: bool = False) -> Iterator[tuple[Control, ServerSettings]]:
+def control_of(face: Face, data: str | None, *, new: bool = False) -> Iterator[tuple[Control, ServerSettings]]:
+    """The control data of the server that a command is for."""
     from ..server.control import Control
 
     settings = settings_of(face, data=data)
     if not new and settings.store is None and not Path(settings.control_address).exists():
         raise StoreError(f"there is no server's data in {settings.data}; `rmem serve` makes it")
-    control = Control(settings.control_address)
+    control = Control(settings)
     try:
         yield control, settings
     finally:
         control.close()
 
 
-def _org(control: Control, name: str) -> Organization:
+def organization_of(control: Control, name: str) -> Organization:
+    """An organisation by its name; InputError tells which there are."""
     found = control.organization(name)
     if found is None:
         known = ", ".join(one.name for one in control.organizations()) or "none"
@@ -118,7 +120,7 @@ def create_org(face: Face, name: str, data: str | None) -> None:
       rmem org create acme
       rmem member add alice admin --org acme
     """
-    with _control(face, data, new=True) as (control, _):
+    with control_of(face, data, new=True) as (control, _):
         made = control.create_organization(name)
         control.create_workspace(made.id, "default")
     if face.json:
@@ -138,7 +140,7 @@ def list_orgs(face: Face, data: str | None) -> None:
       rmem org list
       rmem org list --json | jq -r '.organizations[].id'
     """
-    with _control(face, data) as (control, _):
+    with control_of(face, data) as (control, _):
         found = [{"name": one.name, "id": one.id, "created": one.created} for one in control.organizations()]
     _listed(face, "organizations", found, {"name": "NAME", "id": "ID", "created": "MADE"})
 
@@ -171,8 +173,8 @@ def create_workspace(face: Face, name: str, org: str, data: str | None) -> None:
       rmem workspace create team-a
       rmem workspace create research --org acme
     """
-    with _control(face, data) as (control, _):
-        made = control.create_workspace(_org(control, org).id, name)
+    with control_of(face, data) as (control, _):
+        made = control.create_workspace(organization_of(control, org).id, name)
     if face.json:
         face.document({"id": made.id, "name": made.name})
     else:
@@ -191,8 +193,8 @@ def list_workspaces(face: Face, org: str, data: str | None) -> None:
       rmem workspace list
       rmem workspace list --org acme --json
     """
-    with _control(face, data) as (control, _):
-        records = control.workspaces(_org(control, org).id, limit=1_000_000)
+    with control_of(face, data) as (control, _):
+        records = control.workspaces(organization_of(control, org).id, limit=1_000_000)
     found = [{"name": one.name, "id": one.id, "created": one.created} for one in records]
     _listed(face, "workspaces", found, {"name": "NAME", "id": "ID", "created": "MADE"})
 
@@ -213,8 +215,8 @@ def delete_workspace(face: Face, name: str, org: str, data: str | None, yes: boo
     """
     from ..server.spaces import Spaces
 
-    with _control(face, data) as (control, settings):
-        home = _org(control, org)
+    with control_of(face, data) as (control, settings):
+        home = organization_of(control, org)
         _workspace(control, home.id, name)
         if not yes:
             click.confirm(f"Delete {name} with all its memories and tables?", abort=True, err=True)
@@ -261,8 +263,8 @@ def add_member(face: Face, name: str, role: str, workspace: str | None, org: str
       rmem member add alice admin
       rmem member add agent-7 write --workspace team-a
     """
-    with _control(face, data) as (control, _):
-        home = _org(control, org)
+    with control_of(face, data) as (control, _):
+        home = organization_of(control, org)
         kept = control.set_member(home.id, name, _named(role), _workspace(control, home.id, workspace))
     if face.json:
         face.document({"member": kept.member, "role": kept.role.name, "workspace": workspace})
@@ -283,8 +285,8 @@ def list_members(face: Face, workspace: str | None, org: str, data: str | None) 
       rmem member list
       rmem member list --workspace team-a --json
     """
-    with _control(face, data) as (control, _):
-        home = _org(control, org)
+    with control_of(face, data) as (control, _):
+        home = organization_of(control, org)
         records = control.members(home.id, _workspace(control, home.id, workspace), limit=1_000_000)
     found = [{"member": one.member, "role": one.role.name, "created": one.created} for one in records]
     _listed(face, "members", found, {"member": "MEMBER", "role": "ROLE", "created": "SINCE"})
@@ -299,13 +301,15 @@ def list_members(face: Face, workspace: str | None, org: str, data: str | None) 
 def remove_member(face: Face, name: str, workspace: str | None, org: str, data: str | None) -> None:
     """Take a role away. It counts within two seconds on a server that runs.
 
+    With the last role all tokens of the member end for good; adding the member again needs new ones.
+
     \b
     Examples:
       rmem member remove alice
       rmem member remove agent-7 --workspace team-a
     """
-    with _control(face, data) as (control, _):
-        home = _org(control, org)
+    with control_of(face, data) as (control, _):
+        home = organization_of(control, org)
         if not control.remove_member(home.id, name, _workspace(control, home.id, workspace)):
             raise InputError(f"{name!r} has no role {'in ' + workspace if workspace else 'here'}", field="MEMBER")
     if face.json:
@@ -350,8 +354,8 @@ def create_token(
     """
     from ..server.tokens import Tokens, signing_secret
 
-    with _control(face, data) as (control, settings):
-        home = _org(control, org)
+    with control_of(face, data) as (control, settings):
+        home = organization_of(control, org)
         if not control.is_member(home.id, name):
             raise InputError(
                 f"{name!r} is no member of {home.name}; `rmem member add {name} write` makes it one", field="MEMBER"
@@ -373,18 +377,22 @@ def create_token(
 def list_tokens(face: Face, org: str, data: str | None) -> None:
     """List the tokens of an organisation, without the tokens themselves.
 
+    ROLE is what a token may do now: the lesser of its own role and its member's. Tokens of somebody who was removed
+    are "member removed", and stay revoked when the member is added again.
+
     \b
     Examples:
       rmem token list
       rmem token list --json | jq '.tokens[] | select(.state == "valid")'
     """
-    with _control(face, data) as (control, _):
-        records = control.tokens(_org(control, org).id, limit=1_000_000)
+    with control_of(face, data) as (control, _):
+        records = control.tokens(organization_of(control, org).id, limit=1_000_000)
     found = [
         {
             "id": one.id,
             "member": one.member,
             "role": one.role.name,
+            "effective_role": None if one.effective_role is None else one.effective_role.name,
             "state": one.state,
             "created": one.created,
             "expires": one.expires,
@@ -392,8 +400,9 @@ def list_tokens(face: Face, org: str, data: str | None) -> None:
         }
         for one in records
     ]
+    names = ("id", "member", "effective_role", "state", "created", "expires", "label")
     heads = ("ID", "MEMBER", "ROLE", "STATE", "MADE", "EXPIRES", "LABEL")
-    _listed(face, "tokens", found, dict(zip(found[0] if found else heads, heads, strict=True)))
+    _listed(face, "tokens", found, dict(zip(names, heads, strict=True)))
 
 
 @token.command("revoke")
@@ -409,8 +418,8 @@ def revoke_token(face: Face, id: str, org: str, data: str | None) -> None:
       rmem token list
       rmem token revoke 3f0c9a7be21d4e55
     """
-    with _control(face, data) as (control, _):
-        if not control.revoke_token(_org(control, org).id, id):
+    with control_of(face, data) as (control, _):
+        if not control.revoke_token(organization_of(control, org).id, id):
             raise InputError(f"there is no token {id!r}; `rmem token list` shows them", field="ID")
     if face.json:
         face.document({"revoked": id})

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .. import __version__
 from ..private_files import make_folder
@@ -90,6 +91,8 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
     app.state.service = service
     app.state.workers = workers
     app.state.mcp = of_mcp.Door(service)
+    if settings.root_path:
+        app.add_middleware(_Prefix, root_path=settings.root_path)
     app.add_middleware(Express)
     if settings.workers:
         app.add_middleware(Heavy, workers=workers)
@@ -101,10 +104,23 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
     return app
 
 
+class _Prefix:
+    """Gives the router the path that a reverse proxy was asked for, so that links and redirects lead back through it.
+    What comes before it sees the path without the prefix."""
+
+    def __init__(self, app: ASGIApp, root_path: str) -> None:
+        self._app, self._root_path = app, root_path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope["root_path"], scope["path"] = self._root_path, self._root_path + scope["path"]
+        await self._app(scope, receive, send)
+
+
 def open_service(settings: ServerSettings, *, on_first_token: Callable[[str], None] | None = None) -> Service:
     """The parts of a server on its data folder; the first time, with an organisation, a workspace and an admin."""
     make_folder(settings.data)
-    control = Control(settings.control_address)
+    control = Control(settings)
     tokens = Tokens(control, signing_secret(settings.data))
     first = control.organization(FIRST)
     if not control.organizations():

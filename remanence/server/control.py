@@ -29,6 +29,20 @@ from ..errors import (
 )
 from ..forks import Forking, new_lock, watch
 from ..private_files import make_file
+from .control_tables import (
+    ABOUT,
+    ANSWERS,
+    MEMBERLESS,
+    MEMBERS,
+    META,
+    ORGANIZATIONS,
+    TOKENS,
+    TOKENS_NOW,
+    WORKSPACES,
+    revoke,
+)
+from .organization_log import OrganizationLogs
+from .settings import ServerSettings
 
 VERSION = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}\Z")
@@ -82,67 +96,20 @@ class TokenRecord:
     created: float
     expires: float
     revoked: float | None
+    member_role: Role | None = None
+    """The member's role now, where the token may be used; None for somebody who was removed."""
 
     @property
     def state(self) -> str:
-        """valid, expired or revoked."""
+        """valid, expired, revoked, or that its member was removed."""
+        if self.member_role is None:
+            return "member removed"
         return "revoked" if self.revoked is not None else "expired" if self.expires <= time.time() else "valid"
 
-
-_META = sa.MetaData()
-_ABOUT = sa.Table("control_about", _META, sa.Column("name", sa.Text, primary_key=True), sa.Column("value", sa.Text))
-_ORGANIZATIONS = sa.Table(
-    "control_organizations",
-    _META,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("name", sa.Text, nullable=False, unique=True),
-    sa.Column("created", sa.Double, nullable=False),
-)
-_WORKSPACES = sa.Table(
-    "control_workspaces",
-    _META,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("org", sa.Text, sa.ForeignKey("control_organizations.id"), nullable=False),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("created", sa.Double, nullable=False),
-    sa.UniqueConstraint("org", "name"),
-)
-_MEMBERS = sa.Table(
-    "control_members",
-    _META,
-    sa.Column("org", sa.Text, sa.ForeignKey("control_organizations.id"), primary_key=True),
-    sa.Column("workspace", sa.Text, primary_key=True),  # '' for all workspaces of the organisation
-    sa.Column("member", sa.Text, primary_key=True),
-    sa.Column("role", sa.Integer, nullable=False),
-    sa.Column("created", sa.Double, nullable=False),
-)
-_TOKENS = sa.Table(
-    "control_tokens",
-    _META,
-    sa.Column("hash", sa.Text, primary_key=True),
-    sa.Column("id", sa.Text, nullable=False, unique=True),
-    sa.Column("org", sa.Text, sa.ForeignKey("control_organizations.id"), nullable=False, index=True),
-    sa.Column("member", sa.Text, nullable=False),
-    sa.Column("label", sa.Text, nullable=False),
-    sa.Column("role", sa.Integer, nullable=False),
-    sa.Column("workspace", sa.Text),
-    sa.Column("created", sa.Double, nullable=False),
-    sa.Column("expires", sa.Double, nullable=False),
-    sa.Column("revoked", sa.Double),
-)
-ANSWERS = sa.Table(
-    "control_answers",
-    _META,
-    sa.Column("scope", sa.Text, primary_key=True),
-    sa.Column("key", sa.Text, primary_key=True),
-    sa.Column("request", sa.Text, nullable=False),
-    sa.Column("role", sa.Integer, nullable=False),
-    sa.Column("process", sa.Text, nullable=False),  # the number of its receipts
-    sa.Column("created", sa.Double, nullable=False, index=True),
-    sa.Column("status", sa.Integer),
-    sa.Column("headers", sa.Text),
-    sa.Column("body", sa.LargeBinary),
-)
+    @property
+    def effective_role(self) -> Role | None:
+        """What the token may do now: the lesser of its own role and its member's."""
+        return None if self.member_role is None else min(self.role, self.member_role)
 
 
 class _Once(local):
@@ -152,13 +119,16 @@ class _Once(local):
 
 
 class Control(Forking):
-    """The control data behind a path or the address of a PostgreSQL database. Safe to use from many threads, and from
-    forked children: each has connections of its own.
+    """The control data of a server. Safe to use from many threads, and from forked children: each has connections of
+    its own. Every change is an entry in the log of its organisation, written before the change is committed: there is
+    no change without an entry.
 
     `version` counts the changes made through this object, so that what was derived from them can be dropped.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, settings: ServerSettings) -> None:
+        address = settings.control_address
+        self.log = OrganizationLogs(settings)
         self.version = 0
         self._once = _Once()
         self._entrance = new_lock()
@@ -170,10 +140,10 @@ class Control(Forking):
         watch(self)
         try:
             with self.writing() as link:
-                _META.create_all(link)
-                known = link.execute(sa.select(_ABOUT.c.value).where(_ABOUT.c.name == "version")).scalar()
+                META.create_all(link)
+                known = link.execute(sa.select(ABOUT.c.value).where(ABOUT.c.name == "version")).scalar()
                 if known is None:
-                    link.execute(_ABOUT.insert().values(name="version", value=str(VERSION)))
+                    link.execute(ABOUT.insert().values(name="version", value=str(VERSION)))
                 elif int(known) > VERSION:
                     raise StoreVersionError("the control data was written by a newer version of Remanence")
         except BaseException:
@@ -211,7 +181,7 @@ class Control(Forking):
         key = request.key("control")
         try:
             with self.writing() as link:
-                kept = link.execute(sa.select(_ABOUT.c.value).where(_ABOUT.c.name == key)).scalar()
+                kept = link.execute(sa.select(ABOUT.c.value).where(ABOUT.c.name == key)).scalar()
                 if kept is not None:
                     request.replayed = True
                     return dict(json.loads(kept))
@@ -220,7 +190,7 @@ class Control(Forking):
                     told = work()
                 finally:
                     self._once.link = None
-                link.execute(_ABOUT.insert().values(name=key, value=json.dumps(told)))
+                link.execute(ABOUT.insert().values(name=key, value=json.dumps(told)))
         except IntegrityError:
             raise StoreBusyError("another server is doing the same request") from None
         request.done["control"] += 1
@@ -228,8 +198,8 @@ class Control(Forking):
 
     def clean_receipts(self, link: sa.Connection) -> None:
         """Remove the receipts that need not be kept any longer."""
-        name = _ABOUT.c.name
-        link.execute(_ABOUT.delete().where(name > receipts.PREFIX, name < receipts.oldest_kept()))
+        name = ABOUT.c.name
+        link.execute(ABOUT.delete().where(name > receipts.PREFIX, name < receipts.oldest_kept()))
 
     # Forks
 
@@ -253,7 +223,7 @@ class Control(Forking):
             until = time.monotonic() + _FORK_PATIENCE
             while self._inside and time.monotonic() < until:
                 time.sleep(0.001)
-            self.close()
+            self._dispose()
 
     def after_fork_in_parent(self) -> None:
         self._entrance.release()
@@ -269,36 +239,37 @@ class Control(Forking):
     def check(self) -> None:
         """Raise unless the database answers."""
         with self.reading() as link:
-            link.execute(sa.select(_ABOUT.c.value))
+            link.execute(sa.select(ABOUT.c.value))
 
     # Organisations
 
     def organizations(self) -> list[Organization]:
         with self.reading() as link:
-            return [Organization(*row) for row in link.execute(sa.select(_ORGANIZATIONS).order_by("name"))]
+            return [Organization(*row) for row in link.execute(sa.select(ORGANIZATIONS).order_by("name"))]
 
     def organization(self, named: str) -> Organization | None:
         """By id or by name."""
-        either = sa.or_(_ORGANIZATIONS.c.id == named, _ORGANIZATIONS.c.name == named)
+        either = sa.or_(ORGANIZATIONS.c.id == named, ORGANIZATIONS.c.name == named)
         with self.reading() as link:
-            row = link.execute(sa.select(_ORGANIZATIONS).where(either)).first()
+            row = link.execute(sa.select(ORGANIZATIONS).where(either)).first()
         return None if row is None else Organization(*row)
 
     def create_organization(self, name: str) -> Organization:
         made = Organization(str(uuid.uuid4()), known_name("name", name), time.time())
         with self._unique(f"the organisation {name!r} already exists"), self.writing() as link:
-            link.execute(_ORGANIZATIONS.insert().values(id=made.id, name=made.name, created=made.created))
+            link.execute(ORGANIZATIONS.insert().values(id=made.id, name=made.name, created=made.created))
+            self.log.record(made.id, "create organisation", name=made.name)
         return made
 
     # Workspaces
 
     def workspaces(self, org: str, *, after: str = "", limit: int = _SEVERAL) -> list[WorkspaceRecord]:
-        asked = sa.select(_WORKSPACES).where(_WORKSPACES.c.org == org, _WORKSPACES.c.name > after)
+        asked = sa.select(WORKSPACES).where(WORKSPACES.c.org == org, WORKSPACES.c.name > after)
         with self.reading() as link:
             return [WorkspaceRecord(*row) for row in link.execute(asked.order_by("name").limit(limit))]
 
     def workspace(self, org: str, name: str) -> WorkspaceRecord | None:
-        asked = sa.select(_WORKSPACES).where(_WORKSPACES.c.org == org, _WORKSPACES.c.name == name)
+        asked = sa.select(WORKSPACES).where(WORKSPACES.c.org == org, WORKSPACES.c.name == name)
         with self.reading() as link:
             row = link.execute(asked).first()
         return None if row is None else WorkspaceRecord(*row)
@@ -306,21 +277,23 @@ class Control(Forking):
     def create_workspace(self, org: str, name: str) -> WorkspaceRecord:
         made = WorkspaceRecord(str(uuid.uuid4()), org, known_name("name", name), time.time())
         with self._unique(f"the workspace {name!r} already exists"), self.writing() as link:
-            link.execute(_WORKSPACES.insert().values(id=made.id, org=org, name=made.name, created=made.created))
+            link.execute(WORKSPACES.insert().values(id=made.id, org=org, name=made.name, created=made.created))
+            self.log.record(org, "create workspace", workspace=made.id, name=made.name)
         return made
 
     def delete_workspace(self, org: str, name: str) -> WorkspaceRecord | None:
         """Take a workspace and its memberships out; its data is the caller's to remove."""
         with self.writing() as link:
-            asked = sa.select(_WORKSPACES).where(_WORKSPACES.c.org == org, _WORKSPACES.c.name == name)
+            asked = sa.select(WORKSPACES).where(WORKSPACES.c.org == org, WORKSPACES.c.name == name)
             row = link.execute(asked).first()
             if row is None:
                 return None
             gone = WorkspaceRecord(*row)
-            link.execute(_MEMBERS.delete().where(_MEMBERS.c.org == org, _MEMBERS.c.workspace == gone.id))
-            link.execute(_TOKENS.delete().where(_TOKENS.c.org == org, _TOKENS.c.workspace == gone.id))
+            link.execute(MEMBERS.delete().where(MEMBERS.c.org == org, MEMBERS.c.workspace == gone.id))
+            link.execute(TOKENS.delete().where(TOKENS.c.org == org, TOKENS.c.workspace == gone.id))
             link.execute(ANSWERS.delete().where(ANSWERS.c.scope.startswith(f"{org}/{gone.id}/", autoescape=True)))
-            link.execute(_WORKSPACES.delete().where(_WORKSPACES.c.id == gone.id))
+            link.execute(WORKSPACES.delete().where(WORKSPACES.c.id == gone.id))
+            self.log.record(org, "delete workspace", workspace=gone.id, name=name)
         return gone
 
     # Members
@@ -329,64 +302,87 @@ class Control(Forking):
         self, org: str, workspace: str | None = None, *, after: str = "", limit: int = _SEVERAL
     ) -> list[Member]:
         """Those of one workspace (by its id), or those of the whole organisation."""
-        asked = sa.select(_MEMBERS.c.member, _MEMBERS.c.role, _MEMBERS.c.created).where(
-            _MEMBERS.c.org == org, _MEMBERS.c.workspace == (workspace or ""), _MEMBERS.c.member > after
+        asked = sa.select(MEMBERS.c.member, MEMBERS.c.role, MEMBERS.c.created).where(
+            MEMBERS.c.org == org, MEMBERS.c.workspace == (workspace or ""), MEMBERS.c.member > after
         )
         with self.reading() as link:
             rows = link.execute(asked.order_by("member").limit(limit)).all()
         return [Member(row.member, Role(row.role), workspace, row.created) for row in rows]
 
     def set_member(self, org: str, member: str, role: Role, workspace: str | None = None) -> Member:
-        """Give somebody a role, or another one."""
+        """Give somebody a role, or another one. Whoever has no role (any more) begins without tokens."""
         kept = Member(checks.name("member", member, maximum=200), Role(role), workspace, time.time())
         own = {"org": org, "workspace": workspace or "", "member": kept.member}
         with self.writing() as link:
-            link.execute(_MEMBERS.delete().filter_by(**own))
-            link.execute(_MEMBERS.insert().values(**own, role=int(role), created=kept.created))
+            was = link.execute(sa.select(MEMBERS.c.role).filter_by(**own)).scalar()
+            if was is None:
+                revoke(link, TOKENS.c.org == org, TOKENS.c.member == kept.member, MEMBERLESS)
+            link.execute(MEMBERS.delete().filter_by(**own))
+            link.execute(MEMBERS.insert().values(**own, role=int(role), created=kept.created))
+            about = {"member": kept.member, "role": kept.role.name, "workspace": workspace}
+            if was is None:
+                self.log.record(org, "add member", **about)
+            elif was != role:
+                self.log.record(org, "change role", **about, before=Role(was).name)
         return kept
 
     def remove_member(self, org: str, member: str, workspace: str | None = None) -> bool:
+        """Take a role away. It ends the tokens for that workspace alone, and with the last role all of them: whoever is
+        added again later needs new ones."""
+        own = {"org": org, "workspace": workspace or "", "member": member}
         with self.writing() as link:
-            gone = link.execute(_MEMBERS.delete().filter_by(org=org, workspace=workspace or "", member=member))
-        return bool(gone.rowcount)
+            if not link.execute(MEMBERS.delete().filter_by(**own)).rowcount:
+                return False
+            revoked = revoke(link, TOKENS.c.org == org, TOKENS.c.member == member, MEMBERLESS)
+            self.log.record(org, "remove member", member=member, workspace=workspace, revoked=revoked or None)
+        return True
 
     def role_of(self, org: str, member: str, workspace: str | None) -> Role | None:
         """The higher of somebody's roles in the organisation and in a workspace (by its id)."""
-        asked = sa.select(sa.func.max(_MEMBERS.c.role)).where(
-            _MEMBERS.c.org == org, _MEMBERS.c.member == member, _MEMBERS.c.workspace.in_(("", workspace or ""))
+        asked = sa.select(sa.func.max(MEMBERS.c.role)).where(
+            MEMBERS.c.org == org, MEMBERS.c.member == member, MEMBERS.c.workspace.in_(("", workspace or ""))
         )
         with self.reading() as link:
             found = link.execute(asked).scalar()
         return None if found is None else Role(found)
 
     def is_member(self, org: str, member: str) -> bool:
-        asked = sa.select(sa.func.count()).where(_MEMBERS.c.org == org, _MEMBERS.c.member == member)
+        asked = sa.select(sa.func.count()).where(MEMBERS.c.org == org, MEMBERS.c.member == member)
         with self.reading() as link:
             return bool(link.execute(asked).scalar())
 
     # Tokens
 
     def keep_token(self, hashed: str, record: TokenRecord) -> None:
-        values = {name: getattr(record, name) for name in TokenRecord.__slots__}
+        """Keep a token of a member; InputError where there is no such member any more."""
+        own = {"org": record.org, "member": record.member}
         with self.writing() as link:
-            link.execute(_TOKENS.insert().values(hash=hashed, **{**values, "role": int(record.role)}))
+            # Locked, so that whoever removes the member at the same time ends this token too.
+            if link.execute(sa.select(MEMBERS.c.role).filter_by(**own).with_for_update()).first() is None:
+                raise InputError(f"member {record.member!r} does not exist; add it first", field="member")
+            values = {column.name: getattr(record, column.name) for column in TOKENS.c if column.name != "hash"}
+            link.execute(TOKENS.insert().values(hash=hashed, **{**values, "role": int(record.role)}))
+            about = {"member": record.member, "role": record.role.name, "workspace": record.workspace}
+            self.log.record(record.org, "create token", id=record.id, **about, expires=record.expires)
 
     def token(self, hashed: str) -> TokenRecord | None:
         with self.reading() as link:
-            row = link.execute(sa.select(_TOKENS).where(_TOKENS.c.hash == hashed)).first()
+            row = link.execute(TOKENS_NOW.where(TOKENS.c.hash == hashed)).first()
         return None if row is None else _token(row)
 
     def tokens(self, org: str, *, after: str = "", limit: int = _SEVERAL) -> list[TokenRecord]:
-        asked = sa.select(_TOKENS).where(_TOKENS.c.org == org, _TOKENS.c.id > after).order_by("id").limit(limit)
+        asked = TOKENS_NOW.where(TOKENS.c.org == org, TOKENS.c.id > after).order_by(TOKENS.c.id).limit(limit)
         with self.reading() as link:
             return [_token(row) for row in link.execute(asked)]
 
     def revoke_token(self, org: str, id: str) -> bool:
         """Whether there was such a token; revoking twice is harmless."""
-        own = sa.and_(_TOKENS.c.org == org, _TOKENS.c.id == id)
+        own = sa.and_(TOKENS.c.org == org, TOKENS.c.id == id)
         with self.writing() as link:
-            first = sa.func.coalesce(_TOKENS.c.revoked, time.time())
-            return bool(link.execute(_TOKENS.update().where(own).values(revoked=first)).rowcount)
+            member = link.execute(sa.select(TOKENS.c.member).where(own)).scalar()
+            if member is not None and revoke(link, own):
+                self.log.record(org, "revoke token", id=id, member=member)
+        return member is not None
 
     @contextmanager
     def _unique(self, message: str) -> Iterator[None]:
@@ -395,9 +391,13 @@ class Control(Forking):
         except IntegrityError:
             raise TableExistsError(message) from None
 
-    def close(self) -> None:
+    def _dispose(self) -> None:
         self._engine.dispose()
         self._reading.dispose()
+
+    def close(self) -> None:
+        self._dispose()
+        self.log.close()
 
 
 def known_name(field: str, value: object) -> str:
@@ -416,7 +416,8 @@ def role_named(field: str, value: object) -> Role:
 
 def _token(row: Any) -> TokenRecord:
     values = {name: getattr(row, name) for name in TokenRecord.__slots__}
-    return TokenRecord(**{**values, "role": Role(row.role)})
+    role = None if row.member_role is None else Role(row.member_role)
+    return TokenRecord(**{**values, "role": Role(row.role), "member_role": role})
 
 
 @contextmanager

@@ -236,6 +236,8 @@ class Gate:
                     "request": {
                         "id": visit.id,
                         "org": None if known is None else known.org,
+                        "member": None if known is None else known.member,
+                        "token": None if known is None else known.token_id,
                         "method": method,
                         "route": route,
                         "status": visit.status,

@@ -23,7 +23,8 @@ from starlette.types import Message, Send
 
 from .. import receipts
 from ..receipts import KEPT_SECONDS
-from .control import ANSWERS, Control, Role
+from .control import Control, Role
+from .control_tables import ANSWERS
 from .problems import problem
 
 LONGEST_ANSWER = 1024 * 1024

@@ -45,7 +45,7 @@ def serve(settings: ServerSettings, *, on_first_token: Callable[[str], None] | N
         timeout_graceful_shutdown=max(1, int(settings.shutdown_seconds)),
         timeout_keep_alive=30,
         http=BoundedProtocol.with_settings(settings),
-        proxy_headers=False,
+        proxy_headers=settings.behind_proxy,
     )
     signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises it again when all is done: an end like any other
     allow_connections(settings.connections)

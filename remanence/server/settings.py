@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -16,6 +17,7 @@ from ..tables.search.allowance import quarter_of_memory
 PORT = 8765
 PREFIX = "REMANENCE_SERVER_"
 _MB = 1024 * 1024
+_ROOT_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*\Z")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -72,6 +74,10 @@ class ServerSettings:
     host: str = "127.0.0.1"
     port: int = PORT
     auth: bool = True
+    root_path: str = ""
+    """The prefix that a reverse proxy takes off the paths of requests, for links that lead back through it."""
+    behind_proxy: bool = False
+    """Whether a reverse proxy with TLS is in front of it; what it says of the scheme is believed from this machine."""
     embedder: str | None = None
     limits: Limits = field(default_factory=Limits)
     threads: int = 40
@@ -104,6 +110,8 @@ class ServerSettings:
         for name in ("head_seconds", "body_seconds"):
             checks.number(name, getattr(self, name), low=0.001)
         checks.number("shutdown_seconds", self.shutdown_seconds, low=0)
+        if not isinstance(self.root_path, str) or not _ROOT_PATH.match(self.root_path):
+            raise checks.refuse("root_path", "empty, or a path such as /memory", self.root_path)
         if self.store is not None and not self.store.startswith(("postgresql://", "postgres://")):
             raise ConfigError("store must be the address of a PostgreSQL database; SQLite files lie in the data folder")
         if not self.auth and not self.loopback:
@@ -112,6 +120,11 @@ class ServerSettings:
     @property
     def loopback(self) -> bool:
         return self.host in _LOOPBACK
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether tokens and memories may cross a network in the clear, as far as the settings tell."""
+        return not self.loopback and not self.behind_proxy
 
     @property
     def control_address(self) -> str:
@@ -165,7 +178,7 @@ def _environment(given: Mapping[str, str], names: list[str]) -> dict[str, Any]:
         text = given.get(PREFIX + name.upper(), "").strip()
         if not text:
             continue
-        if name in ("host", "store", "embedder"):
+        if name in ("host", "store", "embedder", "root_path"):
             found[name] = text
             continue
         try:

@@ -10,12 +10,12 @@ from collections import OrderedDict
 from pathlib import Path
 from threading import Condition, Lock
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from ..brain import Brain
 from ..errors import ConstraintError, RemanenceError, StoreClosedError, StoreError
 from ..private_files import make_folder
 from ..stores.sql.audit_chain import ENDING
+from .organization_log import tenant_address
 from .settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Space:
         address = self._address()
         if self._settings.store is None:
             return address
-        return f"{address}{'&' if '?' in address else '?'}tenant={quote(self.tenant, safe='')}"
+        return tenant_address(address, self.tenant)
 
     def _address(self) -> str:
         if self._settings.store is not None:

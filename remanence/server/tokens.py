@@ -17,7 +17,7 @@ import jwt
 from cachetools import TTLCache
 
 from .. import checks
-from ..errors import ConfigError, InputError
+from ..errors import ConfigError
 from ..private_files import make_file
 from .control import Control, Role, TokenRecord
 
@@ -77,8 +77,6 @@ class Tokens:
         label: str = "",
     ) -> tuple[str, TokenRecord]:
         """A new token, which is told once and kept nowhere, and what is kept of it."""
-        if not self._control.is_member(org, member):
-            raise InputError(f"member {member!r} does not exist; add it first", field="member")
         now = time.time()
         expires = now + checks.number("days", days, low=1 / 86_400, high=MAX_DAYS) * DAY
         name = secrets.token_hex(16)
@@ -87,6 +85,7 @@ class Tokens:
         label = checks.name("label", label, maximum=200) if label else ""
         record = TokenRecord(hashed[:16], org, member, label, role, workspace, now, float(int(expires)), None)
         self._control.keep_token(hashed, record)
+        record = self._control.token(hashed) or record
         return jwt.encode(claims, self._secret, algorithm=ALGORITHM), record
 
     def known(self, token: str) -> Caller | None:

@@ -31,7 +31,7 @@ from .search.plan import has_search
 from .sql import define
 from .sql.alter import altered
 from .sql.bind import Binder
-from .sql.kinds import READS, kind_of
+from .sql.kinds import READS, kind_of, written_tables
 from .sql.parameters import shape
 from .sql.parse import is_phrase, parse
 from .sql.prepared import Kept, Prepared, prepare
@@ -121,6 +121,12 @@ class Workspace(Forking):
                 raise SqlError("this statement writes, and only reading is allowed here")
             values = statement.parameters.values(params)
             return _fresh(lambda: self._run(sql, statement, values, max_rows, max_bytes))
+
+    def write_targets(self, sql: str) -> tuple[str, list[str]] | None:
+        """The kind of a statement that writes, with the tables (or indexes) that it changes; None if it only reads."""
+        statement = self._prepared(sql)
+        kind = kind_of(statement.tree)
+        return None if statement.explain or kind in READS else (kind, written_tables(statement.tree))
 
     def _prepared(self, sql: str) -> Prepared:
         return self._statements.get(sql, lambda: prepare(sql), lambda made: made.lasting)

@@ -134,7 +134,7 @@ def test_what_another_process_revokes_is_noticed(server, admin):
     made = admin.post("/tokens", json={"member": "admin"}).json()
     holder = server.client(made["token"])
     assert holder.get("/me").status_code == 200
-    elsewhere = Control(server.settings.control_address)
+    elsewhere = Control(server.settings)
     assert elsewhere.revoke_token(admin.get("/me").json()["organization"]["id"], made["id"])
     elsewhere.close()
     eventually(lambda: holder.get("/me").status_code != 200)

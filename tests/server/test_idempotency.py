@@ -213,7 +213,7 @@ def test_receipts_are_forgotten_after_a_day(server, admin, monkeypatch):
         keyed(admin, "POST", f"{W}/memories", f"m{number}", {"text": "x"}).raise_for_status()
         keyed(admin, "POST", QUERY, f"t{number}", {"query": "INSERT INTO t VALUES (2)"}).raise_for_status()
     keyed(admin, "POST", "/workspaces", "w", {"name": "lab"}).raise_for_status()
-    assert held() == before + 61  # a memory and its entry in the audit log have one each
+    assert held() == before + 81  # a memory, a statement and the entry of each in the audit log have one each
     monkeypatch.setattr(receipts, "KEPT_SECONDS", -10.0)  # as if the day were over
     server.service.answers._cleaned = 0.0
     monkeypatch.setattr("remanence.stores.sql.receipts._CLEANED", 1)

@@ -18,6 +18,7 @@ from server_process import free_port
 
 from remanence.errors import StoreForkedError
 from remanence.server.control import Control
+from remanence.server.settings import ServerSettings
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 CHILD = Path(__file__).parent / "prefork_child.py"
@@ -60,8 +61,8 @@ def test_workers_that_were_forked_serve_together(tmp_path, request, engine):
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_control_data_is_used_by_parent_and_child_while_threads_write(tmp_path, request, engine):
-    address = request.getfixturevalue("postgres_url") if engine == "postgres" else str(tmp_path / "control.db")
-    control = Control(address)
+    store = request.getfixturevalue("postgres_url") if engine == "postgres" else None
+    control = Control(ServerSettings(data=tmp_path, store=store))
     org = control.create_organization("acme").id
     stop, made, failed = threading.Event(), [], []
 
@@ -106,7 +107,7 @@ def test_control_data_is_used_by_parent_and_child_while_threads_write(tmp_path, 
 
 def test_a_child_forked_inside_a_transaction_of_a_file_is_refused_in_words(tmp_path, monkeypatch):
     monkeypatch.setattr("remanence.server.control._FORK_PATIENCE", 0.1)
-    control = Control(str(tmp_path / "control.db"))
+    control = Control(ServerSettings(data=tmp_path))
     with control.writing():
         pid = os.fork()
         if not pid:

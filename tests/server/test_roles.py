@@ -29,6 +29,8 @@ NEEDED = {
     "GET /tokens": ADMIN,
     "POST /tokens": ADMIN,
     "DELETE /tokens/{id}": ADMIN,
+    "GET /audit": ADMIN,
+    "GET /audit/verify": ADMIN,
     f"GET {W}": READ,
     f"DELETE {W}": ADMIN,
     f"GET {W}/members": ADMIN,

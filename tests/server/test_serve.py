@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 from click.testing import CliRunner
+from running_server import eventually
 from server_process import Process
 
 from remanence.cli.app import rmem
@@ -148,6 +149,16 @@ def test_the_commands_make_what_the_server_then_knows(run, server_with, tmp_path
     assert alice.get("/me").json() == {"error": "the token was revoked"}
 
 
+def test_a_lost_first_token_is_replaced_on_the_machine_of_the_server(run, server_with, tmp_path):
+    server = server_with(data=tmp_path / "data")
+    fresh = server.client(run("token", "create", "admin")["token"])
+    assert fresh.get("/me").json()["role"] == "ADMIN"
+    (lost,) = (one["id"] for one in run("token", "list")["tokens"] if one["label"] == "first start")
+    run("token", "revoke", lost)
+    eventually(lambda: server.client(server.first_token).get("/me").status_code == 401)
+    assert fresh.get("/me").status_code == 200
+
+
 def test_lists_and_removals(run):
     run("org", "create", "acme")
     assert [one["name"] for one in run("org", "list")["organizations"]] == ["acme"]
@@ -224,6 +235,8 @@ def test_settings_come_from_options_then_the_environment_then_a_file(tmp_path):
         ("[limits]\nrows = 0", "rows"),
         ("store = 'mysql://x'", "PostgreSQL"),
         ("auth = false\nhost = '0.0.0.0'", "this machine only"),
+        ("root_path = 'memory'", "root_path"),
+        ("root_path = '/memory/'", "root_path"),
         ("= 1", "TOML"),
     ],
 )

@@ -22,7 +22,6 @@ from remanence.errors import (
     TooManyRowsError,
 )
 from remanence.tables.catalog import Kind
-from remanence.tables.sql.kinds import statement_kind, writes
 from remanence.tables.workspace import Workspace
 
 
@@ -146,13 +145,17 @@ def test_reading_only_refuses_what_writes(notes):
         "DROP TABLE notes",
         "UPDATE notes SET n = 1",
     ):
-        assert writes(sql)
+        assert notes.write_targets(sql) is not None
         with pytest.raises(SqlError, match="read"):
             notes.query(sql, read_only=True)
     for sql in ("SELECT 1", "EXPLAIN SELECT 1", "VALUES (1)", "WITH x AS (SELECT 1) SELECT * FROM x", "TABLE notes"):
-        assert not writes(sql)
+        assert notes.write_targets(sql) is None
         notes.query(sql, read_only=True)
-    assert statement_kind("create index i on t (a)") == "CREATE INDEX"
+    assert notes.write_targets("create index I on t (a)") == ("CREATE INDEX", ["i"])
+    assert notes.write_targets('insert into "Notes" (a) select 1') == ("INSERT", ["Notes"])
+    assert notes.write_targets("WITH x AS (SELECT 1) DELETE FROM default.Notes") == ("DELETE", ["notes"])
+    assert notes.write_targets("DROP TABLE a, b") == ("DROP TABLE", ["a", "b"])
+    assert notes.write_targets("TRUNCATE a, b") == ("TRUNCATE", ["a", "b"])
 
 
 def test_long_statements_are_stopped_and_rolled_back(notes):

@@ -18,7 +18,6 @@ from ...tables.deadline import checking, limited
 from ...tables.ingest import from_body, written
 from ...tables.remote import result_of
 from ...tables.results import Result
-from ...tables.sql.kinds import statement_kind, writes
 from ...tables.streams import arrow_reader, pyarrow
 from ...tables.values import answer_types, parameters_from_json, to_json, type_name
 from ..access import Access, Role, allowed
@@ -125,6 +124,7 @@ def create_table(body: NewTable, access: Writer) -> Response:
     try:
         with access.once():
             made = tables.once(lambda: _shown(tables.create_table(body.table_name, body.table_schema)))
+            _record(access, "CREATE TABLE", [body.table_name], 0)
     except TableExistsError:
         raise TableExistsError(f"table {body.table_name!r} already exists") from None
     return answer(made, 201)
@@ -141,10 +141,6 @@ def query(request: Request, body: Statement, access: Reader) -> Response:
     if len(body.query) > limits.statement_length:
         most = f"a statement may have at most {limits.statement_length:,} characters"
         raise HTTPException(413, f"{most}; put values into params, or ingest them")
-    if access.role < Role.WRITE and writes(body.query):
-        access.need(Role.WRITE)
-    if access.is_full and statement_kind(body.query) in _GROWING:
-        access.need_room()
     form = _form(request.headers.get("accept", ""))
     if form == ARROW:
         pyarrow()  # or says how to install it
@@ -160,16 +156,24 @@ def query(request: Request, body: Statement, access: Reader) -> Response:
 def _answered(access: Access, body: Statement, form: str | None, timeout: float) -> Response:
     """Run a statement and write its answer; of a streamed one, the beginning."""
     limits = access.service.settings.limits
+    write = access.tables.write_targets(body.query)
+    if write is not None:
+        access.need(Role.WRITE)
+        if write[0] in _GROWING:
+            access.need_room()
     params = parameters_from_json(body.params, body.param_types)
     most_rows, most_bytes = (limits.rows, limits.answer_bytes) if form is None else (None, None)
-    if access.visit.request is not None and writes(body.query):
+    if write is not None:
         tables = access.tables
-        with access.once():
-            told = tables.once(
-                lambda: _document(
-                    tables.query(body.query, params, timeout=timeout, max_rows=most_rows, max_bytes=most_bytes)
-                )
+
+        def run() -> dict[str, Any]:
+            return _document(
+                tables.query(body.query, params, timeout=timeout, max_rows=most_rows, max_bytes=most_bytes)
             )
+
+        with access.once():
+            told = tables.once(run)
+            _record(access, *write, told["row_count"])
         return answer(told) if form is None else _streamed(result_of(told), iter(()), form)
     if form is not None:
         batches = access.tables.stream(body.query, params, batch_size=_BATCH, timeout=timeout)
@@ -182,6 +186,12 @@ def _answered(access: Access, body: Statement, form: str | None, timeout: float)
     if form is not None:  # no rows came: only a whole answer tells the columns
         return _streamed(result, iter(()), form)
     return answer(_document(result))
+
+
+def _record(access: Access, statement: str, tables: list[str], rows: int) -> None:
+    """Tell the audit log of a write, after it was committed and before it is answered; never which values."""
+    store, token = access.brain.store, access.token_id
+    store.record(access.member, "sql", statement=statement, tables=tables, rows=rows, token=token)
 
 
 def _document(result: Result) -> dict[str, Any]:
@@ -205,6 +215,7 @@ def drop_table(table: TableName, access: Writer) -> Response:
     tables = access.tables
     with access.once():
         tables.once(lambda: tables.drop_table(table))
+        _record(access, "DROP TABLE", [table], 0)
     return answer({"dropped": table})
 
 
@@ -241,7 +252,9 @@ async def ingest(
         access.need_room()
         body = make()
         with access.once():
-            return written(access.tables, table, from_body(body), index=body.get("index") or index)
+            told = written(access.tables, table, from_body(body), index=body.get("index") or index)
+            _record(access, "INSERT", [table], told["row_count"])
+            return told
 
     return answer(await run_in_threadpool(run))
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, HTTPException, Path
 from pydantic import BaseModel, ConfigDict, Field
 
+from ... import config
 from ..access import Access, Role, allowed_in_organization
 from ..control import TokenRecord, role_named
 from ..tokens import MAX_DAYS
@@ -30,7 +31,8 @@ class NewToken(BaseModel):
 
 @router.get("/tokens", responses=ANYBODY)
 def list_tokens(access: Admin, limit: Limit = 1000, cursor: Cursor = None) -> dict[str, Any]:
-    """The tokens of the organisation, without the tokens themselves."""
+    """The tokens of the organisation, without the tokens themselves. `effective_role` is what a token may do now: the
+    lesser of its own role and its member's, and null for a member who was removed."""
     found = access.service.control.tokens(access.org, after=after(cursor), limit=limit + 1)
     return page("tokens", [_shown(one) for one in found], [one.id for one in found], limit)
 
@@ -52,14 +54,16 @@ def create_token(body: NewToken, access: Admin) -> dict[str, Any]:
         )
         return {"token": token, **_shown(made)}
 
-    with access.once():
+    with config.acting(access.member, access.token_id), access.once():
         return access.service.control.once(issued)
 
 
 @router.delete("/tokens/{id}", responses=CHANGING)
 def revoke_token(id: Annotated[str, Path(max_length=64)], access: Admin) -> dict[str, Any]:
     """Revoke a token: from now on it opens nothing."""
-    if not access.service.control.revoke_token(access.org, id):
+    with config.acting(access.member, access.token_id):
+        known = access.service.control.revoke_token(access.org, id)
+    if not known:
         raise HTTPException(404, f"there is no token {id!r}")
     return {"revoked": id}
 
@@ -70,6 +74,7 @@ def _shown(record: TokenRecord) -> dict[str, Any]:
         "member": record.member,
         "label": record.label,
         "role": record.role.name,
+        "effective_role": None if record.effective_role is None else record.effective_role.name,
         "workspace_id": record.workspace,
         "created": record.created,
         "expires": record.expires,

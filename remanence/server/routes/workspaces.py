@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, HTTPException, Path
 from pydantic import BaseModel, ConfigDict, Field
 
+from ... import config
 from ..access import Access, Role, allowed, allowed_in_organization, anybody
 from ..control import Member, WorkspaceRecord, role_named
 from .answers import ANYBODY, CHANGING, IN_WORKSPACE, Cursor, Limit, after, page
@@ -52,7 +53,7 @@ def create_workspace(
 ) -> dict[str, Any]:
     """Make a workspace."""
     control = access.service.control
-    with access.once():
+    with config.acting(access.member, access.token_id), access.once():
         return control.once(lambda: _shown(control.create_workspace(access.org, body.name)))
 
 
@@ -68,7 +69,8 @@ def show_workspace(access: Annotated[Access, Depends(allowed(Role.READ))]) -> di
 @router.delete("/workspaces/{workspace}", responses=CHANGING)
 def delete_workspace(access: Annotated[Access, Depends(allowed(Role.ADMIN))]) -> dict[str, Any]:
     """Delete a workspace with all its memories and tables."""
-    gone = access.service.control.delete_workspace(access.org, access.workspace)
+    with config.acting(access.member, access.token_id):
+        gone = access.service.control.delete_workspace(access.org, access.workspace)
     if gone is None:
         raise HTTPException(404, f"there is no workspace {access.workspace!r}")
     access.spaces.remove(gone.org, gone.id, gone.name)
@@ -126,7 +128,8 @@ def _page(access: Access, workspace: str | None, limit: int, cursor: str | None)
 
 def _set(access: Access, body: NewMember, workspace: str | None) -> dict[str, Any]:
     role = role_named("role", body.role)
-    return _member(access.service.control.set_member(access.org, body.member, role, workspace))
+    with config.acting(access.member, access.token_id):
+        return _member(access.service.control.set_member(access.org, body.member, role, workspace))
 
 
 def _remove(access: Access, member: str, workspace: str | None) -> dict[str, Any]:
@@ -137,7 +140,7 @@ def _remove(access: Access, member: str, workspace: str | None) -> dict[str, Any
             raise HTTPException(404, f"there is no member {member!r} here")
         return {"removed": member}
 
-    with access.once():
+    with config.acting(access.member, access.token_id), access.once():
         return control.once(removed)
 
 

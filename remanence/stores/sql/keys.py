@@ -1,11 +1,10 @@
-"""The table of data keys, and giving every encrypted row new ones while others read and write the file.
+"""The table of data keys, and giving every encrypted row new ones while others read and write the store.
 
 A rotation adds a version of the keys beside the old one, encrypts the rows again in small transactions, and removes
 the old version together with the last row that needed it. Whoever finds two versions goes on where somebody stopped."""
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,19 +14,16 @@ from ...crypto.vault import Vault, WrappedKey, fingerprint, new_keys, unwrap, wr
 from ...errors import KeyMissingError, KeyWrongError, StoreCorruptError
 from ..base import Progress
 from ..indexed import derive
-from . import cache, dictionaries, removal, rows, sealing
+from . import dictionaries, removal, rows, sealing
 from .connection import Connection
-from .reembed import new_generation
 from .sealing import Seal
 
 if TYPE_CHECKING:
-    from .sqlite import SqliteRecordStore
+    from .records import SqlRecords
 
 
 _BATCH = 64
-_COLUMNS = (*rows.BODY, *rows.DERIVED)
-_REWRITE = f"UPDATE memories SET {', '.join(f'{name} = ?' for name in _COLUMNS)} WHERE seq = ?"
-_OUTDATED = f"{rows.READ} WHERE m.seq > ? AND m.key_version < ? ORDER BY m.seq LIMIT ?"
+_OUTDATED = "{} WHERE m.seq > ? AND m.key_version < ? ORDER BY m.seq LIMIT ?"
 
 
 def read(connection: Connection) -> list[WrappedKey]:
@@ -76,11 +72,11 @@ def count(connection: Connection) -> dict[int, int]:
 # Rotation
 
 
-def rewrap(store: SqliteRecordStore, new: Encryption) -> int:
+def rewrap(store: SqlRecords, new: Encryption) -> int:
     """Let a new master key open the data keys from now on; how many there are. Done twice it changes nothing."""
     master = new.master_key()
 
-    def work(connection: sqlite3.Connection) -> int:
+    def work(connection: Connection) -> int:
         held = read(connection)
         if not held:
             raise KeyMissingError("this store has no keys yet: nothing in it is encrypted")
@@ -104,12 +100,12 @@ def rewrap(store: SqliteRecordStore, new: Encryption) -> int:
     return store.write(work)
 
 
-def rotate(store: SqliteRecordStore, on_progress: Progress | None = None) -> dict[str, Any]:
+def rotate(store: SqlRecords, on_progress: Progress | None = None) -> dict[str, Any]:
     """Encrypt every encrypted memory again under new data keys, or go on with a rotation that was interrupted."""
-    version, resumed = store.write(lambda connection: _begin(connection, store.vault))
-    with store.connection() as connection:
-        total = sum(count(connection).values())
-        left = sum(number for held, number in count(connection).items() if held < version)
+    version, resumed = store.write(lambda connection: _begin(connection, store))
+    held = store.read(count)
+    total = sum(held.values())
+    left = sum(number for used, number in held.items() if used < version)
     done, last = total - left, 0
     while True:
         if on_progress is not None:
@@ -129,8 +125,9 @@ def rotate(store: SqliteRecordStore, on_progress: Progress | None = None) -> dic
     }
 
 
-def _begin(connection: sqlite3.Connection, vault: Vault) -> tuple[int, bool]:
+def _begin(connection: Connection, store: SqlRecords) -> tuple[int, bool]:
     """Make the new keys, unless there are some that wait to be used, and tell every process of them."""
+    vault = store.vault
     if vault.encryption is None:
         raise KeyMissingError("rotating data keys needs the master key; set REMANENCE_MASTER_KEY")
     held = read(connection)
@@ -145,18 +142,18 @@ def _begin(connection: sqlite3.Connection, vault: Vault) -> tuple[int, bool]:
     version = versions[-1] + 1
     _add(connection, new_keys(vault.encryption.master_key(), version, time.time()))
     vault.follow(read(connection))
-    new_generation(connection)
+    store.new_generation(connection)
     return version, False
 
 
-def _some(connection: sqlite3.Connection, store: SqliteRecordStore, version: int, last: int) -> tuple[int, int]:
+def _some(connection: Connection, store: SqlRecords, version: int, last: int) -> tuple[int, int]:
     """A batch of rows under the new keys: how many, and the last row; zero when there is none left."""
     store.codec.use(dictionaries.newest(connection))
-    batch = connection.execute(_OUTDATED, (last, version, _BATCH)).fetchall()
+    batch = connection.execute(_OUTDATED.format(store.dialect.read), (last, version, _BATCH)).fetchall()
     return sum(_again(connection, store, row, version) for row in batch), batch[-1][0] if batch else 0
 
 
-def _again(connection: sqlite3.Connection, store: SqliteRecordStore, row: tuple[Any, ...], version: int) -> bool:
+def _again(connection: Connection, store: SqlRecords, row: tuple[Any, ...], version: int) -> bool:
     """One row under the new keys; one that does not open stays as it is."""
     memory = rows.readable(row, store.codec)
     old = None if memory is None else rows.seal_of(row)
@@ -164,17 +161,16 @@ def _again(connection: sqlite3.Connection, store: SqliteRecordStore, row: tuple[
         return False
     seal = Seal(version, old.fields)
     hidden = sealing.disguised(derive(memory), seal, store.vault)
-    values = (*rows.body_values(memory, store.codec, seal), *rows.derived_values(hidden))
-    connection.execute(_REWRITE, (*values, row[0]))
+    store.rewrite(connection, row[0], rows.body_values(memory, store.codec, seal), hidden)
     return True
 
 
-def _finish(connection: sqlite3.Connection, store: SqliteRecordStore, version: int) -> tuple[int, int]:
+def _finish(connection: Connection, store: SqlRecords, version: int) -> tuple[int, int]:
     """What came in meanwhile, and what was set aside; then the old keys go, unless a row that does not open may need
     them. (rows encrypted again, rows that do not open), in the caller's transaction."""
     store.codec.use(dictionaries.newest(connection))
     late = unreadable = last = 0
-    while batch := connection.execute(_OUTDATED, (last, version, _BATCH)).fetchall():
+    while batch := connection.execute(_OUTDATED.format(store.dialect.read), (last, version, _BATCH)).fetchall():
         for row in batch:
             again = _again(connection, store, row, version)
             late, unreadable = late + again, unreadable + (not again)
@@ -182,6 +178,5 @@ def _finish(connection: sqlite3.Connection, store: SqliteRecordStore, version: i
     unreadable += removal.seal_again(connection, store.codec, version)
     if not unreadable:
         connection.execute("DELETE FROM keys WHERE version < ?", (version,))
-    cache.clear(connection)
-    new_generation(connection)
+    store.renew(connection, vectors=False)
     return late, unreadable

@@ -216,11 +216,20 @@ class PostgresRecordStore(SqlRecords, Forking):
     def held(self) -> int:
         return self._state().rows
 
-    def renew(self, connection: AnyConnection) -> None:
+    def rewrite(self, connection: AnyConnection, seq: int, body: Sequence[Any], derived: Derived) -> None:
         assert isinstance(connection, Connection)
+        super().rewrite(connection, seq, body, derived)
+        postgres_rows.insert_again(connection, seq, dimension_of(connection))
+
+    def new_generation(self, connection: AnyConnection) -> None:
         connection.execute("UPDATE heads SET generation = generation + 1")
-        postgres_rows.embed(connection, dimension_of(connection))
-        self.neighbours.renew()
+
+    def renew(self, connection: AnyConnection, *, vectors: bool = True) -> None:
+        assert isinstance(connection, Connection)
+        self.new_generation(connection)
+        if vectors:
+            postgres_rows.embed(connection, dimension_of(connection))
+            self.neighbours.renew()
 
     def make_room(self) -> None:
         self.neighbours.drop()

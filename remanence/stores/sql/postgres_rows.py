@@ -56,6 +56,13 @@ def copy(connection: Connection, copied: Sequence[tuple[Any, ...]], dimension: i
     _write(connection, whole)
 
 
+def insert_again(connection: Connection, seq: int, dimension: int | None) -> None:
+    """Take a row out and insert it in its place, so that its postings and words are those of its terms."""
+    found = connection.execute(f"SELECT {', '.join(rows.COLUMNS)} FROM memories WHERE seq = ?", (seq,)).fetchall()
+    connection.execute("DELETE FROM memories WHERE seq = ?", (seq,))
+    copy(connection, found, dimension)
+
+
 def _write(connection: Connection, whole: Sequence[tuple[Any, ...]]) -> None:
     for start in range(0, len(whole), _TOGETHER):
         part = whole[start : start + _TOGETHER]

@@ -40,6 +40,7 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 _MOVE = f"UPDATE memories SET tier = ?, level = ?, {', '.join(f'{name} = ?' for name in rows.BODY)} WHERE seq = ?"
+_REWRITE = f"UPDATE memories SET {', '.join(f'{name} = ?' for name in rows.BODY + rows.DERIVED)} WHERE seq = ?"
 _FETCH = 512  # ids or seqs in one statement
 _FEW = 8  # of which there is a statement for each number
 _KIND = f"SELECT key, value FROM notes WHERE key IN {rows.KIND}"
@@ -242,9 +243,17 @@ class SqlRecords(IndexedStore):
         self.wrote(moved)
         return moved
 
+    def rewrite(self, connection: Connection, seq: int, body: Sequence[Any], derived: Derived) -> None:
+        """Write the body of a row, as `rows.body_values` gives it, and what is derived from it, in its place."""
+        connection.execute(_REWRITE, (*body, *rows.derived_values(derived), seq))
+
     @abstractmethod
-    def renew(self, connection: Connection) -> None:
-        """Tell every process to read its index anew, because what it was read from was rewritten."""
+    def new_generation(self, connection: Connection) -> None:
+        """Tell every process to read its index anew, and the keys with it."""
+
+    @abstractmethod
+    def renew(self, connection: Connection, *, vectors: bool = True) -> None:
+        """The same after all rows were rewritten; `vectors` where those were, too."""
 
     def make_room(self) -> None:
         """Called before all vectors are replaced by others, perhaps of another dimension."""

@@ -176,9 +176,3 @@ def _rewrite(connection: sqlite3.Connection, derived: Sequence[tuple[int, int | 
         values = rows.derived_values(parts)
         changed += connection.execute(_REWRITE, (*values, seq, version, *values)).rowcount
     return changed
-
-
-def new_generation(connection: sqlite3.Connection) -> None:
-    """Tell every process that has the file open to read its index anew."""
-    (generation,) = connection.execute("PRAGMA user_version").fetchone()
-    connection.execute(f"PRAGMA user_version = {generation + 1}")

@@ -31,7 +31,6 @@ from .connection import Connection
 from .file import DURABILITY, SqliteFile, is_undecodable, lenient
 from .receipts import put_once
 from .records import Dialect, SqlRecords
-from .reembed import new_generation
 from .sealing import Seal
 from .writer import GroupWriter
 
@@ -396,10 +395,14 @@ class SqliteRecordStore(SqlRecords, Forking):
         except Exception:
             log.exception("no new segment was written")
 
-    def renew(self, connection: Connection) -> None:
+    def new_generation(self, connection: Connection) -> None:
+        (generation,) = connection.execute("PRAGMA user_version").fetchone()
+        connection.execute(f"PRAGMA user_version = {generation + 1}")
+
+    def renew(self, connection: Connection, *, vectors: bool = True) -> None:
         assert isinstance(connection, sqlite3.Connection)
         cache.clear(connection)
-        new_generation(connection)
+        self.new_generation(connection)
 
     def rebuild(self) -> None:
         """Throw the segments away and derive the index from the rows again."""

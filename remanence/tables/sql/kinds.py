@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from .parse import parse
+from .scope import folded
 
 READS = frozenset({"SELECT"})
 
@@ -22,11 +22,9 @@ def kind_of(tree: exp.Expression) -> str:
     return type(tree).__name__.upper()
 
 
-def statement_kind(sql: str) -> str:
-    """The kind of a statement; EXPLAIN counts as what it explains."""
-    return kind_of(parse(sql).tree)
-
-
-def writes(sql: str) -> bool:
-    """Whether a statement changes anything."""
-    return statement_kind(sql) not in READS
+def written_tables(tree: exp.Expression) -> list[str]:
+    """The names of the tables (or indexes) that a statement changes."""
+    if isinstance(tree, exp.Query):
+        return []
+    targets = tree.expressions if isinstance(tree, exp.TruncateTable) else tree.args.get("tables") or [tree.this]
+    return [folded(target.this if isinstance(target, exp.Schema) else target) for target in targets]

@@ -1,0 +1,77 @@
+"""The audit log of each organisation: who made, changed and removed its members, tokens and workspaces.
+
+It is the sealed log of an ordinary store that holds no memories, so that `rmem audit`, its verification and its backup
+are those of every other store: a file beside the control data, or a tenant of the same PostgreSQL database."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+from urllib.parse import quote
+
+from .. import config
+from ..forks import new_lock
+from ..stores import open_store
+from ..stores.sql.audit import AuditEntry
+from ..stores.sql.records import SqlRecords
+from .settings import ServerSettings
+
+_OPEN = 8  # logs that stay open, for organisations that change often
+
+
+def log_address(settings: ServerSettings, org: str) -> str:
+    """Where the log of an organisation is kept."""
+    if settings.store is None:
+        return str(settings.data / f"organization-{org}.db")
+    return tenant_address(settings.store, f"{org}/organization")
+
+
+def tenant_address(store: str, tenant: str) -> str:
+    """The address of one tenant of a PostgreSQL database."""
+    return f"{store}{'&' if '?' in store else '?'}tenant={quote(tenant, safe='')}"
+
+
+class OrganizationLogs:
+    """The logs of all organisations of a server. Safe to use from many threads."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._open: OrderedDict[str, SqlRecords] = OrderedDict()
+        self._lock = new_lock()
+
+    def record(self, org: str, action: str, **detail: Any) -> None:
+        """Append an entry in the name of whoever acts (`config.acting`); durable when this returns."""
+        told = {key: value for key, value in detail.items() if value is not None}
+        if token := config.token():
+            told["token"] = token
+        with self._lock:
+            self._log(org).record(config.user(), action, **told)
+
+    def entries(self, org: str, **which: Any) -> list[AuditEntry]:
+        """The newest entries, newest first, as `SqlRecords.audit` gives them."""
+        with self._opened(org) as log:  # apart from those for writing: a long look holds up nobody's changes
+            return log.audit(**which)
+
+    def broken(self, org: str) -> list[int]:
+        """The numbers of entries that are not as they were written."""
+        with self._opened(org) as log:
+            return log.broken_audit()
+
+    def _log(self, org: str) -> SqlRecords:
+        log = self._open.get(org)
+        if log is None:
+            log = self._open[org] = self._opened(org)
+            if len(self._open) > _OPEN:
+                self._open.popitem(last=False)[1].close()
+        self._open.move_to_end(org)
+        return log
+
+    def _opened(self, org: str) -> SqlRecords:
+        opened = open_store(log_address(self._settings, org), encryption=False)
+        assert isinstance(opened, SqlRecords)
+        return opened
+
+    def close(self) -> None:
+        with self._lock:
+            while self._open:
+                self._open.popitem()[1].close()

@@ -1,0 +1,91 @@
+"""The files in deploy/ with the real programs they are for, and a server behind a reverse proxy."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+from running_server import eventually
+from server_process import Process, free_port
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+
+
+def needs(program: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not installed")
+
+
+@pytest.fixture
+def proxied(tmp_path):
+    """The address of Caddy, in front of a server of its own, and the server's first token."""
+    options = ("--recallers", "0", "--root-path", "/memory", "--behind-proxy")
+    server = Process(tmp_path / "data", *options).ready()
+    port = free_port()
+    environment = {
+        **os.environ, "SITE": f"https://localhost:{port}", "HTTP_PORT": str(free_port()),
+        "UPSTREAM": f"127.0.0.1:{server.port}", "XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path),
+    }  # fmt: skip
+    command = ["caddy", "run", "--adapter", "caddyfile", "--config", str(DEPLOY / "Caddyfile")]
+    with open(tmp_path / "caddy.log", "wb") as log:
+        caddy = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    try:
+        yield f"https://localhost:{port}", server.first_token()
+    finally:
+        caddy.terminate()
+        caddy.wait(30)
+        server.end(signal.SIGTERM)
+
+
+@needs("caddy")
+def test_a_server_behind_caddy_answers_under_its_prefix(proxied):
+    address, token = proxied
+    with httpx.Client(base_url=address, verify=False, headers={"Authorization": f"Bearer {token}"}) as link:
+        eventually(lambda: answers(f"{address}/memory/health"), 60)
+        assert link.get("/memory/me").json()["member"] == "admin"
+        made = link.post("/memory/workspaces/default/memories", json={"text": "through the proxy"})
+        assert made.status_code == 201
+        assert "/memory/openapi.json" in link.get("/memory/docs").text
+        assert link.get("/memory/openapi.json").json()["servers"] == [{"url": "/memory"}]
+        assert link.get("/memory/tokens/").headers["location"] == f"{address}/memory/tokens"
+        assert link.get("/memory/metrics").status_code == link.get("/elsewhere").status_code == 404
+
+
+@needs("systemd-analyze")
+def test_the_unit_is_sound(tmp_path):
+    rmem = Path(sys.executable).with_name("rmem")
+    unit = (DEPLOY / "remanence.service").read_text().replace("/opt/remanence/bin/rmem", str(rmem))
+    (tmp_path / "remanence.service").write_text(unit)
+    checked = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(tmp_path / "remanence.service")],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "warned"),
+    [((), False), (("--host", "0.0.0.0"), True), (("--host", "0.0.0.0", "--behind-proxy"), False)],
+)
+def test_listening_for_others_without_tls_is_warned_of(tmp_path, options, warned):
+    port = free_port()
+    command = [sys.executable, "-m", "remanence.cli", "serve", "--data", str(tmp_path), "--port", str(port), *options]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        eventually(lambda: answers(f"http://127.0.0.1:{port}/ready"), 120)
+    finally:
+        child.terminate()
+        _, told = child.communicate(timeout=60)
+    assert ("cross the network in the clear" in told) == warned
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(url, verify=False).status_code == 200
+    except httpx.TransportError:
+        return False
