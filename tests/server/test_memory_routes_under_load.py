@@ -63,7 +63,7 @@ def test_questions_of_two_tenants_that_wait_together_are_answered_apart(postgres
         for turn in range(6):
             text = f"zebra {own} {number} {turn}"
             (key,) = client.post("/workspaces/lab/memories", json={"text": text}).json()["ids"]
-            asked = {"query": f'"{text}"', "k": 3}
+            asked = {"query": text, "must": [text], "k": 3}
             found = client.post("/workspaces/lab/recall", json=asked).json()["hits"]
             assert [hit["memory"]["memory_id"] for hit in found] == [key]
             found = client.post("/workspaces/lab/recall", json={"query": "zebra", "k": 50}).json()["hits"]

@@ -42,7 +42,7 @@ def filled():
     spool.set_aside(broken, "ValueError: Zelda Quux")
     note("codex prompt: Zelda Quux is not a command")
     note("codex prompt: no such command")
-    places.last_capture().write_text('{"time": 1.0, "agent": "codex", "cwd": "/home/zelda quux"}')
+    places.last_capture().write_text('{"time": 1.0, "agent": "codex", "cwd": "/srv/zelda quux"}')
     with Brain(privacy="default") as brain:
         brain.remember("Zelda Quux has the keys", id="m1")
         brain.remember("The keys are in the safe", id="m2")
