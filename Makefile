@@ -7,7 +7,7 @@ DEV    := $(VENV)/.installed-dev
 
 unexport PYTHONDONTWRITEBYTECODE # or each of thousands of processes would compile everything again
 
-.PHONY: help demo test check unit test-slow chaos bench bench-peers clean
+.PHONY: help demo test check unit test-slow chaos eval bench bench-peers clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  +##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -44,6 +44,10 @@ test-slow: $(DEV) ## soak and million-row tests
 
 chaos: $(DEV)    ## break stores on purpose and compare them with what they promised; ARGS="--minutes 60 …"
 	@$(BIN)/python -m chaos $(ARGS)
+
+SETS ?= ../shared/data/recall
+eval: $(DEV)     ## recall on sets of memories of every kind, beside plain baselines; SETS=FOLDER ARGS="…"
+	@$(BIN)/rmem eval recall $(SETS) $(ARGS)
 
 bench: $(DEV)    ## speed against baselines in the same run, at 10k and 100k
 	@$(BIN)/rmem bench

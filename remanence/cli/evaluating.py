@@ -8,6 +8,7 @@ import click
 
 from .evaluating_files import file
 from .evaluating_online import online
+from .evaluating_recall import recall
 from .evaluating_team import team
 from .face import Face
 from .options import answering
@@ -43,6 +44,7 @@ def evaluate(context: click.Context) -> None:
     Examples:
       rmem eval questions.jsonl
       rmem eval questions.jsonl --settings dense=0.7 --against default --k 5,10
+      rmem eval recall sets/
       rmem eval locomo locomo10.json
       rmem eval online --by week
       rmem eval team
@@ -53,6 +55,7 @@ def evaluate(context: click.Context) -> None:
 
 evaluate.add_command(file)
 evaluate.add_command(online)
+evaluate.add_command(recall)
 evaluate.add_command(team)
 
 

@@ -50,8 +50,8 @@ def file(face: Face, file: str, depths: str, settings: str | None, against: str 
             file,
             brain=brain,
             depths=_depths(depths),
-            settings=_setting(settings, "--settings"),
-            against=_setting(against, "--against"),
+            settings=setting_of(settings, "--settings"),
+            against=setting_of(against, "--against"),
             seed=seed,
             on_progress=bar,
         )
@@ -68,7 +68,8 @@ def _depths(given: str) -> list[int]:
         raise InputError(f"--k must be whole numbers with commas between them, got {given!r}", field="k") from None
 
 
-def _setting(given: str | None, option: str) -> Setting | None:
+def setting_of(given: str | None, option: str) -> Setting | None:
+    """Settings as an option names them: a file, NAME=VALUE with commas between them, or `default`."""
     from ..evaluate.offline import Setting
 
     if given is None:

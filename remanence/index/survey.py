@@ -176,6 +176,12 @@ class Survey:
         present = self.column("actor")
         return [(code, str(names[code])) for code in named if (present == code).any()]
 
+    @property
+    def nobody(self) -> int:
+        """The code of memories without an actor."""
+        code = self._actors.find(None)
+        return -1 if code is None else code
+
     def assistants(self) -> list[int]:
         """The codes of actors that are programs."""
         return [code for name in _ASSISTANTS if (code := self._actors.find(name)) is not None]

@@ -25,11 +25,12 @@ _SAID, _NAMED = (np.log1p(np.arange(much + 1, dtype=np.float32)) for much in (30
 
 def dependence(survey: Survey, at: Positions, settings: RecallSettings) -> Scores:
     """How far each row is understood by what surrounds it, between 0 and 1: the shorter it is, among short ones, the
-    more. What is long speaks for itself."""
+    more. What is long, and the notes of one person, speak for themselves."""
     if not settings.context:
         return np.zeros(at.size, np.float32)
     long = survey.column_at("length", at) * np.float32(survey.average_length / settings.context**2)
-    weights: Scores = (1 / (1 + long * long)).astype(np.float32)
+    notes = (survey.column_at("actor", at) != survey.nobody) & ~in_dialogue(survey, at)
+    weights: Scores = (~notes / (1 + long * long)).astype(np.float32)
     return weights
 
 

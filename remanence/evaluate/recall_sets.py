@@ -1,0 +1,287 @@
+"""Recall on sets of memories and the questions that they answer, of any kind and each in stores of its own, beside
+plain BM25 and reciprocal rank fusion in the same run.
+
+A set is a JSON file, perhaps gzipped:
+
+    {"name": …, "unit": "memory" | "session", "stores": [{
+        "memories": [{"text": …, "actor": …, "session": …, "when": …}, …],
+        "questions": [{"question": …, "kind": …, "now": …, "session": …, "relevant": [place of a memory, …]}, …]}]}
+
+`unit` is what a hit counts by; a question's `session` restricts it to one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import checks
+from ..errors import InputError
+from .offline import Progress, Setting, compared
+
+if TYPE_CHECKING:
+    from ..brain import Brain
+
+BASELINES = ("bm25", "rrf")
+MEASURES = ("r@1", "r@5", "r@10", "mrr", "any@5", "all@5")
+_DEEP = 100  # hits of each question
+_K1, _B, _RRF = 1.2, 0.75, 60
+_EAST = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+_WORD = re.compile(rf"[{_EAST}]|(?:(?![{_EAST}])\w)+")  # a sign of Chinese, Japanese or Korean, or a word
+_FIELDS = ("text", "actor", "session", "when")
+
+Ranking = list[int]  # places of memories, best first
+
+
+@dataclass(frozen=True, slots=True)
+class RecallSet:
+    name: str
+    by_session: bool
+    stores: list[dict[str, Any]]
+
+    @property
+    def questions(self) -> int:
+        return sum(len(store["questions"]) for store in self.stores)
+
+
+def files_in(paths: Sequence[str | Path]) -> list[Path]:
+    """The files that are named, and those of the folders that are."""
+    found: list[Path] = []
+    for path in map(Path, paths):
+        inside = sorted([*path.glob("*.json"), *path.glob("*.json.gz")]) if path.is_dir() else [path]
+        if not inside:
+            raise InputError(f"{path} must hold sets of questions, as *.json or *.json.gz", field="FILE")
+        found += inside
+    return found
+
+
+def read(path: Path) -> RecallSet:
+    """A set, checked as far as it is needed."""
+    try:
+        raw = path.read_bytes()
+        given = json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} must be a set of questions in JSON: {error}", field="FILE") from None
+    try:
+        name = checks.name("name", given.get("name", path.name.partition(".")[0]))
+        unit = checks.one_of("unit", given.get("unit", "memory"), ("memory", "session"))
+        stores = given["stores"]
+        for at, store in enumerate(stores):
+            _check(f"stores[{at}]", store)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise InputError(f"{path} must hold stores with memories and questions: {error!r}", field="stores") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}", field=error.field) from None
+    return RecallSet(name, unit == "session", stores)
+
+
+def _check(where: str, store: dict[str, Any]) -> None:
+    for at, memory in enumerate(store["memories"]):
+        checks.text(f"{where}.memories[{at}].text", memory["text"])
+    for at, question in enumerate(store["questions"]):
+        checks.text(f"{where}.questions[{at}].question", question["question"])
+        for place in question["relevant"]:
+            checks.whole(f"{where}.questions[{at}].relevant", place, high=len(store["memories"]) - 1)
+
+
+def evaluate(
+    paths: Sequence[str | Path],
+    *,
+    settings: Setting | None = None,
+    against: Setting | None = None,
+    baselines: bool = True,
+    seed: int = 0,
+    on_progress: Progress | None = None,
+) -> dict[str, Any]:
+    """The measures of each set and their means, for one setting or two; two are compared question by question."""
+    chosen = [one for one in (settings or Setting("default"), against) if one is not None]
+    sets = [read(path) for path in files_in(paths)]
+    total, done = sum(one.questions for one in sets), 0
+    told = []
+    for one in sets:
+        measured: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for store in one.stores:
+            for row in _measured(one, store, chosen, baselines):
+                for system, values in row.items():
+                    measured[system].append(values)
+            done += len(store["questions"])
+            if on_progress is not None:
+                on_progress(done, total)
+        told.append(_told(one, measured, chosen, seed))
+    systems = list(told[0]["systems"])
+    means = {
+        system: {name: _mean([one["systems"][system][name] for one in told]) for name in MEASURES} for system in systems
+    }
+    return {"sets": told, "mean": means}
+
+
+def _told(
+    one: RecallSet, measured: dict[str, list[dict[str, Any]]], chosen: Sequence[Setting], seed: int
+) -> dict[str, Any]:
+    systems = {
+        system: {name: _mean([row[name] for row in rows]) for name in MEASURES} for system, rows in measured.items()
+    }
+    report = {
+        "name": one.name,
+        "unit": "session" if one.by_session else "memory",
+        "questions": one.questions,
+        "measured": len(next(iter(measured.values()), [])),
+        "systems": systems,
+        "by_question": dict(measured),
+    }
+    if len(chosen) == 2:
+        first, second = (
+            [{name: row[name] for name in MEASURES} for row in measured[setting.name]] for setting in chosen
+        )
+        report["comparison"] = compared(first, second, seed=seed)
+    return report
+
+
+def _measured(
+    one: RecallSet, store: dict[str, Any], chosen: Sequence[Setting], baselines: bool
+) -> Iterator[dict[str, dict[str, Any]]]:
+    """The measures of each question of a store that has an answer, by system."""
+    from ..brain import Brain
+
+    memories = [{key: memory[key] for key in _FIELDS if memory.get(key) is not None} for memory in store["memories"]]
+    sessions = [memory.get("session") for memory in store["memories"]]
+    words = PlainBM25([memory["text"] for memory in memories]) if baselines else None
+    brains: dict[str | None, tuple[Brain, dict[str, int]]] = {}
+    try:
+        for setting in chosen:
+            if setting.embedder not in brains:
+                brain = Brain(":memory:", embedder=setting.embedder)
+                kept = brain.remember_many(memories)
+                brains[setting.embedder] = brain, {memory.memory_id: at for at, memory in enumerate(kept)}
+        for question in store["questions"]:
+            if not question["relevant"]:
+                continue
+            inside = [at for at, session in enumerate(sessions) if question.get("session") in (None, session)]
+            rankings: dict[str, Ranking] = {}
+            for setting in chosen:
+                brain, places = brains[setting.embedder]
+                rankings[setting.name] = _asked(brain, places, question, setting)
+            if words is not None:
+                brain, places = brains[chosen[0].embedder]
+                rankings["bm25"] = words.rank(question["question"], inside)
+                vectors = _asked(brain, places, question, Setting("vectors", mode="vector"))
+                rankings["rrf"] = fused([rankings["bm25"], vectors])
+            yield {
+                system: {"question": question["question"], "kind": question.get("kind"), **values}
+                for system, ranking in rankings.items()
+                if (values := _values(ranking, question["relevant"], sessions if one.by_session else None))
+            }
+    finally:
+        for brain, _ in brains.values():
+            brain.close()
+
+
+def _asked(brain: Brain, places: dict[str, int], question: dict[str, Any], setting: Setting) -> Ranking:
+    now = question.get("now")
+    hits = brain.recall(
+        question["question"],
+        k=_DEEP,
+        where={"session": question["session"]} if question.get("session") is not None else None,
+        mode=setting.mode,
+        settings=setting.recall,
+        now=None if now is None else datetime.fromtimestamp(checks.moment("now", now)),
+        touch=False,
+    )
+    return [places[hit.memory.memory_id] for hit in hits]
+
+
+def _values(ranking: Ranking, relevant: Sequence[int], sessions: Sequence[Any] | None) -> dict[str, float]:
+    """r@1 and any@5 are whether a right one is there, r@5 and r@10 which share of them is."""
+    found: list[Any] = ranking
+    wanted: set[Any] = set(relevant)
+    if sessions is not None:
+        found = list(dict.fromkeys(sessions[place] for place in ranking))
+        wanted = {sessions[place] for place in relevant}
+    ranks = [rank for rank, one in enumerate(found) if one in wanted]
+    first = ranks[0] if ranks else math.inf
+
+    def share(depth: int) -> float:
+        return sum(rank < depth for rank in ranks) / len(wanted)
+
+    return {
+        "r@1": float(first < 1),
+        "r@5": share(5),
+        "r@10": share(10),
+        "mrr": 1 / (first + 1),
+        "any@5": float(first < 5),
+        "all@5": float(share(5) == 1),
+    }
+
+
+class PlainBM25:
+    """BM25 as twenty lines have it: words in small letters, no stems, nothing left out, k1 1.2 and b 0.75."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        counts = [Counter(_words(text)) for text in texts]
+        self._held: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for at, one in enumerate(counts):
+            for word, count in one.items():
+                self._held[word].append((at, count))
+        lengths = np.array([one.total() for one in counts], float)
+        self._norm = _K1 * (1 - _B + _B * lengths / max(float(lengths.mean()), 1e-9))
+
+    def rank(self, question: str, inside: Sequence[int]) -> Ranking:
+        scores = np.zeros(self._norm.size)
+        for word in _words(question):
+            held = self._held.get(word, [])
+            idf = math.log(1 + (scores.size - len(held) + 0.5) / (len(held) + 0.5))
+            for at, count in held:
+                scores[at] += idf * count * (_K1 + 1) / (count + self._norm[at])
+        return sorted(inside, key=lambda at: -scores[at])[:_DEEP]
+
+
+def fused(rankings: Sequence[Ranking]) -> Ranking:
+    """Reciprocal rank fusion."""
+    scores: Counter[int] = Counter()
+    for ranking in rankings:
+        for rank, place in enumerate(ranking, 1):
+            scores[place] += 1 / (_RRF + rank)  # type: ignore[assignment]
+    return [place for place, _ in scores.most_common()]
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def plot(report: dict[str, Any], measure: str = "mrr") -> str:
+    """A picture of one measure, all sets and systems, as SVG."""
+    colours = ("#2b6cb0", "#dd6b20", "#718096", "#38a169")
+    systems = list(report["mean"])
+    rows = [*((one["name"], one["systems"]) for one in report["sets"]), ("mean", report["mean"])]
+    high, parts, top = 14 * len(systems) + 14, [], 40
+    for name, values in rows:
+        parts.append(f'<text x="130" y="{top + high / 2 - 4:.0f}" text-anchor="end">{_escaped(name)}</text>')
+        for at, system in enumerate(systems):
+            width, y = 420 * values[system][measure], top + 14 * at
+            parts.append(f'<rect x="140" y="{y}" width="{width:.1f}" height="12" fill="{colours[at % 4]}"/>')
+            parts.append(f'<text x="{146 + width:.1f}" y="{y + 10}">{100 * values[system][measure]:.1f}</text>')
+        top += high
+    for at, system in enumerate(systems):
+        parts.append(
+            f'<text x="{140 + 130 * at}" y="20" fill="{colours[at % 4]}">{_escaped(system)} ({measure})</text>'
+        )
+    body = "".join(parts)
+    style = "font: 12px system-ui, sans-serif"
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="640" height="{top}" style="{style}">{body}</svg>\n'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")
