@@ -36,7 +36,7 @@ def measure(memories: int, calls: int) -> dict[str, Any]:
     from .processes import compile_package  # which loads numpy
 
     compile_package()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # a keeper may still be writing there
         environment = {**os.environ, "REMANENCE_HOME": folder, "REMANENCE_KEEPER_IDLE": "5"}
         _fill(Path(folder) / "memories.db", memories)
         _make_repository(Path(folder))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .analyser import Word
 from .survey import Matches
 
-K1, B = 1.2, 0.75
+K1, B = 0.5, 0.75
 _SPARSE = 32  # so many rows are added in a row as fast as one by its number
 
 

@@ -18,7 +18,7 @@ class RecallSettings:
     Brain(settings=RecallSettings(dense=0.7, session=0)) or brain.recall(…, settings={"dense": 0.7}).
     """
 
-    k1: float = 1.2
+    k1: float = 0.5
     """BM25: how soon a repeated word stops counting."""
     b: float = 0.75
     """BM25: how much long memories are held back."""
@@ -66,7 +66,7 @@ class RecallSettings:
     """Days over which it fades after a date: things are often told later."""
     open: float = 5.0
     """Factor on `time` and `actor` when the question asks for nothing else ("what happened yesterday?")."""
-    importance: float = 0.5
+    importance: float = 1.0
     """Times the memory's importance above its default of 0.5."""
     time_words: str = "boost"
     """What time words in a question do: "boost", "filter" or "off"."""

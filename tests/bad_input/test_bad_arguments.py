@@ -396,7 +396,6 @@ def test_a_filter_by_nothing_is_not_a_filter_by_everything(shared, name):
         ],
         *[(name, value) for name in ("dense", "b", "soft_floor") for value in (-0.1, 1.1, NAN, True, "1", None)],
         *[("time_words", value) for value in ("on", "", None, True, 5)],
-        *[("operators", value) for value in ("off", "", None, 1)],
     ],
 )
 def test_settings_refuse(shared, name, value):

@@ -7,7 +7,7 @@ from collections import Counter
 
 from remanence.index.analyser import analyse, question_words
 
-K1, B = 0.9, 0.4
+K1, B = 0.5, 0.75
 
 
 def cosine(vector, query):
