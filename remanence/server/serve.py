@@ -47,9 +47,11 @@ def serve(settings: ServerSettings, *, on_first_token: Callable[[str], None] | N
         http=BoundedProtocol.with_settings(settings),
         proxy_headers=settings.behind_proxy,
     )
-    signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises it again when all is done: an end like any other
+    server = _Server(options)
+    # Before uvicorn takes it over, and when it raises it again after all is done: an end like any other.
+    signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
     allow_connections(settings.connections)
-    _Server(options).run()
+    server.run()
 
 
 class _Server(uvicorn.Server):
