@@ -82,13 +82,20 @@ class Codec:
         self._known: dict[int, zstandard.ZstdCompressionDict] = {}
         self._readers: dict[int, zstandard.ZstdDecompressor] = {}
         self._writer: zstandard.ZstdCompressor | None = None
-        self._newest: int | None = None  # the number of the dictionary that is written with, as the store counts them
+        self._written: int | None = None  # the number of the dictionary that is written with
 
-    def use(self, newest: int) -> None:
-        """Write with the newest dictionary of the store, which may be another since the last time."""
+    def use(self, number: int, data: Callable[[], bytes]) -> None:
+        """Write with the dictionary of a number, 0 for none; `data` is asked for it if it is another than before. Both
+        come from the transaction that writes: what others read may lack a dictionary, or hold one that goes."""
+        import zstandard
+
         with self._lock:
-            if newest != self._newest:
-                self._newest, self._writer = newest, None
+            if number != self._written:
+                dictionary = zstandard.ZstdCompressionDict(data()) if number else None
+                if dictionary is not None:
+                    self._known[number] = dictionary
+                self._writer = zstandard.ZstdCompressor(level=_ZSTD_LEVEL, dict_data=dictionary)
+                self._written = number
 
     def pack(self, text: str, contents: Written) -> bytes:
         import zstandard
@@ -148,6 +155,11 @@ def dictionary_number(data: bytes) -> int:
     import zstandard
 
     return zstandard.ZstdCompressionDict(data).dict_id() if data else 0
+
+
+def number_in(head: bytes) -> int:
+    """The same, told from the first eight bytes of a dictionary."""
+    return int.from_bytes(head[4:8], "little") if len(head) == 8 else 0
 
 
 def dictionary_of(packed: bytes) -> int:

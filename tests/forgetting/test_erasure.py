@@ -245,3 +245,25 @@ def test_a_recall_that_names_a_forgotten_person_can_be_judged_no_more(tmp_path):
         with pytest.raises(InputError, match="recalled must be"):
             brain.feedback(asked.recall_id, useful=False)
         assert left(tmp_path, "José José") == []
+
+
+def test_a_dictionary_that_is_new_in_a_transaction_is_the_one_that_is_packed_with(tmp_path):
+    """Threads share transactions: one adds a dictionary, and the next packs before anybody else can see it."""
+    path = tmp_path / "memories.db"
+    other = dictionaries.packing.train([(f"wholly other words {n} {n * 7}", {"at": n}) for n in range(1000)])
+
+    with SqliteRecordStore(path) as store, Brain(store, embedder="none") as brain:
+        fill(brain)
+        old = store.read(dictionaries.newest)
+
+        def add_and_pack(connection):
+            connection.execute("INSERT INTO dictionaries (data) VALUES (?)", (other,))
+            dictionaries._repack(store, 0, connection)
+
+        store.write(add_and_pack)
+        store.write(lambda connection: dictionaries._remove(store, old, connection))
+        keys = [memory.memory_id for memory in brain.memories(limit=100)]
+        store.move(keys, "stm")
+        store.move(keys, "ltm")
+    with Brain(path, embedder="none") as brain:
+        assert len(brain.memories(limit=None)) == len(PEOPLE) * EACH

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _BATCH = 500
+_NEWEST = "SELECT id, substr(data, 1, 8) FROM dictionaries ORDER BY id DESC LIMIT 1"
 _REPACK = f"UPDATE memories SET {', '.join(f'{name} = ?' for name in rows.BODY)} WHERE seq = ?"
 
 
@@ -25,6 +26,14 @@ def newest(connection: Connection) -> int:
     """The number of the dictionary that is written with; 0 if there is none."""
     found = connection.execute("SELECT max(id) FROM dictionaries").fetchone()
     return 0 if found is None or found[0] is None else int(found[0])
+
+
+def use_newest(store: SqlRecords, connection: Connection) -> None:
+    """Let what this transaction packs be packed with the dictionary that is the newest in it."""
+    found = connection.execute(_NEWEST).fetchone()
+    number = 0 if found is None else packing.number_in(bytes(found[1] or b""))
+    sql = "SELECT data FROM dictionaries WHERE id = ?"
+    store.codec.use(number, lambda: bytes(connection.execute(sql, (found[0],)).fetchone()[0]))
 
 
 def trained(store: SqlRecords) -> bytes | None:
@@ -66,7 +75,7 @@ def _count(connection: Connection) -> int:
 
 def _repack(store: SqlRecords, last: int, connection: Connection) -> list[int]:
     """Pack the rows behind one with the newest dictionary, a batch of them; their numbers."""
-    store.codec.use(newest(connection))
+    use_newest(store, connection)
     sql = f"{store.dialect.read} WHERE m.seq > ? AND m.level > 0 ORDER BY m.seq LIMIT {_BATCH}"
     batch = connection.execute(sql, (last,)).fetchall()
     for row in batch:
@@ -84,7 +93,7 @@ def _pack(store: SqlRecords, connection: Connection, row: tuple[Any, ...]) -> bo
 
 def _remove(store: SqlRecords, old: int, connection: Connection) -> None:
     """Drop the old dictionaries, unless a row that cannot be read may need them."""
-    store.codec.use(newest(connection))
+    use_newest(store, connection)
     known = connection.execute("SELECT data FROM dictionaries WHERE id <= ?", (old,)).fetchall()
     numbers = {packing.dictionary_number(data) for (data,) in known}
     held = connection.execute("SELECT seq, packed FROM memories WHERE packed IS NOT NULL").fetchall()

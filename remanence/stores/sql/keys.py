@@ -148,7 +148,7 @@ def _begin(connection: Connection, store: SqlRecords) -> tuple[int, bool]:
 
 def _some(connection: Connection, store: SqlRecords, version: int, last: int) -> tuple[int, int]:
     """A batch of rows under the new keys: how many, and the last row; zero when there is none left."""
-    store.codec.use(dictionaries.newest(connection))
+    dictionaries.use_newest(store, connection)
     batch = connection.execute(_OUTDATED.format(store.dialect.read), (last, version, _BATCH)).fetchall()
     return sum(_again(connection, store, row, version) for row in batch), batch[-1][0] if batch else 0
 
@@ -168,7 +168,7 @@ def _again(connection: Connection, store: SqlRecords, row: tuple[Any, ...], vers
 def _finish(connection: Connection, store: SqlRecords, version: int) -> tuple[int, int]:
     """What came in meanwhile, and what was set aside; then the old keys go, unless a row that does not open may need
     them. (rows encrypted again, rows that do not open), in the caller's transaction."""
-    store.codec.use(dictionaries.newest(connection))
+    dictionaries.use_newest(store, connection)
     late = unreadable = last = 0
     while batch := connection.execute(_OUTDATED.format(store.dialect.read), (last, version, _BATCH)).fetchall():
         for row in batch:

@@ -105,7 +105,7 @@ class SqlRecords(IndexedStore):
         if not own_vectors:
             self._check_kind(connection, memories)
         if any(memory.metadata.compression_level for memory in memories):
-            self.codec.use(dictionaries.newest(connection))
+            dictionaries.use_newest(self, connection)
         given = [memory.memory_id for memory in memories if memory.memory_id]
         if given and len(memories) > 1 and (len(set(given)) < len(given) or inserts.held(connection, given)):
             # One that replaces another may lower its agent's highest step for those behind it.
@@ -220,7 +220,7 @@ class SqlRecords(IndexedStore):
 
         def work(connection: Connection) -> int:
             moved = 0
-            self.codec.use(dictionaries.newest(connection))
+            dictionaries.use_newest(self, connection)
             dimension = self._check_dimension(connection, given.values())
             for part in _parts(keys):
                 placed: list[tuple[Any, ...]] = []
