@@ -18,12 +18,12 @@ $(VENV)/bin/python:
 
 $(STAMP): pyproject.toml | $(VENV)/bin/python
 	@echo "Installing Remanence into $(VENV) (once)…"
-	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e .
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e . -e ./aliases
 	@touch $@
 
 $(DEV): pyproject.toml | $(VENV)/bin/python
 	@echo "Installing Remanence and its test tools into $(VENV) (once)…"
-	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e '.[dev]' -e ./aliases
 	@touch $@ $(STAMP)
 
 demo: $(STAMP)   ## the story of one fix, learned by one agent and recalled by another

@@ -10,7 +10,7 @@ import time
 import pytest
 from running_server import eventually
 
-from remanence.server.settings import Limits
+from rmem.server.settings import Limits
 
 W = "/workspaces/default"
 QUERY = f"{W}/tables/query"
