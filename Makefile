@@ -7,7 +7,7 @@ DEV    := $(VENV)/.installed-dev
 
 unexport PYTHONDONTWRITEBYTECODE # or each of thousands of processes would compile everything again
 
-.PHONY: help demo test check unit test-slow chaos eval bench bench-peers clean
+.PHONY: help demo test check unit quick docs pictures test-slow chaos eval bench bench-peers clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  +##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -38,6 +38,12 @@ check: $(DEV)    ## ruff and mypy
 
 unit: $(DEV)     ## the tests alone
 	@$(BIN)/python -m pytest -n 3 --dist worksteal
+
+docs: $(DEV)     ## the manual as a site, in build/site
+	@$(BIN)/mkdocs build --strict
+
+pictures: $(DEV) ## the pictures of the README and the manual, from benchmarks/results and a run of the demo
+	@$(BIN)/python benchmarks/pictures.py
 
 test-slow: $(DEV) ## soak and million-row tests
 	@$(BIN)/python -m pytest -m slow
