@@ -36,8 +36,8 @@ check: $(DEV)    ## ruff and mypy
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-unit: $(DEV)     ## the tests alone
-	@$(BIN)/python -m pytest -n 3 --dist worksteal
+unit: $(DEV)     ## the tests alone; RERUNS=1 gives a test that failed on a busy machine a second try, and says so
+	@$(BIN)/python -m pytest -n 3 --dist worksteal $(if $(RERUNS),--reruns $(RERUNS))
 
 docs: $(DEV)     ## the manual as a site, in build/site
 	@$(BIN)/mkdocs build --strict
