@@ -25,6 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("receipts", "old_names"),
     (
         "errors",
+        "extras",
         "forks",
         "filelocks",
         "private_files",
