@@ -8,24 +8,26 @@ from importlib.util import find_spec
 from .errors import ConfigError
 
 MODULES: dict[str, tuple[str, ...]] = {  # a test compares them with pyproject.toml
+    "dates": ("dateparser",),
     "deeplake": ("deeplake",),
     "mcp": ("mcp",),
     "parquet": ("pyarrow",),
     "pdf": ("pypdf",),
-    "postgres": ("psycopg", "psycopg_pool", "pgvector"),
+    "postgres": ("psycopg", "psycopg_pool", "pgvector", "sqlglot"),
     "privacy": ("cryptography", "phonenumbers", "stdnum"),
     "redis": ("redis",),
-    "server": ("fastapi", "jwt", "mcp", "prometheus_client", "uvicorn"),
-    "team": ("mcp",),
+    "server": ("fastapi", "jwt", "mcp", "prometheus_client", "sqlalchemy", "sqlglot", "uvicorn"),
+    "tables": ("sqlglot", "regex"),
+    "team": ("mcp", "tomlkit"),
     "yaml": ("yaml",),
 }
 
 
-def require(extra: str, needed_by: str) -> None:
+def require(extra: str, needed_by: str, *modules: str) -> None:
     """Raise ConfigError with the install command if a library of an extra is missing: require("pdf", "page.pdf").
 
-    Nothing is imported, so that asking costs no start-up time."""
-    for module in MODULES[extra]:
+    `modules` are those of the extra that are needed; default: all. Nothing is imported, which would take time."""
+    for module in modules or MODULES[extra]:
         if sys.modules.get(module) is None and find_spec(module) is None:
             raise ConfigError(sentence(extra, needed_by, module))
 

@@ -139,7 +139,7 @@ def _tell_missing(face: Face) -> None:
     except ConfigError as error:
         face.note(f"nothing is captured yet: {error}")
     try:
-        extras.require("team", "the MCP server")
+        extras.require("team", "the MCP server", "mcp")
     except ConfigError as error:
         face.note(f"agents cannot search yet: {error}")
 

@@ -73,6 +73,8 @@ CALLS = {  # a line of Python, and the extra that it asks for
     "rmem.Brain(encryption=rmem.Encryption(master=bytes(range(32)).hex())).remember('x')": "privacy",
     "__import__('rmem.keyed').keyed.PostgresStore('postgresql://me@127.0.0.1/none')": "postgres",
     "rmem.RedisStore()": "redis",
+    "rmem.Client(path='tables.db')": "tables",
+    "rmem.open('rmem://lab/rows')": "tables",
     "__import__('rmem.server.app')": "server",
 }
 
@@ -83,6 +85,25 @@ def test_a_call_without_its_extra_raises_the_same_sentence(core, call):
     done = core.run("-c", f"{header}try:\n    {call}\nexcept ConfigError as error:\n    print(error)")
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith(f'install it with: pip install "rmem[{CALLS[call]}]"\n')
+
+
+def test_installing_into_a_toml_file_needs_the_extra_team_and_changes_nothing_without(core):
+    (core.folder / ".codex").mkdir()
+    done = core.rmem("install", "codex", "--yes", HOME=str(core.folder))
+    assert 'editing TOML files needs tomlkit, which is not installed; install it with: pip install "rmem[team]"' in (
+        done.stdout + done.stderr
+    )
+    assert done.returncode != 0
+    assert list((core.folder / ".codex").iterdir()) == []
+
+
+def test_times_that_need_the_extra_dates_say_so_and_others_are_understood(core):
+    core.rmem("remember", "a first memory")
+    for words in ("yesterday", "two weeks ago", "last May", "2026-05-01", "3 May 2024", "last friday"):
+        assert core.rmem("list", "--since", words).returncode == 0, words
+    done = core.rmem("list", "--since", "5pm")
+    assert done.returncode == 2
+    assert 'pip install "rmem[dates]"' in done.stderr
 
 
 def test_the_modules_of_an_extra_are_what_it_brings():
