@@ -47,7 +47,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("team", "migrating"),
     ("mcp",),
     ("server",),
-    ("testing", "evaluate", "bench"),
+    ("testing", "evaluate"),
     ("cli", "__main__"),
 )
 FORBIDDEN = {  # beside the layers

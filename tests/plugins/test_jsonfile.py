@@ -37,10 +37,10 @@ def test_it_passes_the_suite_and_its_own_tests(environment):
 
 
 def test_it_is_listed(environment):
-    listed = environment.rmem("plugins")
+    listed = environment.rmem("plugins", "--kind", "store")
     assert listed.returncode == 0, listed.stderr
     assert listed.stdout.splitlines()[1].split() == ["store", "jsonfile", "rmem-jsonfile", "0.1.0", "loads"]
-    told = json.loads(environment.rmem("plugins", "--json").stdout)
+    told = json.loads(environment.rmem("plugins", "--kind", "store", "--json").stdout)
     assert told["plugins"] == [
         {
             "kind": "store",
