@@ -21,9 +21,9 @@ $(STAMP): pyproject.toml | $(VENV)/bin/python
 	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e . -e ./aliases
 	@touch $@
 
-$(DEV): pyproject.toml | $(VENV)/bin/python
+$(DEV): pyproject.toml benchmarks/pyproject.toml | $(VENV)/bin/python
 	@echo "Installing Remanence and its test tools into $(VENV) (once)…"
-	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e '.[dev]' -e ./aliases
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e '.[dev]' -e ./aliases -e ./benchmarks
 	@touch $@ $(STAMP)
 
 demo: $(STAMP)   ## the story of one fix, learned by one agent and recalled by another

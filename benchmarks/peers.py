@@ -27,9 +27,9 @@ sys.path.insert(0, str(HERE))
 
 import numpy as np  # noqa: E402
 from adapters import PEERS  # noqa: E402
+from rmem_bench import machine  # noqa: E402
 from work import QUERIES, SINGLE  # noqa: E402
 
-from rmem.bench import machine  # noqa: E402
 from rmem.embed import embedder_for  # noqa: E402
 from rmem.testing.synthetic import synthetic_memories, synthetic_questions  # noqa: E402
 

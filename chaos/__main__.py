@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rmem.bench.machine import facts
+from rmem_bench.machine import facts
 
 from . import embedder, report
 from .faults import compile_shim

@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import ConfigError, StoreError
+from .extras import require
 from .stores import is_postgres, open_store
 from .stores.base import Progress
 from .stores.sql import rows
 from .stores.sql.connection import Connection
 from .stores.sql.records import SqlRecords
 from .stores.sql.sqlite import SqliteRecordStore
-from .tables.moving import Checksum, TableMove, move
 
 if TYPE_CHECKING:
     from .stores.sql.postgres import PostgresRecordStore
+    from .tables.moving import TableMove
 
 
 _BATCH = 512
@@ -47,6 +48,9 @@ def migrate(
         raise ConfigError("the target must be postgresql://…; to copy an SQLite file use `rmem backup`")
     if is_postgres(source):
         raise ConfigError("the source must be an SQLite file")
+    require("postgres", "rmem migrate")
+    from .tables.moving import move
+
     path = Path(str(source).removeprefix("sqlite:///")).expanduser()
     if not path.is_file():
         raise StoreError(f"there is no store file at {path}")
@@ -181,6 +185,8 @@ def _memories(store: SqlRecords) -> Iterator[tuple[Any, ...]]:
 
 def _compared(old: SqliteRecordStore, new: PostgresRecordStore) -> dict[str, str]:
     """The checksum of every table, which is the same on both sides, or else an error."""
+    from .tables.moving import Checksum
+
     found = {}
     for table in ("memories", *_BESIDE):
         sums = [

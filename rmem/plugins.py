@@ -1,5 +1,5 @@
-"""Plugins: stores and embedders that other distributions bring along as entry points. Finding them reads metadata
-only; a plugin is imported when its name is used, so that a broken one harms nobody who does not ask for it."""
+"""Plugins: stores, embedders and commands that other distributions bring along as entry points. Finding them reads
+metadata only; a plugin is imported when its name is used, so that a broken one harms nobody who does not ask for it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 from .errors import ConfigError
 
-GROUPS = {"store": "rmem.stores", "embedder": "rmem.embedders"}
+GROUPS = {"store": "rmem.stores", "embedder": "rmem.embedders", "command": "rmem.commands"}
 BUILT_IN = {
     "store": frozenset({"sqlite", "memory", "file", "redis", "rediss", "postgres", "postgresql"}),
     "embedder": frozenset({"static", "minilm", "onnx", "http", "https", "none", "function"}),
+    "command": frozenset[str](),  # the command line looks for its own first
 }
 _NAME = re.compile(r"[a-z][a-z0-9+.-]*")
 
@@ -27,6 +28,12 @@ class Plugin(NamedTuple):
     version: str
     problem: str | None
     entry: EntryPoint | None
+
+    @property
+    def summary(self) -> str:
+        """What its distribution says of itself, in one line."""
+        found = None if self.entry is None or self.entry.dist is None else self.entry.dist.metadata["Summary"]
+        return found or f"From {self.origin}."
 
     @property
     def origin(self) -> str:
@@ -56,7 +63,7 @@ def reason(error: BaseException) -> str:
 
 
 def installed(kind: str) -> list[Plugin]:
-    """All plugins of a kind, "store" or "embedder", by name; none of them is loaded."""
+    """All plugins of a kind, a key of GROUPS, by name; none of them is loaded."""
     found = [plugin for source in distributions() for plugin in _brought(source, kind)]
     # The same distribution further down the path is hidden by the first, as its modules are.
     homes = {(plugin.name, plugin.distribution): plugin for plugin in reversed(found)}

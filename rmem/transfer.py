@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from . import checks
 from .errors import (
-    ConfigError,
     EmbedderMismatchError,
     InputError,
     NotFoundError,
@@ -28,6 +27,7 @@ from .errors import (
     StoreError,
     VectorError,
 )
+from .extras import require
 from .filters import Filter
 from .models import Embeddings, Memory
 from .private_files import opener
@@ -433,11 +433,10 @@ def _embedder_told(header: object) -> str | None:
 
 
 def _pyarrow() -> Any:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise ConfigError("Parquet needs pyarrow; install it with: pip install 'rmem[parquet]'") from None
+    require("parquet", "Parquet")
+    import pyarrow
+    import pyarrow.parquet
+
     return pyarrow
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-import sqlite3
 import subprocess
 import sys
 import tomllib
@@ -25,6 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("receipts", "old_names"),
     (
         "errors",
+        "extras",
         "forks",
         "filelocks",
         "private_files",
@@ -47,7 +47,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("team", "migrating"),
     ("mcp",),
     ("server",),
-    ("testing", "evaluate", "bench"),
+    ("testing", "evaluate"),
     ("cli", "__main__"),
 )
 FORBIDDEN = {  # beside the layers
@@ -139,7 +139,7 @@ def test_a_name_that_does_not_exist_is_an_attribute_error():
         _ = rmem.Brian
 
 
-HEAVY = ("numpy", "sqlalchemy", "alembic", "rich", "click", "dateparser", "pyarrow", "onnxruntime", "pydantic")
+HEAVY = ("numpy", "sqlalchemy", "rich", "click", "dateparser", "pyarrow", "onnxruntime", "pydantic")
 
 
 def loaded_by(code: str) -> set[str]:
@@ -158,36 +158,6 @@ def test_recalling_from_a_file_loads_no_schema_tools(tmp_path):
         brain.remember("the schema exists now")
     asked = f"import rmem\nwith rmem.Brain({str(path)!r}) as brain: assert brain.recall('the schema')"
     assert loaded_by(asked) == {"numpy"}
-
-
-# The schema
-
-
-def test_head_is_the_newest_migration():
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
-
-    from rmem.stores import migrations
-
-    config = Config()
-    config.set_main_option("script_location", str(PACKAGE / "stores" / "migrations").replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    assert ScriptDirectory.from_config(config).get_heads() == [migrations.HEAD]
-
-
-def test_migrations_build_the_schema_as_described(tmp_path):
-    from alembic.autogenerate import compare_metadata
-    from alembic.runtime.migration import MigrationContext
-    from sqlalchemy import create_engine
-
-    from rmem.stores.sql.schema import metadata
-
-    path = tmp_path / "new.db"
-    rmem.Brain(path).close()
-    engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(path))
-    with engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
-        assert compare_metadata(context, metadata) == []
 
 
 # What is shipped
@@ -215,7 +185,7 @@ def test_a_module_says_what_lives_in_it(path):
 def test_every_module_can_be_imported():
     for path in MODULES:
         names = path.relative_to(ROOT).with_suffix("").parts
-        if names[-1] in ("__main__", "env", "child"):
+        if names[-1] in ("__main__", "child"):
             continue  # these run when they are imported
         importlib.import_module(".".join(names[:-1] if names[-1] == "__init__" else names))
 

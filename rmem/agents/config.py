@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from .. import checks
 from ..errors import ConfigError, InputError, MemoryAPIException, MemoryConfigException, MemoryConfigInputError
+from ..extras import require
 from ..privacy.choice import PrivacySpec, policy_of
 from .checked import Check, Checked, optional
 
@@ -28,9 +29,11 @@ _SECRETS = ("password",)
 
 def _yaml(text: str) -> Any:
     try:
-        import yaml
-    except ImportError:
-        raise MemoryConfigException("YAML needs PyYAML; install it with: pip install 'rmem[yaml]'") from None
+        require("yaml", "YAML")
+    except ConfigError as error:
+        raise MemoryConfigException(str(error)) from None
+    import yaml
+
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:

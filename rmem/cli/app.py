@@ -6,13 +6,16 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from .. import __version__
 from . import endings
 from .face import Face
+
+if TYPE_CHECKING:
+    from ..plugins import Plugin
 
 COMPLETE_VARIABLE = "_RMEM_COMPLETE"
 
@@ -72,7 +75,6 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "Measure": {
         "eval": Entry(".evaluating", "evaluate", "Measure recall: your questions, public ones, judgements."),
-        "bench": Entry("rmem.bench.command", "bench", "Measure speed against baselines on this machine."),
     },
     "Set up": {
         "plugins": Entry(".plugins", "plugins", "List installed plugins and whether they load."),
@@ -80,18 +82,40 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
 }
 COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
+_ELSEWHERE = {"bench": " It is a distribution of its own; in a checkout: pip install -e ./benchmarks"}
+
+
+def _added() -> list[Plugin]:
+    """The commands of plugins, by their metadata; nothing of them is imported."""
+    from ..plugins import installed
+
+    return [plugin for plugin in installed("command") if plugin.name not in COMMANDS]
+
+
+def _from_plugin(name: str) -> click.Command | None:
+    from ..errors import ConfigError
+
+    plugin = next((one for one in _added() if one.name == name), None)
+    if plugin is None:
+        return None
+    command = plugin.load()
+    if not isinstance(command, click.Command):
+        kind = type(command).__name__
+        raise ConfigError(f"the command plugin {name!r} of {plugin.origin} must be a click.Command, but is a {kind}")
+    return command
 
 
 class Rmem(click.Group):
-    """The root command. A subcommand's module is imported when that subcommand is used."""
+    """The root command. A subcommand's module is imported when that subcommand is used; those of plugins are looked
+    for (entry points of the group rmem.commands) when a name is not ours, and to be listed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [*COMMANDS, *(plugin.name for plugin in _added())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = COMMANDS.get(cmd_name)
         if entry is None:
-            return None
+            return _from_plugin(cmd_name)
         command: click.Command = getattr(import_module(entry.module, __package__), entry.name)
         command.short_help = entry.summary
         return command
@@ -99,11 +123,11 @@ class Rmem(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS and args[0] not in self.list_commands(ctx):
             import difflib
 
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            hint = _ELSEWHERE.get(args[0], f" Did you mean {near[0]!r}?" if near else "")
             raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx=ctx)
         return super().resolve_command(ctx, args)
 
@@ -111,6 +135,9 @@ class Rmem(click.Group):
         for title, section in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, entry.summary) for name, entry in section.items()])
+        if added := _added():
+            with formatter.section("From plugins"):
+                formatter.write_dl([(plugin.name, plugin.summary) for plugin in added])
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
         """Run, and end the process with an exit code that means something."""

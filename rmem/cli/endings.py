@@ -18,6 +18,7 @@ from ..errors import (
     RemanenceError,
     StoreError,
 )
+from ..extras import explain
 
 TRACEBACK = "RMEM_TRACEBACK"
 
@@ -63,6 +64,10 @@ def ending(run: Callable[[], int], arguments: Sequence[str]) -> int:
         _let_go_of_output()
         code = PIPE_CLOSED
     except Exception as error:
+        known = explain(error) if isinstance(error, ModuleNotFoundError) else None
+        if known is not None:
+            tell(ConfigError(known), as_json)
+            return USAGE
         tell_unexpected(error, as_json)
         code = UNEXPECTED
     return code

@@ -129,8 +129,7 @@ def _retry(face: Face) -> None:
 
 def _tell_missing(face: Face) -> None:
     """What is captured is masked first, so without the libraries for that nothing is."""
-    from importlib.util import find_spec
-
+    from .. import extras
     from ..errors import ConfigError
     from ..privacy.findings import KINDS
     from ..privacy.libraries import require
@@ -139,8 +138,10 @@ def _tell_missing(face: Face) -> None:
         require(KINDS)
     except ConfigError as error:
         face.note(f"nothing is captured yet: {error}")
-    if find_spec("mcp") is None:
-        face.note("agents cannot search yet: mcp is missing; install it with: pip install 'rmem[team]'")
+    try:
+        extras.require("team", "the MCP server", "mcp")
+    except ConfigError as error:
+        face.note(f"agents cannot search yet: {error}")
 
 
 def _tools(names: Sequence[str]) -> list[Any]:

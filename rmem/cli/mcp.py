@@ -26,13 +26,11 @@ def mcp(face: Face, agent: str | None, project: str | None) -> None:
       claude mcp add remanence -- rmem mcp
       rmem mcp --project ~/src/etl
     """
-    from ..errors import ConfigError
+    from ..extras import require
 
-    try:
-        from ..mcp.local import LocalHost
-        from ..mcp.server import build
-    except ImportError as error:
-        raise ConfigError(f"rmem mcp needs {error.name}: pip install 'rmem[mcp]'") from error
+    require("mcp", "rmem mcp")
+    from ..mcp.local import LocalHost
+    from ..mcp.server import build
 
     folder = Path(project or os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
     with LocalHost(face.address, folder, agent) as host:

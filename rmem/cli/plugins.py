@@ -1,4 +1,4 @@
-"""`rmem plugins`: the stores and embedders that other distributions bring, and which of them work."""
+"""`rmem plugins`: the stores, embedders and commands that other distributions bring, and which of them work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .printing import aligned, one_line, table
 
 
 @click.command()
-@click.option("--kind", type=click.Choice(["store", "embedder"]), help="Only stores, or only embedders.")
+@click.option("--kind", type=click.Choice(["store", "embedder", "command"]), help="Only plugins of this kind.")
 @answering
 def plugins(face: Face, kind: str | None) -> None:
     """List installed plugins: kind, name, distribution, and whether each loads or why not.

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ConfigError, KeyMissingError, KeyWrongError, StoreCorruptError
+from ..extras import require
 from ..forks import new_lock
 from .encryption import FIELDS, KEY_BYTES, MASTER_KEY, MASTER_KEY_FILE, Encryption
 
@@ -64,10 +65,9 @@ class DataKeys(NamedTuple):
 
 
 def cipher_of(key: bytes) -> AESGCM:
-    try:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-    except ImportError:
-        raise ConfigError("encryption needs cryptography; install it with: pip install 'rmem[privacy]'") from None
+    require("privacy", "encryption")
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
     return AESGCM(key)
 
 

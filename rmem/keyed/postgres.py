@@ -6,8 +6,8 @@ from typing import Literal
 
 from .. import checks
 from ..crypto.encryption import Encryption
+from ..extras import require
 from ..privacy.choice import PrivacySpec, policy_of
-from ..stores.sql.postgres import PostgresRecordStore
 from .base import MAX_NAMESPACE
 from .records import RecordValues
 
@@ -26,6 +26,9 @@ class PostgresStore(RecordValues):
         privacy: PrivacySpec = None,
         encryption: Encryption | Literal[False] | None = None,
     ) -> None:
+        require("postgres", "PostgreSQL")
+        from ..stores.sql.postgres import PostgresRecordStore
+
         self.privacy = policy_of(privacy)
         checks.name("namespace", namespace, maximum=MAX_NAMESPACE)
         records = PostgresRecordStore(address, tenant=tenant, durability=durability, encryption=encryption)

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.util import find_spec
 
-from ..errors import ConfigError
+from .. import extras
 
-_LIBRARIES = {
-    "phone": ("phonenumbers", "phonenumbers"),
-    "iban": ("stdnum", "python-stdnum"),
-    "national_id": ("stdnum", "python-stdnum"),
-}
+_KINDS = frozenset({"phone", "iban", "national_id"})
 
 
-def missing(library: str) -> ConfigError:
-    return ConfigError(f"the privacy policy needs {library}; install it with: pip install 'rmem[privacy]'")
+def require_library() -> None:
+    """Raise ConfigError with the install command if a library of the detectors is missing."""
+    extras.require("privacy", "the privacy policy")
 
 
 def require(kinds: Iterable[str]) -> None:
     """A ConfigError if a library that these kinds may need is not there: better now than at the first text that holds
     one."""
-    for kind in kinds:
-        module, library = _LIBRARIES.get(kind, ("re", ""))
-        if find_spec(module) is None:
-            raise missing(library)
+    if not _KINDS.isdisjoint(kinds):
+        require_library()

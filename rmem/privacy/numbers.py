@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from .findings import Finding
-from .libraries import missing
+from .libraries import require_library
 
 # Cards
 
@@ -184,7 +184,5 @@ def _identified(text: str, found: re.Match[str]) -> Iterator[Finding]:
 
 @cache
 def _stdnum(module: str) -> ModuleType:
-    try:
-        return import_module(f"stdnum.{module}")
-    except ImportError:
-        raise missing("python-stdnum") from None
+    require_library()
+    return import_module(f"stdnum.{module}")

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from .findings import Finding
-from .libraries import missing
+from .libraries import require_library
 
 REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "CN", "JP", "IN", "BR", "AU", "CH", "AT", "PL", "SE", "RU")
 """Countries whose national numbers are understood."""
@@ -110,8 +110,7 @@ def _valid(written: str, regions: Sequence[str]) -> str | None:
 
 @cache
 def _phonenumbers() -> Any:
-    try:
-        import phonenumbers
-    except ImportError:
-        raise missing("phonenumbers") from None
+    require_library()
+    import phonenumbers
+
     return phonenumbers

@@ -27,6 +27,7 @@ from ..errors import (
     StoreVersionError,
     TableExistsError,
 )
+from ..extras import require
 from ..forks import Forking, new_lock, watch
 from ..private_files import make_file
 from .control_tables import (
@@ -430,6 +431,7 @@ def _reachable() -> Iterator[None]:
 
 def _engine(address: str, **options: Any) -> sa.Engine:
     if address.startswith(("postgresql://", "postgres://")):
+        require("postgres", "PostgreSQL")
         from ..stores.sql.postgres_pool import hide_from_children
 
         url = "postgresql+psycopg://" + address.partition("://")[2]

@@ -15,14 +15,14 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from fastapi import HTTPException
 
-from ..errors import InputError
+from ..errors import ConfigError, InputError
+from ..extras import require
 from ..private_files import make_folder
 from ..tables.builder import quoted
 from ..tables.catalog import Kind, Table
@@ -75,8 +75,10 @@ class Datasets:
 
     def open(self, access: Access, name: str, *, writable: bool) -> Copy:
         """A new copy of a table."""
-        if find_spec("deeplake") is None:
-            raise HTTPException(501, "the server needs the package deeplake: pip install 'rmem[deeplake]'")
+        try:
+            require("deeplake", "the server")
+        except ConfigError as error:
+            raise HTTPException(501, str(error)) from None
         table = access.tables.table(name)
         columns = {
             column.name: (column.type.kind.value, column.type.dimension)

@@ -11,6 +11,8 @@ from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from pydantic import BaseModel
 from starlette.types import Receive, Scope, Send
 
+from ..errors import ConfigError
+from ..extras import require
 from .access import Access, Role, allowed
 from .routes.answers import RUNNING, Error
 from .service import Service
@@ -103,9 +105,11 @@ class Door:
 
     def _made(self) -> StreamableHTTPSessionManager:
         try:
-            from .mcp_host import manager_of
-        except ImportError as error:
-            raise HTTPException(501, f"this server lacks {error.name}: pip install 'rmem[mcp]'") from error
+            require("mcp", "this server")
+        except ConfigError as error:
+            raise HTTPException(501, str(error)) from None
+        from .mcp_host import manager_of
+
         return manager_of(self._service)
 
     async def close(self) -> None:

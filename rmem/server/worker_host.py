@@ -12,9 +12,6 @@ import sys
 from importlib import import_module
 
 _LATER = (
-    "alembic.command",
-    "alembic.config",
-    "rmem.stores.sql.schema",
     "rmem.tables.engines.sqlite",
     "rmem.tables.workspace",
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..crypto.encryption import Encryption
 from ..errors import ConfigError
+from ..extras import require
 
 if TYPE_CHECKING:
     from .base import RecordStore
@@ -25,6 +26,7 @@ def open_store(address: str | Path, **options: Any) -> RecordStore:
     scheme, separator, rest = path.partition("://")
     if separator:
         if is_postgres(path):
+            require("postgres", "PostgreSQL")
             from .sql.postgres import PostgresRecordStore
 
             return PostgresRecordStore(path, **options)

@@ -18,6 +18,7 @@ from ..errors import (
     StoreReadOnlyError,
     StoreUnreachableError,
 )
+from ..extras import require
 from ..forks import Forking, new_lock, watch
 from .redis_scripts import PARTS
 
@@ -77,10 +78,9 @@ class Link(Forking):
     child for itself; a client that was given does the last by itself."""
 
     def __init__(self, address: RedisAddress, client: Any = None) -> None:
-        try:
-            import redis
-        except ImportError as error:
-            raise ConfigError("the Redis store needs the redis library: pip install 'rmem[redis]'") from error
+        require("redis", "the Redis store")
+        import redis
+
         if client is not None and client.get_encoder().decode_responses:
             raise ConfigError("client must be made without decode_responses: memories are kept as bytes")
         self._redis = redis

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from .. import checks, config
 from ..errors import ConfigError
+from ..extras import require
 from .builder import Select
 from .catalog import Index, Table
 from .chunks import CHUNK_OVERLAP, CHUNK_SIZE
@@ -74,6 +75,7 @@ class Client:
             org = org_id or _set(_ORGANISATIONS)
             self._tables = RemoteWorkspace(url, key, self.workspace, org_id=org, timeout=patience)
         else:
+            require("tables", "a Client without a server")
             from .workspace import Workspace
 
             self._tables = Workspace(local_file(self.workspace) if path is None else path, name=self.workspace)

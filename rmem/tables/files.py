@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..checks import refuse, shown
-from ..errors import ConfigError, InputError
+from ..errors import InputError
+from ..extras import require
 from .chunks import chunks, sections
 
 MARKDOWN = {".md", ".markdown", ".mdx"}
@@ -111,11 +112,10 @@ def _no_constant(name: str) -> None:
 
 
 def _pdf(path: Path, raw: bytes, size: int, overlap: int) -> Iterator[Chunk]:
-    try:
-        import pypdf
-        from pypdf.errors import PyPdfError
-    except ImportError:
-        raise ConfigError(f"{path} cannot be read without pypdf; install rmem[pdf]") from None
+    require("pdf", str(path))
+    import pypdf
+    from pypdf.errors import PyPdfError
+
     try:
         reader = pypdf.PdfReader(io.BytesIO(raw))
         if reader.is_encrypted and not reader.decrypt(""):

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, overload
 
 from ..checks import refuse
-from ..errors import ConfigError, InputError, NoSuchTableError
+from ..errors import InputError, NoSuchTableError
+from ..extras import require
 from .catalog import Kind, Type
 from .results import Result
 from .values import kind_of_value, to_json
@@ -50,10 +51,9 @@ class Rows(list[dict[str, Any]]):
 
 
 def pyarrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError:
-        raise ConfigError("Arrow and Parquet need pyarrow; install rmem[parquet]") from None
+    require("parquet", "Arrow or Parquet")
+    import pyarrow
+
     return pyarrow
 
 

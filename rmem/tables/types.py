@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ..checks import refuse, whole
 from ..errors import SqlError
+from ..extras import require
 from .catalog import Type
 
 FILE = "FILE"
@@ -128,6 +129,7 @@ def sql_of(field: str, given: object) -> str:
 
 def type_of(sql: str) -> Type:
     """What a type in SQL means: `type_of("varchar(20)")`."""
+    require("tables", "a type of SQL")
     from sqlglot import exp
 
     from .sql.parse import parse

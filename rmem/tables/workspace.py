@@ -20,6 +20,7 @@ from sqlglot import exp
 from .. import receipts
 from ..config import default_store
 from ..errors import ConfigError, NoSuchTableError, SqlError, SqlUnsupportedError, TableExistsError
+from ..extras import require
 from ..forks import Forking, watch
 from .catalog import Column, Index, Table
 from .deadline import left, limited
@@ -461,6 +462,7 @@ def _check_limits(timeout: float | None, max_rows: int | None) -> None:
 def _engine(address: str | Path | None, tenant: str, durability: str) -> Engine:
     text = str(address) if address is not None else ""
     if text.startswith(("postgresql://", "postgres://")):
+        require("postgres", "PostgreSQL")
         from .engines.postgres import PostgresEngine
 
         return PostgresEngine(text, tenant=tenant)

@@ -258,5 +258,5 @@ def test_a_file_that_is_no_configuration_is_refused(tmp_path, name, text, told):
 def test_yaml_without_its_library_says_how_to_install_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "yaml", None)
     (tmp_path / "a.yaml").write_text("cleanup_interval: 7")
-    with pytest.raises(MemoryConfigException, match=r"pip install 'rmem\[yaml\]'"):
+    with pytest.raises(MemoryConfigException, match=r'pip install "rmem\[yaml\]"'):
         MemoryConfig.from_file(tmp_path / "a.yaml")

@@ -4,11 +4,10 @@ import json
 
 import pytest
 from click.testing import CliRunner
-
-from rmem.bench.agents import RESULTS, life
-from rmem.bench.agents_report import SINGLE, TARGETS, TIMED
-from rmem.bench.command import bench, run_agents
-from rmem.bench.report import figure_at, judged
+from rmem_bench.agents import RESULTS, life
+from rmem_bench.agents_report import SINGLE, TARGETS, TIMED
+from rmem_bench.command import bench, run_agents
+from rmem_bench.report import figure_at, judged
 
 QUESTIONS = ("similar", "time_range", "attributes", "recent", "content")
 

@@ -7,10 +7,9 @@ import sys
 
 import pytest
 from click.testing import CliRunner
-
-from rmem.bench.command import PARTS, bench, run
-from rmem.bench.measure import Samples, interleaved, ratios
-from rmem.bench.report import TARGETS, judged
+from rmem_bench.command import PARTS, bench, run
+from rmem_bench.measure import Samples, interleaved, ratios
+from rmem_bench.report import TARGETS, judged
 
 TIMING = {"calls", "wall_ms", "cpu_ms"}
 SHARES = {"p50", "p95", "p99", "mean"}
@@ -94,7 +93,7 @@ def test_tables_for_a_reader(tmp_path):
 
 
 def test_it_runs_as_a_module_and_prints_only_json(tmp_path):
-    line = [sys.executable, "-m", "rmem.bench", "--size", "150", "--calls", "1", "--only", "bulk", "--json"]
+    line = [sys.executable, "-m", "rmem_bench", "--size", "150", "--calls", "1", "--only", "bulk", "--json"]
     done = subprocess.run([*line, "--folder", str(tmp_path)], capture_output=True, text=True, check=True)
     report = json.loads(done.stdout)
     assert report["machine"]["blas_threads"] == os.environ.get("OPENBLAS_NUM_THREADS", "1")

@@ -10,12 +10,11 @@ import sys
 
 import pytest
 from click.testing import CliRunner
-
-from rmem.bench.command import bench
-from rmem.bench.server import ServerLoad, ServerProcess, healthy, orders, run
-from rmem.bench.server_clients import Link
-from rmem.bench.server_command import told
-from rmem.bench.usage import tree_usage
+from rmem_bench.command import bench
+from rmem_bench.server import ServerLoad, ServerProcess, healthy, orders, run
+from rmem_bench.server_clients import Link
+from rmem_bench.server_command import told
+from rmem_bench.usage import tree_usage
 
 QUICK = ServerLoad(clients=6, seconds=2.0, processes=2, memories=200)
 

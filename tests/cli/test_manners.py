@@ -223,7 +223,7 @@ def test_an_answer_in_a_pipe_loads_nothing_it_does_not_need(rmem: Rmem) -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, env=rmem.environment(), check=True
     )
     assert "Fixed the OOM" in done.stdout
-    heavy = {"rich", "dateparser", "alembic", "sqlalchemy", "pyarrow", "pydantic", "onnxruntime"}
+    heavy = {"rich", "dateparser", "sqlalchemy", "pyarrow", "pydantic", "onnxruntime"}
     assert not heavy & set(done.stderr.split())
 
 

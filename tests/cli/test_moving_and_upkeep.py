@@ -93,7 +93,7 @@ def test_parquet_without_pyarrow_says_what_to_install(three: Rmem) -> None:
         [sys.executable, "-c", script, "export", "out.parquet"], capture_output=True, text=True, env=three.environment()
     )
     assert done.returncode == 2
-    assert "pip install 'rmem[parquet]'" in done.stderr
+    assert 'pip install "rmem[parquet]"' in done.stderr
 
 
 def test_a_backup_is_a_store(three: Rmem) -> None:

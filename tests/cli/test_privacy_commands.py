@@ -34,10 +34,10 @@ def test_check_uses_the_policy_of_the_environment(rmem, monkeypatch, tmp_path):
 
 
 def test_eval_tells_recall_and_precision_by_kind(rmem):
-    answer = rmem("privacy", "eval", LABELLED, "--part", "all", "--wrong")
+    answer = rmem("bench", "privacy", "eval", LABELLED, "--part", "all", "--wrong")
     assert answer.code == 0
     assert "RECALL" in answer.lines[0]
-    result = rmem("privacy", "eval", LABELLED, "--json").json
+    result = rmem("bench", "privacy", "eval", LABELLED, "--json").json
     assert result["part"] == "test"
     assert result["by_kind"]["email"]["recall"] >= 0.95
     assert result["samples"] == {"labelled.tsv": 186}
@@ -51,33 +51,33 @@ def test_eval_reads_the_files_and_the_log_of_a_clone(rmem, tmp_path):
         subprocess.run(
             ["git", "-C", str(clone), "-c", "user.name=A", "-c", "user.email=a@b.co", *arguments], check=True
         )
-    result = rmem("privacy", "eval", str(clone), "--json").json
+    result = rmem("bench", "privacy", "eval", str(clone), "--json").json
     assert result["real_text"]["source code"]["findings"] == {"secret": 1}
     assert result["real_text"]["git log"]["findings"] == {"email": 1}
     assert [one["source"] for one in result["alarms"] if one["kind"] == "secret"] == ["clone/a.py:2"]
-    told = rmem("privacy", "eval", str(clone), "--wrong")
+    told = rmem("bench", "privacy", "eval", str(clone), "--wrong")
     assert "clone/a.py:2: secret (assignment)" in told.out
     assert "Tr0ub4dor" not in told.out
 
 
 def test_eval_refuses_what_it_cannot_read(rmem, tmp_path):
-    assert rmem("privacy", "eval").code == 2
-    assert "missing.tsv is neither" in rmem("privacy", "eval", "missing.tsv").err
-    assert "must be a clone of gitleaks" in rmem("privacy", "eval", str(tmp_path)).err
-    assert rmem("privacy", "eval", LABELLED, "--part", "half").code == 2
+    assert rmem("bench", "privacy", "eval").code == 2
+    assert "missing.tsv is neither" in rmem("bench", "privacy", "eval", "missing.tsv").err
+    assert "must be a clone of gitleaks" in rmem("bench", "privacy", "eval", str(tmp_path)).err
+    assert rmem("bench", "privacy", "eval", LABELLED, "--part", "half").code == 2
     bad = tmp_path / "bad.tsv"
     bad.write_text("no tab here\n")
-    assert "line 1" in rmem("privacy", "eval", str(bad)).err
+    assert "line 1" in rmem("bench", "privacy", "eval", str(bad)).err
     bad.write_text("x\t{{secret:nonsense}}\n")
-    assert "secret:nonsense" in rmem("privacy", "eval", str(bad)).err
+    assert "secret:nonsense" in rmem("bench", "privacy", "eval", str(bad)).err
 
 
 def test_bench_tells_megabytes_per_second(rmem):
-    result = rmem("privacy", "bench", "--megabytes", "0.05", "--json").json
+    result = rmem("bench", "privacy", "speed", "--megabytes", "0.05", "--json").json
     assert result["clean"]["found"] == 0
     assert result["mixed"]["found"] > 0
-    assert rmem("privacy", "bench", "--megabytes", "0").code == 2
-    assert "MB PER SECOND" in rmem("privacy", "bench", "--megabytes", "0.02").out
+    assert rmem("bench", "privacy", "speed", "--megabytes", "0").code == 2
+    assert "MB PER SECOND" in rmem("bench", "privacy", "speed", "--megabytes", "0.02").out
 
 
 def test_remember_import_and_update_follow_the_environment(rmem, monkeypatch, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import logging
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -151,18 +152,9 @@ def test_nothing_logs_a_key(key, path, caplog):
 
 
 def test_without_the_library_there_is_one_clear_error(key, path, monkeypatch):
-    import builtins
-
-    original = builtins.__import__
-
-    def missing(name, *rest, **more):
-        if name.startswith("cryptography"):
-            raise ImportError(name)
-        return original(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
+    monkeypatch.setitem(sys.modules, "cryptography", None)
     with Brain(path, encryption=Encryption(master=key)) as brain:
-        with pytest.raises(ConfigError, match=r"pip install 'rmem\[privacy\]'"):
+        with pytest.raises(ConfigError, match=r'pip install "rmem\[privacy\]"'):
             brain.remember("not written")
         assert brain.recall("written") == []
 

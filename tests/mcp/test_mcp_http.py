@@ -332,12 +332,12 @@ def test_a_broken_store_gives_a_clean_error(server):
 
 
 def test_a_server_without_the_sdk_says_what_is_missing(server, monkeypatch):
-    monkeypatch.setitem(sys.modules, "rmem.server.mcp_host", None)
+    monkeypatch.setitem(sys.modules, "mcp", None)
     client = server.client_for("acme", "lab", "READ")
     for _ in range(2):
         refused = client.post("/workspaces/lab/mcp", json=RECALL, headers=ACCEPT)
         assert refused.status_code == 501
-        assert "pip install 'rmem[mcp]'" in refused.json()["error"]
+        assert 'pip install "rmem[mcp]"' in refused.json()["error"]
 
 
 def test_memories_of_mcp_are_those_of_the_other_routes(lasting, member):

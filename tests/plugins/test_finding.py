@@ -106,7 +106,7 @@ def listed(*arguments: str):
 
 
 def test_without_plugins_there_is_nothing_to_list():
-    code, out = listed("--json")
+    code, out = listed("--json", "--kind", "store")
     assert (code, json.loads(out)) == (0, {"plugins": []})
 
 
@@ -124,6 +124,34 @@ def test_a_name_finds_its_embedder_and_a_later_brain_finds_it_again(good, tmp_pa
     with Brain(tmp_path / "m.db") as brain:
         assert brain.embedder == "letters:small"
         assert brain.recall("zebras", mode="vector")[0].text == "zebra"
+
+
+GREETING = """
+import click
+
+@click.command()
+@click.argument("name")
+def greet(name):
+    click.echo(f"hello {name}")
+
+
+"""
+
+
+def test_a_plugin_adds_a_command(shelf):
+    shelf.put("greeter", {"commands": {"greet": "greeter:greet", "list": "greeter:greet"}}, greeter=GREETING)
+    helped = CliRunner().invoke(rmem, ["--help"])
+    assert "greet  From greeter 1.2." in helped.stdout
+    assert "greeter" not in sys.modules
+    assert CliRunner().invoke(rmem, ["greet", "Ann"]).stdout == "hello Ann\n"
+    assert CliRunner().invoke(rmem, ["list", "Ann"]).exit_code == 2  # ours stays ours
+    assert "'greet'" in CliRunner().invoke(rmem, ["great"]).stderr
+
+
+def test_a_command_that_is_none_is_told(shelf):
+    shelf.put("odd", {"commands": {"number": "odd:greet", "five": "odd:nothing"}}, odd="nothing = lambda: None\n")
+    assert "must be a click.Command" in CliRunner().invoke(rmem, ["five"]).stderr
+    assert "did not load" in CliRunner().invoke(rmem, ["number"]).stderr
 
 
 def test_nothing_is_loaded_before_it_is_used(shelf):

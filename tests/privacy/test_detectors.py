@@ -10,12 +10,12 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rmem_bench.privacy.corpora import labelled
+from rmem_bench.privacy.quality import evaluate
+from rmem_bench.privacy.samples import MAKERS, read_labelled
 
 from rmem.privacy import KINDS, PrivacyPolicy, scan
-from rmem.privacy.corpora import labelled
-from rmem.privacy.evaluate import evaluate
 from rmem.privacy.findings import Finding, resolved
-from rmem.privacy.samples import MAKERS, read_labelled
 
 LABELLED = Path(__file__).parent / "labelled.tsv"
 

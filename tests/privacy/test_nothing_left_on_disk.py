@@ -10,12 +10,12 @@ from random import Random
 
 import numpy as np
 import pytest
+from rmem_bench.privacy.samples import MAKERS
 
 from rmem import Brain
 from rmem.agents import AgentMemoryAPI, MemoryConfig
 from rmem.errors import MemoryStoreException, PrivacyError
 from rmem.privacy import KINDS, PrivacyPolicy
-from rmem.privacy.samples import MAKERS
 from rmem.transfer import export, import_
 
 RANDOM = Random(7)

@@ -253,15 +253,11 @@ def test_a_bad_choice_is_refused(given):
         policy_of(given)
 
 
-@pytest.mark.parametrize(
-    ("module", "kind", "library"),
-    [("phonenumbers", "phone", "phonenumbers"), ("stdnum", "iban", "python-stdnum")],
-)
-def test_a_missing_library_is_named_with_the_way_to_install_it(module, kind, library):
+@pytest.mark.parametrize(("module", "kind"), [("phonenumbers", "phone"), ("stdnum", "iban")])
+def test_a_missing_library_is_named_with_the_way_to_install_it(module, kind):
     code = f"""
-import importlib.util, sys
-found = importlib.util.find_spec
-importlib.util.find_spec = lambda name, *rest: None if name == {module!r} else found(name, *rest)
+import sys
+sys.modules[{module!r}] = None
 from rmem.privacy import PrivacyPolicy
 from rmem.errors import ConfigError
 try:
@@ -271,8 +267,8 @@ except ConfigError as error:
 PrivacyPolicy(actions={{"email": "mask"}})
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert library in done.stdout
-    assert "pip install 'rmem[privacy]'" in done.stdout
+    assert module in done.stdout
+    assert 'pip install "rmem[privacy]"' in done.stdout
 
 
 def test_without_a_policy_no_detector_is_loaded():

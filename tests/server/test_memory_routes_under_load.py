@@ -9,8 +9,8 @@ import time
 
 import pytest
 from crowds import together
+from rmem_bench.usage import tree_usage
 
-from rmem.bench.usage import tree_usage
 from rmem.server import recallers as recall_workers
 
 W = "/workspaces/default"

@@ -112,7 +112,7 @@ def test_bad_options_are_refused_by_name(options, error, message):
 
 def test_a_missing_library_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "redis", None)
-    with pytest.raises(ConfigError, match=r"pip install 'rmem\[redis\]'"):
+    with pytest.raises(ConfigError, match=r'pip install "rmem\[redis\]"'):
         RedisRecordStore()
 
 

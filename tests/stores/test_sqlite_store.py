@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import sqlite3
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +12,9 @@ import pytest
 from rmem.doctor import examine
 from rmem.errors import ConfigError, InputError
 from rmem.filters import Filter
-from rmem.stores import migrations, open_store
+from rmem.stores import open_store
 from rmem.stores.memory import InMemoryRecordStore
-from rmem.stores.sql import cache, schema
+from rmem.stores.sql import cache
 from rmem.stores.sql.sqlite import SqliteRecordStore
 from rmem.testing.contract import clustered_vectors, example
 
@@ -23,34 +22,6 @@ from rmem.testing.contract import clustered_vectors, example
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "memories.db"
-
-
-def test_the_newest_revision_is_the_one_that_the_code_expects():
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
-
-    config = Config()
-    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
-    config.set_main_option("path_separator", "os")
-    assert ScriptDirectory.from_config(config).get_current_head() == migrations.HEAD
-
-
-def test_the_migrations_lead_to_the_schema_as_described(path):
-    import sqlalchemy as sa
-
-    SqliteRecordStore(path).close()
-    found = sa.inspect(sa.create_engine(f"sqlite:///{path}"))
-    assert set(found.get_table_names()) - {"alembic_version"} == set(schema.metadata.tables)
-    for name, table in schema.metadata.tables.items():
-        columns = {column["name"]: column for column in found.get_columns(name)}
-        assert list(columns) == [column.name for column in table.columns]
-        for column in table.columns:
-            assert type(column.type) is type(columns[column.name]["type"]) or (
-                str(column.type.compile()) == str(columns[column.name]["type"])
-            ), (name, column.name)
-            assert columns[column.name]["nullable"] == column.nullable
-        indexes = {index["name"]: index["column_names"] for index in found.get_indexes(name)}
-        assert indexes == {index.name: [column.name for column in index.columns] for index in table.indexes}
 
 
 @pytest.mark.parametrize(("durability", "level"), [("full", 2), ("normal", 1)])

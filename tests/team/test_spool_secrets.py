@@ -126,11 +126,8 @@ def test_the_hooks_of_every_agent_write_no_secret_down(agent, home, tmp_path):
     assert "[secret] was refused" in everything
 
 
-@pytest.mark.parametrize(
-    ("module", "library"),
-    [("phonenumbers", "phonenumbers"), ("stdnum", "python-stdnum")],
-)
-def test_without_the_libraries_that_find_secrets_nothing_is_captured(home, tmp_path, module, library):
+@pytest.mark.parametrize("module", ["phonenumbers", "stdnum"])
+def test_without_the_libraries_that_find_secrets_nothing_is_captured(home, tmp_path, module):
     (tmp_path / "sitecustomize.py").write_text(f"import sys\nsys.modules[{module!r}] = None\n")
     payload = {"session_id": "s1", "cwd": str(tmp_path), "prompt": "Always run the linter"}
     done = hook("claude-code", "UserPromptSubmit", payload, PYTHONPATH=str(tmp_path))
@@ -138,6 +135,6 @@ def test_without_the_libraries_that_find_secrets_nothing_is_captured(home, tmp_p
     assert spool.waiting() == []
     (line,) = places.log().read_text().splitlines()
     assert line.endswith(
-        f"claude-code UserPromptSubmit: the privacy policy needs {library}; "
-        "install it with: pip install 'rmem[privacy]'"
+        f"claude-code UserPromptSubmit: the privacy policy needs {module}, which is not installed; "
+        'install it with: pip install "rmem[privacy]"'
     )

@@ -243,20 +243,15 @@ class SqliteFile(Forking):
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
         """Apply what is missing under the write lock; whoever comes second finds nothing left to do."""
-        from sqlalchemy import create_engine
-        from sqlalchemy.exc import DBAPIError
-        from sqlalchemy.pool import StaticPool
-
-        engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
+        connection.execute("BEGIN IMMEDIATE")
         try:
-            with engine.connect() as wrapped:
-                wrapped.exec_driver_sql("BEGIN IMMEDIATE")
-                if self._revision(connection) != migrations.HEAD:
-                    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                    migrations.upgrade(wrapped)
-                wrapped.commit()
-        except DBAPIError as error:
-            raise error.orig if isinstance(error.orig, sqlite3.Error) else error from None
+            if self._revision(connection) != migrations.HEAD:
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                migrations.upgrade(connection)
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:

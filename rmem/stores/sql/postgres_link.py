@@ -9,6 +9,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+import psycopg
+from pgvector.psycopg import register_vector
+from psycopg import errors as pg
+from psycopg.conninfo import conninfo_to_dict
+
 from ...errors import (
     ConfigError,
     InputError,
@@ -19,14 +24,6 @@ from ...errors import (
     StoreUnreachableError,
 )
 from .postgres_pool import HOW, SNAPSHOT, WRITE, Manner, Pooled, Raw, Result, is_lost, line
-
-try:
-    import psycopg
-    from pgvector.psycopg import register_vector
-    from psycopg import errors as pg
-    from psycopg.conninfo import conninfo_to_dict
-except ImportError as error:
-    raise ConfigError(f"PostgreSQL needs {error.name}: pip install 'rmem[postgres]'") from error
 
 if TYPE_CHECKING:
     from .postgres_index import Look

@@ -19,8 +19,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from weakref import WeakSet
 
+import psycopg
+from psycopg import errors as pg
+from psycopg import pq
+from psycopg.conninfo import conninfo_to_dict
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
 from ...errors import (
-    ConfigError,
     RemanenceError,
     StoreBusyError,
     StoreClosedError,
@@ -28,15 +33,6 @@ from ...errors import (
     StoreUnreachableError,
 )
 from ...forks import Forking, new_lock, watch
-
-try:
-    import psycopg
-    from psycopg import errors as pg
-    from psycopg import pq
-    from psycopg.conninfo import conninfo_to_dict
-    from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
-except ImportError as error:
-    raise ConfigError(f"PostgreSQL needs {error.name}: pip install 'rmem[postgres]'") from error
 
 Result = TypeVar("Result")
 Hand = TypeVar("Hand")

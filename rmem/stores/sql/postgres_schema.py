@@ -1,9 +1,9 @@
 """The tables in PostgreSQL, apart from SQLite's history because they have another one: short named steps, applied under
 a lock when a store is opened.
 
-Everything lies in the schema `remanence`. Each table is that of `schema.py` with a tenant behind it, which leads every
-key and index, is filled in from the setting `remanence.tenant` and is all that a policy lets anybody see. Where the
-login may see everything, as a superuser may, work is done as the role `remanence_store`, which may not.
+Everything lies in the schema `remanence`. Each table is that of `migrations.py` with a tenant behind it, which leads
+every key and index, is filled in from the setting `remanence.tenant` and is all that a policy lets anybody see. Where
+the login may see everything, as a superuser may, work is done as the role `remanence_store`, which may not.
 
     heads       one row for a tenant: how far it has come, and what BM25 needs to know of all its rows
     postings    which rows hold a term or a mark; follows the rows by triggers, in the same transaction

@@ -55,7 +55,7 @@ class Dialect(NamedTuple):
 
 
 class SqlRecords(IndexedStore):
-    """A store whose rows are those of `schema.py`."""
+    """A store whose rows are those of `stores/migrations.py`."""
 
     dialect: ClassVar[Dialect]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigError
+from ...extras import require
 from .commands import SERVER, serves
 from .parts import Made, State, server_state, words_of
 
@@ -24,8 +25,7 @@ class TomlServer:
     role: str = "mcp"
 
     def added(self, text: str | None) -> tuple[str, Made]:
-        import tomlkit
-
+        tomlkit = _tomlkit()
         before = text or ""
         known = _read(before)
         servers = known.get(self.under, {})
@@ -50,8 +50,7 @@ class TomlServer:
         return _checked(before, tomlkit.dumps(document), expected), []
 
     def removed(self, text: str, made: Made | None) -> str | None:
-        import tomlkit
-
+        tomlkit = _tomlkit()
         known = _read(text)
         servers = known.get(self.under)
         if not isinstance(servers, dict) or not serves(words_of(servers.get(SERVER))):
@@ -72,6 +71,13 @@ class TomlServer:
         return server_state(servers.get(SERVER) if isinstance(servers, dict) else None, self.value)
 
 
+def _tomlkit() -> Any:
+    require("team", "editing TOML files", "tomlkit")
+    import tomlkit
+
+    return tomlkit
+
+
 def _read(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
@@ -87,9 +93,7 @@ def _means(text: str, expected: Mapping[str, Any]) -> bool:
 
 
 def _block(under: str, value: Mapping[str, Any], newline: str) -> str:
-    import tomlkit
-
-    table = tomlkit.dumps(dict(value)).strip().splitlines()
+    table = _tomlkit().dumps(dict(value)).strip().splitlines()
     return newline.join([f"[{under}.{SERVER}]", *table]) + newline
 
 

@@ -54,9 +54,9 @@ def test_installing_shows_the_change_and_a_second_run_does_nothing(rmem, claude,
 @pytest.mark.parametrize(
     ("module", "said"),
     [
-        ("stdnum", "nothing is captured yet: the privacy policy needs python-stdnum"),
+        ("stdnum", "nothing is captured yet: the privacy policy needs stdnum"),
         ("phonenumbers", "nothing is captured yet: the privacy policy needs phonenumbers"),
-        ("mcp", "agents cannot search yet: mcp is missing"),
+        ("mcp", "agents cannot search yet: the MCP server needs mcp"),
     ],
 )
 def test_installing_says_which_library_is_missing_and_what_that_means(module, said, rmem, claude, monkeypatch):

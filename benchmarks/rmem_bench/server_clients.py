@@ -1,4 +1,4 @@
-"""`python -m rmem.bench.server_clients`: the clients of `rmem bench server`, in a process of their own. Each has
+"""`python -m rmem_bench.server_clients`: the clients of `rmem bench server`, in a process of their own. Each has
 one connection and calls again as soon as it has its answer. The HTTP is just enough for our own server, so that it
 costs little of the machine that both share. Orders come as a line of JSON on stdin, the figures go out as a line."""
 

@@ -1,4 +1,4 @@
-"""`python -m rmem.bench.child STORE QUESTION`: a process that opens a store, answers, and reports its size."""
+"""`python -m rmem_bench.child STORE QUESTION`: a process that opens a store, answers, and reports its size."""
 
 from __future__ import annotations
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
-from ..errors import InputError
+from rmem.errors import InputError
+from rmem.privacy.findings import KINDS, SECRETS, Finding
+from rmem.privacy.scanner import scan
+
 from .corpora import PARTS, SECRETS_ONLY, Mark, Sample, part_of
-from .findings import KINDS, SECRETS, Finding
-from .scanner import scan
 
 _BEYOND = 24
 """Characters that a finding may cover beside marks: a corpus may mark a URL's password, and we take the user too."""

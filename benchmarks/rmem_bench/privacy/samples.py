@@ -14,9 +14,9 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from ..errors import InputError
-from .findings import KINDS
-from .numbers import luhn
+from rmem.errors import InputError
+from rmem.privacy.findings import KINDS
+from rmem.privacy.numbers import luhn
 
 _ALNUM = string.ascii_letters + string.digits
 _URLSAFE = _ALNUM + "-_"

@@ -6,7 +6,8 @@ import time
 from random import Random
 from typing import Any
 
-from .policy import PrivacyPolicy
+from rmem.privacy.policy import PrivacyPolicy
+
 from .samples import MAKERS
 
 LEAST = 2.0

@@ -1,4 +1,4 @@
-"""`python -m rmem.bench.load_worker`: one process of `rmem bench load`. Its agents are threads; each reads or
+"""`python -m rmem_bench.load_worker`: one process of `rmem bench load`. Its agents are threads; each reads or
 writes until the time is up. Orders come as a line of JSON on stdin, the figures go out as a line on stdout."""
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import click
 
 from .hooks import hooks
 from .load_command import load
+from .privacy.command import privacy
 from .server_command import server
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def bench(as_json: bool, sizes: Sequence[int], only: Sequence[str], **options: A
       rmem bench agents --size 10000,100000 --redis
       rmem bench load --agents 50 --seconds 30
       rmem bench server --kill
+      rmem bench privacy speed
     """
     context = click.get_current_context()
     if context.invoked_subcommand is not None:
@@ -141,6 +143,7 @@ def agents(as_json: bool, sizes: Sequence[int], **options: Any) -> None:
 bench.add_command(load)
 bench.add_command(server)
 bench.add_command(hooks)
+bench.add_command(privacy)
 
 
 def shown_progress() -> _Progress:

@@ -17,8 +17,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from ..errors import ConfigError, InputError
-from .go_patterns import matching, python_pattern
+from rmem.errors import ConfigError, InputError
+from rmem.privacy.go_patterns import matching, python_pattern
+
 from .samples import read_labelled
 
 Mark = tuple[int, int, str]

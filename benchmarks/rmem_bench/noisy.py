@@ -68,7 +68,7 @@ def run(load: NoisyLoad, *, folder: Path | None = None, advance: Advance) -> dic
             server.warm(noisy)
             server.warm(quiet)
             alone, _ = asyncio.run(_measured(server.port, quiet, min(5.0, load.seconds), load, lambda *_: None))
-            worker = WorkerProcess("rmem.bench.noisy", {"port": server.port, "token": noisy, "load": asdict(load)})
+            worker = WorkerProcess("rmem_bench.noisy", {"port": server.port, "token": noisy, "load": asdict(load)})
             while not worker.ready:
                 time.sleep(0.1)
             worker.say("go")

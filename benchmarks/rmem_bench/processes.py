@@ -64,7 +64,7 @@ def starts(home: Path, size: int, seed: int, calls: int, advance: Callable[[str,
 def memory(home: Path, size: int, seed: int) -> dict[str, Any]:
     """Resident memory of a fresh process that has the store open and has answered one question."""
     (question,) = synthetic_questions(1, seed + 2, size)
-    line = [sys.executable, "-m", "rmem.bench.child", str(home / config.STORE_NAME), question]
+    line = [sys.executable, "-m", "rmem_bench.child", str(home / config.STORE_NAME), question]
     told: dict[str, Any] = json.loads(_output(line, home))
     return told
 

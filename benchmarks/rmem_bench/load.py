@@ -183,7 +183,7 @@ class WorkerProcess:
 
 def _simulate(address: str, load: Load, run_name: str, advance: Advance) -> tuple[list[dict[str, Any]], list[str]]:
     dealt = orders(address, load, run_name)
-    processes = [WorkerProcess("rmem.bench.load_worker", asdict(order)) for order in dealt]
+    processes = [WorkerProcess("rmem_bench.load_worker", asdict(order)) for order in dealt]
     try:
         while not all(process.ready for process in processes):
             time.sleep(_TICK)

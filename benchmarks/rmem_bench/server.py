@@ -245,7 +245,7 @@ def orders(server: ServerProcess, token: str, load: ServerLoad) -> list[Order]:
 def _simulate(
     server: ServerProcess, token: str, load: ServerLoad, advance: Advance
 ) -> tuple[list[dict[str, Any]], list[str], Watched]:
-    workers = [WorkerProcess("rmem.bench.server_clients", asdict(one)) for one in orders(server, token, load)]
+    workers = [WorkerProcess("rmem_bench.server_clients", asdict(one)) for one in orders(server, token, load)]
     watched = Watched()
     try:
         while not all(worker.ready for worker in workers):

@@ -76,9 +76,9 @@ def _make_repository(folder: Path) -> None:
 
 
 def _fill(path: Path, count: int) -> None:
-    from ..brain import Brain
-    from ..team.notes import CURRENT, KINDS
-    from ..testing.synthetic import synthetic_memories
+    from rmem.brain import Brain
+    from rmem.team.notes import CURRENT, KINDS
+    from rmem.testing.synthetic import synthetic_memories
 
     with Brain(path) as brain:
         drafts = (

@@ -1,5 +1,0 @@
-"""`python -m rmem.bench` is `rmem bench`."""
-
-from .command import bench
-
-bench()

@@ -1,0 +1,44 @@
+"""Optional libraries by the extra that brings them, and the one sentence for whoever lacks one."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+from .errors import ConfigError
+
+MODULES: dict[str, tuple[str, ...]] = {  # a test compares them with pyproject.toml
+    "dates": ("dateparser",),
+    "deeplake": ("deeplake",),
+    "mcp": ("mcp",),
+    "parquet": ("pyarrow",),
+    "pdf": ("pypdf",),
+    "postgres": ("psycopg", "psycopg_pool", "pgvector", "sqlglot"),
+    "privacy": ("cryptography", "phonenumbers", "stdnum"),
+    "redis": ("redis",),
+    "server": ("fastapi", "jwt", "mcp", "prometheus_client", "sqlalchemy", "sqlglot", "uvicorn"),
+    "tables": ("sqlglot", "regex"),
+    "team": ("mcp", "tomlkit"),
+    "yaml": ("yaml",),
+}
+
+
+def require(extra: str, needed_by: str, *modules: str) -> None:
+    """Raise ConfigError with the install command if a library of an extra is missing: require("pdf", "page.pdf").
+
+    `modules` are those of the extra that are needed; default: all. Nothing is imported, which would take time."""
+    for module in modules or MODULES[extra]:
+        if sys.modules.get(module) is None and find_spec(module) is None:
+            raise ConfigError(sentence(extra, needed_by, module))
+
+
+def sentence(extra: str, needed_by: str, module: str) -> str:
+    # Double quotes: the only ones that every shell, cmd.exe among them, takes for quotes.
+    return f'{needed_by} needs {module}, which is not installed; install it with: pip install "rmem[{extra}]"'
+
+
+def explain(error: ModuleNotFoundError) -> str | None:
+    """The sentence for an import that failed; None if no extra brings the module."""
+    module = (error.name or "").partition(".")[0]
+    extra = next((extra for extra, modules in MODULES.items() if module in modules), None)
+    return None if extra is None else sentence(extra, "this command", module)
