@@ -24,8 +24,8 @@ from .idempotency import REPLAYED, Claim, Recorder, fingerprint, key_of
 from .limits import retry_after
 from .problems import problem, told
 from .service import Service
+from .shares import look_up_once
 from .tokens import Caller, Refused
-from .turns import looked_up
 
 log = logging.getLogger("rmem.server")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
@@ -131,7 +131,7 @@ class Gate:
             try:
                 known = service.tokens.known(token)
                 if known is None:  # what was looked up before a change does not count after it
-                    known = await looked_up((service.control.version, token), service.tokens.caller, token)
+                    known = await look_up_once((service.control.version, token), service.tokens.caller, token)
                 caller = known
             except Refused as refused:
                 return self._no("token", 401, str(refused))

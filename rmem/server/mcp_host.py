@@ -22,7 +22,6 @@ from ..team.memory import TeamMemory
 from .access import Access, Role
 from .problems import status_of
 from .service import Service
-from .turns import reading, writing
 
 ORIGIN = "mcp http"
 REPOSITORY, AGENT = "x-rmem-repository", "x-rmem-agent"
@@ -59,11 +58,13 @@ class ServerHost(Host):
         """Without secrets; a memory may say whose it is."""
         return replace(self._policy, allow=(*self._policy.allow, author)).clean(text) if text else text
 
-    async def reading(self, call: Callable[[], Result]) -> Result:
-        return await reading(call)
+    async def reading(self, call: Callable[[], Result], asked: Asked) -> Result:
+        access: Access = asked.request.scope["access"]
+        return await access.read(call)
 
-    async def writing(self, call: Callable[[], Result]) -> Result:
-        return await writing(call)
+    async def writing(self, call: Callable[[], Result], asked: Asked) -> Result:
+        access: Access = asked.request.scope["access"]
+        return await access.write(call)
 
     def told(self, error: RemanenceError, asked: Asked) -> str:
         """What concerns the server's own files is logged, not told."""

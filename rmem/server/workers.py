@@ -22,10 +22,9 @@ from ..errors import RemanenceError
 from .access import Role, Visit, admitted
 from .exchange import whole_body
 from .problems import problem, told
-from .recaller import framed
 from .settings import ServerSettings
 from .shares import FairShares
-from .worker import Frame, read_frame, request_note, settings_note
+from .worker import Frame, framed, read_frame, request_note, settings_note
 
 log = logging.getLogger(__name__)
 
@@ -116,6 +115,7 @@ class Workers:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
+        self.most = settings.workers
         self._shares = FairShares(settings.workers)
         self._idle: list[_Worker] = []
         self._busy: set[_Worker] = set()
@@ -251,18 +251,24 @@ async def _nothing() -> Message:
     return {"type": "http.disconnect"}
 
 
-class Heavy:
-    """Middleware: has workers answer what may compute for long."""
+class Dispatcher:
+    """Middleware: has workers answer what may compute for long, and passes all else on when the organisation may take
+    a thread."""
 
     def __init__(self, app: ASGIApp, workers: Workers) -> None:
         self._app, self._workers = app, workers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = _PATH.match(scope["path"]) if scope["type"] == "http" else None
-        if found is None or (found[2] == "memories" and (found[3] or not _is_large(scope))):
+        visit: Visit | None = scope.get("visit")
+        if visit is None or visit.caller is None:
             await self._app(scope, receive, send)
-            return
-        visit: Visit = scope["visit"]
+        elif self._workers.most and (found := _PATH.match(scope["path"])) and _is_heavy(found[2], found[3], scope):
+            await self._by_worker(found[1], scope, receive, send, visit)
+        else:
+            async with visit.service.thread_shares.place(visit.caller.org):
+                await self._app(scope, receive, send)
+
+    async def _by_worker(self, workspace: str, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
         started = False
 
         async def answer(message: Message) -> None:
@@ -271,7 +277,7 @@ class Heavy:
             await send(message)
 
         try:
-            access = await admitted(visit, found[1], Role.READ)
+            access = await admitted(visit, workspace, Role.READ)
             access.hold()
             await self._workers.answer(scope, receive, answer, visit)
         except HTTPException as error:
@@ -280,6 +286,10 @@ class Heavy:
             if started:
                 raise
             await told(error, visit.id)(scope, receive, send)
+
+
+def _is_heavy(part: str, rest: str | None, scope: Scope) -> bool:
+    return part == "tables" or (not rest and _is_large(scope))
 
 
 def _is_large(scope: Scope) -> bool:
