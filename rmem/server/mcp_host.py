@@ -20,6 +20,7 @@ from ..privacy import PrivacyPolicy
 from ..team.identity import repository_id
 from ..team.memory import TeamMemory
 from .access import Access, Role
+from .exchange import SHORT_BODY
 from .problems import status_of
 from .service import Service
 
@@ -85,7 +86,7 @@ def manager_of(service: Service) -> StreamableHTTPSessionManager:
         build(ServerHost()).low_level,
         json_response=True,
         stateless=True,
-        max_request_body_size=service.settings.limits.body_bytes,
+        max_request_body_size=min(service.settings.limits.body_bytes, SHORT_BODY),
     )
 
 

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import RemanenceError
 from .access import Role, Visit, admitted
-from .exchange import whole_body
+from .exchange import SHORT_BODY, whole_body
 from .problems import problem, told
 from .settings import ServerSettings
 from .shares import FairShares
@@ -28,8 +28,8 @@ from .worker import Frame, framed, read_frame, request_note, settings_note
 
 log = logging.getLogger(__name__)
 
-_PATH = re.compile(r"/workspaces/([^/]{1,63})/(tables|memories)(/.*)?\Z", re.DOTALL)
-_LARGE = 256 * 1024  # bytes of a body from which on reading it would hold up others
+_PATH = re.compile(r"/workspaces/([^/]{1,63})/(tables|memories|agents|sync|import)(/.*)?\Z", re.DOTALL)
+_RECALL = re.compile(r"/workspaces/[^/]{1,63}/recall\Z")
 _BODY = 60.0  # seconds for the body of a request to arrive: a worker is kept free for it
 _START = 60.0  # seconds for a start
 _BUFFER = 1 << 20  # bytes of an answer that wait for the client
@@ -174,7 +174,7 @@ class _Answer:
         self._begun = self._loop.time()
         limits = settings.limits  # of a statement until the worker says which limit it has, and of imports
         self._limit = limits.statement_seconds if scope["path"].endswith("/query") else limits.stream_seconds
-        self._started = False
+        self._started = self._sent = False  # whether any and all of it was passed on
         self.whole = False
         """Whether the worker is done with it and can be asked again."""
 
@@ -187,6 +187,8 @@ class _Answer:
         except TimeoutError:
             await self._too_long()
         except (OSError, asyncio.IncompleteReadError) as error:
+            if self._sent:
+                return
             if self._started:
                 raise WorkerFailedError("the worker ended unexpectedly") from error
             log.error("the worker of request %s ended unexpectedly", self._visit.id)
@@ -216,6 +218,7 @@ class _Answer:
             await self._pass({"type": "http.response.start", "status": note["status"], "headers": headers})
         elif note["type"] == "body":
             await self._pass({"type": "http.response.body", "body": frame.body, "more_body": note["more"]})
+            self._sent = not note["more"]
             if note["more"]:
                 self._worker.go_on(not gone.done())
         else:
@@ -260,9 +263,9 @@ class Dispatcher:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         visit: Visit | None = scope.get("visit")
-        if visit is None or visit.caller is None:
-            await self._app(scope, receive, send)
-        elif self._workers.most and (found := _PATH.match(scope["path"])) and _is_heavy(found[2], found[3], scope):
+        if visit is None or visit.caller is None or _RECALL.match(scope["path"]):
+            await self._app(scope, receive, send)  # a recall waits for its turn without a thread
+        elif self._workers.most and (found := _PATH.match(scope["path"])) and _is_heavy(found[2], scope):
             await self._by_worker(found[1], scope, receive, send, visit)
         else:
             async with visit.service.thread_shares.place(visit.caller.org):
@@ -288,13 +291,12 @@ class Dispatcher:
             await told(error, visit.id)(scope, receive, send)
 
 
-def _is_heavy(part: str, rest: str | None, scope: Scope) -> bool:
-    return part == "tables" or (not rest and _is_large(scope))
+def _is_heavy(part: str, scope: Scope) -> bool:
+    return part == "tables" or _is_large(scope)
 
 
 def _is_large(scope: Scope) -> bool:
     """Whether a body is long, or may be."""
-    if scope["method"] != "POST":
-        return False
-    length = dict(scope["headers"]).get(b"content-length", b"")
-    return not length.isdigit() or int(length) > _LARGE
+    headers = dict(scope["headers"])
+    length = headers.get(b"content-length", b"")
+    return int(length) > SHORT_BODY if length.isdigit() else b"transfer-encoding" in headers

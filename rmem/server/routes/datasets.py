@@ -74,9 +74,7 @@ async def storage(request: Request, id: str, key: str) -> Response:
             copy.path(key).unlink(missing_ok=True)
             return Response(status_code=204)
         body = await request.body()
-        _check_condition(copy.path(key), request)
-        await access.write(access.service.datasets.put, access, copy, key, body)
-        return Response(headers={"ETag": _tag(body)})
+        return Response(headers={"ETag": await access.write(_put, access, copy, key, request, body)})
     except (HTTPException, RemanenceError) as error:
         return _refused(error)
 
@@ -110,6 +108,13 @@ def _object(copy: Copy, key: str, request: Request) -> Response:
         raise HTTPException(416, "Range is behind the end of the object")
     headers["Content-Range"] = f"bytes {start}-{end}/{len(whole)}"
     return Response(whole[start : end + 1], 206, headers, media_type="binary/octet-stream")
+
+
+def _put(access: Access, copy: Copy, key: str, request: Request, body: bytes) -> str:
+    """Keep an object; its tag."""
+    _check_condition(copy.path(key), request)
+    access.service.datasets.put(access, copy, key, body)
+    return _tag(body)
 
 
 def _check_condition(path: Path, request: Request) -> None:
