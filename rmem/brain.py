@@ -1,7 +1,6 @@
 """Brain: the plain face of the engine. Remember, recall, get, update, forget.
 
-What is handed in is checked by drafting (to remember) and asking (to recall). The rest of the write path is here
-(embed → one transaction); the rest of the recall path is in asking."""
+The write path is here (draft → embed → one transaction); the recall path is recall/pipeline."""
 
 from __future__ import annotations
 
@@ -13,8 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
-from . import asking, checks, config
-from .asking import Asked, Sought, ask
+from . import checks, config
 from .drafting import Vector, draft, draft_of, draft_of_changes, take_changes
 from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
 from .embed.state import MemoryVectors
@@ -32,6 +30,7 @@ from .forks import new_rlock
 from .judgements import QUESTIONS, Judgement, Recall, Recalls, kept_question
 from .models import Embeddings, Hit, Hits, Memory
 from .privacy.choice import PrivacySpec, policy_of
+from .recall.pipeline import load_hits, parse_request, search
 from .recall.settings import RecallSettings
 from .stores import open_store
 from .stores.base import Edit, Edited, Order, Owner, Progress, RecordStore
@@ -442,7 +441,7 @@ class Brain:
         vector. `token_budget` leaves out hits whose text would not fit. Scores order the hits of one question;
         they are not probabilities. Hits count as accessed unless `touch` is False.
         """
-        asked = ask(
+        request = parse_request(
             question,
             k,
             where,
@@ -458,22 +457,16 @@ class Brain:
             now=now,
             touch=touch,
         )
-        return self.store.together(lambda: self.tell([self.seek(asked)])[0])
 
-    def seek(self, asked: Asked) -> Sought:
-        """The first part of `recall`, for whoever has several questions: find out which memories answer one. Both parts
-        belong into one `store.together`, or a memory that is changed between them is missed."""
-        return asking.seek(self.store, asked, self._resolve)
+        def read() -> list[Hit]:
+            rows = self.store.prospect(request.where)  # first: it may move on to a newer snapshot
+            embedder = self._resolve() if request.needs_embedder else None
+            return load_hits(self.store, search(self.store, rows, request, embedder))
 
-    def tell(self, sought: Sequence[Sought]) -> list[Hits]:
-        """The second part: read the memories that were found for some questions, all at once."""
-        return asking.tell(self.store, sought, self._recalls, self._judge)
-
-    def take_over(self, recall: Recall, touched: Sequence[str]) -> None:
-        """Note a recall that another process made on this store: it can be judged here, and its hits were accessed."""
-        recall.write = self._judge
-        self._recalls.keep(recall)
-        self.store.touch(touched, time.time())
+        hits = Hits(self.store.together(read), self.new_recall(request.text, request.where))
+        if request.touch:
+            self.store.touch([hit.memory.memory_id for hit in hits], time.time())
+        return hits
 
     def new_recall(self, question: str, where: Filter) -> Recall:
         """Note a question that was answered without `recall`, so that its hits can be judged."""

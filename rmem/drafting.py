@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import checks
-from .errors import InputError, VectorError
-from .index.bits import unit
+from .errors import InputError
+from .index.bits import unit_vector
 from .models import TIERS, Embeddings, Memory, Metadata
 
 Vector = npt.NDArray[np.float32]
@@ -60,7 +60,7 @@ def draft(
             importance_score=checks.share("importance", importance),
             memory_type=checks.name("type", type),
         ),
-        embeddings=Embeddings(full_vector=None if vector is None else given_vector("vector", vector)),
+        embeddings=Embeddings(full_vector=None if vector is None else unit_vector("vector", vector)),
         text=written,
         session=None if session is None else checks.name("session", session),
         actor=None if actor is None else checks.name("actor", actor),
@@ -109,12 +109,3 @@ def take_changes(memory: Memory, changes: Mapping[str, Any], drafted: Memory) ->
     for key in ("session", "actor", "tags", "tier", "position", "place"):
         if key in changes:
             setattr(memory, key, getattr(drafted, key))
-
-
-def given_vector(field: str, value: object) -> Vector:
-    """A vector from the caller, of unit length."""
-    array = checks.vector(field, value)
-    if not array.any():
-        raise VectorError(f"{field} must not be all zeros", field=field)
-    scaled: Vector = unit(array[None, :])[0]
-    return scaled

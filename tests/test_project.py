@@ -42,7 +42,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("stores",),
     ("recall",),
     ("tiers",),
-    ("brain", "drafting", "asking", "aio", "doctor", "upkeep", "transfer", "keyed"),
+    ("brain", "drafting", "aio", "doctor", "upkeep", "transfer", "keyed"),
     ("agents", "tables"),
     ("team", "migrating"),
     ("mcp",),

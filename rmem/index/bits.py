@@ -17,6 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import checks
+from ..errors import VectorError
+
 Matrix = npt.NDArray[np.float32]
 Vector = npt.NDArray[np.float32]
 RowNumbers = npt.NDArray[np.int64]
@@ -40,6 +43,15 @@ def unit(matrix: Matrix) -> Matrix:
     lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))[:, None]
     result: Matrix = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
     return result
+
+
+def unit_vector(field: str, value: object) -> Vector:
+    """A vector from the caller, checked and scaled to length one."""
+    array = checks.vector(field, value)
+    if not array.any():
+        raise VectorError(f"{field} must not be all zeros", field=field)
+    scaled: Vector = unit(array[None, :])[0]
+    return scaled
 
 
 def encode(vectors: Matrix) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 from mcp.server import ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult
@@ -17,6 +17,7 @@ from ..team.notes import Experience
 from .host import Asked, Caller, Host
 
 Place = Repository | str | None
+Result = TypeVar("Result")
 _asked: ContextVar[Asked] = ContextVar("asked")
 
 
@@ -35,6 +36,14 @@ class Calls:
 
     def __init__(self, host: Host) -> None:
         self.host = host
+
+    async def reading(self, call: Callable[[], Result]) -> Result:
+        """Do what only looks, in a thread of the host."""
+        return await self.host.reading(call, _asked.get(Asked()))
+
+    async def writing(self, call: Callable[[], Result]) -> Result:
+        """Do what changes something, in a thread of the host."""
+        return await self.host.writing(call, _asked.get(Asked()))
 
     @contextmanager
     def anybody(self) -> Iterator[Caller]:

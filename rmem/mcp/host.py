@@ -66,11 +66,11 @@ class Host(ABC):
     def caller(self, asked: Asked) -> AbstractContextManager[Caller]:
         """Whose memory a call is about, for as long as it takes."""
 
-    async def reading(self, call: Callable[[], Result]) -> Result:
+    async def reading(self, call: Callable[[], Result], asked: Asked) -> Result:
         """Do what only looks, in a thread."""
         return await to_thread.run_sync(call)
 
-    async def writing(self, call: Callable[[], Result]) -> Result:
+    async def writing(self, call: Callable[[], Result], asked: Asked) -> Result:
         """Do what changes something, in a thread."""
         return await to_thread.run_sync(call)
 

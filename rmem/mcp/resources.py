@@ -22,7 +22,7 @@ _TITLE = 100  # characters
 
 def resources(server: MCPServer[Any], calls: Calls) -> None:
     """Offer all of them."""
-    reading = calls.host.reading
+    reading = calls.reading
 
     @server.resource(
         "remanence://briefing",

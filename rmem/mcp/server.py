@@ -73,7 +73,7 @@ class TeamServer(MCPServer[Any]):
         return [one.model_copy(update={"input_schema": _short(one.input_schema)}) for one in await super().list_tools()]
 
     async def list_resources(self) -> list[Resource]:
-        return [*await super().list_resources(), *await self._calls.host.reading(partial(recent, self._calls))]
+        return [*await super().list_resources(), *await self._calls.reading(partial(recent, self._calls))]
 
 
 def build(host: Host) -> TeamServer:

@@ -42,10 +42,10 @@ Offer = Callable[[str], Callable[[Any], Any]]
 
 def tools(server: MCPServer[Any], calls: Calls) -> None:
     """Offer all of them."""
-    _searching(_offering(server, calls.host.reading, READS), calls)
-    _looking_up(_offering(server, calls.host.reading, READS), calls)
-    _adding(_offering(server, calls.host.writing, ADDS), calls)
-    _removing(_offering(server, calls.host.writing, REMOVES), calls)
+    _searching(_offering(server, calls.reading, READS), calls)
+    _looking_up(_offering(server, calls.reading, READS), calls)
+    _adding(_offering(server, calls.writing, ADDS), calls)
+    _removing(_offering(server, calls.writing, REMOVES), calls)
 
 
 def _offering(server: MCPServer[Any], turn: Turn, hints: ToolAnnotations) -> Offer:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import Depends, HTTPException, Path, Request
 from fastapi.concurrency import run_in_threadpool
@@ -19,9 +19,9 @@ from fastapi.security import HTTPBearer
 from .. import receipts
 from .control import Role
 from .service import Service
+from .shares import look_up_once
 from .spaces import Space, Spaces
 from .tokens import Caller, Reach
-from .turns import looked_up
 
 if TYPE_CHECKING:
     from ..agents import AgentMemoryAPI
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Access", "Role", "Visit", "allowed", "allowed_in_organization", "anybody"]
 
+Result = TypeVar("Result")
 BEARER = HTTPBearer(auto_error=False, description="A token of `rmem token create`.")
 
 
@@ -100,6 +101,16 @@ class Access:
         """Refuse what needs a higher role than the route itself."""
         if self.role < role:
             raise _too_low(role, self.role)
+
+    async def read(self, call: Callable[..., Result], *args: Any) -> Result:
+        """Run what only reads in a thread, when it is the turn of the organisation."""
+        async with self.service.read_shares.place(self.org):
+            return await run_in_threadpool(call, *args)
+
+    async def write(self, call: Callable[..., Result], *args: Any) -> Result:
+        """Run what changes something in a thread, when it is the turn of the organisation."""
+        async with self.service.write_shares.place(self.org):
+            return await run_in_threadpool(call, *args)
 
     def hold(self) -> None:
         """Keep the workspace from being deleted while the request runs."""
@@ -176,7 +187,7 @@ async def reach_of(service: Service, caller: Caller, workspace: str) -> Reach | 
     known, found = service.tokens.known_reach(caller, workspace)
     if known:
         return found
-    return await looked_up((service.control.version, caller, workspace), service.tokens.reach, caller, workspace)
+    return await look_up_once((service.control.version, caller, workspace), service.tokens.reach, caller, workspace)
 
 
 def _caller(visit: Visit) -> Caller:

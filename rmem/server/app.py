@@ -16,7 +16,6 @@ from . import mcp as of_mcp
 from . import problems
 from .control import Control, Role
 from .docs_page import docs_page
-from .express import Express
 from .gate import Gate
 from .routes import agents as of_agents
 from .routes import audit as of_audit
@@ -35,7 +34,7 @@ from .service import Service
 from .settings import ServerSettings
 from .spaces import Spaces
 from .tokens import Caller, Tokens, secret_file, signing_secret
-from .workers import Heavy, Workers
+from .workers import Dispatcher, Workers
 from .workers import host as worker_host
 
 FIRST = "default"
@@ -76,7 +75,6 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
             yield
         finally:
             await app.state.mcp.close()
-            await service.recallers.close()
             workers.close()
             await anyio.to_thread.run_sync(close, service)
 
@@ -93,9 +91,7 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
     app.state.mcp = of_mcp.Door(service)
     if settings.root_path:
         app.add_middleware(_Prefix, root_path=settings.root_path)
-    app.add_middleware(Express)
-    if settings.workers:
-        app.add_middleware(Heavy, workers=workers)
+    app.add_middleware(Dispatcher, workers=workers)
     app.add_middleware(Gate, service=service)  # the outer one
     problems.install(app)
     app.add_api_route("/docs", lambda: docs_page(app), include_in_schema=False)

@@ -15,6 +15,9 @@ from starlette.types import Receive, Scope, Send
 
 from .bodies import MOST_AT_ONCE, Document, encoded, fields_of, is_among, json_of, tag_of_bytes
 
+SHORT_BODY = 256 * 1024
+"""Bytes of a body that the server itself reads: parsing JSON holds the interpreter's lock, in whichever thread."""
+
 
 def asking(form: type[BaseModel], *, several: bool = False) -> dict[str, Any]:
     """The body of a request for the OpenAPI document; with `several`, one of them or a list."""

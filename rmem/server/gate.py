@@ -19,19 +19,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from .. import receipts
 from ..errors import RemanenceError
 from .access import Role, Visit, reach_of
-from .exchange import whole_body
+from .exchange import SHORT_BODY, whole_body
 from .idempotency import REPLAYED, Claim, Recorder, fingerprint, key_of
 from .limits import retry_after
 from .problems import problem, told
 from .service import Service
+from .shares import look_up_once
 from .tokens import Caller, Refused
-from .turns import looked_up
 
 log = logging.getLogger("rmem.server")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
 _OPEN = frozenset(("/health", "/ready", "/docs", "/openapi.json"))
 _STORAGE = "/dataset-storage"
 """What speaks S3's protocol has the token in a header of that protocol."""
+_LONG_BODY = re.compile(rf"/workspaces/[^/]+/(tables|memories|agents|sync|import)(/|\Z)|{_STORAGE}/")
 _READING = frozenset(("GET", "HEAD", "OPTIONS"))
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _CLIENT_LEFT = 499
@@ -85,9 +86,9 @@ class Gate:
             if refused is not None:
                 await refused(scope, receive, answer)
             elif headers.has(b"idempotency-key") and scope["method"] not in _READING and visit.caller is not None:
-                await self._once(scope, self._bounded(receive, headers), answer, headers, visit)
+                await self._once(scope, self._bounded(receive, headers, scope["path"]), answer, headers, visit)
             else:
-                await self._app(scope, self._bounded(receive, headers), answer)
+                await self._app(scope, self._bounded(receive, headers, scope["path"]), answer)
         except ClientDisconnect:
             visit.status = visit.status or _CLIENT_LEFT
         except Exception as error:
@@ -131,7 +132,7 @@ class Gate:
             try:
                 known = service.tokens.known(token)
                 if known is None:  # what was looked up before a change does not count after it
-                    known = await looked_up((service.control.version, token), service.tokens.caller, token)
+                    known = await look_up_once((service.control.version, token), service.tokens.caller, token)
                 caller = known
             except Refused as refused:
                 return self._no("token", 401, str(refused))
@@ -139,8 +140,8 @@ class Gate:
         if org and org not in (caller.org, caller.org_name):
             return self._no("organisation", 403, "X-Activeloop-Org-Id is not the organisation of the token")
         length = headers.get(b"content-length")
-        if length.isdigit() and int(length) > service.settings.limits.body_bytes:
-            return self._no("body", 413, self._too_long())
+        if length.isdigit() and int(length) > self._most_bytes(path):
+            return self._no("body", 413, self._too_long(path))
         visit.caller = caller
         return None
 
@@ -154,21 +155,26 @@ class Gate:
         self._service.metrics.refused.labels(reason).inc()
         return problem(status, message, **more)
 
-    def _too_long(self) -> str:
-        return f"a body may have at most {self._service.settings.limits.body_bytes:,} bytes"
+    def _most_bytes(self, path: str) -> int:
+        """How long a body may be. Those that this process reads hold everybody up, so they are short."""
+        most = self._service.settings.limits.body_bytes
+        return most if _LONG_BODY.match(path) else min(most, SHORT_BODY)
 
-    def _bounded(self, receive: Receive, headers: Headers) -> Receive:
+    def _too_long(self, path: str) -> str:
+        return f"a body may have at most {self._most_bytes(path):,} bytes on this route"
+
+    def _bounded(self, receive: Receive, headers: Headers, path: str) -> Receive:
         """A body that is sent in pieces is counted; one with a length was compared already."""
         if headers.get(b"content-length"):
             return receive
-        left = self._service.settings.limits.body_bytes
+        left = self._most_bytes(path)
 
         async def counted() -> Message:
             nonlocal left
             message = await receive()
             left -= len(message.get("body", b""))
             if left < 0:
-                raise HTTPException(413, self._too_long())
+                raise HTTPException(413, self._too_long(path))
             return message
 
         return counted
@@ -197,7 +203,8 @@ class Gate:
                 return
             if reach is not None:
                 place, role = reach.workspace_id, reach.role
-        same = fingerprint(scope["method"], scope["path"], scope["query_string"], headers.get(b"content-type"), body)
+        parts = scope["method"], scope["path"], scope["query_string"], headers.get(b"content-type"), body
+        same = await run_in_threadpool(fingerprint, *parts) if len(body) > SHORT_BODY else fingerprint(*parts)
         claim = Claim(f"{caller.org}/{place}/{caller.member}", key, same, role)
         answers = self._service.answers
         known = await run_in_threadpool(answers.claim, claim)

@@ -20,9 +20,9 @@ from ..privacy import PrivacyPolicy
 from ..team.identity import repository_id
 from ..team.memory import TeamMemory
 from .access import Access, Role
+from .exchange import SHORT_BODY
 from .problems import status_of
 from .service import Service
-from .turns import reading, writing
 
 ORIGIN = "mcp http"
 REPOSITORY, AGENT = "x-rmem-repository", "x-rmem-agent"
@@ -59,11 +59,13 @@ class ServerHost(Host):
         """Without secrets; a memory may say whose it is."""
         return replace(self._policy, allow=(*self._policy.allow, author)).clean(text) if text else text
 
-    async def reading(self, call: Callable[[], Result]) -> Result:
-        return await reading(call)
+    async def reading(self, call: Callable[[], Result], asked: Asked) -> Result:
+        access: Access = asked.request.scope["access"]
+        return await access.read(call)
 
-    async def writing(self, call: Callable[[], Result]) -> Result:
-        return await writing(call)
+    async def writing(self, call: Callable[[], Result], asked: Asked) -> Result:
+        access: Access = asked.request.scope["access"]
+        return await access.write(call)
 
     def told(self, error: RemanenceError, asked: Asked) -> str:
         """What concerns the server's own files is logged, not told."""
@@ -84,7 +86,7 @@ def manager_of(service: Service) -> StreamableHTTPSessionManager:
         build(ServerHost()).low_level,
         json_response=True,
         stateless=True,
-        max_request_body_size=service.settings.limits.body_bytes,
+        max_request_body_size=min(service.settings.limits.body_bytes, SHORT_BODY),
     )
 
 

@@ -14,12 +14,9 @@ from ..agents.entries import MemoryEntry
 from ..filters import Filter
 from ..models import Memory
 from .access import Access, Role
-from .bodies import encoded
 
 _PERSONAL = "personal:"
-_MARK = b'"personal:'  # how a place begins in an answer that has to be looked through
 _SCOPE = {"scope": "personal"}
-_BESIDE = 100  # hits that are asked for beside those that are wanted, where some cannot be told
 
 
 def is_visible(access: Access, place: str | None) -> bool:
@@ -109,26 +106,6 @@ def hidden(access: Access, where: Filter) -> int:
 
 def visible(access: Access, memories: Iterable[Memory]) -> list[Memory]:
     return [memory for memory in memories if is_visible(access, memory.place)]
-
-
-def has_hidden(access: Access, answer: bytes) -> bool:
-    """Whether the answer to a recall tells of memories that whoever asks may not know of."""
-    if _MARK not in answer:
-        return False
-    return not all(is_visible(access, hit["memory"]["place"]) for hit in json.loads(answer)["hits"])
-
-
-def wider(body: bytes, most: int) -> tuple[bytes, int]:
-    """A recall for more hits than are wanted, and how many those are."""
-    told = json.loads(body)
-    wanted = told.get("k", 5)
-    return encoded({**told, "k": min(wanted + _BESIDE, most)}), wanted
-
-
-def without_hidden(access: Access, answer: bytes, wanted: int) -> bytes:
-    told = json.loads(answer)
-    hits = [hit for hit in told["hits"] if is_visible(access, hit["memory"]["place"])][:wanted]
-    return encoded({**told, "hits": [{**hit, "rank": rank} for rank, hit in enumerate(hits, 1)]})
 
 
 def is_known(access: Access, memory_id: str) -> bool:

@@ -9,14 +9,13 @@ from .datasets import Datasets
 from .idempotency import Answers
 from .limits import Buckets, DiskUse
 from .metrics import Metrics
-from .own_recalls import OwnRecalls
-from .recallers import Recallers
 from .settings import ServerSettings
 from .shares import FairShares
 from .spaces import Spaces
 from .tokens import Caller, Tokens
 
-_RECALLS = 8  # at once for each process that recalls: as many as another organisation's recall may wait for
+_READS = 6  # at once: a recall holds the interpreter's lock most of the time, so more threads would only wait for it
+_WRITES = 48  # at once: writers mostly wait for the disk, and all who wait together share one commit
 
 
 @dataclass(slots=True)
@@ -35,9 +34,8 @@ class Service:
     disk: DiskUse = field(init=False)
     datasets: Datasets = field(init=False)
     answers: Answers = field(init=False)
-    recallers: Recallers = field(init=False)
-    own_recalls: OwnRecalls = field(init=False)
-    recall_shares: FairShares = field(init=False)
+    read_shares: FairShares = field(init=False)
+    write_shares: FairShares = field(init=False)
     thread_shares: FairShares = field(init=False)
 
     def __post_init__(self) -> None:
@@ -46,7 +44,6 @@ class Service:
         self.disk = DiskUse(self.settings)
         self.datasets = Datasets(self.settings)
         self.answers = Answers(self.control, self.settings.limits.idempotency_bytes)
-        self.recallers = Recallers(self.settings)
-        self.own_recalls = OwnRecalls()
-        self.recall_shares = FairShares(_RECALLS * max(1, self.settings.recallers))
+        self.read_shares = FairShares(_READS)
+        self.write_shares = FairShares(_WRITES)
         self.thread_shares = FairShares(self.settings.threads)

@@ -81,8 +81,6 @@ class ServerSettings:
     embedder: str | None = None
     limits: Limits = field(default_factory=Limits)
     threads: int = 40
-    recallers: int = field(default_factory=lambda: _cores() if _cores() > 1 else 0)
-    """Processes that recall for the server when many ask at once; 0 for none. By default one for each core."""
     workers: int = field(default_factory=lambda: _workers() if hasattr(os, "fork") else 0)
     """Processes that run SQL statements and read long bodies; 0 to do it in the server's own process, where a statement
     that cannot be stopped holds up everybody."""
@@ -103,8 +101,7 @@ class ServerSettings:
             raise checks.refuse("port", "a port number from 0 to 65535", self.port)
         for name in ("threads", "open_workspaces", "connections"):
             checks.whole(name, getattr(self, name), low=1)
-        for name in ("recallers", "workers"):
-            checks.whole(name, getattr(self, name), high=256)
+        checks.whole("workers", self.workers, high=256)
         checks.whole("worker_bytes", self.worker_bytes, low=256 * _MB)
         checks.whole("head_bytes", self.head_bytes, low=1024)
         for name in ("head_seconds", "body_seconds"):

@@ -1,15 +1,22 @@
-"""Fair shares of what the organisations of a server use together: workers, recalls and threads."""
+"""Fair shares of what the organisations of a server use together: workers and threads. And lookups that requests
+share."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
+from anyio.lowlevel import RunVar
 from fastapi import HTTPException
+from fastapi.concurrency import run_in_threadpool
+
+Result = TypeVar("Result")
 
 _PATIENCE = 30.0  # seconds to wait for a place
+_lookups: RunVar[dict[Hashable, asyncio.Future[Any]]] = RunVar("lookups")
 
 
 class FairShares:
@@ -75,3 +82,22 @@ class FairShares:
     def _drop_empty(self, org: str) -> None:
         if not self._waiting[org]:
             del self._waiting[org]
+
+
+async def look_up_once(key: Hashable, call: Callable[..., Result], *args: Any) -> Result:
+    """Look something up in a thread, or wait for whoever looks up the same `key` already."""
+    running = _lookups.get(None)
+    if running is None:
+        running = {}
+        _lookups.set(running)
+    lookup: asyncio.Future[Result] | None = running.get(key)
+    if lookup is None:
+        lookup = running[key] = asyncio.ensure_future(run_in_threadpool(call, *args))
+        lookup.add_done_callback(lambda done: _end_lookup(running, key, done))
+    return await asyncio.shield(lookup)  # others may wait for it although one request was cancelled
+
+
+def _end_lookup(running: dict[Hashable, asyncio.Future[Any]], key: Hashable, done: asyncio.Future[Any]) -> None:
+    del running[key]
+    if not done.cancelled():
+        done.exception()  # mark it as retrieved: nobody may wait for it any more

@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import socket
+import struct
 import traceback
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -26,13 +27,14 @@ from .access import Visit
 from .control import Role
 from .gate import JsonLines
 from .limits import DiskUse
-from .recaller import HEAD, framed
-from .routes import memories, tables
+from .routes import agents, export, memories, sync, tables
 from .service import Service
 from .settings import Limits, ServerSettings
+from .shares import FairShares
 from .spaces import Spaces
 from .tokens import Caller, Reach
 
+_HEAD = struct.Struct("!II")
 _OPEN = 16  # workspaces at once
 _NICE = 10  # the server itself, and its recalls, come first
 
@@ -42,9 +44,15 @@ class Frame(NamedTuple):
     body: bytes
 
 
+def framed(note: dict[str, Any], body: bytes = b"") -> bytes:
+    """A message between the server and a worker: a note as JSON, and a body."""
+    head = json.dumps(note).encode()
+    return _HEAD.pack(len(head), len(body)) + head + body
+
+
 async def read_frame(reader: asyncio.StreamReader) -> Frame:
     """The next message; IncompleteReadError at the end."""
-    head, length = HEAD.unpack(await reader.readexactly(HEAD.size))
+    head, length = _HEAD.unpack(await reader.readexactly(_HEAD.size))
     note = json.loads(await reader.readexactly(head))
     return Frame(note, await reader.readexactly(length) if length else b"")
 
@@ -83,12 +91,15 @@ async def _serve(link: socket.socket) -> None:
     os.nice(_NICE)
     _log()
     spaces = Spaces(replace(settings, open_workspaces=_OPEN))
-    shared = SimpleNamespace(settings=settings, spaces=spaces, disk=DiskUse(settings))
+    alone = FairShares(1)  # a worker has one request at a time
+    shared = SimpleNamespace(
+        settings=settings, spaces=spaces, disk=DiskUse(settings), read_shares=alone, write_shares=alone
+    )
     service = cast(Service, shared)  # as much of it as these routes need
     app = FastAPI(openapi_url=None)
     problems.install(app)
     app.add_middleware(_Failures)
-    for router in (tables.router, memories.router):
+    for router in (tables.router, memories.router, agents.router, sync.router, export.router):
         app.include_router(router)
     writer.write(framed({"pid": os.getpid()}))
     while True:

@@ -20,17 +20,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import RemanenceError
 from .access import Role, Visit, admitted
-from .exchange import whole_body
+from .exchange import SHORT_BODY, whole_body
 from .problems import problem, told
-from .recaller import framed
 from .settings import ServerSettings
 from .shares import FairShares
-from .worker import Frame, read_frame, request_note, settings_note
+from .worker import Frame, framed, read_frame, request_note, settings_note
 
 log = logging.getLogger(__name__)
 
-_PATH = re.compile(r"/workspaces/([^/]{1,63})/(tables|memories)(/.*)?\Z", re.DOTALL)
-_LARGE = 256 * 1024  # bytes of a body from which on reading it would hold up others
+_PATH = re.compile(r"/workspaces/([^/]{1,63})/(tables|memories|agents|sync|import)(/.*)?\Z", re.DOTALL)
+_RECALL = re.compile(r"/workspaces/[^/]{1,63}/recall\Z")
 _BODY = 60.0  # seconds for the body of a request to arrive: a worker is kept free for it
 _START = 60.0  # seconds for a start
 _BUFFER = 1 << 20  # bytes of an answer that wait for the client
@@ -116,6 +115,7 @@ class Workers:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
+        self.most = settings.workers
         self._shares = FairShares(settings.workers)
         self._idle: list[_Worker] = []
         self._busy: set[_Worker] = set()
@@ -174,7 +174,7 @@ class _Answer:
         self._begun = self._loop.time()
         limits = settings.limits  # of a statement until the worker says which limit it has, and of imports
         self._limit = limits.statement_seconds if scope["path"].endswith("/query") else limits.stream_seconds
-        self._started = False
+        self._started = self._sent = False  # whether any and all of it was passed on
         self.whole = False
         """Whether the worker is done with it and can be asked again."""
 
@@ -187,6 +187,8 @@ class _Answer:
         except TimeoutError:
             await self._too_long()
         except (OSError, asyncio.IncompleteReadError) as error:
+            if self._sent:
+                return
             if self._started:
                 raise WorkerFailedError("the worker ended unexpectedly") from error
             log.error("the worker of request %s ended unexpectedly", self._visit.id)
@@ -216,6 +218,7 @@ class _Answer:
             await self._pass({"type": "http.response.start", "status": note["status"], "headers": headers})
         elif note["type"] == "body":
             await self._pass({"type": "http.response.body", "body": frame.body, "more_body": note["more"]})
+            self._sent = not note["more"]
             if note["more"]:
                 self._worker.go_on(not gone.done())
         else:
@@ -251,18 +254,24 @@ async def _nothing() -> Message:
     return {"type": "http.disconnect"}
 
 
-class Heavy:
-    """Middleware: has workers answer what may compute for long."""
+class Dispatcher:
+    """Middleware: has workers answer what may compute for long, and passes all else on when the organisation may take
+    a thread."""
 
     def __init__(self, app: ASGIApp, workers: Workers) -> None:
         self._app, self._workers = app, workers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = _PATH.match(scope["path"]) if scope["type"] == "http" else None
-        if found is None or (found[2] == "memories" and (found[3] or not _is_large(scope))):
-            await self._app(scope, receive, send)
-            return
-        visit: Visit = scope["visit"]
+        visit: Visit | None = scope.get("visit")
+        if visit is None or visit.caller is None or _RECALL.match(scope["path"]):
+            await self._app(scope, receive, send)  # a recall waits for its turn without a thread
+        elif self._workers.most and (found := _PATH.match(scope["path"])) and _is_heavy(found[2], scope):
+            await self._by_worker(found[1], scope, receive, send, visit)
+        else:
+            async with visit.service.thread_shares.place(visit.caller.org):
+                await self._app(scope, receive, send)
+
+    async def _by_worker(self, workspace: str, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
         started = False
 
         async def answer(message: Message) -> None:
@@ -271,7 +280,7 @@ class Heavy:
             await send(message)
 
         try:
-            access = await admitted(visit, found[1], Role.READ)
+            access = await admitted(visit, workspace, Role.READ)
             access.hold()
             await self._workers.answer(scope, receive, answer, visit)
         except HTTPException as error:
@@ -282,9 +291,12 @@ class Heavy:
             await told(error, visit.id)(scope, receive, send)
 
 
+def _is_heavy(part: str, scope: Scope) -> bool:
+    return part == "tables" or _is_large(scope)
+
+
 def _is_large(scope: Scope) -> bool:
     """Whether a body is long, or may be."""
-    if scope["method"] != "POST":
-        return False
-    length = dict(scope["headers"]).get(b"content-length", b"")
-    return not length.isdigit() or int(length) > _LARGE
+    headers = dict(scope["headers"])
+    length = headers.get(b"content-length", b"")
+    return int(length) > SHORT_BODY if length.isdigit() else b"transfer-encoding" in headers

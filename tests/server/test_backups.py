@@ -44,7 +44,7 @@ def client(server: Process, token: str) -> httpx.Client:
 
 
 def test_a_copy_under_writes_has_all_that_was_acknowledged_before_it_began(tmp_path):
-    first = Process(tmp_path / "data", "--recallers", "0").ready()
+    first = Process(tmp_path / "data").ready()
     token, stop = first.first_token(), threading.Event()
     memories, rows, failed = [], [], []
     with client(first, token) as link:
@@ -82,7 +82,7 @@ def test_a_copy_under_writes_has_all_that_was_acknowledged_before_it_began(tmp_p
     assert {path.name for path in found} >= {"control.db", "secret.key", "metrics.token"}
     assert {stat.S_IMODE(path.stat().st_mode) for path in found} == {0o600}
     assert stat.S_IMODE((tmp_path / "back").stat().st_mode) == 0o700
-    second = Process(tmp_path / "back", "--recallers", "0").ready()
+    second = Process(tmp_path / "back").ready()
     with client(second, token) as link:
         for key in known:
             assert link.get(f"{W}/memories/{key}").status_code == 200

@@ -24,7 +24,7 @@ def needs(program: str) -> pytest.MarkDecorator:
 @pytest.fixture
 def proxied(tmp_path):
     """The address of Caddy, in front of a server of its own, and the server's first token."""
-    options = ("--recallers", "0", "--root-path", "/memory", "--behind-proxy")
+    options = ("--root-path", "/memory", "--behind-proxy")
     server = Process(tmp_path / "data", *options).ready()
     port = free_port()
     environment = {

@@ -35,8 +35,8 @@ QUERY = f"{W}/tables/query"
 def server(request, server_with):
     """In one process, where its stores can be disturbed."""
     if request.param == "sqlite":
-        return server_with(recallers=0, workers=0)
-    return server_with(recallers=0, workers=0, store=request.getfixturevalue("postgres_url"))
+        return server_with(workers=0)
+    return server_with(workers=0, store=request.getfixturevalue("postgres_url"))
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ def _workspace(server) -> str:
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_two_servers_that_get_the_same_request_at_once_do_it_once(server_with, tmp_path, request, engine):
     store = request.getfixturevalue("postgres_url") if engine == "postgres" else None
-    servers = [server_with(recallers=0, data=tmp_path / "same", store=store) for _ in range(2)]
+    servers = [server_with(data=tmp_path / "same", store=store) for _ in range(2)]
     token = servers[0].first_token
     prepare(servers[0].client(token))
     start = threading.Barrier(4)
@@ -269,7 +269,7 @@ def impatient(monkeypatch):
 def test_a_commit_that_is_cut_off_anywhere_happens_once(server_with, postgres_url, impatient, place, away):
     """Each COMMIT of a request in turn: that of the key, that of what it writes, and that of its answer."""
     with PostgresProxy(postgres_url) as proxy:
-        server = server_with(recallers=0, store=proxy.url)
+        server = server_with(store=proxy.url)
         client = server.client(server.first_token)
         prepare(client)
         expected = Counter({"known": 1})

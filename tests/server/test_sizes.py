@@ -54,6 +54,41 @@ def test_an_answer_of_long_memories_is_refused(server_with):
     assert client.get("/workspaces/default/memories", params={"limit": 1}).status_code == 200
 
 
+# Bodies
+
+
+def test_a_body_that_the_server_itself_reads_is_short(server):
+    client = server.client(server.first_token)
+    long = "x" * 300_000
+    for method, path, body in (
+        ("POST", "/workspaces", {"name": long}),
+        ("POST", "/tokens", {"member": long}),
+        ("POST", "/workspaces/default/recall", {"query": long}),
+        ("POST", "/workspaces/default/forget", {"subject": long}),
+        ("POST", "/workspaces/default/feedback", {"recall_id": long}),
+        ("POST", "/workspaces/default/mcp", {"jsonrpc": "2.0", "id": 1, "method": long}),
+    ):
+        refused = client.request(method, path, json=body)
+        assert (refused.status_code, path) == (413, path)
+        assert "at most 262,144 bytes on this route" in refused.json()["error"]
+    pieces = client.post("/workspaces", content=iter([b'{"name": "', long.encode(), b'"}']))
+    assert pieces.status_code == 413
+
+
+def test_long_bodies_of_other_routes_are_read_by_a_worker(server):
+    client = server.client(server.first_token)
+    states = [{"note": "word " * 100, "step": number} for number in range(1000)]
+    body = {"memory_type": "state", "items": states, "first_step": 0}
+    answer = client.post("/workspaces/default/agents/a/several", json=body)
+    assert answer.status_code == 201, answer.text
+    assert len(server.app.state.workers.pids) == 1
+    found = client.post("/workspaces/default/agents/a/retrievals/recent", json={"count": 1}).json()
+    assert found["memories"][0]["step_number"] == 999
+    lines = client.get("/workspaces/default/export").content
+    assert len(lines) > 300_000
+    assert client.post("/workspaces/default/import", content=lines).json()["imported"] == 1000
+
+
 # Arrow bodies
 
 

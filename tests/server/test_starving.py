@@ -41,7 +41,7 @@ def run(client, sql, params=(), **headers):
 
 @pytest.fixture
 def hurried(server_with):
-    server = server_with(Limits(statement_seconds=LIMIT), recallers=0)
+    server = server_with(Limits(statement_seconds=LIMIT))
     client = server.client(server.first_token)
     eventually(lambda: run(client, "SELECT 1").status_code == 200)  # it waits for the workers and makes the file
     return server, client
@@ -113,7 +113,7 @@ def test_a_stream_that_its_reader_left_frees_its_worker(hurried):
 
 
 def test_others_are_answered_while_one_organisation_runs_statements_without_end(server_with):
-    server = server_with(Limits(statement_seconds=4.0), workers=2, recallers=0)
+    server = server_with(Limits(statement_seconds=4.0), workers=2)
     noisy = server.client(server.first_token)
     quiet = server.client_for("other", "default", "WRITE")
     run(quiet, "SELECT 1").raise_for_status()

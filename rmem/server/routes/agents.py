@@ -21,7 +21,6 @@ from ..access import Access, Role, allowed
 from ..bodies import MOST_AT_ONCE, Document
 from ..exchange import answer, asking, given
 from ..ownership import check_change, is_known, known_entries
-from ..turns import reading, writing
 from .answers import RUNNING
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["agents"], responses=RUNNING)
@@ -79,7 +78,7 @@ def _entry(entry: MemoryEntry, vectors: bool) -> Document:
 async def store_state(
     access: Writer, agent: Agent, form: Annotated[Document, Depends(given(forms.StateForm, "a state"))]
 ) -> Response:
-    return answer({"memory_id": await writing(_stored, access, agent, "state", form)}, 201)
+    return answer({"memory_id": await access.write(_stored, access, agent, "state", form)}, 201)
 
 
 @router.post(
@@ -92,7 +91,7 @@ async def store_state(
 async def store_action(
     access: Writer, agent: Agent, form: Annotated[Document, Depends(given(forms.ActionForm, "an action"))]
 ) -> Response:
-    return answer({"memory_id": await writing(_stored, access, agent, "action", form)}, 201)
+    return answer({"memory_id": await access.write(_stored, access, agent, "action", form)}, 201)
 
 
 @router.post(
@@ -105,7 +104,7 @@ async def store_action(
 async def store_interaction(
     access: Writer, agent: Agent, form: Annotated[Document, Depends(given(forms.InteractionForm, "an interaction"))]
 ) -> Response:
-    return answer({"memory_id": await writing(_stored, access, agent, "interaction", form)}, 201)
+    return answer({"memory_id": await access.write(_stored, access, agent, "interaction", form)}, 201)
 
 
 def _stored(access: Access, agent: str, kind: str, form: Document) -> str:
@@ -128,7 +127,7 @@ async def store_several(
     items = form["items"]
     if not isinstance(items, list) or not 0 < len(items) <= MOST_AT_ONCE:
         raise checks.refuse("items", f"a list of 1 to {MOST_AT_ONCE} objects", items)
-    return answer({"ids": await writing(_stored_several, access, agent, form)}, 201)
+    return answer({"ids": await access.write(_stored_several, access, agent, form)}, 201)
 
 
 def _stored_several(access: Access, agent: str, form: Document) -> list[str]:
@@ -153,7 +152,7 @@ def _retrieving(name: str, asked: Retrieval) -> Callable[..., Awaitable[Response
         offset: Offset = 0,
         vectors: Vectors = False,
     ) -> Response:
-        return await reading(_retrieved, access, agent, asked.method, form, limit, offset, vectors)
+        return await access.read(_retrieved, access, agent, asked.method, form, limit, offset, vectors)
 
     return retrieve
 
@@ -194,7 +193,7 @@ for _name, _asked in RETRIEVALS.items():
 async def embed(
     access: Reader, agent: Agent, form: Annotated[Document, Depends(given(forms.EmbedForm, "what to embed"))]
 ) -> Response:
-    return answer({"vector": await reading(_embedded, access, agent, form["state_or_text"])})
+    return answer({"vector": await access.read(_embedded, access, agent, form["state_or_text"])})
 
 
 def _embedded(access: Access, agent: str, told: Any) -> list[float]:
@@ -213,7 +212,7 @@ def _embedded(access: Access, agent: str, told: Any) -> list[float]:
 async def history(
     access: Reader, agent: Agent, form: Annotated[Document, Depends(given(forms.HistoryForm, "a history"))]
 ) -> Response:
-    return answer({"history": await reading(_history, access, agent, form)})
+    return answer({"history": await access.read(_history, access, agent, form)})
 
 
 def _history(access: Access, agent: str, form: Document) -> list[MemoryChangeRecord]:
@@ -229,7 +228,7 @@ def _history(access: Access, agent: str, form: Document) -> list[MemoryChangeRec
 async def changes(
     access: Reader, agent: Agent, form: Annotated[Document, Depends(given(forms.ChangesForm, "two steps"))]
 ) -> Response:
-    return answer({"changes": await reading(_changes, access, agent, form)})
+    return answer({"changes": await access.read(_changes, access, agent, form)})
 
 
 def _changes(access: Access, agent: str, form: Document) -> Document:
@@ -245,7 +244,7 @@ def _changes(access: Access, agent: str, form: Document) -> Document:
     summary="Give attention to a memory; often enough, it moves up a tier",
 )
 async def focus(access: Writer, agent: Agent, memory_id: str, vectors: Vectors = False) -> Response:
-    return answer(_entry(await writing(_focused, access, agent, memory_id), vectors))
+    return answer(_entry(await access.write(_focused, access, agent, memory_id), vectors))
 
 
 def _focused(access: Access, agent: str, memory_id: str) -> MemoryEntry:
@@ -259,7 +258,7 @@ def _focused(access: Access, agent: str, memory_id: str) -> MemoryEntry:
     summary="Bring a memory back from long-term to intermediate memory",
 )
 async def decompress(access: Writer, agent: Agent, memory_id: str, vectors: Vectors = False) -> Response:
-    return answer(_entry(await writing(_decompressed, access, agent, memory_id), vectors))
+    return answer(_entry(await access.write(_decompressed, access, agent, memory_id), vectors))
 
 
 def _decompressed(access: Access, agent: str, memory_id: str) -> MemoryEntry:
@@ -273,7 +272,7 @@ def _decompressed(access: Access, agent: str, memory_id: str) -> MemoryEntry:
     summary="One memory of an agent",
 )
 async def entry(access: Reader, agent: Agent, memory_id: str, vectors: Vectors = False) -> Response:
-    return answer(_entry(await reading(_held, access, agent, memory_id), vectors))
+    return answer(_entry(await access.read(_held, access, agent, memory_id), vectors))
 
 
 def _held(access: Access, agent: str, memory_id: str) -> MemoryEntry:
@@ -303,7 +302,7 @@ async def prioritise(
     form: Annotated[Document, Depends(given(forms.PriorityForm, "an update"))],
     vectors: Vectors = False,
 ) -> Response:
-    return answer(_entry(await writing(_prioritised, access, agent, memory_id, form["importance"]), vectors))
+    return answer(_entry(await access.write(_prioritised, access, agent, memory_id, form["importance"]), vectors))
 
 
 def _prioritised(access: Access, agent: str, memory_id: str, importance: Any) -> MemoryEntry:
@@ -321,7 +320,7 @@ def _prioritised(access: Access, agent: str, memory_id: str, importance: Any) ->
     summary="Forget a memory of an agent for good",
 )
 async def forget(access: Writer, agent: Agent, memory_id: str) -> Response:
-    if not await writing(_forgotten, access, agent, memory_id):
+    if not await access.write(_forgotten, access, agent, memory_id):
         raise NotFoundError(memory_id)
     return answer({"ids": [memory_id]})
 
@@ -339,7 +338,7 @@ def _forgotten(access: Access, agent: str, memory_id: str) -> bool:
     "/agents", response_model=documents.AgentsAnswer, summary="The agents that remember something, and how much"
 )
 async def agents(access: Reader) -> Response:
-    return answer({"agents": await reading(_agents, access)})
+    return answer({"agents": await access.read(_agents, access)})
 
 
 def _agents(access: Access) -> dict[str, int]:
@@ -350,7 +349,7 @@ def _agents(access: Access) -> dict[str, int]:
     "/agents/{agent:path}/statistics", response_model=dict[str, Any], summary="What an agent remembers, in figures"
 )
 async def statistics(access: Reader, agent: Agent) -> Response:
-    return answer(await reading(_statistics, access, agent))
+    return answer(await access.read(_statistics, access, agent))
 
 
 def _statistics(access: Access, agent: str) -> MemoryStatistics:
@@ -364,7 +363,7 @@ def _statistics(access: Access, agent: str) -> MemoryStatistics:
     summary="Drop kept answers of an agent",
 )
 async def clear_cache(access: Writer, agent: Agent) -> Response:
-    await reading(_clear, access, agent)
+    await access.read(_clear, access, agent)
     return Response(status_code=204)
 
 
@@ -382,7 +381,7 @@ def _clear(access: Access, agent: str) -> None:
 async def keep_answers(
     access: Admin, form: Annotated[Document, Depends(given(forms.CacheForm, "the cache"))]
 ) -> Response:
-    await reading(_keep_answers, access, form["ttl"])
+    await access.read(_keep_answers, access, form["ttl"])
     return Response(status_code=204)
 
 

@@ -14,7 +14,6 @@ from .. import documents
 from ..access import Access, Role, allowed, allowed_in_organization
 from ..bodies import Document, cursor_of, parts_of
 from ..exchange import answer
-from ..turns import reading
 from .answers import ANYBODY, IN_WORKSPACE
 
 router = APIRouter(tags=["audit"])
@@ -41,7 +40,7 @@ async def audit(
     def read(**which: Any) -> list[AuditEntry]:
         return list(_log(access).audit(memory=memory, **which))
 
-    return answer(await reading(_entries, read, since, limit, cursor))
+    return answer(await access.read(_entries, read, since, limit, cursor))
 
 
 @router.get(
@@ -56,7 +55,7 @@ async def audit_of_organization(
     def read(**which: Any) -> list[AuditEntry]:
         return access.service.control.log.entries(access.org, **which)
 
-    return answer(await reading(_entries, read, since, limit, cursor))
+    return answer(await access.read(_entries, read, since, limit, cursor))
 
 
 def _entries(read: Callable[..., list[AuditEntry]], since: str | None, limit: int, cursor: str | None) -> Document:
@@ -81,12 +80,12 @@ _VERIFY: dict[str, Any] = {
 
 @router.get("/workspaces/{workspace}/audit/verify", responses=IN_WORKSPACE, **_VERIFY)
 async def verify(access: Admin) -> Response:
-    return _verified(await reading(lambda: list(_log(access).broken_audit())))
+    return _verified(await access.read(lambda: list(_log(access).broken_audit())))
 
 
 @router.get("/audit/verify", responses=ANYBODY, **_VERIFY)
 async def verify_of_organization(access: OrganizationAdmin) -> Response:
-    return _verified(await reading(access.service.control.log.broken, access.org))
+    return _verified(await access.read(access.service.control.log.broken, access.org))
 
 
 def _verified(broken: list[int]) -> Response:

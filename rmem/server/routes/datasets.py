@@ -17,7 +17,6 @@ from ...errors import RemanenceError
 from ..access import Access, Role, admitted, allowed
 from ..datasets import Copy
 from ..problems import status_of
-from ..turns import reading, writing
 
 STORAGE = "/dataset-storage"
 router = APIRouter(include_in_schema=False)
@@ -33,7 +32,7 @@ async def credentials(
 ) -> dict[str, object]:
     """Where the dataset of a table lies. The token of the storage is the caller's own."""
     writable = mode != "r" and access.role >= Role.WRITE
-    copy = await writing(partial(access.service.datasets.open, access, table, writable=writable))
+    copy = await access.write(partial(access.service.datasets.open, access, table, writable=writable))
     token = request.headers.get("authorization", "").partition(" ")[2].strip() or "none"
     return {
         "path": f"s3:/{STORAGE}/{copy.id}",
@@ -55,8 +54,8 @@ async def listing(request: Request) -> Response:
     prefix = parse_qs(request.url.query).get("prefix", [""])[0]
     id, _, rest = prefix.partition("/")
     try:
-        _, copy = await _copy(request, id, Role.READ)
-        return Response("".join(await reading(lambda: list(_listed(copy, rest)))), media_type="application/xml")
+        access, copy = await _copy(request, id, Role.READ)
+        return Response("".join(await access.read(lambda: list(_listed(copy, rest)))), media_type="application/xml")
     except (HTTPException, RemanenceError) as error:
         return _refused(error)
 
@@ -68,16 +67,14 @@ async def storage(request: Request, id: str, key: str) -> Response:
     try:
         access, copy = await _copy(request, id, Role.WRITE if changing else Role.READ)
         if not changing:
-            return await reading(_object, copy, key, request)
+            return await access.read(_object, copy, key, request)
         if not copy.writable:
             raise HTTPException(403, "the table was opened for reading")
         if request.method == "DELETE":
             copy.path(key).unlink(missing_ok=True)
             return Response(status_code=204)
         body = await request.body()
-        _check_condition(copy.path(key), request)
-        await writing(access.service.datasets.put, access, copy, key, body)
-        return Response(headers={"ETag": _tag(body)})
+        return Response(headers={"ETag": await access.write(_put, access, copy, key, request, body)})
     except (HTTPException, RemanenceError) as error:
         return _refused(error)
 
@@ -111,6 +108,13 @@ def _object(copy: Copy, key: str, request: Request) -> Response:
         raise HTTPException(416, "Range is behind the end of the object")
     headers["Content-Range"] = f"bytes {start}-{end}/{len(whole)}"
     return Response(whole[start : end + 1], 206, headers, media_type="binary/octet-stream")
+
+
+def _put(access: Access, copy: Copy, key: str, request: Request, body: bytes) -> str:
+    """Keep an object; its tag."""
+    _check_condition(copy.path(key), request)
+    access.service.datasets.put(access, copy, key, body)
+    return _tag(body)
 
 
 def _check_condition(path: Path, request: Request) -> None:

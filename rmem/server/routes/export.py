@@ -15,7 +15,6 @@ from .. import documents
 from ..access import Access, Role, allowed
 from ..exchange import answer
 from ..ownership import check_lines, told_lines
-from ..turns import reading, writing
 from .answers import RUNNING
 from .memories import where_of
 
@@ -40,7 +39,7 @@ async def export(
 ) -> Response:
     """Sent as it is read, in bounded memory. If it breaks off, ask again with `after`: the rest follows, without the
     header."""
-    lines = await reading(_lines, access, where, after, vectors)
+    lines = await access.read(_lines, access, where, after, vectors)
     return StreamingResponse(lines, media_type=_NDJSON)
 
 
@@ -60,7 +59,7 @@ async def import_(access: Annotated[Access, Depends(allowed(Role.WRITE))], reque
         async for part in request.stream():
             await run_in_threadpool(held.write, part)
         held.seek(0)
-        return answer(await writing(_taken_in, access, cast("IO[bytes]", held)))
+        return answer(await access.write(_taken_in, access, cast("IO[bytes]", held)))
 
 
 def _taken_in(access: Access, held: IO[bytes]) -> dict[str, Any]:

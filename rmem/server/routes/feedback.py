@@ -12,7 +12,6 @@ from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import Document
 from ..exchange import answer, asking, given
-from ..turns import writing
 from .answers import RUNNING
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["feedback"], responses=RUNNING)
@@ -30,7 +29,7 @@ async def feedback(
     form: Annotated[Document, Depends(given(forms.FeedbackForm, "feedback"))],
 ) -> Response:
     """A recall can be judged as long as it is one of the last of its workspace since the server was started."""
-    return answer(await writing(_judged, access, form), 201)
+    return answer(await access.write(_judged, access, form), 201)
 
 
 def _judged(access: Access, form: Document) -> Document:

@@ -22,17 +22,12 @@ from ..ownership import (
     check_change,
     check_fields,
     check_new,
-    has_hidden,
     hidden,
     is_visible,
     may_change,
     visible,
-    wider,
-    without_hidden,
 )
-from ..recaller import recall_of
-from ..recalling import MOST_HITS
-from ..turns import reading, writing
+from ..recalls import answer_recall
 from .answers import RUNNING, Error
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["memories"], responses=RUNNING)
@@ -70,36 +65,7 @@ async def recall(request: Request, access: Reader) -> Response:
     """Best first. `score_kind` says what the scores are: `fused` (hybrid), `bm25` (lexical) or `cosine` (vector).
     The `recall_id` is for feedback."""
     body = await request.body()
-    async with access.service.recall_shares.place(access.org):
-        found = await _recalled(access, body)
-        if has_hidden(access, found):
-            body, wanted = wider(body, MOST_HITS)
-            found = without_hidden(access, await _recalled(access, body), wanted)
-    return Response(found, media_type="application/json")
-
-
-async def _recalled(access: Access, body: bytes) -> bytes:
-    """The body of the answer to a recall, from a recaller or from this process."""
-    recallers = access.service.recallers
-    recallers.at_once += 1
-    try:
-        reply = await recallers.ask({"org": access.org, "id": access.workspace_id, "name": access.workspace}, body)
-        if reply is None or reply.note["status"] >= 500:  # what failed there is tried, and told, here
-            found = await access.service.own_recalls.ask(access, body)
-        elif reply.note["status"] >= 400:
-            raise HTTPException(reply.note["status"], reply.note["error"])
-        else:
-            found = reply.body
-            await _taken_over(access, reply.note)
-    finally:
-        recallers.at_once -= 1
-    return found
-
-
-async def _taken_over(access: Access, note: Document) -> None:
-    """Note here what was recalled elsewhere: in a thread, because access counts are written now and then, and a write
-    may wait for others."""
-    await writing(lambda: access.brain.take_over(recall_of(note), note["touched"]))
+    return Response(await access.read(answer_recall, access, body), media_type="application/json")
 
 
 # Writing
@@ -120,9 +86,9 @@ async def remember(request: Request, access: Writer) -> Response:
         raise InputError(f"a list must hold 1 to {MOST_AT_ONCE} memories, got {len(items):,}", field="body")
     if not isinstance(body, list):
         fields_of(body, "a memory to remember", _REMEMBERED, ("text",))
-        kept = [await writing(_remembered, access, body)]
+        kept = [await access.write(_remembered, access, body)]
     else:
-        kept = await writing(_all_remembered, access, items)
+        kept = await access.write(_all_remembered, access, items)
     return answer({"ids": kept}, 201)
 
 
@@ -185,7 +151,7 @@ async def update(
             access.brain.store.record(access.member, "change", [memory_id], **told)
             return memory
 
-    memory = await writing(changed)
+    memory = await access.write(changed)
     return answer(told(memory), headers={"ETag": tag_of(memory)})
 
 
@@ -193,7 +159,7 @@ async def update(
     "/memories/{memory_id:path}/pin", response_model=documents.PinnedAnswer, summary="Keep a memory from being pruned"
 )
 async def pin(access: Writer, memory_id: str) -> Response:
-    await writing(_pinned, access, memory_id, True)
+    await access.write(_pinned, access, memory_id, True)
     return answer({"memory_id": memory_id, "pinned": True})
 
 
@@ -201,7 +167,7 @@ async def pin(access: Writer, memory_id: str) -> Response:
     "/memories/{memory_id:path}/unpin", response_model=documents.PinnedAnswer, summary="Let a memory fade again"
 )
 async def unpin(access: Writer, memory_id: str) -> Response:
-    await writing(_pinned, access, memory_id, False)
+    await access.write(_pinned, access, memory_id, False)
     return answer({"memory_id": memory_id, "pinned": False})
 
 
@@ -213,7 +179,7 @@ def _pinned(access: Access, memory_id: str, pinned: bool) -> None:
 
 @router.delete("/memories/{memory_id:path}", response_model=documents.IdsAnswer, summary="Forget a memory for good")
 async def forget(access: Writer, memory_id: str) -> Response:
-    if not await writing(_forgotten, access, memory_id):
+    if not await access.write(_forgotten, access, memory_id):
         raise NotFoundError(memory_id)
     return answer({"ids": [memory_id]})
 
@@ -241,11 +207,13 @@ async def forget_many(
         raise InputError("one of where and subject must be given, not both", field="where")
     if "subject" in form:
         access.need(Role.ADMIN)
-        return answer({"ids": await writing(_forget_subject, access, form["subject"], dry_run), "dry_run": dry_run})
+        return answer(
+            {"ids": await access.write(_forget_subject, access, form["subject"], dry_run), "dry_run": dry_run}
+        )
     where = Filter.of(form["where"])
     if not where:
         raise InputError("where must name at least one field, or everything would be forgotten", field="where")
-    return answer({"ids": await writing(_forget_where, access, where, dry_run), "dry_run": dry_run})
+    return answer({"ids": await access.write(_forget_where, access, where, dry_run), "dry_run": dry_run})
 
 
 def _forget_subject(access: Access, subject: str, dry_run: bool) -> list[str]:
@@ -287,7 +255,7 @@ async def restore(
     if not isinstance(ids, list) or not 0 < len(ids) <= MOST_AT_ONCE:
         raise checks.refuse("ids", f"a list of 1 to {MOST_AT_ONCE} ids", ids)
     wanted = [checks.memory_id("ids", key) for key in ids]
-    back = await writing(_restored, access, wanted)
+    back = await access.write(_restored, access, wanted)
     return answer({"restored": back, "missing": [key for key in wanted if key not in back]})
 
 
@@ -368,7 +336,7 @@ def _moment(text: str | None) -> float | str | None:
     summary="List memories inside a filter",
 )
 async def memories(request: Request, access: Reader, listing: Annotated[Listing, Query()]) -> Response:
-    return tagged(request, await reading(_listed, access, listing))
+    return tagged(request, await access.read(_listed, access, listing))
 
 
 def _listed(access: Access, listing: Listing) -> Document:
@@ -400,7 +368,7 @@ def _listed(access: Access, listing: Listing) -> Document:
 )
 async def memory(request: Request, access: Reader, memory_id: str, vectors: bool = False) -> Response:
     """The ETag changes when the memory is changed, not when it is merely recalled."""
-    found = await reading(_held, access, memory_id)
+    found = await access.read(_held, access, memory_id)
     return tagged(request, told(found, vectors=vectors), tag_of(found))
 
 
@@ -413,7 +381,7 @@ def _held(access: Access, memory_id: str) -> Memory:
 
 @router.get("/stats", response_model=documents.StatsAnswer, summary="What the workspace holds")
 async def stats(access: Reader) -> Response:
-    return answer(await reading(_stats, access))
+    return answer(await access.read(_stats, access))
 
 
 def _stats(access: Access) -> Document:

@@ -12,7 +12,6 @@ from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import Document
 from ..exchange import answer, asking, given
-from ..turns import reading, writing
 from .answers import RUNNING
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["team"], responses=RUNNING)
@@ -23,7 +22,7 @@ router = APIRouter(prefix="/workspaces/{workspace}", tags=["team"], responses=RU
 )
 async def repositories(access: Annotated[Access, Depends(allowed(Role.READ))]) -> Response:
     """Administrators see what was given to whom, others what was given to them."""
-    return answer(await reading(_told, access))
+    return answer(await access.read(_told, access))
 
 
 def _told(access: Access) -> Document:
@@ -45,7 +44,7 @@ async def share(
 ) -> Response:
     """`shared` null means all of them. Members receive those that they have; what is in `given` they receive although
     they have it not. What a member has received stays there."""
-    return answer(await writing(_kept, access, form))
+    return answer(await access.write(_kept, access, form))
 
 
 def _kept(access: Access, form: Document) -> Document:

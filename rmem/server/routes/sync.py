@@ -16,7 +16,6 @@ from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import Document
 from ..exchange import answer, asking, given
-from ..turns import reading, writing
 from .answers import RUNNING
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["team"], responses=RUNNING)
@@ -31,7 +30,7 @@ async def pull(
 ) -> Response:
     """Ask again with `next` while there is `more`. Of repositories, those are told of that the workspace shares and
     that you have or were given by an administrator."""
-    return answer(await reading(_changes, access, after, limit, repository))
+    return answer(await access.read(_changes, access, after, limit, repository))
 
 
 def _changes(access: Access, after: int, limit: int, repositories: list[str]) -> Document:
@@ -58,7 +57,7 @@ async def push(
 ) -> Response:
     """Told twice, it changes nothing twice. Each memory is taken in by itself: `refused` says which were not and why,
     `memories` how those are now that are not as they were brought."""
-    return answer(await writing(_admitted, access, form))
+    return answer(await access.write(_admitted, access, form))
 
 
 def _admitted(access: Access, form: Document) -> Document:

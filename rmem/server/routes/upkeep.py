@@ -14,7 +14,6 @@ from ..access import Access, Role, allowed
 from ..bodies import Document, told
 from ..exchange import answer, asking, given
 from ..ownership import is_visible
-from ..turns import reading, writing
 from .answers import RUNNING
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["upkeep"], responses=RUNNING)
@@ -38,7 +37,7 @@ async def maintenance(
             raise InputError("prune must have below, max_count or max_bytes", field="prune")
         if not policy.grace_days:
             access.need(Role.ADMIN)
-    return answer(await writing(_tended, access, form.get("agent"), policy, dry_run))
+    return answer(await access.write(_tended, access, form.get("agent"), policy, dry_run))
 
 
 def _tended(access: Access, agent: Any, policy: ForgettingPolicy | None, dry_run: bool) -> Document:
@@ -62,7 +61,7 @@ def _tended(access: Access, agent: Any, policy: ForgettingPolicy | None, dry_run
     summary="What was pruned and can be restored",
 )
 async def pruned(access: Annotated[Access, Depends(allowed(Role.READ))]) -> Response:
-    return answer(await reading(_aside, access))
+    return answer(await access.read(_aside, access))
 
 
 def _aside(access: Access) -> Document:

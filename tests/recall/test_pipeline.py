@@ -1,4 +1,4 @@
-"""Questions in their three steps: what is asked, which memories answer it, reading them."""
+"""What a recall may be asked for, and what counts when it is."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from datetime import datetime
 import pytest
 
 from rmem import Brain, RecallSettings
-from rmem.asking import ask
 from rmem.errors import InputError
+from rmem.recall.pipeline import parse_request
 
 FACTS = ("the carrier import fails on empty rows", "invoices are sent on Mondays", "the carrier wants ISO dates")
 WRONG = {  # in the order in which they are complained of
@@ -35,7 +35,7 @@ def brain(tmp_path):
 
 def test_a_question_has_the_arguments_and_defaults_of_recall():
     recalled = dict(inspect.signature(Brain.recall).parameters)
-    asked = dict(inspect.signature(ask).parameters)
+    asked = dict(inspect.signature(parse_request).parameters)
     del recalled["self"]
     assert asked.pop("settings").default is inspect.Parameter.empty  # whoever asks has to look up the Brain's
     assert recalled.pop("settings").default is None
@@ -53,21 +53,11 @@ def test_of_several_wrong_arguments_always_the_same_is_told_first(brain):
         del wrong[field]
 
 
-def test_several_questions_are_told_at_once_as_each_alone(brain):
-    questions = ("what does the carrier want?", "invoices", "a carrier of nothing -carrier")
-    together = brain.tell([brain.seek(ask(one, settings=brain.settings)) for one in questions])
-    alone = [brain.recall(one) for one in questions]
-    assert [[(hit.text, hit.score) for hit in hits] for hits in together] == [
-        [(hit.text, hit.score) for hit in hits] for hits in alone
-    ]
-    assert [hits.recall.question for hits in together] == list(questions)
-
-
 def test_time_words_narrow_the_filter_where_the_settings_say_so():
     now = datetime(2026, 5, 4, 12)
     words = {"question": "what happened yesterday?", "now": now}
-    assert not ask(**words, settings=RecallSettings()).where
-    where = ask(**words, settings={"time_words": "filter"}).where
+    assert not parse_request(**words, settings=RecallSettings()).where
+    where = parse_request(**words, settings={"time_words": "filter"}).where
     assert (where.since, where.until) == (datetime(2026, 5, 3).timestamp(), datetime(2026, 5, 4).timestamp())
 
 

@@ -1,0 +1,136 @@
+"""A recall from its arguments to its hits: `parse_request` checks what is asked for, `search` ranks the rows inside the
+filter, `load_hits` reads the best of them. How rows are ranked is decided in `engine`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import checks
+from ..filters import Filter
+from ..index.analyser import plain
+from ..index.bits import unit_vector
+from ..models import Hit
+from .budget import fitting
+from .engine import MODES, Ranked, rank
+from .question import Question, read_question
+from .settings import RecallSettings
+
+if TYPE_CHECKING:
+    from ..embed.base import Embedder
+    from ..index.prospect import Prospect
+    from ..index.survey import Survey
+    from ..stores.base import RecordStore
+
+Vector = npt.NDArray[np.float32]
+
+
+class RecallRequest(NamedTuple):
+    """A checked question with all that is asked for beside it."""
+
+    text: str
+    question: Question
+    where: Filter
+    k: int
+    mode: str
+    token_budget: int | None
+    explain: bool
+    vector: Vector | None
+    settings: RecallSettings
+    touch: bool
+
+    @property
+    def needs_embedder(self) -> bool:
+        return self.vector is None and self.mode != "lexical"
+
+
+class RankedRows(NamedTuple):
+    """The rows that answer a request, best first."""
+
+    request: RecallRequest
+    rows: Sequence[Ranked]
+
+
+def parse_request(
+    question: object,
+    k: object = 5,
+    where: Filter | Mapping[str, Any] | None = None,
+    since: object = None,
+    until: object = None,
+    mode: object = "hybrid",
+    token_budget: object = None,
+    explain: object = False,
+    *,
+    settings: RecallSettings | Mapping[str, Any],
+    must: object = (),
+    must_not: object = (),
+    vector: object = None,
+    now: object = None,
+    touch: object = True,
+) -> RecallRequest:
+    """Check the arguments of Brain.recall and read the question."""
+    text = checks.text("question", question)
+    count = checks.whole("k", k, low=1)
+    checked_mode = checks.one_of("mode", mode, MODES)
+    explained = checks.flag("explain", explain)
+    touched = checks.flag("touch", touch)
+    budget = None if token_budget is None else checks.whole("token_budget", token_budget, low=1)
+    used = RecallSettings.of(settings)
+    if now is not None and not isinstance(now, datetime):
+        raise checks.refuse("now", "a datetime", now)
+    filtered = Filter.of(where, since=since, until=until)
+    local = datetime.now() if now is None else now.astimezone().replace(tzinfo=None) if now.tzinfo else now
+    read = read_question(text, local, _phrases("must", must), _phrases("must_not", must_not))
+    if read.span is not None and used.time_words == "filter" and filtered.since is filtered.until is None:
+        filtered = Filter.of(filtered, since=read.span.start, until=read.span.end)
+    given = None if vector is None else unit_vector("vector", vector)
+    return RecallRequest(text, read, filtered, count, checked_mode, budget, explained, given, used, touched)
+
+
+def _phrases(field: str, given: object) -> Sequence[str]:
+    """Words or phrases; one may be given by itself."""
+    if given is None or (isinstance(given, list | tuple) and not given):
+        return ()
+    phrases = checks.names(field, given)
+    for phrase in phrases:
+        if not plain(phrase):
+            raise checks.refuse(field, "words or phrases", phrase)
+    return phrases
+
+
+def search(
+    store: RecordStore, rows: Survey | Prospect, request: RecallRequest, embedder: Embedder | None
+) -> RankedRows:
+    """Rank the rows inside the filter of a request."""
+    given = request.vector
+    if request.mode == "vector":
+        store.check_comparable("vectors")
+
+    def query_vector(text: str, weigh: Callable[[str], float]) -> Vector | None:
+        if given is not None:
+            return checks.vector("vector", given, dimension=rows.dimension)
+        if embedder is None:
+            return None
+        found = embedder.embed_query(text, weigh)
+        return found if found.any() else None
+
+    # With a budget, further hits may take the place of those that are too long.
+    count = request.k if request.token_budget is None else 4 * request.k
+    ranked = rank(
+        rows, request.question, query_vector, request.settings, mode=request.mode, count=count, explain=request.explain
+    )
+    return RankedRows(request, ranked)
+
+
+def load_hits(store: RecordStore, found: RankedRows) -> list[Hit]:
+    """Read the memories of ranked rows, as many as the request asks for; rows that are gone are left out."""
+    request, ranked = found
+    memories = dict(store.memories_at([row.seq for row in ranked]))
+    hits = [Hit(memories[row.seq], row.score, row.explanation) for row in ranked if row.seq in memories]
+    if request.token_budget is not None:
+        hits = fitting(hits, lambda hit: hit.text, request.token_budget)[: request.k]
+    return hits

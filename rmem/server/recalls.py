@@ -1,0 +1,57 @@
+"""A recall over HTTP: from the body of its request to the body of its answer."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from .. import checks
+from ..models import Hit
+from .bodies import Document, encoded, fields_of, json_of, told
+from .ownership import is_visible
+
+if TYPE_CHECKING:
+    from .access import Access
+
+MOST_HITS = 1000
+NAMES = (
+    "query", "k", "where", "since", "until", "mode", "token_budget", "explain", "must", "must_not", "vector",
+    "settings", "as_of", "touch",
+)  # fmt: skip
+_SCORE_KINDS = {"hybrid": "fused", "lexical": "bm25", "vector": "cosine"}
+_BESIDE = 100  # further hits to ask for where some of the first are others' personal memories
+
+
+def answer_recall(access: Access, body: bytes) -> bytes:
+    """Recall what the body asks for. Others' personal memories are left out and do not count as accessed."""
+    options: dict[str, Any] = fields_of(json_of(body), "a recall", NAMES, ("query",))
+    question = checks.text("query", options.pop("query"))
+    if (as_of := options.pop("as_of", None)) is not None:
+        options["now"] = datetime.fromtimestamp(checks.moment("as_of", as_of))
+    k = checks.whole("k", options.pop("k", 5), low=1)
+    if k > MOST_HITS:
+        raise checks.refuse("k", f"a whole number from 1 to {MOST_HITS}", k)
+    touch = checks.flag("touch", options.pop("touch", True))
+    brain = access.brain
+    found = brain.recall(question, k, **options, touch=False)
+    hits = [hit for hit in found if is_visible(access, hit.memory.place)]
+    if len(hits) < len(found):
+        found = brain.recall(question, min(k + _BESIDE, MOST_HITS), **options, touch=False)
+        hits = [hit for hit in found if is_visible(access, hit.memory.place)][:k]
+    if touch:
+        brain.store.touch([hit.memory.memory_id for hit in hits], time.time())
+    return encoded(
+        {
+            "recall_id": found.recall_id,
+            "score_kind": _SCORE_KINDS[options.get("mode", "hybrid")],
+            "hits": [_hit(rank, hit) for rank, hit in enumerate(hits, 1)],
+        }
+    )
+
+
+def _hit(rank: int, hit: Hit) -> Document:
+    document: Document = {"rank": rank, "score": hit.score, "memory": told(hit.memory, attachments=False)}
+    if hit.explanation is not None:
+        document["explanation"] = hit.explanation.to_dict()
+    return document
