@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-REVISIONS = ("m001", "m002", "m003", "m004", "m005", "m006")  # a test compares them with the scripts
+REVISIONS = ("m001", "m002", "m003", "m004", "m005", "m006", "m007")  # a test compares them with the scripts
 HEAD = REVISIONS[-1]
 
 

@@ -15,6 +15,7 @@ notes           facts about the store: its embedder, its dimension
 catalogue       tables of SQL (rmem.tables): each lies in a table of its own, `rt_<id>`
 table_changes   what happened to their rows besides being inserted, by which search indexes follow
 table_sequences the last number that each of their serial columns gave
+table_segments  packed spans of the search indexes of their columns, a cache that may be deleted at any time
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sqlalchemy import (
     Column,
     Float,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
@@ -205,4 +207,31 @@ table_sequences = Table(
     Column("table_id", Integer, primary_key=True, autoincrement=False),
     Column("column", Text, primary_key=True),
     Column("last", Integer, nullable=False),
+)
+
+table_segments = Table(
+    "table_segments",
+    metadata,
+    Column("table_id", Integer, primary_key=True, autoincrement=False),
+    Column("place", Text, primary_key=True),  # the column as it is named in the file
+    Column("first_seq", Integer, primary_key=True, autoincrement=False),  # numbers of rows
+    Column("last_seq", Integer, nullable=False),
+    Column("rows", Integer, nullable=False),
+    Column("changes", Integer, nullable=False),  # the last entry of table_changes that it knows
+    Column("head", Text, nullable=False),
+)
+
+table_segment_arrays = Table(
+    "table_segment_arrays",
+    metadata,
+    Column("table_id", Integer, primary_key=True, autoincrement=False),
+    Column("place", Text, primary_key=True),
+    Column("first_seq", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+    ForeignKeyConstraint(
+        ["table_id", "place", "first_seq"],
+        ["table_segments.table_id", "table_segments.place", "table_segments.first_seq"],
+        ondelete="CASCADE",
+    ),
 )
