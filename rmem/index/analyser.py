@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import blake2b
+from itertools import chain
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -65,7 +66,7 @@ _SCRIPTS = (
 _NUMBER = re.compile(r"([0-9]{1,11})(?:\.([0-9]{1,11}))?")
 _PLAIN = re.compile(r"[A-Za-z]?[a-z]+(?:'[a-z]+)?")
 _REMEMBERED_LENGTH = 64  # characters of a term
-_MOST = 65_535  # occurrences of a term that are counted
+MOST_COUNTED = 65_535  # occurrences of a term that are counted
 _REMEMBERED_CHUNKS = 1 << 16
 _HASHER = blake2b(digest_size=8)
 _LONG = 1024  # characters of a chunk that is not worth remembering
@@ -350,6 +351,13 @@ def analyse(text: str, extra: Iterable[str] = ()) -> Terms:
     return gathered([*terms_of(pieces, language), *terms_of(extra)])
 
 
+def term_hashes(text: str) -> list[int]:
+    """The terms of a text as hashes, as often as each occurs: what `analyse` counts, without the words."""
+    pieces = chunks(text)
+    language = language_of([piece.lower() for piece in pieces])
+    return list(chain.from_iterable([hashes for hashes, _ in terms_of(pieces, language)]))
+
+
 Counted = tuple[dict[int, int], list[str]]
 """How often each term occurs, and a word for each: the one that it had first."""
 
@@ -368,8 +376,8 @@ def gathered(terms: Iterable[ChunkTerms], names: Counted = _NONE) -> Terms:
         counts, words = counted(found, words, names)
     else:
         words = names[1] + words
-    if len(found) > _MOST:
-        counts = {hashed: min(count, _MOST) for hashed, count in counts.items()}
+    if len(found) > MOST_COUNTED:
+        counts = {hashed: min(count, MOST_COUNTED) for hashed, count in counts.items()}
     return Terms.of(counts, words)
 
 

@@ -43,6 +43,26 @@ class Block:
         offsets = np.append(starts, ordered.size).astype(np.int64)
         return cls(ordered[starts], offsets, rows[order], counts[order])
 
+    @classmethod
+    def count(cls, terms: npt.NDArray[np.uint64], rows: Rows, most: int) -> Block:
+        """From terms in ascending order of row, each as often as its row holds it; `most` is as far as is counted."""
+        order = np.argsort(terms, kind="stable")
+        terms, rows = terms[order], rows[order]
+        starts = np.flatnonzero(np.append(True, (terms[1:] != terms[:-1]) | (rows[1:] != rows[:-1]))[: terms.size])
+        counts = np.minimum(np.diff(np.append(starts, terms.size)), most).astype(np.uint16)
+        terms = terms[starts]
+        firsts = starts_of_runs(terms)
+        return cls(terms[firsts], np.append(firsts, terms.size), rows[starts], counts)
+
+    def in_order(self) -> Block:
+        """The same with the rows of every term ascending, if they were renumbered."""
+        starts = np.zeros(self.rows.size, np.bool_)
+        starts[self.offsets[:-1]] = True
+        if ((self.rows[1:] > self.rows[:-1]) | starts[1:]).all():
+            return self
+        order = np.lexsort((self.rows, np.repeat(np.arange(self.terms.size), np.diff(self.offsets))))
+        return Block(self.terms, self.offsets, self.rows[order], self.counts[order])
+
     def spans(self, terms: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Where the entries of each term start and stop; at the same place if it has none."""
         at = np.minimum(np.searchsorted(self.terms, terms), self.terms.size - 1)

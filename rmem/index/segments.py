@@ -6,7 +6,7 @@ and every array's size and checksum are as expected; otherwise it counts as miss
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
@@ -66,8 +66,17 @@ def header(segment: Segment) -> str:
     return json.dumps({"format": FORMAT, "analyser": ANALYSER, **described})
 
 
-def read(first_seq: int, last_seq: int, rows: int, changes: int, head: str, blobs: Mapping[str, bytes]) -> Segment:
-    """A segment from what the store kept; BadSegment if anything is not as it was written."""
+def read(
+    first_seq: int,
+    last_seq: int,
+    rows: int,
+    changes: int,
+    head: str,
+    blobs: Mapping[str, bytes],
+    sound: Callable[[Segment], bool] | None = None,
+) -> Segment:
+    """A segment from what the store kept; BadSegment if anything is not as it was written, or its parts do not fit each
+    other, which `sound` tells (by default those of a span of memories)."""
     try:
         described = json.loads(head)
         if described["format"] != FORMAT or described["analyser"] != ANALYSER:
@@ -80,14 +89,15 @@ def read(first_seq: int, last_seq: int, rows: int, changes: int, head: str, blob
             if checksum(array) != expected:
                 raise BadSegment(f"array {name} is damaged")
             segment.arrays[name] = array
-        _check_counts(segment)
+        if not (sound or _is_sound)(segment):
+            raise BadSegment("its parts do not fit each other")
         return segment
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise BadSegment(f"unreadable: {error}") from error
 
 
-def _check_counts(segment: Segment) -> None:
-    """Refuse a segment whose parts do not fit each other, whoever wrote it that way."""
+def _is_sound(segment: Segment) -> bool:
+    """Whether the parts of a span of memories fit each other, whoever wrote it."""
     arrays, rows = segment.arrays, segment.rows
     sound = all(arrays[name].shape == (rows,) for name in NUMBERS)
     seqs = arrays["seq"]
@@ -97,21 +107,28 @@ def _check_counts(segment: Segment) -> None:
         sound &= not rows or 0 <= int(arrays[name].min()) <= int(arrays[name].max()) < len(segment.names[name])
     if "position" in arrays:
         sound &= arrays["position"].shape == (rows, 3)
-    for name in ("terms", "marks", "numbers"):
-        terms, offsets, held = (arrays[f"{name}.{part}"] for part in ("terms", "offsets", "rows"))
-        sound &= offsets.size == terms.size + 1 and int(offsets[0]) == 0 and int(offsets[-1]) == held.size
-        sound &= held.size == arrays[f"{name}.counts"].size and (not held.size or int(held.max()) < rows)
-        sound &= bool((offsets[1:] >= offsets[:-1]).all())
-    if "vectors.codes" in arrays:
-        sound &= arrays["vectors.codes"].shape[0] == rows and arrays["vectors.scales"].shape == (rows,)
-        sound &= "vectors.bits" not in arrays or arrays["vectors.bits"].shape[1] == rows
+    sound &= all(sound_postings(arrays, name, rows) for name in ("terms", "marks", "numbers"))
+    sound &= "vectors.codes" not in arrays or sound_vectors(arrays, "vectors", rows)
     text = arrays["words.text"].tobytes()
     words = text.count(b"\n") + 1 if text else 0
     sound &= all(
         arrays[f"words.{part}"].shape[0] == words for part in ("hashes", "codes", "scales") if f"words.{part}" in arrays
     )
-    if not sound:
-        raise BadSegment("its parts do not fit each other")
+    return bool(sound)
+
+
+def sound_postings(arrays: Mapping[str, npt.NDArray[Any]], name: str, rows: int) -> bool:
+    """Whether the parts of a block fit each other and a number of rows."""
+    terms, offsets, held = (arrays[f"{name}.{part}"] for part in ("terms", "offsets", "rows"))
+    sound = offsets.size == terms.size + 1 and int(offsets[0]) == 0 and int(offsets[-1]) == held.size
+    sound &= held.size == arrays[f"{name}.counts"].size and (not held.size or int(held.max()) < rows)
+    return bool(sound and (offsets[1:] >= offsets[:-1]).all())
+
+
+def sound_vectors(arrays: Mapping[str, npt.NDArray[Any]], name: str, rows: int) -> bool:
+    """The same for vectors in packed form."""
+    sound = arrays[f"{name}.codes"].shape[0] == rows and arrays[f"{name}.scales"].shape == (rows,)
+    return sound and (f"{name}.bits" not in arrays or arrays[f"{name}.bits"].shape[1] == rows)
 
 
 def pack(index: RecallIndex, first_seq: int, last_seq: int, changes: int) -> Segment:

@@ -14,6 +14,7 @@ notes           facts about the store: its embedder, its dimension
 catalogue       tables of SQL (rmem.tables): each lies in a table of its own, `rt_<id>`
 table_changes   what happened to their rows besides being inserted, by which search indexes follow
 table_sequences the last number that each of their serial columns gave
+table_segments  packed spans of the search indexes of their columns, a cache that may be deleted at any time
 alembic_version the last revision that was applied; named after the tool that made the first stores
 
 A released step never changes: files that went through it are out there. Add a new one at the end.
@@ -176,6 +177,29 @@ CREATE TABLE table_sequences (
 );
 """
 
+_TABLE_SEGMENTS = """
+CREATE TABLE table_segments (
+    table_id INTEGER NOT NULL,
+    place TEXT NOT NULL,  -- the column as it is named in the file
+    first_seq INTEGER NOT NULL,  -- numbers of rows
+    last_seq INTEGER NOT NULL,
+    rows INTEGER NOT NULL,
+    changes INTEGER NOT NULL,  -- the last entry of table_changes that it knows
+    head TEXT NOT NULL,
+    PRIMARY KEY (table_id, place, first_seq)
+);
+CREATE TABLE table_segment_arrays (
+    table_id INTEGER NOT NULL,
+    place TEXT NOT NULL,
+    first_seq INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (table_id, place, first_seq, name),
+    FOREIGN KEY (table_id, place, first_seq)
+        REFERENCES table_segments (table_id, place, first_seq) ON DELETE CASCADE
+);
+"""
+
 STEPS = {
     "m001": _CREATE_TABLES,
     "m002": _TIERS,
@@ -183,6 +207,7 @@ STEPS = {
     "m004": _FORGETTING,
     "m005": _ENCRYPTION,
     "m006": _TABLES,
+    "m007": _TABLE_SEGMENTS,
 }
 REVISIONS = tuple(STEPS)
 HEAD = REVISIONS[-1]

@@ -253,7 +253,8 @@ class Workspace(Forking):
         catalogue = self._engine.tables()
         if kind == "INDEX":
             index = define.index_of(tree, catalogue, self.name)
-            self._engine.create_index(index, exists_ok=exists_ok)
+            if self._engine.create_index(index, exists_ok=exists_ok):
+                self._build(index)
             return Result()
         if kind != "TABLE":
             raise SqlUnsupportedError(f"CREATE {kind} is not supported")
@@ -408,8 +409,15 @@ class Workspace(Forking):
         options = {"index_type": kind} if kind in ("bm25", "vector") else {}
         catalogue = self._engine.tables()
         index = define.checked_index(found, wanted, method, kind == "unique", options, name or "", catalogue)
-        self._engine.create_index(index, exists_ok=exists_ok)
+        if self._engine.create_index(index, exists_ok=exists_ok):
+            self._build(index)
         return define.dropped_index(index.name, self._engine.tables())
+
+    def _build(self, index: Index) -> None:
+        """Build an index for the search operators, and keep it where the engine can."""
+        table = self._engine.tables().get(index.table)
+        if table is not None and index.method == define.SEARCH:
+            self._indexes.follow(table, index.columns, save_from=1)
 
     def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
         """Whether there was such an index."""
@@ -425,10 +433,15 @@ class Workspace(Forking):
 
     def insert_rows(self, table: Table, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
         """Append rows that were checked for the table as it is."""
-        return self._engine.insert(table, names, rows) if rows else 0
+        count = self._engine.insert(table, names, rows) if rows else 0
+        self._indexes.inserted(table, count)
+        return count
 
     def close(self) -> None:
-        self._engine.close()
+        try:
+            self._indexes.scrub()
+        finally:
+            self._engine.close()
 
     def __enter__(self) -> Self:
         return self

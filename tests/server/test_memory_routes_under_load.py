@@ -6,7 +6,6 @@ import threading
 import time
 
 from crowds import together
-from rmem_bench.usage import tree_usage
 
 
 W = "/workspaces/default"

@@ -1,4 +1,5 @@
-"""Segments in the file: which spans of rows they cover, loading those that can be trusted, adding new ones.
+"""Segments in the file: which spans of rows they cover, loading those that can be trusted, adding new ones: those of
+the memories, and those of each searched column of a table of SQL.
 
 Segments follow one another without gaps from the first row on. Whatever breaks that chain (one deleted,
 truncated, damaged or of another version) and everything behind the break counts as not covered."""
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -23,10 +25,34 @@ CHANGES_FROM = 8192  # changes behind the oldest segment that are worth packing 
 CHANGES_KEPT = 4096  # entries of the change log that stay although no segment needs them
 
 
-def _chain(connection: sqlite3.Connection) -> list[tuple[int, int, int, int]]:
-    """(first_seq, last_seq, rows, changes) of the segments that follow one another from the first row."""
-    chain: list[tuple[int, int, int, int]] = []
-    for span in connection.execute("SELECT first_seq, last_seq, rows, changes FROM segments ORDER BY first_seq"):
+class Owner(NamedTuple):
+    """Whose segments: the tables that hold them, and what tells them from those of others there."""
+
+    segments: str
+    arrays: str
+    key: tuple[tuple[str, int | str], ...] = ()
+
+    @property
+    def own(self) -> str:
+        """The condition of SQL that chooses them. Keys are numbers and names of ours, so that they need no quoting."""
+        return " AND ".join([f"{name} = {value!r}" for name, value in self.key] or ["true"])
+
+    @property
+    def values(self) -> tuple[int | str, ...]:
+        return tuple(value for _, value in self.key)
+
+
+MEMORIES = Owner("segments", "segment_arrays")
+
+Span = tuple[int, int, int, int]
+"""first_seq, last_seq, rows, changes."""
+
+
+def chain_of(connection: sqlite3.Connection, owner: Owner = MEMORIES) -> list[Span]:
+    """The segments that follow one another from the first row."""
+    chain: list[Span] = []
+    spans = f"SELECT first_seq, last_seq, rows, changes FROM {owner.segments} WHERE {owner.own} ORDER BY first_seq"
+    for span in connection.execute(spans):
         if span[0] != (chain[-1][1] + 1 if chain else 1):
             break
         chain.append(span)
@@ -34,9 +60,9 @@ def _chain(connection: sqlite3.Connection) -> list[tuple[int, int, int, int]]:
 
 
 def uncovered(connection: sqlite3.Connection) -> int:
-    """How many sequence numbers lie behind the last segment."""
+    """How many sequence numbers of memories lie behind the last segment."""
     found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone()
-    chain = _chain(connection)
+    chain = chain_of(connection)
     return (found[0] if found else 0) - (chain[-1][1] if chain else 0)
 
 
@@ -56,99 +82,115 @@ class Loaded(NamedTuple):
 
 
 def load(connection: sqlite3.Connection, index: RecallIndex, dimension: int | None) -> Loaded:
-    """Fill an empty index from the segments. Whatever is wrong with one, its rows and those behind it are read
-    instead."""
-    chain = _chain(connection)
-    index.reserve(sum(span[2] for span in chain) + 1024)
+    """Fill an empty index of memories from their segments."""
+
+    def absorb(segment: Segment) -> None:
+        codes = segment.arrays.get("vectors.codes")
+        if codes is not None and dimension is not None and codes.shape[1] != dimension:
+            raise segments.BadSegment(f"its vectors have {codes.shape[1]} numbers, those of the store {dimension}")
+        segments.absorb(index, segment)
+
+    index.reserve(sum(span[2] for span in chain_of(connection)) + 1024)
+    return load_chain(connection, absorb)
+
+
+def load_chain(
+    connection: sqlite3.Connection,
+    absorb: Callable[[Segment], None],
+    sound: Callable[[Segment], bool] | None = None,
+    owner: Owner = MEMORIES,
+) -> Loaded:
+    """Hand over the segments one after the other. Whatever is wrong with one, its rows and those behind it have to be
+    read instead."""
+    chain = chain_of(connection, owner)
     known: list[int] = []
     row = 0
-    for first_seq, last_seq, rows, changes in chain:
+    for span in chain:
         try:
-            segment = read(connection, first_seq, last_seq, rows, changes, dimension)
+            absorb(read(connection, span, sound, owner))
         except segments.BadSegment as error:
-            log.warning("segment %d-%d is rebuilt from the rows: %s", first_seq, last_seq, error)
-            return Loaded(row, min(known, default=None), first_seq)
-        segments.absorb(index, segment)
-        known.append(changes)
-        row = last_seq
-    (count,) = connection.execute("SELECT count(*) FROM segments").fetchone()
+            log.warning("segment %d-%d is rebuilt from the rows: %s", span[0], span[1], error)
+            return Loaded(row, min(known, default=None), span[0])
+        known.append(span[3])
+        row = span[1]
+    (count,) = connection.execute(f"SELECT count(*) FROM {owner.segments} WHERE {owner.own}").fetchone()
     return Loaded(row, min(known, default=None), row + 1 if count > len(chain) else None)
 
 
 def read(
-    connection: sqlite3.Connection, first_seq: int, last_seq: int, rows: int, changes: int, dimension: int | None
+    connection: sqlite3.Connection,
+    span: Span,
+    sound: Callable[[Segment], bool] | None = None,
+    owner: Owner = MEMORIES,
 ) -> Segment:
     """One segment, checked; BadSegment if it cannot be trusted."""
-    (head,) = connection.execute("SELECT head FROM segments WHERE first_seq = ?", (first_seq,)).fetchone()
-    stored = connection.execute("SELECT name, rowid FROM segment_arrays WHERE first_seq = ?", (first_seq,)).fetchall()
-    arrays = {name: _blob(connection, rowid) for name, rowid in stored}
-    segment = segments.read(first_seq, last_seq, rows, changes, head, arrays)
-    codes = segment.arrays.get("vectors.codes")
-    if codes is not None and dimension is not None and codes.shape[1] != dimension:
-        raise segments.BadSegment(f"its vectors have {codes.shape[1]} numbers, those of the store {dimension}")
-    return segment
+    own = f"{owner.own} AND first_seq = ?"
+    (head,) = connection.execute(f"SELECT head FROM {owner.segments} WHERE {own}", span[:1]).fetchone()
+    stored = connection.execute(f"SELECT name, rowid FROM {owner.arrays} WHERE {own}", span[:1]).fetchall()
+    arrays = {name: _blob(connection, owner, rowid) for name, rowid in stored}
+    return segments.read(*span, head, arrays, sound)
 
 
-def _blob(connection: sqlite3.Connection, rowid: int) -> bytes:
+def _blob(connection: sqlite3.Connection, owner: Owner, rowid: int) -> bytes:
     """One array. SELECT would bring it together in SQLite first and copy it then."""
-    with connection.blobopen("segment_arrays", "data", rowid, readonly=True) as blob:
+    with connection.blobopen(owner.arrays, "data", rowid, readonly=True) as blob:
         return blob.read()
 
 
-def next_segment(connection: sqlite3.Connection, index: RecallIndex, last: int, changes: int) -> Segment | None:
+def next_span(connection: sqlite3.Connection, last: int, owner: Owner = MEMORIES) -> tuple[int, int] | None:
     """The rows from the last segment up to `last`, with as many of the newest segments as it is time to merge in."""
-    chain = _chain(connection)
+    chain = chain_of(connection, owner)
     covered = chain[-1][1] if chain else 0
     if last <= covered:
         return None
     taken = segments.swallowed([span[2] for span in chain], last - covered)
-    first = chain[-taken][0] if taken else covered + 1
-    return segments.pack(index, first, last, changes)
+    return chain[-taken][0] if taken else covered + 1, last
 
 
-def outdated(connection: sqlite3.Connection, index: RecallIndex, changes: int) -> list[tuple[int, int]]:
-    """The spans of all segments, if so much has changed since they were packed that it is time to pack them again."""
-    chain = _chain(connection)
+def outdated(connection: sqlite3.Connection, changes: int, most: int, owner: Owner = MEMORIES) -> list[tuple[int, int]]:
+    """The spans of all segments, if more than `most` changes came since they were packed."""
+    chain = chain_of(connection, owner)
     behind = changes - min((span[3] for span in chain), default=changes)
-    return [span[:2] for span in chain] if behind > max(CHANGES_FROM, index.alive // 2) else []
+    return [span[:2] for span in chain] if behind > most else []
 
 
-def save(connection: sqlite3.Connection, segment: Segment) -> None:
+def save(connection: sqlite3.Connection, segment: Segment, owner: Owner = MEMORIES) -> None:
     """Put a segment in the place of those that it covers. One that another process has overtaken is dropped."""
-    chain = _chain(connection)
+    chain = chain_of(connection, owner)
     starts = {span[0] for span in chain} | {chain[-1][1] + 1 if chain else 1}
     if segment.first_seq not in starts or (chain and chain[-1][1] >= segment.last_seq):
         return
-    drop_from(connection, segment.first_seq)
-    _insert(connection, segment)
+    drop_from(connection, segment.first_seq, owner)
+    _insert(connection, segment, owner)
 
 
-def replace(connection: sqlite3.Connection, segment: Segment) -> None:
+def replace(connection: sqlite3.Connection, segment: Segment, owner: Owner = MEMORIES) -> None:
     """Put a segment in the place of one with the same span that knows less; nothing if there is none any more."""
     found = connection.execute(
-        "DELETE FROM segments WHERE first_seq = ? AND last_seq = ? AND changes <= ?",
+        f"DELETE FROM {owner.segments} WHERE {owner.own} AND first_seq = ? AND last_seq = ? AND changes <= ?",
         (segment.first_seq, segment.last_seq, segment.changes),
     )
     if found.rowcount:
-        _insert(connection, segment)
+        _insert(connection, segment, owner)
 
 
 def prune_changes(connection: sqlite3.Connection) -> None:
     """Delete the entries of the change log that every segment knows, but for the newest: processes that have the file
     open follow by them, and read their index anew if they come too late."""
     (last,) = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone() or (0,)
-    known = min((span[3] for span in _chain(connection)), default=last)
+    known = min((span[3] for span in chain_of(connection)), default=last)
     connection.execute("DELETE FROM changes WHERE n <= ?", (known - CHANGES_KEPT,))
 
 
-def _insert(connection: sqlite3.Connection, segment: Segment) -> None:
+def _insert(connection: sqlite3.Connection, segment: Segment, owner: Owner) -> None:
+    own = owner.values
     connection.execute(
-        "INSERT INTO segments VALUES (?, ?, ?, ?, ?)",
-        (segment.first_seq, segment.last_seq, segment.rows, segment.changes, segments.header(segment)),
+        f"INSERT INTO {owner.segments} VALUES ({', '.join('?' * (len(own) + 5))})",
+        (*own, segment.first_seq, segment.last_seq, segment.rows, segment.changes, segments.header(segment)),
     )
     connection.executemany(
-        "INSERT INTO segment_arrays VALUES (?, ?, ?)",
-        [(segment.first_seq, name, np.ascontiguousarray(array).data) for name, array in segment.arrays.items()],
+        f"INSERT INTO {owner.arrays} VALUES ({', '.join('?' * (len(own) + 3))})",
+        [(*own, segment.first_seq, name, np.ascontiguousarray(array).data) for name, array in segment.arrays.items()],
     )
 
 
@@ -161,12 +203,11 @@ def covering_changes(connection: sqlite3.Connection) -> int | None:
     return None if found is None else found[0]
 
 
-def drop_from(connection: sqlite3.Connection, first_seq: int) -> None:
+def drop_from(connection: sqlite3.Connection, first_seq: int, owner: Owner = MEMORIES) -> None:
     """Remove the segments from a row on."""
-    connection.execute("DELETE FROM segment_arrays WHERE first_seq >= ?", (first_seq,))
-    connection.execute("DELETE FROM segments WHERE first_seq >= ?", (first_seq,))
+    for table in (owner.arrays, owner.segments):
+        connection.execute(f"DELETE FROM {table} WHERE {owner.own} AND first_seq >= ?", (first_seq,))
 
 
 def clear(connection: sqlite3.Connection) -> None:
-    connection.execute("DELETE FROM segment_arrays")
-    connection.execute("DELETE FROM segments")
+    drop_from(connection, 0)

@@ -363,11 +363,10 @@ class SqliteRecordStore(SqlRecords, Forking):
         self.refresh()
         with self.index.changing(), self._file.reading() as connection:
             seen = self._seen
-            spans = cache.outdated(connection, self.index, seen.change)
+            spans = cache.outdated(connection, seen.change, max(cache.CHANGES_FROM, self.index.alive // 2))
             packed = [segments.pack(self.index, first, last, seen.change) for first, last in spans]
-            fresh = (
-                cache.next_segment(connection, self.index, seen.row, seen.change) if uncovered >= threshold else None
-            )
+            span = cache.next_span(connection, seen.row) if uncovered >= threshold else None
+            fresh = None if span is None else segments.pack(self.index, *span, seen.change)
 
         def save(connection: sqlite3.Connection) -> None:
             if _state(connection).generation == seen.generation:

@@ -6,13 +6,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
 from ...errors import TooManyRowsError
+from ...index.segments import Segment
 from ..catalog import Index, Table
 from ..results import Result
 
@@ -91,7 +92,41 @@ class Changes(NamedTuple):
     """The values of the columns asked for, one tuple for each of `rows`, as a Result would hold them; vectors as
     arrays."""
     whole: bool = False
-    """True when `rows` are all rows of the table: whatever was known before is to be forgotten."""
+    """True when the rows of the table are told from the first: whatever was known before is to be forgotten."""
+    more: bool = False
+    """True when there is more to tell: ask again with the version."""
+
+
+class Packable(Protocol):
+    """An index of a column that can be kept in segments."""
+
+    def pack(self, first: int, last: int, changes: int) -> Segment: ...
+
+    def absorb(self, segment: Segment) -> None: ...
+
+    def is_sound(self, segment: Segment) -> bool: ...
+
+
+@runtime_checkable
+class SegmentStore(Protocol):
+    """An engine that keeps the search indexes of columns beside their rows, as a cache."""
+
+    def load_segments(self, table: str, column: str, index: Packable) -> int:
+        """Fill an empty index from its segments. The version that it then has; 0 if there are none."""
+
+    def save_segments(self, table: str, column: str, index: Packable, version: int, least: int) -> None:
+        """Keep an index of this version, if at least so many rows are missing or outdated in its segments. Does nothing
+        if somebody else is writing."""
+
+    def outdated_segments(self) -> Iterator[tuple[Table, str, Segment, Changes]]:
+        """The segments, by table and column, of rows that were changed or deleted since, with what became of them; none
+        if this engine changed and deleted nothing."""
+
+    def replace_segment(self, table: str, column: str, segment: Segment) -> None:
+        """Write one of them again."""
+
+    def read_vectors(self, table: str, column: str, rows: Rows) -> dict[int, bytes]:
+        """The vectors of rows as little-endian float32; none for a row that is gone or NULL."""
 
 
 class StaleCatalogueError(Exception):

@@ -3,6 +3,7 @@ transaction, written to disk before it returns; other processes may read and wri
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,10 +17,14 @@ from sqlglot import exp
 from ...errors import (
     NoSuchTableError,
     SqlError,
+    StoreBusyError,
+    StoreFullError,
+    StoreReadOnlyError,
     TableExistsError,
 )
 from ...forks import new_rlock
-from ...stores.sql import receipts
+from ...index.segments import Segment
+from ...stores.sql import cache, receipts
 from .. import deadline
 from ..catalog import ROW, Index, Table
 from ..results import Result
@@ -27,7 +32,8 @@ from ..sql.scope import folded
 from ..sql.types import result_type
 from . import sqlite_catalog as catalog
 from . import sqlite_following as following
-from .base import Changes, Engine, Plan, StaleCatalogueError, fetched
+from . import sqlite_segments as segments
+from .base import Changes, Engine, Packable, Plan, Rows, StaleCatalogueError, fetched
 from .sqlite_calls import State, Udf, current, install
 from .sqlite_compile import Compiler
 from .sqlite_compiled import Compiled, Physical, parameter_values
@@ -36,7 +42,10 @@ from .sqlite_file import TableFile
 from .sqlite_storage import answer, bulk_writer
 from .sqlite_writes import compiled_write, default_sql
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
+_PATIENCE = 0.05  # seconds that a search waits for the write lock to keep its index
 _COMPILED = "sqlite"
 """Where a tree keeps what it was compiled to, for as long as the catalogue stays the same."""
 
@@ -49,6 +58,7 @@ class SqliteEngine(Engine):
         self._lock = new_rlock()
         self._together: int | None = None  # the thread whose writes are one transaction
         self._seen: tuple[int, dict[str, Physical]] = (-1, {})
+        self._removed = False  # whether rows were changed or deleted here
         self._given: dict[str, int] = {}  # the last numbers of serial columns in the transaction under way
 
     def close(self) -> None:
@@ -231,6 +241,7 @@ class SqliteEngine(Engine):
                 state.inside = True
                 (count,) = connection.execute("SELECT changes()").fetchone()
                 self._check(connection, state, target)
+            self._removed |= bool(count) and not isinstance(plan.tree, exp.Insert)
             following.trim(connection)
             result = _result(compiled, rows)
             return Result(result.columns, result.types, result.rows, len(rows) if compiled.columns else count)
@@ -361,7 +372,76 @@ class SqliteEngine(Engine):
             physical = self._physical(connection).get(table)
             if physical is None:
                 raise NoSuchTableError(f'table "{table}" does not exist')
-            return following.changes(connection, physical, columns, since)
+            return following.changes(connection, catalog.version(connection), physical, columns, since)
+
+    # -- segments of search indexes -------------------------------------------------------------------------
+
+    def load_segments(self, table: str, column: str, index: Packable) -> int:
+        with self._file.snapshot() as connection, interruptions():
+            physical = self._physical(connection).get(table)
+            if physical is None or column not in physical.columns:
+                return 0
+            version, distrusted = segments.load(connection, catalog.version(connection), physical, column, index)
+        if distrusted is not None:
+            owner = segments.owner_of(physical, column)
+            self._write_cache(lambda connection: cache.drop_from(connection, distrusted, owner))
+        return version
+
+    def save_segments(self, table: str, column: str, index: Packable, version: int, least: int) -> None:
+        known = following.Version.of(version)
+        with self._file.snapshot() as connection, interruptions():
+            physical = self._physical(connection).get(table)
+            if physical is None or catalog.version(connection) != known.catalogue:
+                return
+            packed = segments.pack(connection, physical, column, index, known, least)
+
+        def write(connection: sqlite3.Connection) -> None:
+            if catalog.version(connection) == known.catalogue:
+                segments.write(connection, physical, column, packed)
+
+        if packed:
+            self._write_cache(write)
+
+    def read_vectors(self, table: str, column: str, rows: Rows) -> dict[int, bytes]:
+        with self._file.snapshot() as connection, interruptions():
+            physical = self._physical(connection).get(table)
+            if physical is None or column not in physical.columns:
+                return {}
+            return segments.vectors(connection, physical, column, rows)
+
+    def outdated_segments(self) -> Iterator[tuple[Table, str, Segment, Changes]]:
+        if not self._removed or self._file.closed:
+            return
+        self._removed = False
+        with self._file.snapshot() as connection, interruptions():
+            for physical, column, *found in segments.outdated(connection, self._physical(connection).values()):
+                yield physical.table, column, *found
+
+    def replace_segment(self, table: str, column: str, segment: Segment) -> None:
+        def write(connection: sqlite3.Connection) -> None:
+            physical = self._physical(connection).get(table)
+            if physical is not None and column in physical.columns:
+                cache.replace(connection, segment, segments.owner_of(physical, column))
+
+        self._write_cache(write)
+
+    def _write_cache(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        """Write what can as well be written another time: not while anybody else writes."""
+        if self._file.read_only or self._together is not None or not self._lock.acquire(blocking=False):
+            return
+        try:
+            with self._file.writing() as (connection, _):
+                self._file.begin(_PATIENCE)
+                try:
+                    work(connection)
+                    connection.execute("COMMIT")
+                finally:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+        except (StoreBusyError, StoreFullError, StoreReadOnlyError) as error:
+            log.info("a search index was not kept in the file: %s", error)
+        finally:
+            self._lock.release()
 
     @contextmanager
     def _sequences(self, connection: sqlite3.Connection, state: State, physical: Physical) -> Iterator[None]:

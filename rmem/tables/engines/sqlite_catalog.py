@@ -196,7 +196,8 @@ def drop(connection: sqlite3.Connection, physical: Physical, others: dict[str, P
     for event in ("update", "delete"):
         connection.execute(f"DROP TRIGGER IF EXISTS rl_{physical.id}_{event}")
     connection.execute(f"DROP TABLE {physical.name}")
-    connection.execute("DELETE FROM table_changes WHERE table_id = ?", (physical.id,))
+    for log in ("table_changes", "table_segments"):
+        connection.execute(f"DELETE FROM {log} WHERE table_id = ?", (physical.id,))
     connection.execute("DELETE FROM table_sequences WHERE table_id = ?", (physical.id,))
     connection.execute("DELETE FROM catalogue WHERE id = ?", (physical.id,))
     changed(connection)
@@ -228,6 +229,7 @@ def alter(
     referring = {renamed.get(name, name) for reference in old.references for name in reference.columns}
     for name in [name for name in names if name not in kept]:
         place = names.pop(name)
+        connection.execute("DELETE FROM table_segments WHERE table_id = ? AND place = ?", (physical.id, place))
         if name in referring:  # SQLite cannot drop a column of a foreign key; it stays, empty and unnamed
             connection.execute(f"UPDATE {physical.name} SET {place} = NULL")
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,41 +18,93 @@ from .sqlite_storage import answer
 
 MAX_LOG = 200_000
 """Changes that are kept; an index that is further behind reads its table again."""
+_PAGE = 16_384  # rows that are told at a time
 _AT_ONCE = 500
-_CHANGE = 2**63 - 1  # a version is the table, the highest row, a mark, and the last change that were seen
 _MARK = 1 << 63
+_CUT = 0  # in the place of a row: the log of its table was cut up to here
 
 
-def changes(connection: sqlite3.Connection, physical: Physical, columns: Sequence[str], since: int) -> Changes:
+class Version(NamedTuple):
+    """What an index knows: the catalogue by its version, the table, and the highest row and the last change seen."""
+
+    catalogue: int
+    table: int
+    row: int
+    change: int
+
+    def number(self) -> int:
+        return ((self.catalogue << 64 | self.table) << 64 | self.row) << 64 | _MARK | self.change
+
+    @classmethod
+    def of(cls, number: int) -> Version:
+        word = 2**64 - 1
+        return cls(number >> 192, number >> 128 & word, number >> 64 & word, number & (_MARK - 1))
+
+
+def changes(
+    connection: sqlite3.Connection, catalogue: int, physical: Physical, columns: Sequence[str], since: int
+) -> Changes:
+    known = Version.of(since)
     newest = last(connection, "table_changes")
-    version = (physical.id << 128) | (last(connection, physical.name) << 64) | _MARK | newest
-    known_id, known_row, known_change = since >> 128, since >> 64 & (2**64 - 1), since & _CHANGE
-    (first,) = connection.execute("SELECT min(n) FROM table_changes").fetchone()
-    floor = newest if first is None else first - 1
     names = ", ".join([ROW, *(physical.columns[name] for name in columns)])
-    if since == 0 or known_id != physical.id or known_change < floor:
-        rows = connection.execute(f"SELECT {names} FROM {physical.name} ORDER BY {ROW}").fetchall()
-        return _changes(physical, columns, version, [], rows, whole=True)
-    logged = "SELECT DISTINCT row FROM table_changes WHERE table_id = ? AND n > ? AND row <= ?"
-    gone = [row for (row,) in connection.execute(logged, (physical.id, known_change, known_row))]
-    rows = []
-    for start in range(0, len(gone), _AT_ONCE):
-        part = gone[start : start + _AT_ONCE]
+    whole = since == 0 or known.table != physical.id or known.change < _floor(connection, physical.id)
+    gone: list[int] = []
+    rows: list[tuple[Any, ...]] = []
+    if not whole:
+        logged = "SELECT n, row FROM table_changes WHERE table_id = ? AND n > ? AND row <= ? ORDER BY n LIMIT ?"
+        found = connection.execute(logged, (physical.id, known.change, known.row, _PAGE)).fetchall()
+        gone = sorted({row for _, row in found})
+        rows = selected(connection, physical, names, gone)
+        if len(found) == _PAGE:
+            version = Version(catalogue, physical.id, known.row, found[-1][0])
+            return _changes(physical, columns, version, gone, rows, more=True)
+    newer = f"SELECT {names} FROM {physical.name} WHERE {ROW} > ? ORDER BY {ROW} LIMIT ?"
+    fresh = connection.execute(newer, (0 if whole else known.row, _PAGE)).fetchall()
+    more = len(fresh) == _PAGE
+    row = fresh[-1][0] if more else last(connection, physical.name)
+    version = Version(catalogue, physical.id, row, newest)
+    return _changes(physical, columns, version, gone, rows + fresh, whole=whole, more=more)
+
+
+def touched(
+    connection: sqlite3.Connection, physical: Physical, column: str, span: tuple[int, int, int, int]
+) -> Changes:
+    """What happened to the rows first…last of a segment since its last change."""
+    first, last_row, _, change = span
+    logged = "SELECT DISTINCT row FROM table_changes WHERE table_id = ? AND n > ? AND row BETWEEN ? AND ? ORDER BY row"
+    gone = [row for (row,) in connection.execute(logged, (physical.id, change, first, last_row))]
+    rows = selected(connection, physical, f"{ROW}, {physical.columns[column]}", gone)
+    return _changes(physical, [column], Version(0, physical.id, last_row, change), gone, rows)
+
+
+def selected(
+    connection: sqlite3.Connection, physical: Physical, names: str, rows: Sequence[int]
+) -> list[tuple[Any, ...]]:
+    """Some columns of some rows, without those that are gone."""
+    found: list[tuple[Any, ...]] = []
+    for start in range(0, len(rows), _AT_ONCE):
+        part = rows[start : start + _AT_ONCE]
         places = ", ".join("?" * len(part))
-        rows += connection.execute(f"SELECT {names} FROM {physical.name} WHERE {ROW} IN ({places})", part)
-    newer = f"SELECT {names} FROM {physical.name} WHERE {ROW} > ? ORDER BY {ROW}"
-    rows += connection.execute(newer, (known_row,)).fetchall()
-    return _changes(physical, columns, version, gone, rows)
+        found += connection.execute(f"SELECT {names} FROM {physical.name} WHERE {ROW} IN ({places})", part)
+    return found
+
+
+def _floor(connection: sqlite3.Connection, table: int) -> int:
+    """Up to which change the log of a table was cut."""
+    first = "SELECT n, row FROM table_changes WHERE table_id = ? ORDER BY n LIMIT 1"
+    n, row = connection.execute(first, (table,)).fetchone() or (0, None)
+    return n if row == _CUT else 0
 
 
 def _changes(
     physical: Physical,
     columns: Sequence[str],
-    version: int,
+    version: Version,
     gone: list[int],
     found: list[tuple[Any, ...]],
     *,
     whole: bool = False,
+    more: bool = False,
 ) -> Changes:
     readers = []
     for name in columns:
@@ -64,7 +116,7 @@ def _changes(
         for row in checking(found)
     ]
     rows = np.array([row[0] for row in found], dtype=np.int64)
-    return Changes(version, np.array(gone, dtype=np.int64), rows, values, whole)
+    return Changes(version.number(), np.array(gone, dtype=np.int64), rows, values, whole, more)
 
 
 def _array(stored: bytes) -> npt.NDArray[np.float32]:
@@ -78,7 +130,13 @@ def last(connection: sqlite3.Connection, name: str) -> int:
 
 
 def trim(connection: sqlite3.Connection) -> None:
-    """Keep the log of changes short."""
-    first, newest = connection.execute("SELECT min(n), max(n) FROM table_changes").fetchone()
-    if first is not None and newest - first > MAX_LOG:
-        connection.execute("DELETE FROM table_changes WHERE n < ?", (newest - MAX_LOG // 2,))
+    """Keep the log of changes short. Of each table the last entry that is cut stays, as a mark of where its log begins:
+    what happens to one table costs the indexes of another nothing."""
+    oldest = f"SELECT n FROM table_changes WHERE row != {_CUT} ORDER BY n LIMIT 1"
+    (first,) = connection.execute(oldest).fetchone() or (0,)
+    newest = last(connection, "table_changes")
+    if first and newest - first > MAX_LOG:
+        cut = newest - MAX_LOG // 2
+        lasts = "SELECT max(n) FROM table_changes WHERE n < ?1 GROUP BY table_id"
+        connection.execute(f"DELETE FROM table_changes WHERE n < ?1 AND n NOT IN ({lasts})", (cut,))
+        connection.execute(f"UPDATE table_changes SET row = {_CUT} WHERE n < ?", (cut,))

@@ -1,34 +1,38 @@
-"""The search indexes of a workspace: one for each column that a statement searches, built when it is first asked for
-and kept up with the table, whoever writes to it.
+"""The search indexes of a workspace: one for each column that a statement searches, loaded from its segments or built
+when it is first asked for, and kept up with the table, whoever writes to it. Where the engine keeps segments, what an
+index has learned is written there now and then.
 
 An index declared with `USING deeplake_index` is one of these; a column without one is searched just the same."""
 
 from __future__ import annotations
 
+import logging
 import weakref
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from threading import Lock
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ...errors import StatementTimeoutError
 from ...forks import new_lock
 from ..catalog import Column, Kind, Table
-from ..engines.base import Changes, Rows
+from ..engines.base import Changes, Rows, SegmentStore
+from ..sql.define import SEARCH
 from .allowance import SHARED, Allowance
 from .texts import TextColumn
 from .vectors import VectorColumn, VectorsColumn
+
+log = logging.getLogger(__name__)
 
 ColumnIndex = TextColumn | VectorColumn | VectorsColumn
 Key = tuple[str, str]
 """The names of a table and a column."""
 
-_KINDS: dict[Kind, type[ColumnIndex]] = {
-    Kind.TEXT: TextColumn,
-    Kind.VECTOR: VectorColumn,
-    Kind.VECTORS: VectorsColumn,
-}
+SAVE_FROM = 2048  # rows missing or outdated in the segments of an index that are worth writing them
+SAVE_BULK = 16_384  # rows inserted by this process after which the indexes of their table are brought up to date
 
 
 class Followed(Protocol):
@@ -40,17 +44,70 @@ class Followed(Protocol):
 class _Follower:
     """An index and the version of the table that it knows."""
 
-    def __init__(self, column: Column) -> None:
-        self.column = column
+    def __init__(self, table: str, column: Column, engine: Followed) -> None:
+        self.table, self.column = table, column
+        self._segments = engine if isinstance(engine, SegmentStore) else None
         self.start_again()
 
     def start_again(self) -> None:
-        self.index = _KINDS[self.column.type.kind]()
+        self.index = _new_index(self.table, self.column, self._segments)
         self.version = 0
+        self._behind = 0  # rows that its segments may lack
+
+    def load(self) -> None:
+        """Begin with the segments, if there are any."""
+        if self.version == 0 and self._segments is not None and not isinstance(self.index, VectorsColumn):
+            try:
+                self.version = self._segments.load_segments(self.table, self.column.name, self.index)
+            except StatementTimeoutError:
+                self.start_again()
+                raise
+            except Exception:
+                log.warning("the index of %s.%s is built anew", self.table, self.column.name, exc_info=True)
+                self.start_again()
+
+    def take(self, found: Changes, rows: Rows, values: list[Any]) -> None:
+        try:
+            self.index.change(found.gone, rows, values)
+        except BaseException:
+            self.start_again()
+            raise
+        self._behind += rows.size + found.gone.size
+
+    def read(self) -> None:
+        """Index what is not indexed yet."""
+        if isinstance(self.index, TextColumn):
+            try:
+                self.index.read()
+            except StatementTimeoutError:
+                raise  # the next statement goes on from here
+            except BaseException:
+                self.start_again()
+                raise
+
+    def save(self, least: int) -> None:
+        """Keep what there is to keep. Nothing that goes wrong here concerns the caller."""
+        if self._behind < least or self._segments is None or isinstance(self.index, VectorsColumn):
+            return
+        self._behind = 0
+        try:
+            self._segments.save_segments(self.table, self.column.name, self.index, self.version, least)
+        except StatementTimeoutError:
+            log.info("no time was left to keep the index of %s.%s", self.table, self.column.name)
+        except Exception:
+            log.warning("the index of %s.%s was not kept", self.table, self.column.name, exc_info=True)
 
     @property
     def nbytes(self) -> int:
         return self.index.nbytes
+
+
+def _new_index(table: str, column: Column, segments: SegmentStore | None) -> ColumnIndex:
+    if column.type.kind is Kind.TEXT:
+        return TextColumn()
+    if column.type.kind is Kind.VECTORS:
+        return VectorsColumn()
+    return VectorColumn(None if segments is None else partial(segments.read_vectors, table, column.name))
 
 
 class SearchIndexes:
@@ -61,18 +118,31 @@ class SearchIndexes:
         self._lock = new_lock()
         self._following: dict[str, Lock] = {}
         self._followers: dict[Key, _Follower] = {}
+        self._inserted: Counter[str] = Counter()
         weakref.finalize(self, _release, allowance, self._followers)
 
-    def follow(self, table: Table, names: Iterable[str]) -> dict[str, ColumnIndex]:
+    def inserted(self, table: Table, rows: int) -> None:
+        """Called after rows were inserted: bring declared indexes up to date now and then, or the first search of every
+        process would have to."""
+        declared = [name for index in table.indexes if index.method == SEARCH for name in index.columns]
+        self._inserted[table.name] += rows
+        if declared and self._inserted[table.name] >= SAVE_BULK and isinstance(self._engine, SegmentStore):
+            self._inserted[table.name] = 0
+            self.follow(table, declared)
+
+    def follow(self, table: Table, names: Iterable[str], *, save_from: int = SAVE_FROM) -> dict[str, ColumnIndex]:
         """The indexes of some columns of a table, brought up to its present state."""
         with self._lock:
             following = self._following.setdefault(table.name, new_lock())
         with following:
             followers = {(table.name, name): self._follower(table, name) for name in sorted(set(names))}
+            for one in followers.values():
+                one.load()
             for version in sorted({one.version for one in followers.values()}):
                 self._catch_up(table, [one for one in followers.values() if one.version == version])
             for one in followers.values():
-                self._read(one)
+                one.read()
+                one.save(save_from)
             found = {name: one.index for (_, name), one in followers.items()}
         self._allowance.use({one: _Dropping(self, key, one) for key, one in followers.items()})
         return found
@@ -83,40 +153,40 @@ class SearchIndexes:
         with self._lock:
             known = self._followers.get((table.name, name))
             if known is None or known.column != column:
-                known = self._followers[table.name, name] = _Follower(column)
+                known = self._followers[table.name, name] = _Follower(table.name, column, self._engine)
             return known
 
     def _catch_up(self, table: Table, followers: Sequence[_Follower]) -> None:
         """Take what happened since the version that these have in common."""
         names = [one.column.name for one in followers]
-        found = self._engine.changes(table.name, names, followers[0].version)
-        if found.whole:
-            for one in followers:
-                one.start_again()
-        if found.gone.size or found.rows.size:
-            _, last = np.unique(found.rows[::-1], return_index=True)  # a row told twice counts as told last
-            told = np.sort(found.rows.size - 1 - last)
-            rows: Rows = found.rows[told]
-            for at, one in enumerate(followers):
-                try:
-                    one.index.change(found.gone, rows, [found.values[place][at] for place in told.tolist()])
-                except BaseException:
+        more = True
+        while more:
+            found = self._engine.changes(table.name, names, followers[0].version)
+            more = found.more
+            if found.whole:
+                for one in followers:
                     one.start_again()
-                    raise
-        for one in followers:
-            one.version = found.version
+            if found.gone.size or found.rows.size:
+                told = _last_told(found.rows)
+                rows: Rows = found.rows[told]
+                for at, one in enumerate(followers):
+                    one.take(found, rows, [found.values[place][at] for place in told.tolist()])
+            for one in followers:
+                one.version = found.version
 
-    @staticmethod
-    def _read(follower: _Follower) -> None:
-        """Index what is not indexed yet."""
-        if isinstance(follower.index, TextColumn):
-            try:
-                follower.index.read()
-            except StatementTimeoutError:
-                raise  # the next statement goes on from here
-            except BaseException:
-                follower.start_again()
-                raise
+    def scrub(self) -> None:
+        """Leave nothing in segments of rows that were changed or deleted by this workspace."""
+        if not isinstance(self._engine, SegmentStore):
+            return
+        for table, name, segment, found in self._engine.outdated_segments():
+            column = table.column(name)
+            assert column is not None
+            index = _new_index(table.name, column, self._engine)
+            assert not isinstance(index, VectorsColumn)
+            index.absorb(segment)
+            if index.drop_changed(found.gone, found.rows, [value for (value,) in found.values]):
+                fresh = index.pack(segment.first_seq, segment.last_seq, segment.changes)
+                self._engine.replace_segment(table.name, name, fresh)
 
     def keep_only(self, tables: Collection[str]) -> None:
         """Drop the indexes of tables that are no more."""
@@ -147,3 +217,11 @@ class _Dropping:
 
 def _release(allowance: Allowance, followers: dict[Key, _Follower]) -> None:
     allowance.release(followers.values())
+
+
+def _last_told(rows: Rows) -> Rows:
+    """The places of rows, each once: a row told twice counts as told last."""
+    if (rows[1:] > rows[:-1]).all():
+        return np.arange(rows.size)
+    _, last = np.unique(rows[::-1], return_index=True)
+    return np.sort(rows.size - 1 - last)

@@ -13,16 +13,16 @@ import numpy.typing as npt
 
 from ...index.bits import Matrix, Vector, least
 from ...recall.fusion import blended, share_of_vector, share_of_words
-from .slots import Positions, Rows
+from .slots import NO_ROWS, Positions, Rows
 from .texts import Texts
 from .vectors import Stacked, Vectors
 
 Values = npt.NDArray[np.float64]
 
-_NO_ROWS: Rows = np.empty(0, np.int64)
 _FIRST = 2048  # rows whose estimates are checked at least
 _ERRORS = 4.0  # standard errors by which an estimate may be wrong
 _MOST, _WIDE = 40, 64  # at most one in so many rows is compared exactly, or so many for each that is wanted
+_TOO_MANY = 4  # where estimates leave more than one in so many rows, the codes of all are compared
 
 
 class SearchScores(ABC):
@@ -40,6 +40,10 @@ class SearchScores(ABC):
     def _rough(self) -> tuple[Values, float] | None:
         """Estimates of all scores and their standard error; None where they may as well be computed."""
         return None
+
+    def _close(self, at: Positions) -> tuple[Values, float]:
+        """The scores at some positions, and by how much they may be off."""
+        return self._some(at), 0.0
 
     @cached_property
     def values(self) -> Values:
@@ -62,6 +66,7 @@ class SearchScores(ABC):
         """Compute the scores of rows that will be asked for."""
         if self._complete:
             return
+        rows = np.array([row for row in rows.tolist() if row not in self._known], np.int64)
         ascending, positions = self._ascending
         places = np.searchsorted(ascending, rows)
         held = np.append(ascending, -1)[places] == rows
@@ -88,26 +93,39 @@ class SearchScores(ABC):
             values = self._some(at)
         rows = self.rows if at is None else self.rows[at]
         chosen = _first(rows, values, count, ties=ties)
-        return rows[chosen], values[chosen]
+        rows, values = rows[chosen], values[chosen]
+        if at is not None:
+            self._known |= dict(zip(rows.tolist(), values.tolist(), strict=True))
+        return rows, values
 
     def _promising(self, estimates: Values, error: float, count: int) -> Positions:
         """Positions among which the best `count` are as good as certainly: those whose estimate is near enough to the
-        last of those that the best estimates lead to."""
+        last of those that the best estimates lead to, and whose closer score is so too."""
         first = least(-estimates, max(_FIRST, 4 * count))
-        exact = self._some(first)
-        bar = np.partition(exact, exact.size - count)[exact.size - count]
-        near = np.flatnonzero(estimates >= bar - _ERRORS * error)
+        values, margin = self._close(first)
+        near = np.flatnonzero(estimates >= _nth(values, count) - margin - _ERRORS * error)
         most = max(_WIDE * count, estimates.size // _MOST)
-        if near.size > most:
+        if margin and near.size > estimates.size // _TOO_MANY:
+            near = np.arange(estimates.size)
+        elif not margin and near.size > most:
             near = near[least(-estimates[near], most)]
-        return near if near.size >= first.size else first
+        if near.size > first.size:
+            values, margin = self._close(near)
+        else:
+            near = first
+        return near[values >= _nth(values, count) - 2 * margin]
+
+
+def _nth(values: Values, count: int) -> float:
+    """The lowest of the `count` highest values."""
+    return float(np.partition(values, values.size - count)[values.size - count]) if count else np.inf
 
 
 def _first(rows: Rows, values: Values, count: int, *, ties: bool) -> Positions:
     """Positions of the `count` highest values in order; equal values by row."""
     chosen = np.arange(values.size)
     if count < values.size:
-        bar = np.partition(values, values.size - count)[values.size - count] if count else np.inf
+        bar = _nth(values, count)
         above, equal = np.flatnonzero(values > bar), np.flatnonzero(values == bar)
         missing = count - above.size
         if not ties and missing < equal.size:
@@ -120,7 +138,7 @@ class NoScores(SearchScores):
     """Of a query that is NULL."""
 
     def __init__(self) -> None:
-        super().__init__(_NO_ROWS)
+        super().__init__(NO_ROWS)
 
     def _some(self, at: Positions | None) -> Values:
         return np.empty(0)
@@ -133,6 +151,9 @@ class CosineScores(SearchScores):
 
     def _some(self, at: Positions | None) -> Values:
         return self._vectors.exact(self._query, at)
+
+    def _close(self, at: Positions) -> tuple[Values, float]:
+        return self._vectors.close(self._query, at)
 
     def _rough(self) -> tuple[Values, float] | None:
         return self._vectors.estimate(self._query)
@@ -186,16 +207,28 @@ class HybridScores(SearchScores):
         if at is None:
             return self._fused(self._vectors.exact(self._query))
         places, held = self._together.right_places(at)
+        return self._fused_at(at, held, self._vectors.exact(self._query, places))
+
+    def _fused_at(self, at: Positions, held: npt.NDArray[np.bool_], cosines: Values) -> Values:
         shares = np.zeros(at.size)
-        shares[held] = share_of_vector(self._vectors.exact(self._query, places))
+        shares[held] = share_of_vector(cosines)
         return blended(self._words[at], shares, *self._weights)
+
+    def _close(self, at: Positions) -> tuple[Values, float]:
+        places, held = self._together.right_places(at)
+        cosines, margin = self._vectors.close(self._query, places)
+        return self._fused_at(at, held, cosines), self._share_of_error(margin)
+
+    def _share_of_error(self, error: float) -> float:
+        """What an error of a cosine is in a score."""
+        words, vector = self._weights
+        return error / 2 * vector / (words + vector)
 
     def _rough(self) -> tuple[Values, float] | None:
         rough = self._vectors.estimate(self._query)
         if rough is None:
             return None
-        words, vector = self._weights
-        return self._fused(rough[0]), rough[1] / 2 * vector / (words + vector)
+        return self._fused(rough[0]), self._share_of_error(rough[1])
 
 
 class _Together:

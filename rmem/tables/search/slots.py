@@ -3,6 +3,7 @@ one when it changes; a slot whose row is gone or changed is dead. And arrays tha
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,29 @@ import numpy.typing as npt
 from ...index.arrays import distinct
 
 Rows = npt.NDArray[np.int64]
+Prints = npt.NDArray[np.uint64]
 Positions = npt.NDArray[np.int64]
 
+LAST = 2**63 - 1  # no row has a higher number
+NO_ROWS: Rows = np.empty(0, np.int64)
 _FEW = 1024
 _DEAD = 4096  # slots that may be dead before it is worth packing the others
+
+
+def fingerprint(value: Any) -> int:
+    """A number by which a value is known to be the one that was indexed; 0 for NULL."""
+    if value is None:
+        return 0
+    raw = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else np.ascontiguousarray(value).data
+    return int.from_bytes(blake2b(raw, digest_size=8).digest(), "little") or 1
+
+
+def replaced_rows(gone: Rows, rows: Rows, same: npt.NDArray[np.bool_]) -> Rows:
+    """Of rows that are gone, and rows as they are now, those that are not the `same` as before."""
+    kept = np.sort(rows[same])
+    if kept.size and gone.size:
+        gone = gone[kept[np.minimum(np.searchsorted(kept, gone), kept.size - 1)] != gone]
+    return np.concatenate([gone, rows[~same]])
 
 
 class Growing:
@@ -43,8 +63,11 @@ class Growing:
 
 
 class Slots:
+    """The rows of an index by slot, with the fingerprints of their values."""
+
     def __init__(self) -> None:
         self._rows = Growing(np.int64)
+        self._prints = Growing(np.uint64)
         self._alive = Growing(np.bool_)
         self.dead = 0
         # Most rows are found in sorted arrays; those that came lately wait in a dictionary.
@@ -63,7 +86,7 @@ class Slots:
 
     @property
     def nbytes(self) -> int:
-        return self._rows.nbytes + self._alive.nbytes + 2 * self._sorted.nbytes + 100 * len(self._recent)
+        return 17 * self._rows.size + 2 * self._sorted.nbytes + 100 * len(self._recent)
 
     @property
     def mostly_dead(self) -> bool:
@@ -73,24 +96,41 @@ class Slots:
         """The slots of living rows, ascending; None for all."""
         return np.flatnonzero(self._alive.array) if self.dead else None
 
-    def add(self, rows: Rows) -> None:
+    @property
+    def prints(self) -> Prints:
+        """The fingerprint of each slot's value."""
+        return self._prints.array
+
+    def unchanged(self, rows: Rows, prints: Prints) -> npt.NDArray[np.bool_]:
+        """Which of some rows have a living slot with the same value."""
+        at = self.find(rows)
+        found: npt.NDArray[np.bool_] = at >= 0
+        found[found] = self.prints[at[found]] == prints[found]
+        return found
+
+    def add(self, rows: Rows, prints: Prints) -> None:
         """Rows that have no living slot."""
         first = self.size
         self._rows.append(rows)
+        self._prints.append(prints)
         self._alive.append(np.ones(rows.size, np.bool_))
-        self._recent.update(zip(rows.tolist(), range(first, self.size), strict=True))
-        if len(self._recent) > max(_FEW, self.size // 8):
+        if len(self._recent) + rows.size > max(_FEW, self.size // 8):
             self._sort()
+        else:
+            self._recent.update(zip(rows.tolist(), range(first, self.size), strict=True))
 
     def _sort(self) -> None:
         slots = np.flatnonzero(self._alive.array)
-        order = np.argsort(self.rows[slots], kind="stable")
-        self._sorted, self._sorted_slots = self.rows[slots][order], slots[order]
+        rows = self.rows[slots]
+        if not (rows[1:] > rows[:-1]).all():
+            order = np.argsort(rows, kind="stable")
+            rows, slots = rows[order], slots[order]
+        self._sorted, self._sorted_slots = rows, slots
         self._recent = {}
 
     def drop(self, rows: Rows) -> Positions:
         """The slots of those rows that had one; they are dead now."""
-        slots = distinct(self._find(rows))
+        slots = distinct(self.find(rows))
         slots = slots[slots >= 0]
         self._alive.array[slots] = False
         self.dead += slots.size
@@ -99,7 +139,12 @@ class Slots:
                 self._recent.pop(row, None)
         return slots
 
-    def _find(self, rows: Rows) -> Positions:
+    def between(self, first: int, last: int) -> Positions:
+        """The slots of the living rows first…last, in the order of their rows."""
+        slots = np.flatnonzero(self._alive.array & (self.rows >= first) & (self.rows <= last))
+        return slots[np.argsort(self.rows[slots], kind="stable")]
+
+    def find(self, rows: Rows) -> Positions:
         """The living slots of some rows; -1 where there is none."""
         found = np.full(rows.size, -1, np.int64)
         if self._sorted.size:

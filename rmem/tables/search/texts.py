@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from threading import RLock
 from typing import Any
 
@@ -11,17 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ...forks import new_rlock
-from ...index.analyser import Terms, Word, analyse, question_words
+from ...index.analyser import MOST_COUNTED, Word, question_words, term_hashes
 from ...index.bm25 import Scored, score_words
 from ...index.postings import Block, Postings
+from ...index.segments import Segment, sound_postings
 from ...index.survey import Matches
 from ..deadline import check
-from .slots import Growing, Positions, Rows, Slots
+from .slots import LAST, Growing, Positions, Prints, Rows, Slots, fingerprint, replaced_rows
 
-_AT_ONCE = 200_000  # characters of texts that are read together
-_MOST_AT_ONCE = 4096  # texts, likewise
+_AT_ONCE = 1_000_000  # characters of texts that are read together
+_MOST_AT_ONCE = 8192  # texts, likewise
 _PACK_FROM = 256  # texts that arrive together from here on are packed at once
 _PACK_TAIL = 60_000  # entries
+_PARTS = ("terms", "offsets", "rows", "counts")
 
 
 class TextColumn:
@@ -33,7 +37,7 @@ class TextColumn:
         self._lengths = Growing(np.int32)
         self._postings = Postings()
         self._texts: Texts | None = None
-        self._unread: dict[int, str] = {}  # by row, in the order in which they are to be read
+        self._unread: dict[int, tuple[str, int]] = {}  # by row, with fingerprints, in the order of reading
 
     @property
     def nbytes(self) -> int:
@@ -41,16 +45,32 @@ class TextColumn:
         return blocks + self._slots.nbytes + self._lengths.nbytes + 64 * self._postings.tail_entries
 
     def change(self, gone: Rows, rows: Rows, values: Sequence[Any]) -> None:
-        """Rows that are gone, and rows as they are now."""
+        """Rows that are gone, and rows as they are now. Those whose text is the one that is known stay."""
         with self.lock:
-            self._texts = None
-            self._slots.drop(np.concatenate([gone, rows]))
+            prints = np.array([fingerprint(value) for value in values], np.uint64)
+            same = self._drop_changed(gone, rows, prints)
+            given = zip(rows.tolist(), values, prints.tolist(), same.tolist(), strict=True)
+            self._unread.update((row, (text, print_)) for row, text, print_, known in given if print_ and not known)
             if self._slots.mostly_dead:
-                self._pack()
-            for row in (*gone.tolist(), *rows.tolist()):
-                self._unread.pop(row, None)
-            given = zip(rows.tolist(), values, strict=True)
-            self._unread.update((row, text) for row, text in given if text is not None)
+                self._adopt(self.pack(0, LAST, 0))
+
+    def drop_changed(self, gone: Rows, rows: Rows, values: Sequence[Any]) -> bool:
+        """Let go of rows that are gone or have another text now; whether there were any."""
+        with self.lock:
+            dead = self._slots.dead
+            self._drop_changed(gone, rows, np.array([fingerprint(value) for value in values], np.uint64))
+            return self._slots.dead > dead
+
+    def _drop_changed(self, gone: Rows, rows: Rows, prints: Prints) -> npt.NDArray[np.bool_]:
+        """Which of the rows have the same text as before."""
+        same = self._slots.unchanged(rows, prints)
+        replaced = replaced_rows(gone, rows, same)
+        if replaced.size:
+            self._texts = None
+        self._slots.drop(replaced)
+        for row in replaced.tolist():
+            self._unread.pop(row, None)
+        return same
 
     def read(self) -> None:
         """Index the texts that were not yet; goes on where a time limit stopped it."""
@@ -60,7 +80,7 @@ class TextColumn:
                 terms = []
                 for row in some:
                     check()
-                    terms.append(analyse(self._unread[row]))
+                    terms.append(term_hashes(self._unread[row][0]))
                 self._add(np.array(some, np.int64), terms)
                 for row in some:
                     del self._unread[row]
@@ -69,40 +89,66 @@ class TextColumn:
         """The rows whose texts are read next, some moments' work."""
         some: list[int] = []
         length = 0
-        for row, text in self._unread.items():
+        for row, (text, _) in self._unread.items():
             length += len(text)
             if some and (length > _AT_ONCE or len(some) == _MOST_AT_ONCE):
                 break
             some.append(row)
         return some
 
-    def _add(self, rows: Rows, terms: Sequence[Terms]) -> None:
+    def _add(self, rows: Rows, terms: Sequence[Sequence[int]]) -> None:
         first = self._slots.size
-        self._slots.add(rows)
-        self._lengths.append(np.array([one.length for one in terms], np.int32))
+        self._texts = None
+        prints = np.array([self._unread[row][1] for row in rows.tolist()], np.uint64)
         if len(terms) >= _PACK_FROM:
-            slots = np.arange(first, first + len(terms), dtype=np.uint32)
-            sizes = [one.size for one in terms]
-            hashes, counts = (np.concatenate([getattr(one, part) for one in terms]) for part in ("hashes", "counts"))
-            self._postings.add_block(Block.build(hashes, np.repeat(slots, sizes), counts))
-            return
-        for slot, one in enumerate(terms, first):
-            self._postings.add(slot, one.hashes.tolist(), one.counts.tolist())
-        if self._postings.tail_entries > _PACK_TAIL:
-            self._postings.pack_tail()
+            sizes = [len(one) for one in terms]
+            flat = np.fromiter(chain.from_iterable(terms), np.uint64, sum(sizes))
+            slots = np.repeat(np.arange(first, first + len(terms), dtype=np.uint32), sizes)
+            block = Block.count(flat, slots, MOST_COUNTED)
+            lengths = np.bincount(block.rows.astype(np.int64) - first, block.counts, len(terms))
+            self._postings.add_block(block)
+        else:
+            counted = [Counter(one) for one in terms]
+            for slot, counts in enumerate(counted, first):
+                self._postings.add(slot, counts, [min(count, MOST_COUNTED) for count in counts.values()])
+            lengths = np.array([sum(min(count, MOST_COUNTED) for count in one.values()) for one in counted])
+            if self._postings.tail_entries > _PACK_TAIL:
+                self._postings.pack_tail()
+        self._slots.add(rows, prints)
+        self._lengths.append(lengths.astype(np.int32))
 
-    def _pack(self) -> None:
-        """Leave out the dead."""
-        living = self._slots.living()
-        assert living is not None
-        keep = np.full(self._slots.size, -1, np.int64)
-        keep[living] = np.arange(living.size)
-        block = self._postings.cut(keep, 0, self._slots.size)
-        rows, lengths = self._slots.rows[living], self._lengths.array[living]
+    def pack(self, first: int, last: int, changes: int) -> Segment:
+        """The rows first…last, which were read, as a segment."""
+        with self.lock:
+            slots = self._slots.between(first, last)
+            keep = np.full(self._slots.size, -1, np.int64)
+            keep[slots] = np.arange(slots.size)
+            block = self._postings.cut(keep, 0, self._slots.size).in_order()
+            arrays = {f"terms.{part}": getattr(block, part) for part in _PARTS}
+            arrays |= {"lengths": self._lengths.array[slots]}
+            arrays |= {"rows": self._slots.rows[slots], "prints": self._slots.prints[slots]}
+            return Segment(first, last, int(slots.size), changes, arrays)
+
+    def absorb(self, segment: Segment) -> None:
+        """Add the rows of a segment, none of which is here."""
+        with self.lock:
+            arrays, first = segment.arrays, self._slots.size
+            terms, offsets, rows, counts = (arrays[f"terms.{part}"] for part in _PARTS)
+            self._texts = None
+            self._postings.add_block(Block(terms, offsets, rows + np.uint32(first) if first else rows, counts))
+            self._slots.add(arrays["rows"], arrays["prints"])
+            self._lengths.append(arrays["lengths"])
+
+    def _adopt(self, segment: Segment) -> None:
+        """Become what a segment holds."""
         self._postings, self._slots, self._lengths = Postings(), Slots(), Growing(np.int32)
-        self._postings.add_block(block)
-        self._slots.add(rows)
-        self._lengths.append(lengths)
+        self.absorb(segment)
+
+    @staticmethod
+    def is_sound(segment: Segment) -> bool:
+        """Whether the parts of a segment fit each other."""
+        sizes = {segment.arrays[name].shape for name in ("rows", "prints", "lengths")}
+        return sizes == {(segment.rows,)} and sound_postings(segment.arrays, "terms", segment.rows)
 
     def texts(self) -> Texts:
         """All texts as they are now."""

@@ -1,9 +1,9 @@
-"""The vectors of a column: unit vectors packed in one array, and for very large columns sign bits for a first
-estimate, as recall has them for memories."""
+"""The vectors of a column: unit vectors in one array or, where there are many, codes and sign bits for an estimate, as
+recall has them for memories; the vectors themselves are then read from their table for the few rows that matter."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,18 @@ import numpy.typing as npt
 
 from ...forks import new_rlock
 from ...index.bits import FEW_DIMENSIONS, Matrix, Vector, VectorColumns, unit
-from .slots import Growing, Positions, Rows, Slots
+from ...index.segments import Segment, sound_vectors
+from .slots import LAST, Growing, Positions, Prints, Rows, Slots, fingerprint, replaced_rows
+
+Originals = Callable[[Rows], Mapping[int, bytes]]
+"""Reads vectors of rows from their table: little-endian float32 by row, without those that are NULL or gone."""
 
 _ALL_EXACT = 1 << 26  # numbers up to which every vector is compared; about twenty milliseconds
+_HELD = 1 << 22  # numbers up to which vectors are held in memory although they can be read from their table
 _AT_ONCE = 1 << 22  # numbers that are compared at a time
+_READ_ALL = 8  # one in so many rows asked for is reason enough to read all
+_BATCH = 8192  # vectors that are brought to unit length, or read, at a time
+_CERTAIN = 4.0  # roundings of one number by which the cosine of codes is off in one of 10^13 rows at most
 
 
 def cosines(matrix: Matrix, query: Vector) -> npt.NDArray[np.float64]:
@@ -24,92 +32,179 @@ def cosines(matrix: Matrix, query: Vector) -> npt.NDArray[np.float64]:
 
 
 class _Group:
-    """All vectors of one dimension."""
+    """All vectors of one dimension: in memory as they are, or as codes and sign bits where `originals` can be read."""
 
-    def __init__(self, dimension: int) -> None:
+    def __init__(self, dimension: int, originals: Originals | None = None) -> None:
         self.slots = Slots()
-        self._matrix = Growing(np.float32, (dimension,))
+        self.dimension, self._originals = dimension, originals
+        self._matrix: Growing | None = Growing(np.float32, (dimension,))
         self._bits: VectorColumns | None = None
-        self.dimension = dimension
         self.snapshot: Vectors | None = None
 
     @property
     def nbytes(self) -> int:
         bits = 0 if self._bits is None else self._bits.codes.nbytes + sum(word.nbytes for word in self._bits.words)
-        return self.slots.nbytes + self._matrix.nbytes + bits
+        matrix = 0 if self._matrix is None else self._matrix.nbytes
+        read = 0 if self.snapshot is None else self.snapshot.nbytes
+        return self.slots.nbytes + matrix + bits + read
 
     def drop(self, rows: Rows) -> None:
         slots = self.slots.drop(rows)
         if not slots.size:
             return
         self.snapshot = None
+        self._forget(slots)
+        if self.slots.mostly_dead:
+            packed = self.packed(self.slots.between(0, LAST))
+            self.slots, self._matrix, self._bits = Slots(), Growing(np.float32, (self.dimension,)), None
+            self.absorb(packed)
+
+    def _forget(self, slots: Positions) -> None:
         if self._bits is not None:
             self._bits.absent += int((self._bits.scales[slots] > 0).sum())
             self._bits.scales[slots] = 0
-        if self.slots.mostly_dead:
-            living = self.slots.living()
-            assert living is not None
-            rows, matrix = self.slots.rows[living], self._matrix.array[living]
-            self.slots, self._matrix, self._bits = Slots(), Growing(np.float32, (self.dimension,)), None
-            self.add(rows, matrix)
 
-    def add(self, rows: Rows, units: Matrix) -> None:
+    def add(self, rows: Rows, units: Matrix, prints: Prints) -> None:
         self.snapshot = None
-        self.slots.add(rows)
-        self._matrix.append(units)
+        self.slots.add(rows, prints)
         if self._bits is not None:
             self._bits.append(units)
-        elif self._matrix.array.size > _ALL_EXACT and self.dimension > FEW_DIMENSIONS:
-            self._bits = VectorColumns(self.dimension)
-            self._bits.reserve(self._matrix.size)
-            for start in range(0, self._matrix.size, 65_536):
-                self._bits.append(self._matrix.array[start : start + 65_536])
-            dead = np.ones(self._matrix.size, np.bool_)
-            living = self.slots.living()
-            dead[slice(None) if living is None else living] = False
-            self._bits.absent += int((self._bits.scales[: dead.size][dead] > 0).sum())
-            self._bits.scales[: dead.size][dead] = 0
+        if self._matrix is not None:
+            self._matrix.append(units)
+            most = _ALL_EXACT if self._originals is None else _HELD
+            if self._bits is None and self._matrix.array.size > most and self.dimension > FEW_DIMENSIONS:
+                self._encode()
+
+    def _encode(self) -> None:
+        """Add codes and sign bits; leave the vectors themselves to their table if they can be read there."""
+        assert self._matrix is not None
+        self._bits = VectorColumns(self.dimension)
+        self._bits.reserve(self._matrix.size)
+        for start in range(0, self._matrix.size, 65_536):
+            self._bits.append(self._matrix.array[start : start + 65_536])
+        dead = np.ones(self._matrix.size, np.bool_)
+        living = self.slots.living()
+        dead[slice(None) if living is None else living] = False
+        self._forget(np.flatnonzero(dead))
+        if self._originals is not None:
+            self._matrix = None
+
+    def packed(self, slots: Positions) -> dict[str, npt.NDArray[Any]]:
+        """Some slots as named arrays."""
+        arrays: dict[str, npt.NDArray[Any]] = {"rows": self.slots.rows[slots], "prints": self.slots.prints[slots]}
+        if self._matrix is not None:
+            return arrays | {"matrix": self._matrix.array[slots]}
+        assert self._bits is not None
+        arrays |= {"codes": self._bits.codes[slots], "scales": self._bits.scales[slots]}
+        if self._bits.centre is not None:
+            arrays |= {"bits": np.stack([word[slots] for word in self._bits.words]), "centre": self._bits.centre}
+        return arrays
+
+    def absorb(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Add the rows of such arrays, none of which is here."""
+        if "matrix" in arrays:
+            self.add(arrays["rows"], arrays["matrix"], arrays["prints"])
+            return
+        self.snapshot = None
+        if self._bits is None:
+            self._encode()
+        assert self._bits is not None
+        self.slots.add(arrays["rows"], arrays["prints"])
+        # The scales are copied because they say which vectors are gone.
+        self._bits.append_codes(arrays["codes"], arrays["scales"].copy(), arrays.get("bits"), arrays.get("centre"))
 
     def vectors(self) -> Vectors:
         if self.snapshot is None:
-            self.snapshot = Vectors(self.slots.rows, self._matrix.array, self.slots.living(), self._bits)
+            matrix = None if self._matrix is None else self._matrix.array
+            self.snapshot = Vectors(self.slots.rows, self.slots.living(), matrix, self._bits, self._originals)
         return self.snapshot
 
 
 class Vectors:
     """The living vectors of one dimension by position. Stays as it is when the column changes."""
 
-    def __init__(self, rows: Rows, matrix: Matrix, living: Positions | None, bits: VectorColumns | None) -> None:
-        self._matrix, self._living, self._bits = matrix, living, bits
+    def __init__(
+        self,
+        rows: Rows,
+        living: Positions | None,
+        matrix: Matrix | None,
+        bits: VectorColumns | None,
+        originals: Originals | None,
+    ) -> None:
+        self._living, self._matrix, self._bits, self._originals = living, matrix, bits, originals
+        self._slots = int(rows.size)
         self.rows: Rows = rows if living is None else rows[living]
         self.size = int(self.rows.size)
+        self._read: Matrix | None = None  # by position
+
+    @property
+    def nbytes(self) -> int:
+        """Of what was read from the table."""
+        return 0 if self._read is None else self._read.nbytes
 
     def exact(self, query: Vector, at: Positions | None = None) -> npt.NDArray[np.float64]:
         """The cosines of some positions, or of all."""
-        slots = self._living if at is None else at if self._living is None else self._living[at]
+        matrix = self._matrix
+        if matrix is None:
+            if self._read is None and at is not None and at.size * _READ_ALL <= self.size:
+                return cosines(self._originals_at(at), query)
+            if self._read is None:
+                self._read = self._originals_at(np.arange(self.size))
+            matrix, slots = self._read, at
+        else:
+            slots = self._living if at is None else at if self._living is None else self._living[at]
         if slots is None:
-            return cosines(self._matrix, query)
+            return cosines(matrix, query)
         step = max(1, _AT_ONCE // max(1, query.size))
-        parts = [cosines(self._matrix[slots[start : start + step]], query) for start in range(0, slots.size, step)]
+        parts = [cosines(matrix[slots[start : start + step]], query) for start in range(0, slots.size, step)]
         return np.concatenate(parts) if parts else np.empty(0)
+
+    def _originals_at(self, at: Positions) -> Matrix:
+        """The vectors of some positions from their table. What another process has taken away meanwhile is what its
+        codes say."""
+        assert self._originals is not None
+        assert self._bits is not None
+        matrix = np.empty((at.size, self._bits.dimension), np.float32)
+        for start in range(0, at.size, _BATCH):
+            some = at[start : start + _BATCH]
+            found = self._originals(self.rows[some])
+            raw = [found.get(row, b"") for row in self.rows[some].tolist()]
+            missing = [place for place, one in enumerate(raw) if len(one) != 4 * self._bits.dimension]
+            for place in missing:
+                slot = some[place] if self._living is None else self._living[some[place]]
+                raw[place] = self._bits.decoded(np.array([slot])).astype("<f4").tobytes()
+            part = np.frombuffer(b"".join(raw), "<f4").reshape(-1, self._bits.dimension)
+            matrix[start : start + _BATCH] = unit(np.where(np.isfinite(part), part, np.float32(0)))
+        return matrix
+
+    def close(self, query: Vector, at: Positions) -> tuple[npt.NDArray[np.float64], float]:
+        """The cosines of some positions, and by how much they may be off."""
+        if self._matrix is not None or self._read is not None or self._bits is None:
+            return self.exact(query, at), 0.0
+        if at.size == self._slots and bool((at[1:] > at[:-1]).all()):
+            found, scales = self._bits.close(query, slice(0, self._slots)), self._bits.scales[: self._slots]
+        else:
+            slots = at if self._living is None else self._living[at]
+            found, scales = self._bits.close(query, slots), self._bits.scales[slots]
+        return np.clip(found, -1, 1).astype(np.float64), _CERTAIN * float(scales.max(initial=0))
 
     def estimate(self, query: Vector) -> tuple[npt.NDArray[np.float64], float] | None:
         """The cosines of all positions as the sign bits tell them, and their standard error; None where it is as well
         to compare them all."""
         if self._bits is None or self._bits.centre is None:
             return None
-        size = len(self._matrix)
-        estimate = self._bits.estimate(query, None, size)
-        values = estimate.at(np.arange(size))
-        values[self._bits.scales[:size] == 0] = 0  # a vector of zeros, unless it is dead
+        estimate = self._bits.estimate(query, None, self._slots)
+        values = estimate.at(np.arange(self._slots))
+        values[self._bits.scales[: self._slots] == 0] = 0  # a vector of zeros, unless it is dead
         return (values if self._living is None else values[self._living]).astype(np.float64), estimate.error
 
 
 class VectorColumn:
     """The index of one FLOAT4[] column. Rows whose vector is NULL, or not of finite numbers, are not in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, originals: Originals | None = None) -> None:
         self.lock = new_rlock()
+        self._originals = originals
         self._groups: dict[int, _Group] = {}
 
     @property
@@ -117,19 +212,77 @@ class VectorColumn:
         return sum(group.nbytes for group in self._groups.values())
 
     def change(self, gone: Rows, rows: Rows, values: Sequence[Any]) -> None:
+        """Rows that are gone, and rows as they are now. Those whose vector is the one that is known stay."""
         with self.lock:
-            replaced = np.concatenate([gone, rows])
-            for group in self._groups.values():
-                group.drop(replaced)
             arrays = [as_vector(value) for value in values]
             sizes = np.array([-1 if array is None else array.size for array in arrays], np.int64)
-            for dimension in sorted({int(size) for size in sizes if size > 0}):
-                at = np.flatnonzero(sizes == dimension)
-                matrix = np.stack([array for array in map(arrays.__getitem__, at.tolist()) if array is not None])
-                finite = np.isfinite(matrix).all(axis=1)
-                group = self._groups.setdefault(dimension, _Group(dimension))
-                group.add(rows[at[finite]], unit(matrix[finite]))
-            self._groups = {size: group for size, group in self._groups.items() if group.slots.size > group.slots.dead}
+            prints = np.array([fingerprint(array) for array in arrays], np.uint64)
+            same = self._drop_changed(gone, rows, prints)
+            for dimension in sorted({int(size) for size in sizes[~same] if size > 0}):
+                every = np.flatnonzero((sizes == dimension) & ~same)
+                group = self._group(dimension)
+                for start in range(0, every.size, _BATCH):
+                    at = every[start : start + _BATCH]
+                    matrix = np.stack([array for array in map(arrays.__getitem__, at.tolist()) if array is not None])
+                    finite = np.isfinite(matrix).all(axis=1)
+                    group.add(rows[at[finite]], unit(matrix[finite]), prints[at[finite]])
+            self._drop_empty()
+
+    def drop_changed(self, gone: Rows, rows: Rows, values: Sequence[Any]) -> bool:
+        """Let go of rows that are gone or have another vector now; whether there were any."""
+        with self.lock:
+            dead = sum(group.slots.dead for group in self._groups.values())
+            self._drop_changed(gone, rows, np.array([fingerprint(as_vector(value)) for value in values], np.uint64))
+            return sum(group.slots.dead for group in self._groups.values()) > dead
+
+    def _drop_changed(self, gone: Rows, rows: Rows, prints: Prints) -> npt.NDArray[np.bool_]:
+        """Which of the rows have the same vector as before."""
+        same = np.zeros(rows.size, np.bool_)
+        for group in self._groups.values():
+            same |= group.slots.unchanged(rows, prints)
+        replaced = replaced_rows(gone, rows, same)
+        for group in self._groups.values():
+            group.drop(replaced)
+        return same
+
+    def _group(self, dimension: int) -> _Group:
+        return self._groups.setdefault(dimension, _Group(dimension, self._originals))
+
+    def _drop_empty(self) -> None:
+        self._groups = {size: group for size, group in self._groups.items() if group.slots.size > group.slots.dead}
+
+    def pack(self, first: int, last: int, changes: int) -> Segment:
+        """The rows first…last as a segment."""
+        with self.lock:
+            arrays: dict[str, npt.NDArray[Any]] = {}
+            rows = 0
+            for dimension, group in self._groups.items():
+                slots = group.slots.between(first, last)
+                rows += slots.size
+                if slots.size:
+                    arrays |= {f"{dimension}.{name}": array for name, array in group.packed(slots).items()}
+            return Segment(first, last, rows, changes, arrays)
+
+    def absorb(self, segment: Segment) -> None:
+        """Add the rows of a segment, none of which is here."""
+        with self.lock:
+            for dimension, arrays in _by_dimension(segment).items():
+                self._group(dimension).absorb(arrays)
+
+    @staticmethod
+    def is_sound(segment: Segment) -> bool:
+        """Whether the parts of a segment fit each other."""
+        rows = 0
+        for dimension, arrays in _by_dimension(segment).items():
+            size = arrays["rows"].size
+            rows += size
+            if arrays["prints"].shape != (size,):
+                return False
+            if "matrix" in arrays and arrays["matrix"].shape != (size, dimension):
+                return False
+            if "codes" in arrays and not sound_vectors(segment.arrays, str(dimension), size):
+                return False
+        return rows == segment.rows
 
     def dimensions(self) -> list[int]:
         """The dimensions of the vectors that are here."""
@@ -141,6 +294,14 @@ class VectorColumn:
         with self.lock:
             group = self._groups.get(dimension)
             return _Group(dimension).vectors() if group is None else group.vectors()
+
+
+def _by_dimension(segment: Segment) -> dict[int, dict[str, npt.NDArray[Any]]]:
+    found: dict[int, dict[str, npt.NDArray[Any]]] = {}
+    for name, array in segment.arrays.items():
+        dimension, _, part = name.partition(".")
+        found.setdefault(int(dimension), {})[part] = array
+    return found
 
 
 class VectorsColumn:

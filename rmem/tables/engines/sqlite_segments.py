@@ -1,0 +1,85 @@
+"""The search indexes of tables in the file: segments for each column that is searched, as those of the memories, and
+the vectors that they leave in the rows.
+
+They are a cache. Their spans are numbers of rows; what happened to those rows since a segment was packed is in the log
+of changes, so that whatever is missing, outdated or damaged is read from the rows again."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+
+from ...index.segments import BadSegment, Segment
+from ...stores.sql import cache
+from ..catalog import ROW
+from .base import Changes, Packable, Rows
+from .sqlite_compiled import Physical
+from .sqlite_following import Version, selected, touched
+
+_MOST_STALE = 8  # one in so many rows may have changed before its segment is packed again
+
+
+def owner_of(physical: Physical, column: str) -> cache.Owner:
+    place = physical.columns[column]
+    return cache.Owner("table_segments", "table_segment_arrays", (("table_id", physical.id), ("place", place)))
+
+
+def load(
+    connection: sqlite3.Connection, catalogue: int, physical: Physical, column: str, index: Packable
+) -> tuple[int, int | None]:
+    """Fill an empty index; which version it has (0: none), and the first segment that cannot be trusted."""
+    found = cache.load_chain(connection, index.absorb, index.is_sound, owner_of(physical, column))
+    if found.changes is None:
+        return 0, found.distrusted
+    version = Version(catalogue, physical.id, found.row, found.changes)
+    return version.number(), found.distrusted
+
+
+def pack(
+    connection: sqlite3.Connection, physical: Physical, column: str, index: Packable, known: Version, least: int
+) -> list[Segment]:
+    """What there is to write: all spans again if too many of their rows have changed, and the rows behind them."""
+    owner = owner_of(physical, column)
+    chain = cache.chain_of(connection, owner)
+    covered, rows = (chain[-1][1], sum(span[2] for span in chain)) if chain else (0, 0)
+    since = min((span[3] for span in chain), default=known.change)
+    counted = "SELECT count(*) FROM table_changes WHERE table_id = ? AND n > ? AND row <= ?"
+    (stale,) = connection.execute(counted, (physical.id, since, covered)).fetchone()
+    spans = [span[:2] for span in chain] if stale >= max(least, rows // _MOST_STALE) else []
+    fresh = cache.next_span(connection, known.row, owner) if known.row - covered >= least else None
+    if fresh is not None:
+        spans = [span for span in spans if span[1] < fresh[0]] + [fresh]
+    return [index.pack(first, last, known.change) for first, last in spans]
+
+
+def write(connection: sqlite3.Connection, physical: Physical, column: str, packed: Sequence[Segment]) -> None:
+    owner = owner_of(physical, column)
+    for segment in packed:
+        cache.replace(connection, segment, owner)
+        cache.save(connection, segment, owner)
+
+
+def vectors(connection: sqlite3.Connection, physical: Physical, column: str, rows: Rows) -> dict[int, bytes]:
+    """The vectors of some rows as they are stored."""
+    found = selected(connection, physical, f"{ROW}, {physical.columns[column]}", rows.tolist())
+    return {row: stored for row, stored in found if stored is not None}
+
+
+def outdated(
+    connection: sqlite3.Connection, tables: Iterable[Physical]
+) -> Iterator[tuple[Physical, str, Segment, Changes]]:
+    """The segments that hold rows which were changed or deleted since, and what became of these."""
+    touching = "c.table_id = s.table_id AND c.n > s.changes AND c.row BETWEEN s.first_seq AND s.last_seq"
+    stale = connection.execute(
+        "SELECT table_id, place, first_seq, last_seq, rows, changes FROM table_segments s "
+        f"WHERE EXISTS (SELECT 1 FROM table_changes c WHERE {touching})"
+    ).fetchall()
+    places = {(one.id, place): (one, name) for one in tables for name, place in one.columns.items()}
+    for table, place, *rest in stale:
+        physical, column = places[table, place]
+        span = (rest[0], rest[1], rest[2], rest[3])
+        try:
+            segment = cache.read(connection, span, lambda _: True, owner_of(physical, column))
+        except BadSegment:
+            continue  # whoever searches next rebuilds it
+        yield physical, column, segment, touched(connection, physical, column, span)
