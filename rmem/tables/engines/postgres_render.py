@@ -213,20 +213,12 @@ def _say_lateral(node: exp.Subquery) -> None:
 
 
 def _say_function(node: exp.Anonymous) -> None:
-    """Functions whose name means something else to PostgreSQL: JSON is JSONB here, and types are told as texts."""
+    """Functions that mean something else to PostgreSQL, or nothing."""
     name = node.name.lower()
-    if name in ("to_json", "to_jsonb", "pg_typeof") and node.expressions[0].is_string:
+    if name == "to_jsonb" and node.expressions[0].is_string:
         # A bare text is a text here, and of no type to PostgreSQL.
         node.set("expressions", [exp.Cast(this=node.expressions[0], to=exp.DataType.build("text"))])
-    if name.startswith("json_"):
-        node.set("this", f"jsonb_{name.removeprefix('json_')}")
-    elif name == "to_json":
-        node.set("this", "to_jsonb")
-    elif name == "pg_typeof":
-        word = exp.Cast(to=exp.DataType.build("text"))
-        node.replace(word)
-        word.set("this", node)
-    elif name == "deeplake_sync_table":  # what was written is searchable at once
+    if name == "deeplake_sync_table":  # what was written is searchable at once
         node.replace(exp.Cast(this=node.expressions[0], to=exp.DataType.build("text")))
 
 

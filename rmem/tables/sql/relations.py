@@ -111,7 +111,7 @@ class Relations:
         if name not in functions.sets:
             if name in functions.scalars:
                 raise SqlUnsupportedError(f"{name}() in FROM is not supported")
-            raise SqlUnsupportedError(f"function {name}() is not supported")
+            raise functions.missing(name)
         inside = Scope(outer=scope)
         gives = self.binder.expressions.call(call, functions.sets, name, call.expressions, inside)
         call.meta["type"] = gives
