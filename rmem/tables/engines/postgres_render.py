@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from ...errors import SqlError
 from ..catalog import ROW, Kind
-from ..sql.dialect import Dialect
+from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
 from ..sql.types import KINDS
 from .base import Plan, Rows, Scores, Values
 from .postgres_values import Array, sent
@@ -105,6 +105,8 @@ class _Rendering:
                 _say_lateral(node)
             elif isinstance(node, exp.Anonymous):
                 _say_function(node)
+            elif isinstance(node, Operator) and node.op == EUCLIDEAN_DISTANCE:
+                _say_distance(node)
             elif isinstance(node, exp.DataType) and node.this == exp.DType.JSON:
                 node.set("this", exp.DType.JSONB)
         for table in tables:
@@ -220,6 +222,23 @@ def _say_function(node: exp.Anonymous) -> None:
         node.set("expressions", [exp.Cast(this=node.expressions[0], to=exp.DataType.build("text"))])
     if name == "deeplake_sync_table":  # what was written is searchable at once
         node.replace(exp.Cast(this=node.expressions[0], to=exp.DataType.build("text")))
+
+
+_DISTANCE = """(SELECT CASE WHEN count(x) = 0 OR count(y) = 0 THEN NULL
+WHEN count(x) <> count(y)
+THEN CAST('different vector dimensions ' || CAST(count(x) AS TEXT) || ' and ' || CAST(count(y) AS TEXT) AS float8)
+ELSE sqrt(sum(power(CAST(x AS float8) - CAST(y AS float8), 2))) END
+FROM unnest(CAST(left_side AS REAL[]), CAST(right_side AS REAL[])) AS rmem_pair(x, y))"""
+
+
+def _say_distance(node: Operator) -> None:
+    """PostgreSQL without an extension has no `<->` of arrays. Casting the message to a number raises it."""
+    query = parse_one(_DISTANCE, dialect=Dialect)
+    sides = {"left_side": node.this, "right_side": node.expression}
+    node.replace(query)
+    for column in list(query.find_all(exp.Column)):
+        if column.name in sides:
+            column.replace(sides[column.name])
 
 
 def _row_of(alias: str) -> str:

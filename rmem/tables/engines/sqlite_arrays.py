@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...errors import SqlError
 from ..deadline import checking
 from ..sql.types import element
@@ -119,6 +121,17 @@ def _overlaps(kinds: tuple[str, ...], left: List, right: List) -> bool:
     key = sort_key(element(kinds[0]))
     own = {key(item) for item in left if item is not None}
     return any(item is not None and key(item) in own for item in right)
+
+
+@native("<->(float4[], float4[])")
+def _euclidean(left: bytes, right: bytes) -> float | None:
+    """Takes vectors as they are stored: reading them into lists would take most of the time."""
+    if not left or not right:
+        return None
+    if len(left) != len(right):
+        raise SqlError(f"different vector dimensions {len(left) // 4} and {len(right) // 4}")
+    apart = np.frombuffer(left, "<f4").astype(np.float64) - np.frombuffer(right, "<f4")
+    return float(np.sqrt(apart @ apart))
 
 
 @native("greatest(anyelement)", strict=False, kinds=True)

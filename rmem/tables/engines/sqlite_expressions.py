@@ -184,7 +184,8 @@ class ExpressionSql(PredicateSql):
         template = _CALL_SQL.get(call.key)
         if template is not None:
             return template.format(*items)
-        return self.compiler.call(scalar(call.key, call.takes, call.gives), items)
+        takes = ("bytea", "bytea") if call.key in _AS_STORED else call.takes
+        return self.compiler.call(scalar(call.key, takes, call.gives), items)
 
     def _unary(self, node: exp.Expression) -> str:
         call: Call = node.meta["call"]
@@ -277,6 +278,7 @@ class ExpressionSql(PredicateSql):
     }
 
 
+_AS_STORED = ("<->(float4[], float4[])",)
 _JOINED = ("||(text, text)", "||(text, anynonarray)", "||(anynonarray, text)")
 _FOLDED = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
 _LONGEST = 100  # arguments that a function of SQLite may have, and some left over

@@ -157,7 +157,7 @@ OPERATORS = """
 #>(jsonb, text[]) jsonb; #>>(jsonb, text[]) text; @>(jsonb, jsonb) bool
 @>(anyarray, anyarray) bool; <@(jsonb, jsonb) bool; <@(anyarray, anyarray) bool; ?(jsonb, text) bool
 ?|(jsonb, text[]) bool; ?&(jsonb, text[]) bool; &&(anyarray, anyarray) bool; ~(text, text) bool
-~*(text, text) bool; !~(text, text) bool; !~*(text, text) bool
+~*(text, text) bool; !~(text, text) bool; !~*(text, text) bool; <->(float4[], float4[]) float8
 """
 
 UNARIES = """

@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from ...errors import SqlError, SqlUnsupportedError
 from .dialect import Dialect
+from .distances import rewrite_cosine_distances
 
 MAX_LENGTH = 16_000_000
 MAX_NESTING = 32
@@ -116,6 +117,7 @@ def _tree(tokens: list[Token], sql: str) -> exp.Expression:
         if node.args.get("escape"):
             raise SqlUnsupportedError("UESCAPE is not supported")
         node.replace(exp.Literal.string(_unescaped(str(node.this))))
+    rewrite_cosine_distances(trees[0])
     return _selected(trees[0])
 
 
