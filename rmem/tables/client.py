@@ -147,7 +147,11 @@ class Client:
         self._tables.create_table(checks.name("table", name), types, exists_ok=if_not_exists)
 
     def list_tables(self) -> list[str]:
-        return sorted(table.name for table in self._tables.tables())
+        return sorted(table.name for table in self._tables.tables() if table.view is None)
+
+    def list_views(self) -> list[str]:
+        """The views, which `CREATE VIEW` makes and `DROP VIEW` removes."""
+        return sorted(table.name for table in self._tables.tables() if table.view is not None)
 
     def describe_table(self, name: str) -> dict[str, dict[str, Any]]:
         """Of each column its `type`, `nullable`, `default`, whether it is in the `primary_key`, and kind of `index`."""

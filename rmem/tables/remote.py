@@ -234,7 +234,7 @@ def _table(told: Mapping[str, Any]) -> Table:
         )
         for one in told.get("indexes", ())
     )
-    return Table(name, columns, tuple(told.get("primary_key", ())), indexes)
+    return Table(name, columns, tuple(told.get("primary_key", ())), indexes, view=told.get("view"))
 
 
 # Addresses and tokens

@@ -21,21 +21,21 @@ from .. import receipts
 from ..config import default_store
 from ..errors import ConfigError, NoSuchTableError, SqlError, SqlUnsupportedError, TableExistsError
 from ..forks import Forking, watch
-from .catalog import Column, Index, Table
+from .catalog import Index, Table
 from .deadline import left, limited
 from .engines.base import Engine, Plan, StaleCatalogueError
 from .results import Result
 from .search import running
 from .search.indexes import SearchIndexes
 from .search.plan import has_search
-from .sql import define
+from .sql import define, views
 from .sql.alter import altered
 from .sql.bind import Binder
 from .sql.kinds import READS, kind_of, written_tables
 from .sql.parameters import shape
 from .sql.parse import is_phrase, parse
 from .sql.prepared import Kept, Prepared, prepare
-from .sql.scope import checked_name, folded, only, table_name
+from .sql.scope import base_table, checked_name, folded, only, table_name
 from .sql.statements import bind_statement
 from .sql.types import result_type
 from .sql.values import checked_columns
@@ -140,7 +140,7 @@ class Workspace(Forking):
             return self._ran(self._bound(sql, statement, values), values, max_rows, max_bytes)
         if values:
             raise SqlError(f"a {kind_of(statement.tree)} statement takes no parameters")
-        return self._define(statement.tree.copy())
+        return self._define(statement.tree.copy(), sql)
 
     def _ran(self, bound: _Bound, values: list[Any], max_rows: int | None, max_bytes: int | None = None) -> Result:
         if bound.searches:
@@ -235,7 +235,9 @@ class Workspace(Forking):
 
     # -- definitions ----------------------------------------------------------------------------------------
 
-    def _define(self, tree: exp.Expression) -> Result:
+    def _define(self, tree: exp.Expression, sql: str) -> Result:
+        if isinstance(tree, exp.Create) and tree.args.get("kind") == "VIEW":
+            return self._engine.together(lambda: self._create_view(tree, sql))
         if isinstance(tree, exp.Create):
             return self._create(tree)
         if isinstance(tree, exp.Drop):
@@ -267,6 +269,15 @@ class Workspace(Forking):
         self._engine.create_table(define.table_of(tree, catalogue, self.name), exists_ok=exists_ok)
         return Result()
 
+    def _create_view(self, tree: exp.Create, sql: str) -> Result:
+        catalogue = self._engine.tables()
+        view = views.view_of(tree, sql, catalogue, self.name)
+        if view.name in catalogue:
+            views.check_altered(view.name, view, catalogue, self.name)
+            self._engine.drop_table(view.name)
+        self._engine.create_table(view)
+        return Result()
+
     def _create_as(self, tree: exp.Create, exists_ok: bool) -> Result:
         """CREATE TABLE … AS SELECT: the table and its rows in one transaction."""
         if isinstance(tree.this, exp.Schema):
@@ -278,18 +289,10 @@ class Workspace(Forking):
                 return Result()
             raise TableExistsError(f'relation "{name}" already exists')
         source = tree.expression.copy()
-        columns = Binder(catalogue, self.name).query(source, None)
-        found: list[Column] = []
-        for column, kind in columns:
-            limits = result_type(kind)
-            if limits is None:
-                raise SqlUnsupportedError(f'column "{column}": type {kind} is not supported for columns')
-            if any(column == other.name for other in found):
-                raise SqlError(f'column "{column}" specified more than once')
-            found.append(Column(checked_name(column, "column"), limits))
+        columns = views.columns_of(Binder(catalogue, self.name).query(source, None))
 
         def made() -> Result:
-            self._engine.create_table(Table(name, tuple(found)))
+            self._engine.create_table(Table(name, columns))
             target = exp.Table(this=exp.Identifier(this=name, quoted=True))
             insert = exp.Insert(this=target, expression=tree.expression.copy())
             bound = _bind(insert, self._engine.tables(), self.name, [])
@@ -303,18 +306,32 @@ class Workspace(Forking):
         if tree.args.get("kind") == "INDEX":
             self._all(self._engine.drop_index, names, bool(tree.args.get("exists")))
             return Result()
-        if tree.args.get("kind") != "TABLE":
-            raise SqlUnsupportedError(f"DROP {tree.args.get('kind')} is not supported")
+        kind = str(tree.args.get("kind"))
+        if kind not in ("TABLE", "VIEW"):
+            raise SqlUnsupportedError(f"DROP {kind} is not supported")
         nodes = [node for node in tree.args.get("tables") or [tree.this] if isinstance(node, exp.Table)]
-        names = [table_name(node, self.name) for node in nodes]
-        catalogue = self._engine.tables()
-        missing = [name for name in names if name not in catalogue]
-        if missing and not tree.args.get("exists"):
-            raise NoSuchTableError(f'table "{missing[0]}" does not exist in workspace "{self.name}"')
-        self._all(
-            self._engine.drop_table, _children_first([name for name in names if name in catalogue], catalogue), True
-        )
+        self._drop_all([table_name(node, self.name) for node in nodes], kind, bool(tree.args.get("exists")))
         return Result()
+
+    def _drop_all(self, names: Sequence[str], kind: str, missing_ok: bool) -> bool:
+        """Drop all of these tables or views, or none; whether there was one."""
+
+        def drop() -> bool:
+            catalogue = self._engine.tables()
+            known = [name for name in names if name in catalogue]
+            for name in names:
+                if name not in catalogue and not missing_ok:
+                    raise NoSuchTableError(f'{kind.lower()} "{name}" does not exist in workspace "{self.name}"')
+            for name in known:
+                found = "TABLE" if catalogue[name].view is None else "VIEW"
+                if found != kind:
+                    raise SqlError(f'"{name}" is not a {kind.lower()}; use DROP {found}')
+            views.check_unused(set(known), catalogue, self.name)
+            for name in _children_first(known, catalogue):
+                self._engine.drop_table(name)
+            return bool(known)
+
+        return self._engine.together(drop)
 
     def _all(self, drop: Callable[..., bool], names: Sequence[str], missing_ok: bool) -> None:
         """Drop all of them or none."""
@@ -330,8 +347,9 @@ class Workspace(Forking):
             if tree.args.get("exists"):
                 return Result()
             raise NoSuchTableError(f'table "{name}" does not exist in workspace "{self.name}"')
-        changed = altered(catalogue[name], tree, catalogue, self.name)
+        changed = altered(base_table(name, catalogue, self.name), tree, catalogue, self.name)
         if changed != catalogue[name]:
+            views.check_altered(name, changed, catalogue, self.name)
             self._engine.alter_table(name, changed, tree)
         return Result()
 
@@ -387,7 +405,11 @@ class Workspace(Forking):
 
     def drop_table(self, name: str, *, missing_ok: bool = False) -> bool:
         """Whether there was such a table."""
-        return self._engine.drop_table(name, missing_ok=missing_ok)
+        return self._drop_all([name], "TABLE", missing_ok)
+
+    def drop_views(self, names: Sequence[str]) -> None:
+        """Drop views that may read each other."""
+        self._drop_all(names, "VIEW", missing_ok=True)
 
     def create_index(
         self,
@@ -401,7 +423,7 @@ class Workspace(Forking):
         """`kind` is search, bm25 or vector for the search operators, btree or unique for the engine's own."""
         if kind not in ("search", "bm25", "vector", "btree", "unique"):
             raise SqlError(f"kind must be search, bm25, vector, btree or unique, got {kind!r}")
-        found = self.table(table)
+        found = base_table(table, self._engine.tables(), self.name)
         wanted = (columns,) if isinstance(columns, str) else tuple(columns)
         method = "btree" if kind in ("btree", "unique") else define.SEARCH
         options = {"index_type": kind} if kind in ("bm25", "vector") else {}
@@ -419,7 +441,7 @@ class Workspace(Forking):
         return _fresh(lambda: self._insert(table, columns))
 
     def _insert(self, table: str, columns: Mapping[str, Sequence[Any]]) -> int:
-        found = self.table(table)
+        found = base_table(table, self._engine.tables(), self.name)
         return self.insert_rows(found, *checked_columns(found, columns))
 
     def insert_rows(self, table: Table, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:

@@ -74,6 +74,7 @@ class TableAnswer(BaseModel):
     columns: list[dict[str, Any]]
     primary_key: list[str]
     indexes: list[dict[str, Any]]
+    view: str | None = Field(None, description="The SELECT of a view; null for a table.")
 
 
 class TablesAnswer(BaseModel):
@@ -362,6 +363,7 @@ def _shown(table: Table) -> dict[str, Any]:
         "columns": [_column(one) for one in table.columns],
         "primary_key": list(table.primary_key),
         "indexes": [_index(one) for one in table.indexes],
+        "view": table.view,
     }
 
 

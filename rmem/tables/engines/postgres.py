@@ -96,7 +96,8 @@ class PostgresEngine(Engine, Forking):
                     return False
                 raise TableExistsError(f"table {table.name!r} already exists")
             identifier, first = catalog.add(connection, self._tenant, table)
-            _all(connection, self._words.create(table, identifier, first))
+            if table.view is None:
+                _all(connection, self._words.create(table, identifier, first))
             return True
 
         return self._changed(work)
@@ -107,6 +108,9 @@ class PostgresEngine(Engine, Forking):
                 if missing_ok:
                     return False
                 raise NoSuchTableError(f"no table {name!r} in this workspace")
+            if known[name].view is not None:
+                catalog.remove_view(connection, self._tenant, name)
+                return True
             catalog.remove(connection, self._tenant, name)
             _all(connection, [f"DROP TABLE {self._words.place(name)}"])
             return True

@@ -66,27 +66,6 @@ def sql_of(tree: exp.Expression) -> str:
     return tree.sql(dialect=Dialect, copy=False)
 
 
-def real_tables(node: exp.Expression, ctes: frozenset[str]) -> Iterator[exp.Table]:
-    """The tables of a statement that are no names of its WITH; inner names hide outer ones as they do in SQL."""
-    with_ = node.args.get("with_")
-    if isinstance(with_, exp.With):
-        names = [cte.alias for cte in with_.expressions]
-        inside = ctes | set(names) if with_.recursive else ctes
-        for cte, name in zip(with_.expressions, names, strict=True):
-            yield from real_tables(cte.this, inside)
-            inside = inside | {name}
-        ctes = inside
-    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and not _is_cte(node, ctes):
-        yield node
-    for child in node.iter_expressions():
-        if child is not with_:
-            yield from real_tables(child, ctes)
-
-
-def _is_cte(table: exp.Table, ctes: frozenset[str]) -> bool:
-    return not table.args.get("db") and table.name in ctes
-
-
 class _Rendering:
     def __init__(self, plan: Plan, schema: str) -> None:
         self.plan = plan
@@ -96,7 +75,7 @@ class _Rendering:
         self.values: list[Any] = []
 
     def statement(self) -> Statement:
-        tables = list(real_tables(self.tree, frozenset()))
+        tables = [node for node in self.tree.find_all(exp.Table) if node.meta.get("table") is not None]
         self._name_columns()
         nodes = list(self.tree.walk())
         self._parameters([node for node in nodes if isinstance(node, exp.Parameter | exp.Placeholder)])

@@ -37,10 +37,19 @@ _GROUPINGS: dict[type[exp.Expr], str] = {
 class Binder:
     """One statement and what it may refer to."""
 
-    def __init__(self, catalogue: Mapping[str, Table], workspace: str, parameters: Sequence[Any] = ()) -> None:
+    def __init__(
+        self,
+        catalogue: Mapping[str, Table],
+        workspace: str,
+        parameters: Sequence[Any] = (),
+        *,
+        views: tuple[str, ...] = (),
+    ) -> None:
+        """`views` are those whose queries are being bound; none of them may name itself."""
         self.catalogue = catalogue
         self.workspace = workspace
         self.parameters = parameters
+        self.views = views
         self.expressions = Expressions(self)
         self.relations = Relations(self)
         self._aliases: set[str] = set()

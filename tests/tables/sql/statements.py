@@ -426,6 +426,8 @@ GROUPS: dict[str, list[Statement]] = {
         "WITH x AS MATERIALIZED (SELECT * FROM dept) SELECT count(*) FROM x a JOIN x b ON a.id = b.id",
         "WITH q(a, b) AS (SELECT id, name FROM dept) SELECT b FROM q WHERE a = 2",
         "WITH q AS (SELECT 1) SELECT * FROM nowhere",
+        "WITH q AS (SELECT id FROM dept) SELECT count(*) FROM q",
+        "WITH q AS (SELECT 1 AS x) SELECT count(*) FROM dept, q",
         "WITH q AS (SELECT 1), q AS (SELECT 2) SELECT * FROM q",
         "SELECT 1 UNION SELECT 1, 2",
         "SELECT 1 UNION SELECT 'a'",
