@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -106,6 +107,19 @@ class Client:
         if on_progress is not None:
             on_progress(ready.rows, ready.rows)
         return answer
+
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Make one transaction of what this thread does with the client: all of it is written, or nothing.
+
+            with client.transaction():
+                client.query("UPDATE accounts SET balance = balance - 5 WHERE id = 1")
+                client.query("UPDATE accounts SET balance = balance + 5 WHERE id = 2")
+
+        An exception undoes it. After a statement that failed no other is taken, as in PostgreSQL. Others who write
+        wait for its end, so keep it short. Not offered on a server."""
+        with self._tables.transaction():
+            yield self
 
     # Reading
 

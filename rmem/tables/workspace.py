@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -35,10 +36,11 @@ from .sql.kinds import READS, kind_of, written_tables
 from .sql.parameters import shape
 from .sql.parse import is_phrase, parse
 from .sql.prepared import Kept, Prepared, prepare
-from .sql.scope import base_table, checked_name, folded, only, table_name
+from .sql.scope import base_table, checked_name, folded, known_table, only, table_name
 from .sql.statements import bind_statement
 from .sql.types import result_type
 from .sql.values import checked_columns
+from .transactions import Transaction, writing
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 T = TypeVar("T")
@@ -94,6 +96,7 @@ class Workspace(Forking):
 
     def after_fork_in_child(self) -> None:
         self._indexes = SearchIndexes(self._engine)  # a thread of the parent may have been changing one
+        self._transaction = Transaction()
 
     def __repr__(self) -> str:
         return f"Workspace(name={self.name!r})"
@@ -115,12 +118,15 @@ class Workspace(Forking):
         `timeout` is in seconds; `max_rows` and `max_bytes` are how long the answer may be; `read_only` refuses all but
         SELECT and EXPLAIN."""
         _check_limits(timeout, max_rows)
-        with limited(timeout):
+        with limited(timeout), self._transaction.statement():
             statement = self._prepared(sql)
-            if read_only and kind_of(statement.tree) not in READS:
+            reads = kind_of(statement.tree) in READS
+            if read_only and not reads:
                 raise SqlError("this statement writes, and only reading is allowed here")
             values = statement.parameters.values(params)
-            return _fresh(lambda: self._run(sql, statement, values, max_rows, max_bytes))
+            result = _fresh(lambda: self._run(sql, statement, values, max_rows, max_bytes))
+            self._transaction.wrote = self._transaction.wrote or not reads
+            return result
 
     def write_targets(self, sql: str) -> tuple[str, list[str]] | None:
         """The kind of a statement that writes, with the tables (or indexes) that it changes; None if it only reads."""
@@ -144,6 +150,7 @@ class Workspace(Forking):
 
     def _ran(self, bound: _Bound, values: list[Any], max_rows: int | None, max_bytes: int | None = None) -> Result:
         if bound.searches:
+            self._transaction.check_search()
             ready = running.Statement(bound.tree, bound.catalogue, values, max_rows, max_bytes)
             return running.run(self._engine, self._indexes, ready)
         return self._engine.run(Plan(bound.tree, values, timeout=left(), max_rows=max_rows, max_bytes=max_bytes))
@@ -182,8 +189,10 @@ class Workspace(Forking):
         rest: Iterator[Result]
         with limited(timeout):
             statement = self._prepared(sql)
-            if statement.explain or not isinstance(statement.tree, exp.Query):
-                first, rest = self.query(sql, params), iter(())
+            if self._transaction.is_open or statement.explain or not isinstance(statement.tree, exp.Query):
+                result = self.query(sql, params)
+                first, *more = result.batches(batch_size)
+                rest = iter(more)
             else:
                 values = statement.parameters.values(params)
                 first, rest = _fresh(lambda: self._begun(sql, statement, values, batch_size))
@@ -205,6 +214,14 @@ class Workspace(Forking):
 
     # -- several writes in one ------------------------------------------------------------------------------
 
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Make one transaction of what this thread does here: all of it is written at the end, or nothing."""
+        self._transaction.check_closed()
+        with self._engine.transaction(), self._transaction.opened():
+            yield
+
+    @writing
     def together(self, work: Callable[[], T]) -> T:
         """Do `work`, which may be done more than once, in one transaction: all that it writes here or nothing.
 
@@ -371,14 +388,14 @@ class Workspace(Forking):
 
     def tables(self) -> list[Table]:
         """All tables, by name."""
-        return sorted(self._engine.tables().values(), key=lambda table: table.name)
+        with self._transaction.statement():
+            return sorted(self._engine.tables().values(), key=lambda table: table.name)
 
     def table(self, name: str) -> Table:
-        found = self._engine.tables().get(name)
-        if found is None:
-            raise NoSuchTableError(f'table "{name}" does not exist in workspace "{self.name}"')
-        return found
+        with self._transaction.statement():
+            return known_table(name, self._engine.tables(), self.name)
 
+    @writing
     def create_table(self, name: str, columns: Mapping[str, str], *, exists_ok: bool = False) -> Table:
         """`create_table("notes", {"id": "BIGSERIAL PRIMARY KEY", "embedding": "EMBEDDING(1536)"})`."""
         if not isinstance(columns, Mapping) or not columns:
@@ -403,14 +420,17 @@ class Workspace(Forking):
         self._engine.create_table(define.table_of(tree, catalogue, self.name), exists_ok=exists_ok)
         return self.table(name)
 
+    @writing
     def drop_table(self, name: str, *, missing_ok: bool = False) -> bool:
         """Whether there was such a table."""
         return self._drop_all([name], "TABLE", missing_ok)
 
+    @writing
     def drop_views(self, names: Sequence[str]) -> None:
         """Drop views that may read each other."""
         self._drop_all(names, "VIEW", missing_ok=True)
 
+    @writing
     def create_index(
         self,
         table: str,
@@ -432,10 +452,12 @@ class Workspace(Forking):
         self._engine.create_index(index, exists_ok=exists_ok)
         return define.dropped_index(index.name, self._engine.tables())
 
+    @writing
     def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
         """Whether there was such an index."""
         return self._engine.drop_index(name, missing_ok=missing_ok)
 
+    @writing
     def insert(self, table: str, columns: Mapping[str, Sequence[Any]]) -> int:
         """Append rows given as columns of values; all of them or none. The number of rows."""
         return _fresh(lambda: self._insert(table, columns))
@@ -444,6 +466,7 @@ class Workspace(Forking):
         found = base_table(table, self._engine.tables(), self.name)
         return self.insert_rows(found, *checked_columns(found, columns))
 
+    @writing
     def insert_rows(self, table: Table, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
         """Append rows that were checked for the table as it is."""
         return self._engine.insert(table, names, rows) if rows else 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from threading import BoundedSemaphore
 from typing import Any, TypeVar
@@ -172,6 +173,9 @@ class PostgresEngine(Engine, Forking):
 
     # Several writes in one transaction
 
+    def transaction(self) -> AbstractContextManager[None]:
+        return self._link.transaction()
+
     def together(self, work: Callable[[], T]) -> T:
         if self._link.inside:
             return work()
@@ -207,11 +211,12 @@ class PostgresEngine(Engine, Forking):
             _execute(cursor, statement)
             return _result(cursor, plan)
 
-        run = self._link.write if statement.writes else self._link.read
+        run = self._link.write if statement.writes or self._link.inside else self._link.read
         try:
             result = run(self._frame(plan), work)
         except (NoSuchTableError, SqlError):
-            self._check_fresh(plan)
+            if not self._link.inside:
+                self._check_fresh(plan)
             raise
         often = result.row_count / postgres_changes.KEPT
         if isinstance(plan.tree, exp.Delete) and not self._link.inside and random.random() < often:

@@ -98,7 +98,9 @@ def _without_dollars(sql: str) -> str:
 
 def _tree(tokens: list[Token], sql: str) -> exp.Expression:
     if (tokens and tokens[0].token_type in _REFUSED) or (tokens and tokens[0].text.upper() in _REFUSED_WORDS):
-        raise SqlUnsupportedError(f"{tokens[0].text.upper()} statements are not supported")
+        word = tokens[0].text.upper()
+        hint = "; use `with client.transaction():`" if word in _TRANSACTIONS else ""
+        raise SqlUnsupportedError(f"{word} statements are not supported{hint}")
     try:
         trees = Dialect().parser().parse(tokens, sql)
     except ParseError as error:
@@ -165,6 +167,7 @@ def _is_option(tokens: list[Token]) -> bool:
 
 _EXPLAIN_OPTIONS = ("ANALYZE", "VERBOSE", "COSTS", "SETTINGS", "BUFFERS", "WAL", "TIMING", "SUMMARY", "FORMAT")
 _REFUSED = (TokenType.COMMAND, TokenType.PRAGMA, TokenType.SET, TokenType.COPY)
+_TRANSACTIONS = ("BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "END", "ABORT")
 _REFUSED_WORDS = (
     "ATTACH DETACH PRAGMA COPY SET RESET SHOW DO CALL VACUUM ANALYZE REINDEX CLUSTER GRANT REVOKE LISTEN NOTIFY "
     "UNLISTEN LOAD LOCK PREPARE EXECUTE DEALLOCATE DECLARE FETCH MOVE CLOSE CHECKPOINT DISCARD BEGIN START COMMIT "
