@@ -16,7 +16,7 @@ from .catalog import Index, Table
 from .chunks import CHUNK_OVERLAP, CHUNK_SIZE
 from .ingest import Indexes, Progress, Schema, arranged, index_name, index_statement, wanted_indexes, written
 from .remote import RemoteWorkspace
-from .streams import BATCH, Rows, arrow_reader, write_parquet
+from .streams import BATCH, Rows, arrow_reader, csv_texts, write_parquet
 from .types import sql_of
 from .values import type_name
 
@@ -150,6 +150,11 @@ class Client:
 
         The file appears under its name when it is complete."""
         return write_parquet(self.to_arrow(sql, params, stream=True, batch_size=batch_size), path)
+
+    def csv(self, sql: str, params: Params = None, *, delimiter: str = ",", batch_size: int = BATCH) -> Iterator[str]:
+        """The answer as CSV, some lines at a time: `"".join(client.csv("SELECT …"))` is all of it."""
+        size = checks.whole("batch_size", batch_size, low=1)
+        return csv_texts(self._tables.stream(sql, params, batch_size=size), delimiter)
 
     # Tables
 

@@ -185,7 +185,6 @@ class Workspace(Forking):
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
             raise SqlError(f"batch_size must be a whole number ≥ 1, got {batch_size!r}")
         _check_limits(timeout, None)
-        first: Result | None
         rest: Iterator[Result]
         with limited(timeout):
             statement = self._prepared(sql)
@@ -196,13 +195,12 @@ class Workspace(Forking):
             else:
                 values = statement.parameters.values(params)
                 first, rest = _fresh(lambda: self._begun(sql, statement, values, batch_size))
-        if first is not None:
-            yield first
-            yield from rest
+        yield first
+        yield from rest
 
     def _begun(
         self, sql: str, statement: Prepared, values: list[Any], batch_size: int
-    ) -> tuple[Result | None, Iterator[Result]]:
+    ) -> tuple[Result, Iterator[Result]]:
         """The first batch of a stream, and those that follow."""
         bound = self._bound(sql, statement, values)
         if bound.searches:
@@ -210,7 +208,7 @@ class Workspace(Forking):
             stream = running.stream(self._engine, self._indexes, ready, batch_size)
         else:
             stream = self._engine.stream(Plan(bound.tree, values, timeout=left()), batch_size)
-        return next(stream, None), stream
+        return next(stream), stream
 
     # -- several writes in one ------------------------------------------------------------------------------
 

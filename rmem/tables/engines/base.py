@@ -129,7 +129,8 @@ class Engine(ABC):
 
     @abstractmethod
     def stream(self, plan: Plan, batch_size: int) -> Iterator[Result]:
-        """The answer of a SELECT in batches, in bounded memory, from one state of the data."""
+        """The answer of a SELECT in batches, in bounded memory, from one state of the data; at least one, which tells
+        the columns."""
 
     @abstractmethod
     def insert(self, table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:

@@ -253,15 +253,16 @@ class SqliteEngine(Engine):
             state = self._file.state(connection)
             limit = None if plan.timeout is None else deadline.Deadline(plan.timeout)
             with self._running(connection, state, compiled, plan) as values:
-                cursor = None
+                cursor, begun = None, False
                 try:
                     while True:
                         with deadline.limited(limit):  # another thread may go on after each batch
                             current.state = state
                             cursor = cursor or connection.execute(compiled.sql, values)
                             rows = cursor.fetchmany(batch_size)
-                        if not rows:
+                        if not rows and begun:
                             break
+                        begun = True
                         yield _result(compiled, rows)
                 finally:
                     if cursor is not None:

@@ -65,6 +65,22 @@ def parse(sql: str) -> Statement:
     return Statement(_tree(tokens, sql), explain)
 
 
+def split(sql: str) -> list[str]:
+    """The statements of a script, each ended by `;`."""
+    if "$" in sql:
+        sql = _without_dollars(sql)
+    try:
+        tokens = Dialect().tokenize(sql)
+    except SqlglotError as error:
+        raise SqlError(f"the statements cannot be read: {_reason(error)}") from None
+    ends = [token.start for token in tokens if token.token_type == TokenType.SEMICOLON]
+    parts = [sql[start:end] for start, end in zip([0, *(end + 1 for end in ends)], [*ends, len(sql)], strict=True)]
+    found = [part.strip() for part in parts if Dialect().tokenize(part)]
+    if not found:
+        raise SqlError("there is no statement")
+    return found
+
+
 _QUOTED = re.compile(
     r"""[eE]'(?:[^'\\]|\\.|'')*+'?|'[^']*+'?|"[^"]*+"?|--[^\n]*+|(?P<comment>/\*)"""
     r"""|(?<![\w$])(?P<mark>\$(?:[A-Za-z_]\w*+)?\$)""",
