@@ -48,6 +48,7 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.NullSafeEQ: "IS NOT DISTINCT FROM",
     exp.NullSafeNEQ: "IS DISTINCT FROM",
 }
+_OF_JSON = ("->", "->>", "#>", "#>>", "@>", "?", "?|", "?&")
 _NAMES: dict[type[exp.Expr], str] = {
     exp.SimilarTo: "SIMILAR TO",
     exp.Overlaps: "OVERLAPS",
@@ -205,6 +206,8 @@ class Expressions(Predicates, Calls):
 
     def _chosen(self, op: str, left: str, right: str) -> functions.Call:
         message = f"operator does not exist: {spelled(left)} {op} {spelled(right)}"
+        if left == "text" and op in _OF_JSON:
+            message += "; a text that holds JSON is cast first, as in (metadata::jsonb)"
         if (left == UNKNOWN) != (right == UNKNOWN):
             same = right if left == UNKNOWN else left
             for signature in functions.operators[op]:
