@@ -39,6 +39,9 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "restore": Entry(".forgetting", "restore", "Bring pruned memories back."),
         "pin": Entry(".forgetting", "pin", "Keep a memory from being pruned."),
     },
+    "Tables": {
+        "sql": Entry(".tables", "sql", "Run SQL on tables, local or on a server."),
+    },
     "Move": {
         "export": Entry(".moving", "export", "Write memories to a JSONL or Parquet file."),
         "import": Entry(".moving", "import_", "Read memories from a JSONL or Parquet file."),

@@ -14,9 +14,12 @@ from ..errors import (
     ConfigError,
     EmbedderError,
     InputError,
+    NoSuchTableError,
     NotFoundError,
     RemanenceError,
+    RemoteError,
     StoreError,
+    TableError,
 )
 from ..extras import explain
 
@@ -28,7 +31,7 @@ TABLE = f"""\
   {OK}    done (recall that finds nothing is also {OK})
   {UNEXPECTED}    unexpected error ({TRACEBACK}=1 shows where)
   {USAGE}    wrong usage or bad input
-  {NOT_FOUND}    no memory with that id
+  {NOT_FOUND}    no memory with that id, no such table
   {STORE}    the store cannot do it: missing, locked, full, read-only, damaged, too new, or without its key
   {EMBEDDER}    the embedder cannot load or answer, or is not the store's
   {PROBLEMS}    doctor, plugins or bench load found problems
@@ -39,6 +42,9 @@ _CODES: tuple[tuple[type[RemanenceError], int], ...] = (
     (InputError, USAGE),
     (ConfigError, USAGE),
     (NotFoundError, NOT_FOUND),
+    (NoSuchTableError, NOT_FOUND),
+    (RemoteError, STORE),
+    (TableError, USAGE),
     (StoreError, STORE),
     (EmbedderError, EMBEDDER),
 )

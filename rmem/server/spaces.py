@@ -115,6 +115,9 @@ class Space:
 
 def _drop_all(tables: Workspace) -> None:
     """Drop every table, those that others refer to after the others."""
+    views = [table.name for table in tables.tables() if table.view is not None]
+    if views:
+        tables.drop_views(views)
     left = [table.name for table in tables.tables()]
     while left:
         refused = []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 ROW = "_row"
 """The hidden column of every table: a number given once and never again. No statement can name it."""
@@ -97,6 +99,29 @@ class Table:
     indexes: tuple[Index, ...] = ()
     checks: tuple[Check, ...] = ()
     references: tuple[Reference, ...] = ()
+    view: str | None = None
+    """The SELECT of a view; None for a table that holds rows."""
 
     def column(self, name: str) -> Column | None:
         return next((column for column in self.columns if column.name == name), None)
+
+
+def table_from_json(stored: Mapping[str, Any]) -> Table:
+    """The table that `dataclasses.asdict` wrote."""
+    columns = tuple(
+        Column(**{**column, "type": Type(**{**column["type"], "kind": Kind(column["type"]["kind"])})})
+        for column in stored["columns"]
+    )
+    return Table(
+        stored["name"],
+        columns,
+        tuple(stored["primary_key"]),
+        tuple(Index(**_tuples(part)) for part in stored["indexes"]),
+        tuple(Check(**part) for part in stored["checks"]),
+        tuple(Reference(**_tuples(part)) for part in stored["references"]),
+        stored.get("view"),  # older stores have none
+    )
+
+
+def _tuples(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in part.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -16,7 +17,7 @@ from .catalog import Index, Table
 from .chunks import CHUNK_OVERLAP, CHUNK_SIZE
 from .ingest import Indexes, Progress, Schema, arranged, index_name, index_statement, wanted_indexes, written
 from .remote import RemoteWorkspace
-from .streams import BATCH, Rows, arrow_reader, write_parquet
+from .streams import BATCH, Rows, arrow_reader, csv_texts, write_parquet
 from .types import sql_of
 from .values import type_name
 
@@ -109,6 +110,19 @@ class Client:
             on_progress(ready.rows, ready.rows)
         return answer
 
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Make one transaction of what this thread does with the client: all of it is written, or nothing.
+
+            with client.transaction():
+                client.query("UPDATE accounts SET balance = balance - 5 WHERE id = 1")
+                client.query("UPDATE accounts SET balance = balance + 5 WHERE id = 2")
+
+        An exception undoes it. After a statement that failed no other is taken, as in PostgreSQL. Others who write
+        wait for its end, so keep it short. Not offered on a server."""
+        with self._tables.transaction():
+            yield self
+
     # Reading
 
     def query(self, sql: str, params: Params = None, *, timeout: float | None = None) -> Rows:
@@ -139,6 +153,11 @@ class Client:
         The file appears under its name when it is complete."""
         return write_parquet(self.to_arrow(sql, params, stream=True, batch_size=batch_size), path)
 
+    def csv(self, sql: str, params: Params = None, *, delimiter: str = ",", batch_size: int = BATCH) -> Iterator[str]:
+        """The answer as CSV, some lines at a time: `"".join(client.csv("SELECT …"))` is all of it."""
+        size = checks.whole("batch_size", batch_size, low=1)
+        return csv_texts(self._tables.stream(sql, params, batch_size=size), delimiter)
+
     # Tables
 
     def create_table(self, name: str, columns: Mapping[str, object], *, if_not_exists: bool = False) -> None:
@@ -149,7 +168,11 @@ class Client:
         self._tables.create_table(checks.name("table", name), types, exists_ok=if_not_exists)
 
     def list_tables(self) -> list[str]:
-        return sorted(table.name for table in self._tables.tables())
+        return sorted(table.name for table in self._tables.tables() if table.view is None)
+
+    def list_views(self) -> list[str]:
+        """The views, which `CREATE VIEW` makes and `DROP VIEW` removes."""
+        return sorted(table.name for table in self._tables.tables() if table.view is not None)
 
     def describe_table(self, name: str) -> dict[str, dict[str, Any]]:
         """Of each column its `type`, `nullable`, `default`, whether it is in the `primary_key`, and kind of `index`."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from .. import checks
-from ..errors import InputError, SqlError, VectorError
+from ..errors import InputError, SqlError, SqlUnsupportedError, VectorError
 from .builder import quoted
 from .catalog import Column, Kind, Table
 from .chunks import CHUNK_OVERLAP, CHUNK_SIZE, checked_sizes
@@ -225,6 +225,8 @@ class _Changed(Exception):
 
 def _written(workspace: Workspace, table: str, ready: Arranged, indexes: Mapping[str, str]) -> dict[str, Any]:
     known = _known(workspace, table)
+    if known is not None and known.view is not None:
+        raise SqlUnsupportedError(f'"{table}" is a view; ingest into the tables that it reads')
     columns = ({} if "id" in ready.columns else KEY) | _types(ready) if known is None else {}
     target = _planned(table, columns) if known is None else known
     if known is not None:

@@ -69,7 +69,9 @@ class TableMove:
         self._old, self._new = old, new
         self._source, self._target = Workspace.on(old), Workspace.on(new)
         try:
-            self._left = [self._looked_at(table) for table in _parents_first(self._source.tables())]
+            tables = self._source.tables()
+            self._left = [self._looked_at(table) for table in _parents_first([one for one in tables if not one.view])]
+            self._views = [table for table in tables if table.view and not self._has_view(table)]
         except BaseException:
             self.close()
             raise
@@ -94,6 +96,8 @@ class TableMove:
                 sums[name] = self._copied(left.table, lambda count, done=done: on_progress(done + count))  # type: ignore[misc]
             done += left.rows
             on_progress(done)
+        for view in self._views:
+            self._new.create_table(view)
         return sums
 
     def _looked_at(self, table: Table) -> _Left:
@@ -107,6 +111,12 @@ class TableMove:
                 "database or tenant, as in ?tenant=new, or drop that table"
             )
         return _Left(table, int(row[0]), there is not None)
+
+    def _has_view(self, view: Table) -> bool:
+        there = self._new.tables().get(view.name)
+        if there not in (None, view):
+            raise ConfigError(f"the target has something else called {view.name!r}; nothing was written")
+        return there is not None
 
     def _copied(self, table: Table, on_progress: Progress) -> str:
         read = Checksum()

@@ -9,11 +9,12 @@ import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from .. import __version__
-from ..errors import ConfigError, NoSuchTableError, RemoteError, TableExistsError
+from ..errors import ConfigError, NoSuchTableError, RemoteError, SqlUnsupportedError, TableExistsError
 from .builder import quoted
 from .catalog import Column, Index, Kind, Table, Type
 from .ingest import Arranged, to_body
@@ -78,6 +79,12 @@ class RemoteWorkspace:
             answer.finish()
             if batch or not total:
                 yield Result(columns, types, batch, total or int(line.get("row_count", 0)))
+
+    def transaction(self) -> AbstractContextManager[None]:
+        raise SqlUnsupportedError(
+            "a server offers no transactions over several requests; each statement and each ingest is one: put the "
+            "writes into one INSERT … SELECT, UPDATE … FROM or ON CONFLICT, or use a client with path="
+        )
 
     # Tables
 
@@ -234,7 +241,7 @@ def _table(told: Mapping[str, Any]) -> Table:
         )
         for one in told.get("indexes", ())
     )
-    return Table(name, columns, tuple(told.get("primary_key", ())), indexes)
+    return Table(name, columns, tuple(told.get("primary_key", ())), indexes, view=told.get("view"))
 
 
 # Addresses and tokens

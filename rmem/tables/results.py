@@ -19,5 +19,11 @@ class Result:
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     row_count: int = 0
 
+    def batches(self, size: int) -> list[Result]:
+        """The same rows in several answers; one, if there are none."""
+        starts = range(0, max(1, len(self.rows)), size)
+        parts = [self.rows[at : at + size] for at in starts]
+        return [Result(self.columns, self.types, part, len(part) or self.row_count) for part in parts]
+
     def dicts(self) -> list[dict[str, Any]]:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]

@@ -1,4 +1,4 @@
-"""Answers as programs use them: rows with their columns, batches, Arrow, Parquet.
+"""Answers as programs use them: rows with their columns, batches, CSV, Arrow, Parquet.
 
 Arrow and Parquet need pyarrow (`rmem[parquet]`). Decimals without a fixed scale, JSON, UUIDs and intervals are
 texts there, since Arrow has no type that holds each of them."""
@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, overload
 
@@ -130,6 +132,29 @@ def _json(value: Any) -> str:
     return json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
 
 
+# CSV
+
+
+def csv_texts(results: Iterable[Result], delimiter: str = ",") -> Iterator[str]:
+    """A line with the columns and one for each row, some rows at a time, as PostgreSQL's COPY writes CSV: NULL is
+    empty, an empty text is quoted, JSON and lists are JSON."""
+    quoted = re.compile(f'[{re.escape(delimiter)}"\r\n]|^$|^[ \t]|[ \t]$')
+
+    def cell(value: Any) -> str:
+        if value is None:
+            return ""
+        told = to_json(value)
+        text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
+        return '"' + text.replace('"', '""') + '"' if quoted.search(text) else text
+
+    begun = False
+    for result in results:
+        rows = result.rows if begun or not result.columns else [result.columns, *result.rows]
+        begun = True
+        if rows:
+            yield "".join(delimiter.join(map(cell, row)) + "\n" for row in rows)
+
+
 # Parquet
 
 
@@ -138,20 +163,26 @@ def write_parquet(reader: Any, path: str | os.PathLike[str]) -> int:
     pyarrow()
     import pyarrow.parquet as parquet
 
+    written = 0
+    with _replaced(path) as partial, parquet.ParquetWriter(partial, reader.schema, compression="zstd") as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+            written += batch.num_rows
+    return written
+
+
+@contextmanager
+def _replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A file to write, which takes the place of `path` when it is complete."""
     if not isinstance(path, str | os.PathLike) or not str(path):
         raise refuse("path", "the path of a file", path)
     target = Path(path).expanduser()
     partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}.partial")
-    written = 0
     try:
         try:
-            with parquet.ParquetWriter(partial, reader.schema, compression="zstd") as writer:
-                for batch in reader:
-                    writer.write_batch(batch)
-                    written += batch.num_rows
+            yield partial
             os.replace(partial, target)
         finally:
             partial.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{target} cannot be written: {error.strerror or error}", field="path") from error
-    return written

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -22,24 +23,25 @@ from ..config import default_store
 from ..errors import ConfigError, NoSuchTableError, SqlError, SqlUnsupportedError, TableExistsError
 from ..extras import require
 from ..forks import Forking, watch
-from .catalog import Column, Index, Table
+from .catalog import Index, Table
 from .deadline import left, limited
 from .engines.base import Engine, Plan, StaleCatalogueError
 from .results import Result
 from .search import running
 from .search.indexes import SearchIndexes
 from .search.plan import has_search
-from .sql import define
+from .sql import define, views
 from .sql.alter import altered
 from .sql.bind import Binder
 from .sql.kinds import READS, kind_of, written_tables
 from .sql.parameters import shape
 from .sql.parse import is_phrase, parse
 from .sql.prepared import Kept, Prepared, prepare
-from .sql.scope import checked_name, folded, only, table_name
+from .sql.scope import base_table, checked_name, folded, known_table, only, table_name
 from .sql.statements import bind_statement
 from .sql.types import result_type
 from .sql.values import checked_columns
+from .transactions import Transaction, writing
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 T = TypeVar("T")
@@ -95,6 +97,7 @@ class Workspace(Forking):
 
     def after_fork_in_child(self) -> None:
         self._indexes = SearchIndexes(self._engine)  # a thread of the parent may have been changing one
+        self._transaction = Transaction()
 
     def __repr__(self) -> str:
         return f"Workspace(name={self.name!r})"
@@ -116,12 +119,15 @@ class Workspace(Forking):
         `timeout` is in seconds; `max_rows` and `max_bytes` are how long the answer may be; `read_only` refuses all but
         SELECT and EXPLAIN."""
         _check_limits(timeout, max_rows)
-        with limited(timeout):
+        with limited(timeout), self._transaction.statement():
             statement = self._prepared(sql)
-            if read_only and kind_of(statement.tree) not in READS:
+            reads = kind_of(statement.tree) in READS
+            if read_only and not reads:
                 raise SqlError("this statement writes, and only reading is allowed here")
             values = statement.parameters.values(params)
-            return _fresh(lambda: self._run(sql, statement, values, max_rows, max_bytes))
+            result = _fresh(lambda: self._run(sql, statement, values, max_rows, max_bytes))
+            self._transaction.wrote = self._transaction.wrote or not reads
+            return result
 
     def write_targets(self, sql: str) -> tuple[str, list[str]] | None:
         """The kind of a statement that writes, with the tables (or indexes) that it changes; None if it only reads."""
@@ -141,10 +147,11 @@ class Workspace(Forking):
             return self._ran(self._bound(sql, statement, values), values, max_rows, max_bytes)
         if values:
             raise SqlError(f"a {kind_of(statement.tree)} statement takes no parameters")
-        return self._define(statement.tree.copy())
+        return self._define(statement.tree.copy(), sql)
 
     def _ran(self, bound: _Bound, values: list[Any], max_rows: int | None, max_bytes: int | None = None) -> Result:
         if bound.searches:
+            self._transaction.check_search()
             ready = running.Statement(bound.tree, bound.catalogue, values, max_rows, max_bytes)
             return running.run(self._engine, self._indexes, ready)
         return self._engine.run(Plan(bound.tree, values, timeout=left(), max_rows=max_rows, max_bytes=max_bytes))
@@ -179,22 +186,22 @@ class Workspace(Forking):
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
             raise SqlError(f"batch_size must be a whole number ≥ 1, got {batch_size!r}")
         _check_limits(timeout, None)
-        first: Result | None
         rest: Iterator[Result]
         with limited(timeout):
             statement = self._prepared(sql)
-            if statement.explain or not isinstance(statement.tree, exp.Query):
-                first, rest = self.query(sql, params), iter(())
+            if self._transaction.is_open or statement.explain or not isinstance(statement.tree, exp.Query):
+                result = self.query(sql, params)
+                first, *more = result.batches(batch_size)
+                rest = iter(more)
             else:
                 values = statement.parameters.values(params)
                 first, rest = _fresh(lambda: self._begun(sql, statement, values, batch_size))
-        if first is not None:
-            yield first
-            yield from rest
+        yield first
+        yield from rest
 
     def _begun(
         self, sql: str, statement: Prepared, values: list[Any], batch_size: int
-    ) -> tuple[Result | None, Iterator[Result]]:
+    ) -> tuple[Result, Iterator[Result]]:
         """The first batch of a stream, and those that follow."""
         bound = self._bound(sql, statement, values)
         if bound.searches:
@@ -202,10 +209,18 @@ class Workspace(Forking):
             stream = running.stream(self._engine, self._indexes, ready, batch_size)
         else:
             stream = self._engine.stream(Plan(bound.tree, values, timeout=left()), batch_size)
-        return next(stream, None), stream
+        return next(stream), stream
 
     # -- several writes in one ------------------------------------------------------------------------------
 
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Make one transaction of what this thread does here: all of it is written at the end, or nothing."""
+        self._transaction.check_closed()
+        with self._engine.transaction(), self._transaction.opened():
+            yield
+
+    @writing
     def together(self, work: Callable[[], T]) -> T:
         """Do `work`, which may be done more than once, in one transaction: all that it writes here or nothing.
 
@@ -236,7 +251,9 @@ class Workspace(Forking):
 
     # -- definitions ----------------------------------------------------------------------------------------
 
-    def _define(self, tree: exp.Expression) -> Result:
+    def _define(self, tree: exp.Expression, sql: str) -> Result:
+        if isinstance(tree, exp.Create) and tree.args.get("kind") == "VIEW":
+            return self._engine.together(lambda: self._create_view(tree, sql))
         if isinstance(tree, exp.Create):
             return self._create(tree)
         if isinstance(tree, exp.Drop):
@@ -269,6 +286,15 @@ class Workspace(Forking):
         self._engine.create_table(define.table_of(tree, catalogue, self.name), exists_ok=exists_ok)
         return Result()
 
+    def _create_view(self, tree: exp.Create, sql: str) -> Result:
+        catalogue = self._engine.tables()
+        view = views.view_of(tree, sql, catalogue, self.name)
+        if view.name in catalogue:
+            views.check_altered(view.name, view, catalogue, self.name)
+            self._engine.drop_table(view.name)
+        self._engine.create_table(view)
+        return Result()
+
     def _create_as(self, tree: exp.Create, exists_ok: bool) -> Result:
         """CREATE TABLE … AS SELECT: the table and its rows in one transaction."""
         if isinstance(tree.this, exp.Schema):
@@ -280,18 +306,10 @@ class Workspace(Forking):
                 return Result()
             raise TableExistsError(f'relation "{name}" already exists')
         source = tree.expression.copy()
-        columns = Binder(catalogue, self.name).query(source, None)
-        found: list[Column] = []
-        for column, kind in columns:
-            limits = result_type(kind)
-            if limits is None:
-                raise SqlUnsupportedError(f'column "{column}": type {kind} is not supported for columns')
-            if any(column == other.name for other in found):
-                raise SqlError(f'column "{column}" specified more than once')
-            found.append(Column(checked_name(column, "column"), limits))
+        columns = views.columns_of(Binder(catalogue, self.name).query(source, None))
 
         def made() -> Result:
-            self._engine.create_table(Table(name, tuple(found)))
+            self._engine.create_table(Table(name, columns))
             target = exp.Table(this=exp.Identifier(this=name, quoted=True))
             insert = exp.Insert(this=target, expression=tree.expression.copy())
             bound = _bind(insert, self._engine.tables(), self.name, [])
@@ -305,18 +323,32 @@ class Workspace(Forking):
         if tree.args.get("kind") == "INDEX":
             self._all(self._engine.drop_index, names, bool(tree.args.get("exists")))
             return Result()
-        if tree.args.get("kind") != "TABLE":
-            raise SqlUnsupportedError(f"DROP {tree.args.get('kind')} is not supported")
+        kind = str(tree.args.get("kind"))
+        if kind not in ("TABLE", "VIEW"):
+            raise SqlUnsupportedError(f"DROP {kind} is not supported")
         nodes = [node for node in tree.args.get("tables") or [tree.this] if isinstance(node, exp.Table)]
-        names = [table_name(node, self.name) for node in nodes]
-        catalogue = self._engine.tables()
-        missing = [name for name in names if name not in catalogue]
-        if missing and not tree.args.get("exists"):
-            raise NoSuchTableError(f'table "{missing[0]}" does not exist in workspace "{self.name}"')
-        self._all(
-            self._engine.drop_table, _children_first([name for name in names if name in catalogue], catalogue), True
-        )
+        self._drop_all([table_name(node, self.name) for node in nodes], kind, bool(tree.args.get("exists")))
         return Result()
+
+    def _drop_all(self, names: Sequence[str], kind: str, missing_ok: bool) -> bool:
+        """Drop all of these tables or views, or none; whether there was one."""
+
+        def drop() -> bool:
+            catalogue = self._engine.tables()
+            known = [name for name in names if name in catalogue]
+            for name in names:
+                if name not in catalogue and not missing_ok:
+                    raise NoSuchTableError(f'{kind.lower()} "{name}" does not exist in workspace "{self.name}"')
+            for name in known:
+                found = "TABLE" if catalogue[name].view is None else "VIEW"
+                if found != kind:
+                    raise SqlError(f'"{name}" is not a {kind.lower()}; use DROP {found}')
+            views.check_unused(set(known), catalogue, self.name)
+            for name in _children_first(known, catalogue):
+                self._engine.drop_table(name)
+            return bool(known)
+
+        return self._engine.together(drop)
 
     def _all(self, drop: Callable[..., bool], names: Sequence[str], missing_ok: bool) -> None:
         """Drop all of them or none."""
@@ -332,8 +364,9 @@ class Workspace(Forking):
             if tree.args.get("exists"):
                 return Result()
             raise NoSuchTableError(f'table "{name}" does not exist in workspace "{self.name}"')
-        changed = altered(catalogue[name], tree, catalogue, self.name)
+        changed = altered(base_table(name, catalogue, self.name), tree, catalogue, self.name)
         if changed != catalogue[name]:
+            views.check_altered(name, changed, catalogue, self.name)
             self._engine.alter_table(name, changed, tree)
         return Result()
 
@@ -355,14 +388,14 @@ class Workspace(Forking):
 
     def tables(self) -> list[Table]:
         """All tables, by name."""
-        return sorted(self._engine.tables().values(), key=lambda table: table.name)
+        with self._transaction.statement():
+            return sorted(self._engine.tables().values(), key=lambda table: table.name)
 
     def table(self, name: str) -> Table:
-        found = self._engine.tables().get(name)
-        if found is None:
-            raise NoSuchTableError(f'table "{name}" does not exist in workspace "{self.name}"')
-        return found
+        with self._transaction.statement():
+            return known_table(name, self._engine.tables(), self.name)
 
+    @writing
     def create_table(self, name: str, columns: Mapping[str, str], *, exists_ok: bool = False) -> Table:
         """`create_table("notes", {"id": "BIGSERIAL PRIMARY KEY", "embedding": "EMBEDDING(1536)"})`."""
         if not isinstance(columns, Mapping) or not columns:
@@ -387,10 +420,17 @@ class Workspace(Forking):
         self._engine.create_table(define.table_of(tree, catalogue, self.name), exists_ok=exists_ok)
         return self.table(name)
 
+    @writing
     def drop_table(self, name: str, *, missing_ok: bool = False) -> bool:
         """Whether there was such a table."""
-        return self._engine.drop_table(name, missing_ok=missing_ok)
+        return self._drop_all([name], "TABLE", missing_ok)
 
+    @writing
+    def drop_views(self, names: Sequence[str]) -> None:
+        """Drop views that may read each other."""
+        self._drop_all(names, "VIEW", missing_ok=True)
+
+    @writing
     def create_index(
         self,
         table: str,
@@ -403,7 +443,7 @@ class Workspace(Forking):
         """`kind` is search, bm25 or vector for the search operators, btree or unique for the engine's own."""
         if kind not in ("search", "bm25", "vector", "btree", "unique"):
             raise SqlError(f"kind must be search, bm25, vector, btree or unique, got {kind!r}")
-        found = self.table(table)
+        found = base_table(table, self._engine.tables(), self.name)
         wanted = (columns,) if isinstance(columns, str) else tuple(columns)
         method = "btree" if kind in ("btree", "unique") else define.SEARCH
         options = {"index_type": kind} if kind in ("bm25", "vector") else {}
@@ -419,18 +459,21 @@ class Workspace(Forking):
         if table is not None and index.method == define.SEARCH:
             self._indexes.follow(table, index.columns, save_from=1)
 
+    @writing
     def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
         """Whether there was such an index."""
         return self._engine.drop_index(name, missing_ok=missing_ok)
 
+    @writing
     def insert(self, table: str, columns: Mapping[str, Sequence[Any]]) -> int:
         """Append rows given as columns of values; all of them or none. The number of rows."""
         return _fresh(lambda: self._insert(table, columns))
 
     def _insert(self, table: str, columns: Mapping[str, Sequence[Any]]) -> int:
-        found = self.table(table)
+        found = base_table(table, self._engine.tables(), self.name)
         return self.insert_rows(found, *checked_columns(found, columns))
 
+    @writing
     def insert_rows(self, table: Table, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
         """Append rows that were checked for the table as it is."""
         count = self._engine.insert(table, names, rows) if rows else 0

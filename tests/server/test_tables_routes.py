@@ -349,3 +349,20 @@ def test_memories_and_tables_of_a_workspace_live_together(server, notes):
     assert [hit["memory"]["text"] for hit in hits] == ["beside the tables"]
     files = [path for path in server.settings.data.rglob("*.db") if path.parent != server.settings.data]
     assert len(files) == 1
+
+
+def test_a_select_is_answered_as_csv_where_it_is_asked_for(admin):
+    url = "/workspaces/default/tables/query"
+    admin.post(url, json={"query": "CREATE TABLE c (id INT, t TEXT, j JSONB)"})
+    admin.post(
+        url, json={"query": """INSERT INTO c VALUES (1, 'a,"b', '{"k": [1]}'), (2, '', NULL), (3, NULL, '[]')"""}
+    )
+    accept = {"Accept": "text/csv"}
+    answer = admin.post(url, json={"query": "SELECT * FROM c ORDER BY id"}, headers=accept)
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    assert answer.text == 'id,t,j\n1,"a,""b","{""k"": [1]}"\n2,"",\n3,,[]\n'
+    empty = admin.post(url, json={"query": "SELECT id FROM c WHERE false"}, headers=accept)
+    assert (empty.status_code, empty.text) == (200, "id\n")
+    refused = admin.post(url, json={"query": "SELECT nothing FROM c"}, headers=accept)
+    assert refused.status_code == 400
+    assert "nothing" in refused.json()["error"]

@@ -37,30 +37,13 @@ PLACES = {
     ("date_trunc", 0): ["'day'", "'month'", "'hour'", "'week'", "'year'", "'quarter'", "'second'", "'nonsense'"],
     ("date_part", 0): ["'year'", "'epoch'", "'dow'", "'minute'", "'second'", "'nonsense'"],
     ("date_trunc", 2): ["'UTC'", "'Europe/Berlin'", "'Nowhere/Land'"],
-    ("to_date", 0): ["'2024-02-29'", "'29.02.2024'"],
-    ("to_date", 1): ["'YYYY-MM-DD'", "'DD.MM.YYYY'"],
-    ("to_timestamp", 1): ["'YYYY-MM-DD HH24:MI:SS'"],
-    ("encode", 1): ["'hex'", "'base64'", "'escape'", "'nonsense'"],
-    ("decode", 0): ["'616263'", "'YWJj'", "'abc'"],
-    ("decode", 1): ["'hex'", "'base64'", "'escape'"],
-    ("format", 0): ["'%s and %s'", "'%I = %L'", "'%%'", "'%2$s %1$s'"],
     ("repeat", 1): ["0", "3", "-1", "NULL::int4"],
     ("lpad", 1): ["0", "3", "-1", "8"],
     ("rpad", 1): ["0", "3", "-1", "8"],
     ("timezone", 0): ["'UTC'", "'America/New_York'", "'Nowhere'"],
-    ("to_number", 1): ["'999'", "'99,999.9'"],
-    ("chr", 0): ["65", "233", "26085", "0", "-1", "NULL::int4"],
-    ("factorial", 0): ["0::int8", "5::int8", "20::int8", "-1::int8"],
-    ("setseed", 0): ["0.5::float8"],
-    ("make_date", 0): ["2024", "0", "-44"],
-    ("make_date", 1): ["2", "13"],
-    ("make_date", 2): ["29", "31"],
 }
-FORMATS = ["'YYYY-MM-DD HH24:MI:SS'", "'FMDD Mon YY, HH12:MI AM'", "'Day DDD Q WW IW'"]
-NUMBER_FORMATS = ["'FM999990.00'", "'9,999'", "'0000'", "'S99.9'"]
 PATTERNS = ["'a'", "'[a-z]+'", "'^(.)(.)'", "'o|l'", "'(\\w+) (\\w+)'", "'\\d'", "''", "'('"]
-RANDOM = {"random", "now", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "gen_random_uuid", "uuidv4",
-          "uuidv7", "timeofday", "setseed", "version", "current_user", "localtimestamp", "localtime"}  # fmt: skip
+RANDOM = {"random", "now", "clock_timestamp", "gen_random_uuid"}
 
 
 def _type(take: str, element: str, chance: random.Random) -> str:
@@ -81,10 +64,6 @@ def arguments(signature: Signature, chance: random.Random) -> list[str]:
             signature.name in ("~", "~*", "!~", "!~*") and at == 1
         ):
             found.append(chance.choice(PATTERNS))
-        elif (signature.name, at) == ("to_char", 1):
-            found.append(
-                chance.choice(FORMATS if signature.takes[0] in ("timestamp", "timestamptz") else NUMBER_FORMATS)
-            )
         else:
             found.append(chance.choice(PLACES.get((signature.name, at)) or VALUES[kind]))
     return found

@@ -358,7 +358,7 @@ def test_the_name_of_a_workspace_leads_nowhere_else(tmp_path, monkeypatch, name)
     assert [path.parent for path in tmp_path.rglob("*.db")] == [tmp_path / "workspaces"]
 
 
-@pytest.mark.parametrize("prefix", ["REMANENCE", "DEEPLAKE"])
+@pytest.mark.parametrize("prefix", ["RMEM", "DEEPLAKE"])
 def test_the_environment_names_a_server(table_server, monkeypatch, prefix):
     workspace = table_server.new_workspace()
     monkeypatch.setenv(f"{prefix}_API_URL", table_server.url)

@@ -168,3 +168,35 @@ def test_types_must_fit_their_parameters():
         parameters_from_json([1, 2], ["bigint"])
     with pytest.raises(InputError, match="params must be a list or a mapping"):
         parameters_from_json("x")
+
+
+def test_a_dict_goes_in_and_comes_out_and_is_asked_inside(connect):
+    client = connect()
+    given = [
+        {"agent": "swe-01", "files": ["a.py", "b.py"], "minutes": 45, "done": True},
+        {"agent": "ops", "note": None},
+        {},
+    ]
+    client.ingest("runs", {"id": [1, 2, 3], "metadata": given})
+    assert client.describe_table("runs")["metadata"]["type"] == "jsonb"
+    rows = client.query("SELECT metadata FROM runs ORDER BY id")
+    assert rows["metadata"] == given
+    assert isinstance(rows[0]["metadata"], dict)
+    asked = client.query(
+        "SELECT metadata->>'agent' AS agent, metadata->'files' AS files, metadata->'files'->>0 AS first, "
+        "(metadata->>'minutes')::int AS minutes FROM runs WHERE metadata @> $1",
+        [{"agent": "swe-01"}],
+    )
+    assert asked == [{"agent": "swe-01", "files": ["a.py", "b.py"], "first": "a.py", "minutes": 45}]
+    client.query("INSERT INTO runs VALUES ($1, $2)", [4, {"agent": "new", "deep": {"er": [1, {"x": None}]}}])
+    client.query("UPDATE runs SET metadata = metadata || $1 WHERE id = 4", [{"done": False}])
+    (row,) = client.query("SELECT metadata FROM runs WHERE metadata ? 'deep'")
+    assert row["metadata"] == {"agent": "new", "deep": {"er": [1, {"x": None}]}, "done": False}
+
+
+def test_a_text_that_holds_json_is_asked_inside_after_a_cast(connect):
+    client = connect()
+    client.ingest("runs", {"metadata": ['{"agent": "swe-01"}']})
+    with pytest.raises(SqlError, match=r"\(metadata::jsonb\)"):
+        client.query("SELECT metadata->>'agent' FROM runs")
+    assert client.query("SELECT (metadata::jsonb)->>'agent' AS agent FROM runs") == [{"agent": "swe-01"}]

@@ -18,7 +18,7 @@ from ...tables.deadline import checking, limited
 from ...tables.ingest import from_body, written
 from ...tables.remote import result_of
 from ...tables.results import Result
-from ...tables.streams import arrow_reader, pyarrow
+from ...tables.streams import arrow_reader, csv_texts, pyarrow
 from ...tables.values import answer_types, parameters_from_json, to_json, type_name
 from ..access import Access, Role, allowed
 from ..arrow_bodies import columns_of
@@ -28,7 +28,7 @@ from .answers import IN_WORKSPACE, RUNNING, Cursor, Limit, after
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["tables"])
 
-NDJSON, ARROW = "application/x-ndjson", "application/vnd.apache.arrow.stream"
+NDJSON, ARROW, CSV = "application/x-ndjson", "application/vnd.apache.arrow.stream", "text/csv"
 _BATCH = 1000
 _GROWING = ("INSERT", "UPDATE", "CREATE TABLE", "CREATE INDEX")
 Reader = Annotated[Access, Depends(allowed(Role.READ))]
@@ -74,6 +74,7 @@ class TableAnswer(BaseModel):
     columns: list[dict[str, Any]]
     primary_key: list[str]
     indexes: list[dict[str, Any]]
+    view: str | None = Field(None, description="The SELECT of a view; null for a table.")
 
 
 class TablesAnswer(BaseModel):
@@ -132,10 +133,10 @@ def create_table(body: NewTable, access: Writer) -> Response:
 
 @router.post(
     "/tables/query",
-    responses={**RUNNING, 200: {"model": RowsAnswer, "content": {NDJSON: {}, ARROW: {}}}},
+    responses={**RUNNING, 200: {"model": RowsAnswer, "content": {NDJSON: {}, ARROW: {}, CSV: {}}}},
 )
 def query(request: Request, body: Statement, access: Reader) -> Response:
-    """Run one statement: SELECT needs READ, all others WRITE. With `Accept: application/x-ndjson` or
+    """Run one statement: SELECT needs READ, all others WRITE. With `Accept: application/x-ndjson`, `text/csv` or
     `application/vnd.apache.arrow.stream` the answer of a SELECT is streamed and may have any length."""
     limits = access.service.settings.limits
     if len(body.query) > limits.statement_length:
@@ -177,14 +178,11 @@ def _answered(access: Access, body: Statement, form: str | None, timeout: float)
         return answer(told) if form is None else _streamed(result_of(told), iter(()), form)
     if form is not None:
         batches = access.tables.stream(body.query, params, batch_size=_BATCH, timeout=timeout)
-        first = next(batches, None)  # made here, so that an error in the statement still has its status
-        if first is not None:
-            return _streamed(first, batches, form)
+        first = next(batches)  # made here, so that an error in the statement still has its status
+        return _streamed(first, batches, form)
     result = access.tables.query(
         body.query, params, timeout=timeout, max_rows=limits.rows, max_bytes=limits.answer_bytes
     )
-    if form is not None:  # no rows came: only a whole answer tells the columns
-        return _streamed(result, iter(()), form)
     return answer(_document(result))
 
 
@@ -294,11 +292,13 @@ def _columns_of_lines(raw: bytes) -> dict[str, list[Any]]:
 def _form(accept: str) -> str | None:
     """Which stream a caller asked for, if any."""
     wanted = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
-    return next((one for one in wanted if one in (NDJSON, ARROW)), None)
+    return next((one for one in wanted if one in (NDJSON, ARROW, CSV)), None)
 
 
 def _streamed(first: Result, batches: Iterator[Result], form: str) -> Response:
     all_of_them = chain([first], batches)
+    if form == CSV:
+        return Stream((text.encode() for text in csv_texts(all_of_them)), batches, f"{CSV}; charset=utf-8")
     parts = _arrow(all_of_them) if form == ARROW else _lines(first, all_of_them)
     return Stream(parts, batches, form)
 
@@ -362,6 +362,7 @@ def _shown(table: Table) -> dict[str, Any]:
         "columns": [_column(one) for one in table.columns],
         "primary_key": list(table.primary_key),
         "indexes": [_index(one) for one in table.indexes],
+        "view": table.view,
     }
 
 

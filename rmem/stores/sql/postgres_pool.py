@@ -240,7 +240,7 @@ class Pooled(Forking, ABC, Generic[Hand]):
         attempt, process = 0, os.getpid()
         while True:
             attempt += 1
-            tried: _Attempt[Result] = _Attempt()
+            tried: Attempt[Result] = Attempt()
             try:
                 with self._connection(until) as raw:
                     if frame is None:
@@ -294,7 +294,7 @@ class Pooled(Forking, ABC, Generic[Hand]):
                 self.open().close()  # which raises if it is the server that is away
                 raise StoreBusyError(f"all {pool.max_size} connections to {self.shown} are busy") from None
 
-    def _was_committed(self, tried: _Attempt[Any]) -> bool:
+    def _was_committed(self, tried: Attempt[Any]) -> bool:
         """Learn what became of a transaction whose COMMIT was not answered; False if nothing of it remains.
 
         Asked on a connection of its own, because those of the pool may all be taken, and waited for anew, because the
@@ -322,7 +322,7 @@ class Pooled(Forking, ABC, Generic[Hand]):
             time.sleep(0.05)
 
 
-class _Attempt(Generic[Result]):
+class Attempt(Generic[Result]):
     """One run of a transaction, and how far it came."""
 
     def __init__(self) -> None:
@@ -332,12 +332,18 @@ class _Attempt(Generic[Result]):
         self.result: Result | None = None
 
     def run(self, raw: Raw, frame: Frame, kind: str, work: Callable[[Raw], Result]) -> Result:
+        self.begin(raw, frame, kind)
+        self.result = work(raw)
+        self.commit(raw)
+        return self.result
+
+    def begin(self, raw: Raw, frame: Frame, kind: str) -> None:
         self.backend = raw.info.backend_pid
         self.number = frame.enter(raw, kind)
-        self.result = work(raw)
+
+    def commit(self, raw: Raw) -> None:
         self.committing = True
         raw.execute("COMMIT")
-        return self.result
 
 
 def is_lost(error: psycopg.Error) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -163,16 +164,21 @@ class Engine(ABC):
 
     @abstractmethod
     def stream(self, plan: Plan, batch_size: int) -> Iterator[Result]:
-        """The answer of a SELECT in batches, in bounded memory, from one state of the data."""
+        """The answer of a SELECT in batches, in bounded memory, from one state of the data; at least one, which tells
+        the columns."""
 
     @abstractmethod
     def insert(self, table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
         """Many rows in one transaction. Values are already of the columns' types."""
 
     @abstractmethod
+    def transaction(self) -> AbstractContextManager[None]:
+        """One transaction around what this thread does: all that it writes or nothing. `run` sees its writes."""
+
+    @abstractmethod
     def together(self, work: Callable[[], T]) -> T:
-        """Do `work`, which calls other methods, in one transaction: all that it writes or nothing. It may be done more
-        than once, the last time counts. It sees the tables that it makes itself; what `run` reads is as it was."""
+        """Do `work`, which calls other methods, in one transaction, as `transaction` does. It may be done more than
+        once, the last time counts."""
 
     @abstractmethod
     def prepare_receipts(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from threading import BoundedSemaphore
 from typing import Any, TypeVar
@@ -96,7 +97,8 @@ class PostgresEngine(Engine, Forking):
                     return False
                 raise TableExistsError(f"table {table.name!r} already exists")
             identifier, first = catalog.add(connection, self._tenant, table)
-            _all(connection, self._words.create(table, identifier, first))
+            if table.view is None:
+                _all(connection, self._words.create(table, identifier, first))
             return True
 
         return self._changed(work)
@@ -107,6 +109,9 @@ class PostgresEngine(Engine, Forking):
                 if missing_ok:
                     return False
                 raise NoSuchTableError(f"no table {name!r} in this workspace")
+            if known[name].view is not None:
+                catalog.remove_view(connection, self._tenant, name)
+                return True
             catalog.remove(connection, self._tenant, name)
             _all(connection, [f"DROP TABLE {self._words.place(name)}"])
             return True
@@ -168,6 +173,9 @@ class PostgresEngine(Engine, Forking):
 
     # Several writes in one transaction
 
+    def transaction(self) -> AbstractContextManager[None]:
+        return self._link.transaction()
+
     def together(self, work: Callable[[], T]) -> T:
         if self._link.inside:
             return work()
@@ -203,11 +211,12 @@ class PostgresEngine(Engine, Forking):
             _execute(cursor, statement)
             return _result(cursor, plan)
 
-        run = self._link.write if statement.writes else self._link.read
+        run = self._link.write if statement.writes or self._link.inside else self._link.read
         try:
             result = run(self._frame(plan), work)
         except (NoSuchTableError, SqlError):
-            self._check_fresh(plan)
+            if not self._link.inside:
+                self._check_fresh(plan)
             raise
         often = result.row_count / postgres_changes.KEPT
         if isinstance(plan.tree, exp.Delete) and not self._link.inside and random.random() < often:

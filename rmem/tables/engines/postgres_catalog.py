@@ -11,14 +11,13 @@ import hashlib
 import random
 import re
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from psycopg import errors as pg
 from psycopg.types.json import Jsonb
 
 from ... import receipts
 from ...errors import StoreVersionError
-from ..catalog import Check, Column, Index, Kind, Reference, Table, Type
+from ..catalog import Table, table_from_json
 from .postgres_link import Connection, Frame, Link
 
 LAYOUT = 1
@@ -183,7 +182,7 @@ def add(connection: Connection, tenant: Tenant, table: Table) -> tuple[int, int]
         "INSERT INTO remanence.table_catalog AS c (tenant, name, definition, next_row, complete_from) "
         f"VALUES (%(tenant)s, %(name)s, %(definition)s, 1, {_AFTER_THIS}) ON CONFLICT (tenant, name) DO UPDATE "
         "SET definition = excluded.definition, complete_from = excluded.complete_from RETURNING id, next_row".encode(),
-        {"tenant": tenant.name, "name": table.name, "definition": Jsonb(to_json(table))},
+        {"tenant": tenant.name, "name": table.name, "definition": Jsonb(asdict(table))},
     ).fetchone()
     assert row is not None
     return int(row[0]), int(row[1])
@@ -198,6 +197,11 @@ def remove(connection: Connection, tenant: Tenant, name: str) -> None:
         "DELETE FROM remanence.table_deletions AS d USING dropped WHERE d.tenant = %(tenant)s AND d.id = dropped.id",
         {"schema": tenant.schema, "tenant": tenant.name, "name": name},
     )
+
+
+def remove_view(connection: Connection, tenant: Tenant, name: str) -> None:
+    sql = "UPDATE remanence.table_catalog SET definition = NULL WHERE tenant = %s AND name = %s"
+    connection.execute(sql, [tenant.name, name])
 
 
 def change(connection: Connection, tenant: Tenant, name: str, changed: Table, *, same: bool) -> None:
@@ -235,7 +239,7 @@ def save(connection: Connection, tenant: Tenant, table: Table) -> None:
     """What is known of a table, in place of what was."""
     connection.execute(
         "UPDATE remanence.table_catalog SET definition = %s WHERE tenant = %s AND name = %s",
-        [Jsonb(to_json(table)), tenant.name, table.name],
+        [Jsonb(asdict(table)), tenant.name, table.name],
     )
 
 
@@ -254,27 +258,5 @@ def load(connection: Connection, tenant: Tenant) -> dict[str, Table]:
         "SELECT definition FROM remanence.table_catalog WHERE tenant = %s AND definition IS NOT NULL ORDER BY name",
         [tenant.name],
     ).fetchall()
-    tables = (from_json(definition) for (definition,) in rows)
+    tables = (table_from_json(definition) for (definition,) in rows)
     return {table.name: table for table in tables}
-
-
-def to_json(table: Table) -> dict[str, Any]:
-    return asdict(table)
-
-
-def from_json(definition: dict[str, Any]) -> Table:
-    columns = tuple(
-        Column(**(column | {"type": Type(**(column["type"] | {"kind": Kind(column["type"]["kind"])}))}))
-        for column in definition["columns"]
-    )
-    parts = {"indexes": Index, "checks": Check, "references": Reference}
-    return Table(
-        definition["name"],
-        columns,
-        tuple(definition["primary_key"]),
-        **{name: tuple(kind(**_tuples(part)) for part in definition[name]) for name, kind in parts.items()},
-    )
-
-
-def _tuples(part: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in part.items()}

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import local
 from typing import Any, TypeVar
@@ -11,7 +13,7 @@ from typing import Any, TypeVar
 import psycopg
 
 from ...errors import ConfigError, RemanenceError, StoreUnreachableError
-from ...stores.sql.postgres_pool import HOW, READ, SNAPSHOT, WRITE, Manner, Pooled, Raw, line
+from ...stores.sql.postgres_pool import HOW, READ, SNAPSHOT, WRITE, Attempt, Manner, Pooled, Raw, is_lost, line
 from .postgres_errors import in_our_words
 from .postgres_values import register
 
@@ -70,6 +72,8 @@ class _Together(local):
     """The transaction in which a thread does several things at the moment."""
 
     connection: Connection | None = None
+    repeated = True
+    """Whether all of it is done again after a conflict, so that errors have to reach who repeats it."""
 
 
 class Link(Pooled[Connection]):
@@ -113,8 +117,13 @@ class Link(Pooled[Connection]):
         connection = self._together.connection
         if connection is None:
             return self._repeated(frame, WRITE, work)
-        connection.execute(frame.change())
-        return work(connection)
+        try:
+            connection.execute(frame.change())
+            return work(connection)
+        except psycopg.Error as error:
+            if self._together.repeated:
+                raise
+            raise self.told(error, frame) from None
 
     @property
     def inside(self) -> bool:
@@ -132,6 +141,23 @@ class Link(Pooled[Connection]):
                 self._together.connection = None
 
         return self._repeated(Frame(), WRITE, joined)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """One transaction around what this thread does. It cannot be repeated, so a conflict is an error."""
+        tried: Attempt[None] = Attempt()
+        try:
+            with self._connection(time.monotonic() + self.waits()) as raw:
+                tried.begin(raw, Frame(), WRITE)
+                self._together.connection, self._together.repeated = raw, False
+                try:
+                    yield
+                finally:
+                    self._together.connection, self._together.repeated = None, True
+                tried.commit(raw)
+        except psycopg.Error as error:
+            if not (is_lost(error) and tried.committing and self._was_committed(tried)):
+                raise self.told(error, None) from None
 
     def waits(self) -> float:
         return PATIENCE

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from ...errors import SqlError
 from ..catalog import ROW, Kind
-from ..sql.dialect import Dialect
+from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
 from ..sql.types import KINDS
 from .base import Plan, Rows, Scores, Values
 from .postgres_values import Array, sent
@@ -66,27 +66,6 @@ def sql_of(tree: exp.Expression) -> str:
     return tree.sql(dialect=Dialect, copy=False)
 
 
-def real_tables(node: exp.Expression, ctes: frozenset[str]) -> Iterator[exp.Table]:
-    """The tables of a statement that are no names of its WITH; inner names hide outer ones as they do in SQL."""
-    with_ = node.args.get("with_")
-    if isinstance(with_, exp.With):
-        names = [cte.alias for cte in with_.expressions]
-        inside = ctes | set(names) if with_.recursive else ctes
-        for cte, name in zip(with_.expressions, names, strict=True):
-            yield from real_tables(cte.this, inside)
-            inside = inside | {name}
-        ctes = inside
-    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and not _is_cte(node, ctes):
-        yield node
-    for child in node.iter_expressions():
-        if child is not with_:
-            yield from real_tables(child, ctes)
-
-
-def _is_cte(table: exp.Table, ctes: frozenset[str]) -> bool:
-    return not table.args.get("db") and table.name in ctes
-
-
 class _Rendering:
     def __init__(self, plan: Plan, schema: str) -> None:
         self.plan = plan
@@ -96,7 +75,7 @@ class _Rendering:
         self.values: list[Any] = []
 
     def statement(self) -> Statement:
-        tables = list(real_tables(self.tree, frozenset()))
+        tables = [node for node in self.tree.find_all(exp.Table) if node.meta.get("table") is not None]
         self._name_columns()
         nodes = list(self.tree.walk())
         self._parameters([node for node in nodes if isinstance(node, exp.Parameter | exp.Placeholder)])
@@ -105,6 +84,8 @@ class _Rendering:
                 _say_lateral(node)
             elif isinstance(node, exp.Anonymous):
                 _say_function(node)
+            elif isinstance(node, Operator) and node.op == EUCLIDEAN_DISTANCE:
+                _say_distance(node)
             elif isinstance(node, exp.DataType) and node.this == exp.DType.JSON:
                 node.set("this", exp.DType.JSONB)
         for table in tables:
@@ -213,21 +194,30 @@ def _say_lateral(node: exp.Subquery) -> None:
 
 
 def _say_function(node: exp.Anonymous) -> None:
-    """Functions whose name means something else to PostgreSQL: JSON is JSONB here, and types are told as texts."""
+    """Functions that mean something else to PostgreSQL, or nothing."""
     name = node.name.lower()
-    if name in ("to_json", "to_jsonb", "pg_typeof") and node.expressions[0].is_string:
+    if name == "to_jsonb" and node.expressions[0].is_string:
         # A bare text is a text here, and of no type to PostgreSQL.
         node.set("expressions", [exp.Cast(this=node.expressions[0], to=exp.DataType.build("text"))])
-    if name.startswith("json_"):
-        node.set("this", f"jsonb_{name.removeprefix('json_')}")
-    elif name == "to_json":
-        node.set("this", "to_jsonb")
-    elif name == "pg_typeof":
-        word = exp.Cast(to=exp.DataType.build("text"))
-        node.replace(word)
-        word.set("this", node)
-    elif name == "deeplake_sync_table":  # what was written is searchable at once
+    if name == "deeplake_sync_table":  # what was written is searchable at once
         node.replace(exp.Cast(this=node.expressions[0], to=exp.DataType.build("text")))
+
+
+_DISTANCE = """(SELECT CASE WHEN count(x) = 0 OR count(y) = 0 THEN NULL
+WHEN count(x) <> count(y)
+THEN CAST('different vector dimensions ' || CAST(count(x) AS TEXT) || ' and ' || CAST(count(y) AS TEXT) AS float8)
+ELSE sqrt(sum(power(CAST(x AS float8) - CAST(y AS float8), 2))) END
+FROM unnest(CAST(left_side AS REAL[]), CAST(right_side AS REAL[])) AS rmem_pair(x, y))"""
+
+
+def _say_distance(node: Operator) -> None:
+    """PostgreSQL without an extension has no `<->` of arrays. Casting the message to a number raises it."""
+    query = parse_one(_DISTANCE, dialect=Dialect)
+    sides = {"left_side": node.this, "right_side": node.expression}
+    node.replace(query)
+    for column in list(query.find_all(exp.Column)):
+        if column.name in sides:
+            column.replace(sides[column.name])
 
 
 def _row_of(alias: str) -> str:

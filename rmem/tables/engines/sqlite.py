@@ -67,10 +67,7 @@ class SqliteEngine(Engine):
     # -- the catalogue --------------------------------------------------------------------------------------
 
     def tables(self) -> dict[str, Table]:
-        if self._together == get_ident():
-            with self._writing() as (connection, _):
-                return _logical(self._physical(connection))
-        with self._file.snapshot() as connection:
+        with self._reading() as (connection, _):
             return _logical(self._physical(connection))
 
     def _physical(self, connection: sqlite3.Connection) -> dict[str, Physical]:
@@ -106,15 +103,30 @@ class SqliteEngine(Engine):
                 self._keep_numbers(connection)
                 raise
 
-    def together(self, work: Callable[[], T]) -> T:
-        if self._together == get_ident():
-            return work()
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
         with self._writing():
             self._together = get_ident()
             try:
-                return work()
+                yield
             finally:
                 self._together = None
+
+    def together(self, work: Callable[[], T]) -> T:
+        if self._together == get_ident():
+            return work()
+        with self.transaction():
+            return work()
+
+    @contextmanager
+    def _reading(self) -> Iterator[tuple[sqlite3.Connection, State]]:
+        """One state of the file; inside a transaction, with what that wrote."""
+        if self._together == get_ident():
+            with self._writing() as own:
+                yield own
+        else:
+            with self._file.snapshot() as connection:
+                yield connection, self._file.state(connection)
 
     def prepare_receipts(self) -> None:
         """Nothing: they are notes, which every file has."""
@@ -216,9 +228,9 @@ class SqliteEngine(Engine):
 
     def run(self, plan: Plan) -> Result:
         if isinstance(plan.tree, exp.Query):
-            with deadline.limited(plan.timeout), self._file.snapshot() as connection:
+            with deadline.limited(plan.timeout), self._reading() as (connection, state):
                 compiled = self._compiled(connection, plan)
-                with self._running(connection, self._file.state(connection), compiled, plan) as values:
+                with self._running(connection, state, compiled, plan) as values:
                     cursor = connection.execute(compiled.sql, values)
                     return _result(compiled, fetched(cursor, plan))
         return self._write(plan)
@@ -252,25 +264,26 @@ class SqliteEngine(Engine):
             state = self._file.state(connection)
             limit = None if plan.timeout is None else deadline.Deadline(plan.timeout)
             with self._running(connection, state, compiled, plan) as values:
-                cursor = None
+                cursor, begun = None, False
                 try:
                     while True:
                         with deadline.limited(limit):  # another thread may go on after each batch
                             current.state = state
                             cursor = cursor or connection.execute(compiled.sql, values)
                             rows = cursor.fetchmany(batch_size)
-                        if not rows:
+                        if not rows and begun:
                             break
+                        begun = True
                         yield _result(compiled, rows)
                 finally:
                     if cursor is not None:
                         cursor.close()
 
     def explain(self, plan: Plan) -> list[str]:
-        with deadline.limited(plan.timeout), self._file.snapshot() as connection:
+        with deadline.limited(plan.timeout), self._reading() as (connection, state):
             compiled = self._compiled(connection, plan)
             names = {physical.name: name for name, physical in self._physical(connection).items()}
-            with self._running(connection, self._file.state(connection), compiled, plan) as values:
+            with self._running(connection, state, compiled, plan) as values:
                 rows = connection.execute(f"EXPLAIN QUERY PLAN {compiled.sql}", values).fetchall()
         depth = {0: 0}
         lines = []

@@ -57,7 +57,7 @@ def _own(ex: ExpressionSql, call: Call, item: str, distinct: str, tail: str) -> 
         return f"count({distinct}{collated}){tail}"
     if name in ("min", "max") and not is_array(kind):
         return f"{name}({collated}){tail}"
-    if name in ("bool_and", "every"):
+    if name == "bool_and":
         return f"min({item}){tail}"
     if name == "bool_or":
         return f"max({item}){tail}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...errors import SqlError
 from ..deadline import checking
 from ..sql.types import element
@@ -40,22 +42,9 @@ def _depth(array: List, at: int) -> int | None:
     return len(array) if at > 0 else None
 
 
-native("array_upper(anyarray, int4)")(lambda array, at: (len(array) or None) if at == 1 else _depth(array, at))
-native("array_lower(anyarray, int4)")(
-    lambda array, at: (1 if array else None) if at == 1 else (1 if _depth(array, at) else None)
-)
-
-
 @native("cardinality(anyarray)")
 def _cardinality(array: List) -> int:
     return sum(_cardinality(item) if isinstance(item, list) else 1 for item in array)
-
-
-@native("array_ndims(anyarray)")
-def _ndims(array: List) -> int | None:
-    if not array:
-        return None
-    return 1 + (_ndims(array[0]) or 0) if isinstance(array[0], list) else 1
 
 
 @native("array_append(anyarray, anyelement)", "||(anyarray, anyelement)", strict=False)
@@ -63,7 +52,7 @@ def _append(array: List | None, item: Any) -> List:
     return [*(array or []), item]
 
 
-@native("array_prepend(anyelement, anyarray)", "||(anyelement, anyarray)", strict=False)
+@native("||(anyelement, anyarray)", strict=False)
 def _prepend(item: Any, array: List | None) -> List:
     return [item, *(array or [])]
 
@@ -73,20 +62,9 @@ def _cat(left: List | None, right: List | None) -> List | None:
     return None if left is None and right is None else [*(left or []), *(right or [])]
 
 
-@native("array_position(anyarray, anyelement)", "array_position(anyarray, anyelement, int4)", strict=False, kinds=True)
-def _position(kinds: tuple[str, ...], array: List | None, item: Any, start: int = 1) -> int | None:
-    if array is None:
-        return None
-    return next((at for at in _places(kinds[1], array, item) if at >= start), None)
-
-
-@native("array_positions(anyarray, anyelement)", strict=False, kinds=True)
-def _positions(kinds: tuple[str, ...], array: List | None, item: Any) -> List | None:
-    return None if array is None else _places(kinds[1], array, item)
-
-
-def _places(kind: str, array: List, item: Any) -> list[int]:
-    return [at for at, other in enumerate(array, 1) if same(kind, other, item)]
+@native("array_position(anyarray, anyelement)", strict=False, kinds=True)
+def _position(kinds: tuple[str, ...], array: List | None, item: Any) -> int | None:
+    return next((at for at, other in enumerate(array or [], 1) if same(kinds[1], other, item)), None)
 
 
 def same(kind: str, left: Any, right: Any) -> bool:
@@ -100,18 +78,6 @@ def same(kind: str, left: Any, right: Any) -> bool:
 @native("array_remove(anyarray, anyelement)", strict=False, kinds=True)
 def _remove(kinds: tuple[str, ...], array: List | None, item: Any) -> List | None:
     return None if array is None else [other for other in array if not same(kinds[1], other, item)]
-
-
-@native("array_replace(anyarray, anyelement, anyelement)", strict=False, kinds=True)
-def _replace(kinds: tuple[str, ...], array: List | None, old: Any, new: Any) -> List | None:
-    return None if array is None else [new if same(kinds[1], other, old) else other for other in array]
-
-
-@native("trim_array(anyarray, int4)")
-def _trim(array: List, count: int) -> List:
-    if not 0 <= count <= len(array):
-        raise SqlError(f"number of elements to trim must be between 0 and {len(array)}")
-    return array[: len(array) - count]
 
 
 @native("array_to_string(anyarray, text)", "array_to_string(anyarray, text, text)", strict=False, kinds=True)
@@ -155,6 +121,17 @@ def _overlaps(kinds: tuple[str, ...], left: List, right: List) -> bool:
     key = sort_key(element(kinds[0]))
     own = {key(item) for item in left if item is not None}
     return any(item is not None and key(item) in own for item in right)
+
+
+@native("<->(float4[], float4[])")
+def _euclidean(left: bytes, right: bytes) -> float | None:
+    """Takes vectors as they are stored: reading them into lists would take most of the time."""
+    if not left or not right:
+        return None
+    if len(left) != len(right):
+        raise SqlError(f"different vector dimensions {len(left) // 4} and {len(right) // 4}")
+    apart = np.frombuffer(left, "<f4").astype(np.float64) - np.frombuffer(right, "<f4")
+    return float(np.sqrt(apart @ apart))
 
 
 @native("greatest(anyelement)", strict=False, kinds=True)

@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from ...errors import ConstraintError, SqlUnsupportedError
-from ..catalog import ROW, Check, Column, Index, Kind, Reference, Table, Type
+from ..catalog import ROW, Column, Index, Reference, Table, table_from_json
 from ..sql.define import SEARCH, bind_check
 from ..sql.types import NAMES
 from .sqlite_calls import Udf, current
@@ -28,7 +28,8 @@ def load(connection: sqlite3.Connection) -> tuple[int, dict[str, Physical]]:
     """The version of the catalogue and all tables."""
     found = {}
     for identifier, name, definition in connection.execute("SELECT id, name, definition FROM catalogue"):
-        found[name] = _read(identifier, json.loads(definition))
+        data = json.loads(definition)
+        found[name] = Physical(identifier, table_from_json(data["table"]), data["columns"])
     return version(connection), found
 
 
@@ -41,32 +42,6 @@ def changed(connection: sqlite3.Connection) -> None:
     connection.execute(
         "INSERT INTO notes (key, value) VALUES (?, '1') ON CONFLICT (key) DO UPDATE SET value = value + 1", (VERSION,)
     )
-
-
-def _read(identifier: int, data: dict[str, Any]) -> Physical:
-    stored = data["table"]
-    columns = tuple(
-        Column(
-            item["name"],
-            Type(**{**item["type"], "kind": Kind(item["type"]["kind"])}),
-            item["nullable"],
-            item["default"],
-            item["serial"],
-        )
-        for item in stored["columns"]
-    )
-    table = Table(
-        stored["name"],
-        columns,
-        tuple(stored["primary_key"]),
-        tuple(Index(**{**item, "columns": tuple(item["columns"])}) for item in stored["indexes"]),
-        tuple(Check(**item) for item in stored["checks"]),
-        tuple(
-            Reference(**{**item, "columns": tuple(item["columns"]), "targets": tuple(item["targets"])})
-            for item in stored["references"]
-        ),
-    )
-    return Physical(identifier, table, data["columns"])
 
 
 def _definition(physical: Physical) -> str:
@@ -89,6 +64,9 @@ def create(connection: sqlite3.Connection, table: Table, others: dict[str, Physi
     identifier = int(cursor.lastrowid or 0)
     names = {column.name: f"c{at}" for at, column in enumerate(table.columns, 1)}
     physical = Physical(identifier, table, names)
+    if table.view is not None:
+        save(connection, physical)
+        return physical
     parts = [f"{ROW} INTEGER PRIMARY KEY AUTOINCREMENT"]
     parts += [_column(names[column.name], column) for column in table.columns]
     for reference in table.references:
@@ -195,7 +173,8 @@ def drop(connection: sqlite3.Connection, physical: Physical, others: dict[str, P
             )
     for event in ("update", "delete"):
         connection.execute(f"DROP TRIGGER IF EXISTS rl_{physical.id}_{event}")
-    connection.execute(f"DROP TABLE {physical.name}")
+    if physical.table.view is None:
+        connection.execute(f"DROP TABLE {physical.name}")
     for log in ("table_changes", "table_segments"):
         connection.execute(f"DELETE FROM {log} WHERE table_id = ?", (physical.id,))
     connection.execute("DELETE FROM table_sequences WHERE table_id = ?", (physical.id,))

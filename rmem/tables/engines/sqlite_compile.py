@@ -18,7 +18,6 @@ from .sqlite_aggregates import Items, Single
 from .sqlite_calls import Udf
 from .sqlite_compiled import Compiled, Physical, Placed, Slot
 from .sqlite_expressions import ExpressionSql
-from .sqlite_grouping import grouping_sets
 from .sqlite_sets import set_call
 from .sqlite_storage import collation, has_limits, literal_sql, writer
 from .sqlite_windows import window_of
@@ -195,11 +194,6 @@ class Compiler:
         return text
 
     def _select(self, node: exp.Select, wants: Sequence[str] | None) -> str:
-        group = node.args.get("group")
-        if group is not None and any(
-            isinstance(key, (exp.Rollup, exp.Cube, exp.GroupingSets)) for key in group.expressions
-        ):
-            return grouping_sets(self, node, wants)
         head = self.with_queries(node)
         self._windows.append({folded(window.this): window for window in node.args.get("windows") or []})
         try:

@@ -15,13 +15,11 @@ from ..sql.expressions import ARITHMETIC
 from ..sql.functions import Call
 from ..sql.reading import read
 from ..sql.scope import folded, shown
-from ..sql.types import INTEGERS, NUMBERS, element, spelled, type_of
+from ..sql.types import INTEGERS, NUMBERS, element, type_of
 from ..sql.writing import converter
 from . import (  # noqa: F401 - they register their functions
     sqlite_arrays,
-    sqlite_formats,
     sqlite_json,
-    sqlite_number_formats,
     sqlite_numeric,
     sqlite_text,
     sqlite_times,
@@ -186,15 +184,13 @@ class ExpressionSql(PredicateSql):
         template = _CALL_SQL.get(call.key)
         if template is not None:
             return template.format(*items)
-        return self.compiler.call(scalar(call.key, call.takes, call.gives), items)
+        takes = ("bytea", "bytea") if call.key in _AS_STORED else call.takes
+        return self.compiler.call(scalar(call.key, takes, call.gives), items)
 
     def _unary(self, node: exp.Expression) -> str:
         call: Call = node.meta["call"]
-        if isinstance(node.this, exp.Literal) and type_of(node) in INTEGERS and isinstance(node, exp.Neg):
+        if isinstance(node.this, exp.Literal) and type_of(node) in INTEGERS:
             return f"({literal_sql(-int(node.this.this))})"
-        symbol = "-" if isinstance(node, exp.Neg) else "~"
-        if symbol == "~":
-            return f"(~{self.typed(node.this, call.takes[0])})"
         udf = scalar(f"negative({call.takes[0]})", call.takes, call.gives)
         return self.compiler.call(udf, [self.typed(node.this, call.takes[0])])
 
@@ -221,8 +217,6 @@ class ExpressionSql(PredicateSql):
         name = folded(node.this)
         if name == "rmem_score":
             return self.compiler.score(int(node.expressions[0].name), self.sql(node.expressions[1]))
-        if name == "grouping":
-            return "0"
         if name == "array":
             return self.compiler.items(node.expressions[0], element(type_of(node)))
         call: Call | None = node.meta.get("call")
@@ -258,7 +252,6 @@ class ExpressionSql(PredicateSql):
         exp.Bracket: _bracket,
         Operator: _operator,
         exp.Neg: _unary,
-        exp.BitwiseNot: _unary,
         exp.And: PredicateSql._connector,
         exp.Or: PredicateSql._connector,
         exp.Not: PredicateSql._not,
@@ -268,7 +261,6 @@ class ExpressionSql(PredicateSql):
         exp.Like: PredicateSql._like,
         exp.ILike: PredicateSql._like,
         exp.Escape: PredicateSql._escape,
-        exp.SimilarTo: PredicateSql._similar,
         exp.Case: PredicateSql._case,
         exp.Extract: _extract,
         exp.AtTimeZone: _at_time_zone,
@@ -286,6 +278,7 @@ class ExpressionSql(PredicateSql):
     }
 
 
+_AS_STORED = ("<->(float4[], float4[])",)
 _JOINED = ("||(text, text)", "||(text, anynonarray)", "||(anynonarray, text)")
 _FOLDED = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
 _LONGEST = 100  # arguments that a function of SQLite may have, and some left over
@@ -319,10 +312,6 @@ def _nullif(self: ExpressionSql, node: exp.Anonymous, call: Call) -> str:
     return f"(CASE WHEN {same} THEN NULL ELSE {self.typed(left, call.gives)} END)"
 
 
-def _typeof(self: ExpressionSql, node: exp.Anonymous, call: Call) -> str:
-    return text_sql(spelled(type_of(node.expressions[0])))
-
-
 def _now(self: ExpressionSql, node: exp.Anonymous, call: Call) -> str:
     return self.compiler.now()
 
@@ -330,10 +319,7 @@ def _now(self: ExpressionSql, node: exp.Anonymous, call: Call) -> str:
 _SPECIAL: dict[str, Callable[[ExpressionSql, exp.Anonymous, Call], str]] = {
     "coalesce": _coalesce,
     "nullif": _nullif,
-    "pg_typeof": _typeof,
     "now": _now,
-    "transaction_timestamp": _now,
-    "statement_timestamp": _now,
 }
 _ALIKE = {
     *((a, b) for a in INTEGERS for b in INTEGERS if INTEGERS.index(a) < INTEGERS.index(b)),
@@ -357,11 +343,8 @@ _CAST_SQL = {
 _CALL_SQL = {
     "length(text)": "length({0})",
     "char_length(text)": "length({0})",
-    "character_length(text)": "length({0})",
     "+(date, int4)": "({0} + {1})",
     "+(int4, date)": "({0} + {1})",
     "-(date, int4)": "({0} - {1})",
     "-(date, date)": "({0} - {1})",
-    **{f"&({kind}, {kind})": "({0} & {1})" for kind in INTEGERS},
-    **{f"|({kind}, {kind})": "({0} | {1})" for kind in INTEGERS},
 }

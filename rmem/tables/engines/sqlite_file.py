@@ -3,6 +3,7 @@ user's statement touch nothing but tables of the catalogue, whatever the SQL say
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ _READS = {
     sqlite3.SQLITE_TRANSACTION,
 }
 _TABLES = {sqlite3.SQLITE_READ, sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE}
+_WITH = re.compile(r"w\d+")
+"""How `Compiler.with_queries` names the queries of a WITH; SQLite asks for one that no column is read of."""
 _FORBIDDEN = {"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "sqlite_compileoption_get"}
 
 
@@ -81,7 +84,7 @@ def _authorizer(state: State) -> Callable[[int, str | None, str | None, str | No
             return sqlite3.SQLITE_OK
         if action in _TABLES:
             name = first or ""
-            own = name.startswith("rt_") or name in ("json_each", "sqlite_sequence", "")
+            own = name.startswith("rt_") or name in ("json_each", "sqlite_sequence", "") or _WITH.fullmatch(name)
             return sqlite3.SQLITE_OK if own or (trigger or "").startswith("rl_") else sqlite3.SQLITE_DENY
         if action == sqlite3.SQLITE_FUNCTION:
             return sqlite3.SQLITE_DENY if (second or "").lower() in _FORBIDDEN else sqlite3.SQLITE_OK

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from decimal import Decimal
 from typing import Any
 
 from ...errors import SqlError
-from ..sql.jsons import json_text, order_key, sorted_keys
+from ..sql.jsons import json_text, order_key
 from ..sql.types import element, is_array
 from ..sql.writing import text_of
 from .sqlite_calls import NOTHING, native
@@ -95,16 +94,6 @@ def _path_text(value: Any, path: list[str | None]) -> str | None:
     return None if found is NOTHING else as_text(found)
 
 
-@native("jsonb_extract_path(jsonb, text)", "json_extract_path(jsonb, text)")
-def _extract(value: Any, *path: str) -> Any:
-    return _path(value, list(path))
-
-
-@native("jsonb_extract_path_text(jsonb, text)", "json_extract_path_text(jsonb, text)")
-def _extract_text(value: Any, *path: str) -> str | None:
-    return _path_text(value, list(path))
-
-
 def contains(left: Any, right: Any, *, top: bool = True) -> bool:
     """Whether one JSON value holds another, as `@>` means it."""
     if isinstance(right, dict):
@@ -128,7 +117,7 @@ native("@>(jsonb, jsonb)")(contains)
 native("<@(jsonb, jsonb)")(lambda left, right: contains(right, left))
 
 
-@native("?(jsonb, text)", "jsonb_exists(jsonb, text)")
+@native("?(jsonb, text)")
 def _has(value: Any, key: str) -> bool:
     if isinstance(value, dict):
         return key in value
@@ -181,21 +170,6 @@ def _without_at(value: Any, at: int) -> Any:
     return [item for place, item in enumerate(value) if place != (at if at >= 0 else at + len(value))]
 
 
-@native("#-(jsonb, text[])")
-def _without_path(value: Any, path: list[str | None]) -> Any:
-    if not isinstance(value, (dict, list)):
-        raise SqlError("cannot delete path in scalar")
-    if not path:
-        return value
-    return _changed(value, path, lambda holder, key: _removed(holder, key))
-
-
-def _removed(holder: Any, key: str | int) -> Any:
-    if isinstance(holder, dict):
-        return {name: inner for name, inner in holder.items() if name != key}
-    return [item for place, item in enumerate(holder) if place != key]
-
-
 def _changed(value: Any, path: list[str | None], change: Any) -> Any:
     """A copy of a value with what is at a path changed; the same where the path leads nowhere."""
     key = path[0]
@@ -236,24 +210,7 @@ def _set(value: Any, path: list[str | None], new: Any, create: bool = True) -> A
     return _changed(value, path, change) if path else value
 
 
-@native("jsonb_insert(jsonb, text[], jsonb)", "jsonb_insert(jsonb, text[], jsonb, bool)")
-def _insert(value: Any, path: list[str | None], new: Any, after: bool = False) -> Any:
-    if not isinstance(value, (dict, list)):
-        raise SqlError("cannot set path in scalar")
-
-    def change(holder: Any, key: str | int) -> Any:
-        if isinstance(holder, dict):
-            if key in holder:
-                raise SqlError("cannot replace existing key")
-            return {**holder, key: new}
-        assert isinstance(key, int)
-        place = min(max(key + after, 0), len(holder)) if key < len(holder) else len(holder)
-        return [*holder[:place], new, *holder[place:]]
-
-    return _changed(value, path, change) if path else value
-
-
-@native("jsonb_typeof(jsonb)", "json_typeof(jsonb)")
+@native("jsonb_typeof(jsonb)")
 def _typeof(value: Any) -> str:
     if value is None:
         return "null"
@@ -263,7 +220,7 @@ def _typeof(value: Any) -> str:
     return "number"
 
 
-@native("jsonb_array_length(jsonb)", "json_array_length(jsonb)")
+@native("jsonb_array_length(jsonb)")
 def _length(value: Any) -> int:
     if not isinstance(value, list):
         raise SqlError(f"cannot get array length of a {'non-array' if isinstance(value, dict) else 'scalar'}")
@@ -277,32 +234,7 @@ def _strip_nulls(value: Any) -> Any:
     return [_strip_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-@native("jsonb_pretty(jsonb)")
-def _pretty(value: Any, indent: int = 0) -> str:
-    pad, inner = " " * indent, " " * (indent + 4)
-    if isinstance(value, dict):
-        if not value:
-            return "{\n" + pad + "}"
-        rows = [
-            f"{inner}{json.dumps(key, ensure_ascii=False)}: {_pretty(value[key], indent + 4)}"
-            for key in sorted_keys(value)
-        ]
-        return "{\n" + ",\n".join(rows) + f"\n{pad}}}"
-    if isinstance(value, list):
-        if not value:
-            return "[\n" + pad + "]"
-        return "[\n" + ",\n".join(inner + _pretty(item, indent + 4) for item in value) + f"\n{pad}]"
-    return json_text(value)
-
-
-@native(
-    "jsonb_build_object(any)",
-    "json_build_object(any)",
-    "jsonb_build_object()",
-    "json_build_object()",
-    strict=False,
-    kinds=True,
-)
+@native("jsonb_build_object(any)", "jsonb_build_object()", strict=False, kinds=True)
 def _build_object(kinds: tuple[str, ...], *values: Any) -> dict[str, Any]:
     if len(values) % 2:
         raise SqlError("argument list must have even number of elements")
@@ -312,34 +244,11 @@ def _build_object(kinds: tuple[str, ...], *values: Any) -> dict[str, Any]:
     return dict(pairs)
 
 
-@native(
-    "jsonb_build_array(any)",
-    "json_build_array(any)",
-    "jsonb_build_array()",
-    "json_build_array()",
-    strict=False,
-    kinds=True,
-)
+@native("jsonb_build_array(any)", "jsonb_build_array()", strict=False, kinds=True)
 def _build_array(kinds: tuple[str, ...], *values: Any) -> list[Any]:
     return [as_json(value, kind) for value, kind in zip(values, kinds, strict=True)]
 
 
-@native("to_jsonb(any)", "to_json(any)", kinds=True)
+@native("to_jsonb(any)", kinds=True)
 def _to_json(kinds: tuple[str, ...], value: Any) -> Any:
     return as_json(value, kinds[0])
-
-
-@native("jsonb_object(text[])")
-def _object(items: list[str | None]) -> dict[str, Any]:
-    if len(items) % 2:
-        raise SqlError("array must have even number of elements")
-    return _object_of(items[::2], items[1::2])
-
-
-@native("jsonb_object(text[], text[])")
-def _object_of(keys: list[str | None], values: list[str | None]) -> dict[str, Any]:
-    if len(keys) != len(values):
-        raise SqlError("mismatched array dimensions")
-    if any(key is None for key in keys):
-        raise SqlError("null value not allowed for object key")
-    return {str(key): value for key, value in zip(keys, values, strict=True)}

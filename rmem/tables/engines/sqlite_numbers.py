@@ -6,7 +6,6 @@ import math
 import random as rnd
 import uuid
 from collections.abc import Callable
-from decimal import Decimal
 from functools import partial
 
 from ...errors import SqlError
@@ -49,55 +48,14 @@ def _remainder(left: int, right: int) -> int:
     )
 
 
-def _shift(kind: str, *, left: bool) -> Callable[[int, int], int]:
-    bits = {"int2": 16, "int4": 32, "int8": 64}[kind]
-
-    def run(value: int, count: int) -> int:
-        count %= bits if bits != 16 else 32
-        shifted = value << count if left else value >> count
-        wrapped = shifted & ((1 << bits) - 1)
-        return wrapped - (1 << bits) if wrapped >> (bits - 1) else wrapped
-
-    return run
-
-
-def _lcm(left: int, right: int) -> int:
-    return math.lcm(left, right)
-
-
 for _kind in INTEGERS:
     native(f"+({_kind}, {_kind})")(_bounded(_kind, lambda a, b: a + b))
     native(f"-({_kind}, {_kind})")(_bounded(_kind, lambda a, b: a - b))
     native(f"*({_kind}, {_kind})")(_bounded(_kind, lambda a, b: a * b))
     native(f"/({_kind}, {_kind})")(_bounded(_kind, _quotient))
     native(f"%({_kind}, {_kind})", f"mod({_kind}, {_kind})")(_bounded(_kind, _remainder))
-    native(f"#({_kind}, {_kind})")(lambda a, b: a ^ b)
-    native(f"<<({_kind}, int4)")(_shift(_kind, left=True))
-    native(f">>({_kind}, int4)")(_shift(_kind, left=False))
     native(f"negative({_kind})")(partial(_bounded(_kind, lambda a, b: a - b), 0))
     native(f"abs({_kind})")(partial(_bounded(_kind, lambda a, b: abs(b)), 0))
-for _kind in ("int4", "int8"):
-    native(f"gcd({_kind}, {_kind})")(_bounded(_kind, math.gcd))
-    native(f"lcm({_kind}, {_kind})")(_bounded(_kind, _lcm))
-
-
-@native("to_hex(int4)")
-def _hex4(value: int) -> str:
-    return f"{value & 0xFFFFFFFF:x}"
-
-
-@native("to_hex(int8)")
-def _hex8(value: int) -> str:
-    return f"{value & 0xFFFFFFFFFFFFFFFF:x}"
-
-
-@native("factorial(int8)")
-def _factorial(value: int) -> Decimal:
-    if value < 0:
-        raise SqlError("factorial of a negative number is undefined")
-    if value > 1000:
-        raise SqlError("value overflows numeric format: factorial of more than 1000 is not supported")
-    return Decimal(math.factorial(value))
 
 
 # -- doubles ---------------------------------------------------------------------------------------------------
@@ -164,8 +122,6 @@ def _real(name: str, run: Callable[[float], float]) -> None:
 DOMAIN = {
     "sqrt": "cannot take square root of a negative number",
     "ln": "cannot take logarithm of zero or of a negative number",
-    "log": "cannot take logarithm of zero or of a negative number",
-    "log10": "cannot take logarithm of zero or of a negative number",
 }
 
 
@@ -178,61 +134,19 @@ def _whole(run: Callable[[float], int]) -> Callable[[float], float]:
 
 for _name, _run in (
     ("ceil", _whole(math.ceil)),
-    ("ceiling", _whole(math.ceil)),
     ("floor", _whole(math.floor)),
     ("trunc", _whole(math.trunc)),
     ("round", float_round),
     ("sqrt", math.sqrt),
-    ("cbrt", lambda value: math.copysign(_cube_root(abs(value)), value)),
     ("exp", math.exp),
     ("ln", math.log),
-    ("log", math.log10),
-    ("log10", math.log10),
-    ("degrees", math.degrees),
-    ("radians", math.radians),
-    ("sin", math.sin),
-    ("cos", math.cos),
-    ("tan", math.tan),
-    ("cot", lambda value: 1 / math.tan(value)),
-    ("asin", math.asin),
-    ("acos", math.acos),
-    ("atan", math.atan),
-    ("sinh", lambda value: math.sinh(value) if abs(value) < 710 else math.copysign(math.inf, value)),
-    ("cosh", lambda value: math.cosh(value) if abs(value) < 710 else math.inf),
-    ("tanh", math.tanh),
     ("sign", lambda value: float((value > 0) - (value < 0))),
 ):
     _real(_name, _run)
-native("power(float8, float8)", "pow(float8, float8)", "^(float8, float8)")(_float_power)
-native("atan2(float8, float8)")(math.atan2)
-native("pi()")(lambda: math.pi)
+native("power(float8, float8)", "^(float8, float8)")(_float_power)
 native("random()", stable=False)(rnd.random)
 
 
-def _cube_root(value: float) -> float:
-    return float(math.cbrt(value))
-
-
-@native("gen_random_uuid()", "uuidv4()", stable=False)
+@native("gen_random_uuid()", stable=False)
 def _uuid4() -> str:
     return str(uuid.uuid4())
-
-
-@native("uuidv7()", stable=False)
-def _uuid7() -> str:
-    import time
-
-    stamp = time.time_ns() // 1_000_000
-    value = (stamp << 80) | (7 << 76) | (rnd.getrandbits(12) << 64) | (2 << 62) | rnd.getrandbits(62)
-    return str(uuid.UUID(int=value))
-
-
-@native("width_bucket(float8, float8, float8, int4)")
-def _width_bucket(value: float, low: float, high: float, count: int) -> int:
-    if count <= 0:
-        raise SqlError("count must be greater than zero")
-    if low == high:
-        raise SqlError("lower bound cannot equal upper bound")
-    if low < high:
-        return 0 if value < low else count + 1 if value >= high else int((value - low) / (high - low) * count) + 1
-    return 0 if value > low else count + 1 if value <= high else int((low - value) / (low - high) * count) + 1

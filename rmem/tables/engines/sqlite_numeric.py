@@ -12,17 +12,6 @@ from .sqlite_calls import native
 from .sqlite_numbers import DOMAIN, ZERO
 
 
-@native("width_bucket(numeric, numeric, numeric, int4)")
-def _width_bucket_numeric(value: Decimal, low: Decimal, high: Decimal, count: int) -> int:
-    if count <= 0:
-        raise SqlError("count must be greater than zero")
-    if low == high:
-        raise SqlError("lower bound cannot equal upper bound")
-    if low < high:
-        return 0 if value < low else count + 1 if value >= high else int((value - low) * count / (high - low)) + 1
-    return 0 if value > low else count + 1 if value <= high else int((low - value) * count / (low - high)) + 1
-
-
 def scale_of(value: Decimal) -> int:
     return max(-int(value.as_tuple().exponent), 0)
 
@@ -100,29 +89,13 @@ def _numeric_remainder(left: Decimal, right: Decimal) -> Decimal:
     return _scaled(EXACT.remainder(left, right), scale)
 
 
-@native("div(numeric, numeric)")
-def _numeric_quotient(left: Decimal, right: Decimal) -> Decimal:
-    if right.is_zero():
-        raise SqlError(ZERO)
-    return EXACT.divide_int(left, right)
-
-
 native("negative(numeric)")(lambda value: EXACT.minus(value) if value else value)
 native("abs(numeric)")(lambda value: abs(value))
 native("sign(numeric)")(lambda value: Decimal((value > 0) - (value < 0)))
-native("scale(numeric)")(scale_of)
 
 
-@native("trim_scale(numeric)")
-def _trim_scale(value: Decimal) -> Decimal:
-    trimmed = value.normalize(EXACT)
-    return trimmed.quantize(Decimal(1), context=EXACT) if int(trimmed.as_tuple().exponent) > 0 else trimmed
-
-
-for _names, _rounding in ((("ceil", "ceiling"), ROUND_CEILING), (("floor",), ROUND_FLOOR), (("trunc",), ROUND_DOWN)):
-    native(*(f"{name}(numeric)" for name in _names))(
-        lambda value, how=_rounding: value.quantize(Decimal(1), rounding=how, context=EXACT)
-    )
+for _name, _rounding in (("ceil", ROUND_CEILING), ("floor", ROUND_FLOOR), ("trunc", ROUND_DOWN)):
+    native(f"{_name}(numeric)")(lambda value, how=_rounding: value.quantize(Decimal(1), rounding=how, context=EXACT))
 native("round(numeric)")(lambda value: round_half_up(value, 0))
 
 
@@ -181,25 +154,7 @@ def _ln(value: Decimal) -> Decimal:
     return _significant(Context(prec=60).ln(value), _ln_weight(value), scale_of(value))
 
 
-@native("log(numeric)", "log10(numeric)")
-def _log10(value: Decimal) -> Decimal:
-    return _log_base(Decimal(10), value)
-
-
-@native("log(numeric, numeric)")
-def _log_base(base: Decimal, value: Decimal) -> Decimal:
-    if value <= 0 or base <= 0:
-        raise SqlError(DOMAIN["ln"])
-    context = Context(prec=60)
-    below = context.ln(base)
-    if below.is_zero():
-        raise SqlError(ZERO)
-    result = context.divide(context.ln(value), below)
-    weight = _ln_weight(value) - _ln_weight(base)
-    return _significant(result, weight, max(scale_of(base), scale_of(value)))
-
-
-@native("power(numeric, numeric)", "pow(numeric, numeric)", "^(numeric, numeric)")
+@native("power(numeric, numeric)", "^(numeric, numeric)")
 def _power(base: Decimal, power: Decimal) -> Decimal:
     if base.is_zero() and power < 0:
         raise SqlError("zero raised to a negative power is undefined")

@@ -50,33 +50,6 @@ def like(text: str, pattern: str, escape: str, *, folds: bool = False) -> bool:
     return _matched("match", like_pattern(pattern, escape, folds), text) is not None
 
 
-@native("similar(text, text)")
-def _similar(text: str, pattern: str) -> bool:
-    return _matched("fullmatch", _similar_pattern(pattern), text) is not None
-
-
-@lru_cache(maxsize=256)
-def _similar_pattern(pattern: str) -> Any:
-    out = []
-    at = 0
-    inside = False
-    while at < len(pattern):
-        sign = pattern[at]
-        if sign == "\\" and at + 1 < len(pattern):
-            at += 1
-            out.append(regex.escape(pattern[at]))
-        elif inside:
-            inside = sign != "]"
-            out.append(sign)
-        elif sign == "[":
-            inside = True
-            out.append(sign)
-        else:
-            out.append({"%": ".*", "_": ".", ".": r"\.", "^": r"\^", "$": r"\$"}.get(sign, sign))
-        at += 1
-    return _compiled("".join(out), regex.DOTALL, pattern)
-
-
 _ESCAPES = {"y": r"\b", "Y": r"\B", "m": r"\b(?=\w)", "M": r"\b(?<=\w)", "Z": r"\Z", "A": r"\A"}
 
 
@@ -157,21 +130,21 @@ def _seconds() -> float:
     return LONGEST if seconds is None else seconds
 
 
-def _matched(how: str, pattern: Any, text: str, **options: Any) -> Any:
+def _matched(how: str, pattern: Any, text: str) -> Any:
     try:
-        return getattr(pattern, how)(text, timeout=_seconds(), concurrent=True, **options)
+        return getattr(pattern, how)(text, timeout=_seconds(), concurrent=True)
     except TimeoutError:
         raise StatementTimeoutError("a regular expression took too long; the statement was stopped") from None
 
 
-def search(pattern: str, text: str, flags: str = "", start: int = 0) -> Any:
-    return _matched("search", expression(pattern, flags), text, pos=start)
+def search(pattern: str, text: str, flags: str = "") -> Any:
+    return _matched("search", expression(pattern, flags), text)
 
 
-def every(pattern: str, text: str, flags: str = "", start: int = 0) -> list[Any]:
+def every(pattern: str, text: str, flags: str = "") -> list[Any]:
     """All matches, one after the other."""
     try:
-        return list(expression(pattern, flags).finditer(text, pos=start, timeout=_seconds(), concurrent=True))
+        return list(expression(pattern, flags).finditer(text, timeout=_seconds(), concurrent=True))
     except TimeoutError:
         raise StatementTimeoutError("a regular expression took too long; the statement was stopped") from None
 
@@ -180,9 +153,6 @@ native("~(text, text)")(lambda text, pattern: search(pattern, text) is not None)
 native("~*(text, text)")(lambda text, pattern: search(pattern, text, "i") is not None)
 native("!~(text, text)")(lambda text, pattern: search(pattern, text) is None)
 native("!~*(text, text)")(lambda text, pattern: search(pattern, text, "i") is None)
-native("regexp_like(text, text)", "regexp_like(text, text, text)")(
-    lambda text, pattern, flags="": search(pattern, text, flags) is not None
-)
 
 
 @native("substring(text, text)")
@@ -192,29 +162,6 @@ def _substring(text: str, pattern: str) -> str | None:
         return None
     text = found[1] if found.re.groups else found[0]
     return None if text is None else str(text)
-
-
-@native("regexp_substr(text, text)", "regexp_substr(text, text, int4)")
-def _substr(text: str, pattern: str, start: int = 1) -> str | None:
-    found = search(pattern, text, "", _start(start))
-    return None if found is None else str(found[0])
-
-
-@native("regexp_instr(text, text)")
-def _instr(text: str, pattern: str) -> int:
-    found = search(pattern, text)
-    return 0 if found is None else int(found.start()) + 1
-
-
-@native("regexp_count(text, text)", "regexp_count(text, text, int4)", "regexp_count(text, text, int4, text)")
-def _count(text: str, pattern: str, start: int = 1, flags: str = "") -> int:
-    return len(every(pattern, text, flags, _start(start)))
-
-
-def _start(start: int) -> int:
-    if start < 1:
-        raise SqlError(f'invalid value for parameter "start": {start}')
-    return start - 1
 
 
 @native("regexp_match(text, text)", "regexp_match(text, text, text)")
@@ -233,28 +180,12 @@ def groups(found: Any) -> list[str | None]:
 def _replace(text: str, pattern: str, new: str, flags: str = "") -> str:
     if flags[:1].isdigit():
         raise SqlError(f'invalid regular expression option: "{flags[0]}"')
-    return _replaced(text, pattern, new, 1, 0 if "g" in flags else 1, flags.replace("g", ""))
-
-
-@native("regexp_replace(text, text, text, int4)")
-def _replace_from(text: str, pattern: str, new: str, start: int) -> str:
-    return _replaced(text, pattern, new, start, 1, "")
-
-
-@native("regexp_replace(text, text, text, int4, int4)", "regexp_replace(text, text, text, int4, int4, text)")
-def _replace_nth(text: str, pattern: str, new: str, start: int, number: int, flags: str = "") -> str:
-    return _replaced(text, pattern, new, start, number, flags.replace("g", ""))
-
-
-def _replaced(text: str, pattern: str, new: str, start: int, number: int, flags: str) -> str:
     out = []
     at = 0
-    for place, found in enumerate(every(pattern, text, flags, _start(start)), 1):
-        if number and place < number:
-            continue
+    for found in every(pattern, text, flags):
         out += [text[at : found.start()], _filled(new, found)]
         at = found.end()
-        if number:
+        if "g" not in flags:
             break
     return "".join([*out, text[at:]])
 
@@ -279,17 +210,3 @@ def _filled(new: str, found: Any) -> str:
             out.append(sign)
         at += 1
     return "".join(out)
-
-
-@native("regexp_split_to_array(text, text)", "regexp_split_to_array(text, text, text)")
-def split(text: str, pattern: str, flags: str = "") -> list[str | None]:
-    out: list[str | None] = []
-    at = 0
-    for found in every(pattern, text, flags):
-        if found.end() == found.start() and (found.end() == at == 0 or found.start() >= len(text)):
-            continue
-        if found.end() == found.start() == at:
-            continue
-        out.append(text[at : found.start()])
-        at = found.end()
-    return [*out, text[at:]]

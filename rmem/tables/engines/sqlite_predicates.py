@@ -166,10 +166,6 @@ class PredicateSql(ABC):
             raise SqlError("invalid escape string: it must be empty or one character")
         return self._like(node.this, inner.this)
 
-    def _similar(self, node: exp.SimilarTo) -> str:
-        udf = scalar("similar(text, text)", ("text", "text"), "bool")
-        return self.compiler.call(udf, [self.typed(node.this, "text"), self.typed(node.expression, "text")])
-
     def _case(self, node: exp.Case) -> str:
         kind = type_of(node)
         text = "CASE"

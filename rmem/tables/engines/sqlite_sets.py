@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -12,10 +11,8 @@ from ...errors import SqlError
 from ..sql import functions
 from ..sql.moments import Interval
 from ..sql.scope import Source
-from .sqlite_arrays import string_to_array
 from .sqlite_calls import Native, scalar
 from .sqlite_json import as_text
-from .sqlite_patterns import every, groups, split
 from .sqlite_storage import writer
 from .sqlite_times import shifted
 
@@ -76,13 +73,10 @@ def _rows_of(name: str, kinds: list[str], takes: tuple[str, ...]) -> Any:
 def _series(start: Any, end: Any, step: Any = None) -> list[Any]:
     if isinstance(step, Interval):
         return _times(start, end, step)
-    step = (Decimal(1) if isinstance(start, Decimal) else 1) if step is None else step
+    step = 1 if step is None else step
     if step == 0:
         raise SqlError("step size cannot equal zero")
-    count = int((end - start) // step) + 1
-    _check(count)
-    if isinstance(start, Decimal):
-        return [start + step * at for at in range(max(count, 0))]
+    _check((end - start) // step + 1)
     return list(range(start, end + (1 if step > 0 else -1), step))
 
 
@@ -125,18 +119,9 @@ def _pairs(value: Any) -> dict[str, Any]:
 _SETS: dict[str, Any] = {
     "generate_series": _series,
     "unnest": lambda array: array,
-    "generate_subscripts": lambda array, at: range(1, len(array) + 1) if at == 1 else [],
-    "string_to_table": lambda *arguments: string_to_array(*arguments) or [],
-    "regexp_split_to_table": split,
-    "regexp_matches": lambda text, pattern, flags="": [
-        groups(found) for found in every(pattern, text, flags.replace("g", ""))[: None if "g" in flags else 1]
-    ],
+    "jsonb_array_elements": _elements,
+    "jsonb_array_elements_text": lambda value: [as_text(item) for item in _elements(value)],
+    "jsonb_object_keys": lambda value: list(_pairs(value)),
+    "jsonb_each": lambda value: list(_pairs(value).items()),
+    "jsonb_each_text": lambda value: [(key, as_text(item)) for key, item in _pairs(value).items()],
 }
-for _prefix in ("jsonb", "json"):
-    _SETS |= {
-        f"{_prefix}_array_elements": _elements,
-        f"{_prefix}_array_elements_text": lambda value: [as_text(item) for item in _elements(value)],
-        f"{_prefix}_object_keys": lambda value: list(_pairs(value)),
-        f"{_prefix}_each": lambda value: list(_pairs(value).items()),
-        f"{_prefix}_each_text": lambda value: [(key, as_text(item)) for key, item in _pairs(value).items()],
-    }

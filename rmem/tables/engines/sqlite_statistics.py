@@ -9,14 +9,14 @@ from typing import Any
 
 from ...errors import SqlError
 from ..sql.functions import Call
-from ..sql.moments import DAY, Interval
+from ..sql.moments import Interval
 from .sqlite_json import as_json, json_key
 from .sqlite_numeric import divide, numeric_sqrt, select_scale
 from .sqlite_order import sort_key
 
 Rows = list[list[Any]]
 AGGREGATES: dict[str, Callable[[Call, Rows], Any]] = {}
-NULLS_COUNT = frozenset({"array_agg", "jsonb_agg", "json_agg", "jsonb_object_agg", "json_object_agg"})
+NULLS_COUNT = frozenset({"array_agg", "jsonb_agg", "jsonb_object_agg"})
 
 
 def _aggregate(*keys: str) -> Callable[[Callable[[Call, Rows], Any]], Callable[[Call, Rows], Any]]:
@@ -103,65 +103,29 @@ def _string_agg(call: Call, rows: Rows) -> str | None:
     return "".join(parts)
 
 
-@_aggregate("string_agg(bytea, bytea)")
-def _bytes_agg(call: Call, rows: Rows) -> bytes | None:
-    if not rows:
-        return None
-    return bytes(rows[0][0]) + b"".join((separator or b"") + value for value, separator in rows[1:])
-
-
 @_aggregate("array_agg")
 def _array_agg(call: Call, rows: Rows) -> list[Any] | None:
     return [row[0] for row in rows] if rows else None
 
 
-@_aggregate("any_value")
-def _any_value(call: Call, rows: Rows) -> Any:
-    return rows[0][0] if rows else None
-
-
-@_aggregate("jsonb_agg", "json_agg")
+@_aggregate("jsonb_agg")
 def _json_agg(call: Call, rows: Rows) -> list[Any] | None:
     return [as_json(row[0], call.takes[0]) for row in rows] if rows else None
 
 
-@_aggregate("jsonb_object_agg", "json_object_agg")
+@_aggregate("jsonb_object_agg")
 def _json_object_agg(call: Call, rows: Rows) -> dict[str, Any] | None:
     if not rows:
         return None
     return {json_key(key, call.takes[0]): as_json(value, call.takes[1]) for key, value in rows}
 
 
-@_aggregate("bit_and")
-def _bit_and(call: Call, rows: Rows) -> int | None:
-    found: int | None = None
-    for row in rows:
-        found = row[0] if found is None else found & row[0]
-    return found
-
-
-@_aggregate("bit_or")
-def _bit_or(call: Call, rows: Rows) -> int | None:
-    found: int | None = None
-    for row in rows:
-        found = row[0] if found is None else found | row[0]
-    return found
-
-
-@_aggregate("bit_xor")
-def _bit_xor(call: Call, rows: Rows) -> int | None:
-    found: int | None = None
-    for row in rows:
-        found = row[0] if found is None else found ^ row[0]
-    return found
-
-
-def _spread(call: Call, rows: Rows, *, sample: bool, root: bool) -> Any:
+def _spread(call: Call, rows: Rows, *, root: bool) -> Any:
     count = len(rows)
-    if count < (2 if sample else 1):
+    if count < 2:
         return None
     if call.gives == "float8":
-        return _float_spread([row[0] for row in rows], sample=sample, root=root)
+        return _float_spread([row[0] for row in rows], root=root)
     from ..sql.reading import EXACT
 
     total = exact_sum([Decimal(row[0]) for row in rows])
@@ -169,13 +133,13 @@ def _spread(call: Call, rows: Rows, *, sample: bool, root: bool) -> Any:
     top = EXACT.subtract(EXACT.multiply(Decimal(count), squares), EXACT.multiply(total, total))
     if top <= 0:
         return Decimal(0)
-    bottom = Decimal(count * (count - 1) if sample else count * count)
+    bottom = Decimal(count * (count - 1))
     scale = select_scale(top, bottom)
     variance = divide(top, bottom, scale)
     return numeric_sqrt(variance, scale) if root else variance
 
 
-def _float_spread(values: list[float], *, sample: bool, root: bool) -> float:
+def _float_spread(values: list[float], *, root: bool) -> float:
     """By Youngs and Cramer, as PostgreSQL computes it."""
     count = total = squares = 0.0
     for value in values:
@@ -184,69 +148,12 @@ def _float_spread(values: list[float], *, sample: bool, root: bool) -> float:
         if count > 1:
             step = value * count - total
             squares += step * step / (count * (count - 1))
-    variance = squares / (count - 1 if sample else count)
+    variance = squares / (count - 1)
     return math.sqrt(variance) if root else variance
 
 
-AGGREGATES.update(
-    {
-        **dict.fromkeys(("stddev", "stddev_samp"), lambda call, rows: _spread(call, rows, sample=True, root=True)),
-        "stddev_pop": lambda call, rows: _spread(call, rows, sample=False, root=True),
-        **dict.fromkeys(("variance", "var_samp"), lambda call, rows: _spread(call, rows, sample=True, root=False)),
-        "var_pop": lambda call, rows: _spread(call, rows, sample=False, root=False),
-    }
-)
-
-
-def _pairs(rows: Rows) -> tuple[int, float, float, float, float, float]:
-    """Counts and sums of squares of deviations for the regression functions; their order is (y, x)."""
-    n = sx = sy = sxx = syy = sxy = 0.0
-    for y, x in rows:
-        if x is None or y is None:
-            continue
-        n += 1
-        sx += x
-        sy += y
-        if n > 1:
-            tx, ty = x * n - sx, y * n - sy
-            scale = 1.0 / (n * (n - 1))
-            sxx += tx * tx * scale
-            syy += ty * ty * scale
-            sxy += tx * ty * scale
-    return int(n), sx, sy, sxx, syy, sxy
-
-
-def _regression(
-    compute: Callable[[int, float, float, float, float, float], float | None],
-) -> Callable[[Call, Rows], Any]:
-    def run(call: Call, rows: Rows) -> float | None:
-        found = _pairs(rows)
-        return compute(*found) if found[0] else None
-
-    return run
-
-
-def _corr(n: int, sx: float, sy: float, sxx: float, syy: float, sxy: float) -> float | None:
-    return None if sxx == 0 or syy == 0 else sxy / (math.sqrt(sxx) * math.sqrt(syy))
-
-
-def _r2(n: int, sx: float, sy: float, sxx: float, syy: float, sxy: float) -> float | None:
-    if sxx == 0:
-        return None
-    return 1.0 if syy == 0 else (sxy * sxy) / (sxx * syy)
-
-
-AGGREGATES.update(
-    {
-        "corr": _regression(_corr),
-        "covar_pop": _regression(lambda n, sx, sy, sxx, syy, sxy: sxy / n),
-        "covar_samp": _regression(lambda n, sx, sy, sxx, syy, sxy: sxy / (n - 1) if n > 1 else None),
-        "regr_slope": _regression(lambda n, sx, sy, sxx, syy, sxy: sxy / sxx if sxx else None),
-        "regr_intercept": _regression(lambda n, sx, sy, sxx, syy, sxy: (sy - sx * sxy / sxx) / n if sxx else None),
-        "regr_r2": _regression(_r2),
-        "regr_count": lambda call, rows: _pairs(rows)[0],
-    }
-)
+AGGREGATES["stddev"] = lambda call, rows: _spread(call, rows, root=True)
+AGGREGATES["variance"] = lambda call, rows: _spread(call, rows, root=False)
 
 
 def _fraction(rows: Rows) -> float | None:
@@ -266,27 +173,4 @@ def _percentile_cont(call: Call, rows: Rows) -> Any:
     if low == high:
         return first
     part = place - low
-    if call.takes[1] == "interval":
-        micros = first.total + (second.total - first.total) * part
-        days, rest = divmod(int(micros), DAY)
-        return Interval(0, days, rest)
     return first + (second - first) * part
-
-
-@_aggregate("percentile_disc")
-def _percentile_disc(call: Call, rows: Rows) -> Any:
-    if not rows or (fraction := _fraction(rows)) is None:
-        return None
-    return rows[max(math.ceil(fraction * len(rows)) - 1, 0)][1]
-
-
-@_aggregate("mode")
-def _mode(call: Call, rows: Rows) -> Any:
-    key = sort_key(call.takes[0])
-    counts: dict[Any, int] = {}
-    for row in rows:
-        counts[key(row[0])] = counts.get(key(row[0]), 0) + 1
-    if not counts:
-        return None
-    best = max(counts.values())
-    return next(row[0] for row in rows if counts[key(row[0])] == best)

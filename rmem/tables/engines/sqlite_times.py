@@ -5,6 +5,7 @@ from __future__ import annotations
 import calendar
 import datetime as dt
 import time
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -47,6 +48,8 @@ for _kind in ("timestamp", "timestamptz"):
 native("+(date, interval)")(lambda days, interval: shifted(days * DAY, interval))
 native("+(interval, date)")(lambda interval, days: shifted(days * DAY, interval))
 native("-(date, interval)")(lambda days, interval: shifted(days * DAY, interval, -1))
+
+
 native("+(date, time)")(lambda days, micros: days * DAY + micros)
 native("+(time, date)")(lambda micros, days: days * DAY + micros)
 native("+(time, interval)")(lambda micros, interval: (micros + interval.micros) % DAY)
@@ -82,21 +85,7 @@ native("negative(interval)")(lambda value: Interval(-value.months, -value.days, 
 
 @native("*(interval, float8)")
 def interval_times(interval: Interval, factor: float) -> Interval:
-    """Parts of months become days, parts of days become time, as PostgreSQL does it."""
-    months = interval.months * factor
-    days = interval.days * factor
-    whole_months, whole_days = int(months), int(days)
-    month_days = _nearest((months - whole_months) * 30)
-    seconds = _nearest((days - whole_days + month_days - int(month_days)) * 86_400)
-    if abs(seconds) >= 86_400:
-        whole_days += int(seconds / 86_400)
-        seconds -= int(seconds / 86_400) * 86_400
-    whole_days += int(month_days)
-    return Interval(whole_months, whole_days, round(interval.micros * factor + seconds * SECOND))
-
-
-def _nearest(value: float) -> float:
-    return round(value * 1e6) / 1e6
+    return _scaled(interval, lambda part: part * factor)
 
 
 native("*(float8, interval)")(lambda factor, interval: interval_times(interval, factor))
@@ -106,8 +95,12 @@ native("*(float8, interval)")(lambda factor, interval: interval_times(interval, 
 def _divided(interval: Interval, divisor: float) -> Interval:
     if divisor == 0:
         raise SqlError("division by zero")
-    months = interval.months / divisor
-    days = interval.days / divisor
+    return _scaled(interval, lambda part: part / divisor)
+
+
+def _scaled(interval: Interval, scale: Callable[[int], float]) -> Interval:
+    """Parts of months become days, parts of days become time, as PostgreSQL does it."""
+    months, days = scale(interval.months), scale(interval.days)
     whole_months, whole_days = int(months), int(days)
     month_days = _nearest((months - whole_months) * 30)
     seconds = _nearest((days - whole_days + month_days - int(month_days)) * 86_400)
@@ -115,7 +108,11 @@ def _divided(interval: Interval, divisor: float) -> Interval:
         whole_days += int(seconds / 86_400)
         seconds -= int(seconds / 86_400) * 86_400
     whole_days += int(month_days)
-    return Interval(whole_months, whole_days, round(interval.micros / divisor + seconds * SECOND))
+    return Interval(whole_months, whole_days, round(scale(interval.micros) + seconds * SECOND))
+
+
+def _nearest(value: float) -> float:
+    return round(value * 1e6) / 1e6
 
 
 @native("age(timestamp, timestamp)", "age(timestamptz, timestamptz)")
@@ -304,116 +301,6 @@ native("date_trunc(text, timestamptz)", "date_trunc(text, timestamp)")(truncated
 @native("date_trunc(text, timestamptz, text)")
 def _truncated_in(name: str, micros: int, zone: str) -> int:
     return to_utc(truncated(name, to_local(micros, zone)), zone)
-
-
-@native("date_trunc(text, interval)")
-def _truncated_interval(name: str, value: Interval) -> Interval:
-    name = unit_word(name)
-    if name in ("microseconds", "milliseconds", "second", "minute", "hour"):
-        unit = _PARTS[name]
-        whole, _ = _split(value.micros, unit)
-        return Interval(value.months, value.days, whole * unit)
-    if name == "day":
-        return Interval(value.months, value.days, 0)
-    months = {"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200, "millennium": 12_000}.get(name)
-    if months is None:
-        raise SqlError(f'unit "{name}" not supported for type interval')
-    whole, _ = _split(value.months, months)
-    return Interval(whole * months, 0, 0)
-
-
-@native("date_bin(interval, timestamp, timestamp)", "date_bin(interval, timestamptz, timestamptz)")
-def _date_bin(stride: Interval, source: int, origin: int) -> int:
-    if stride.months:
-        raise SqlError("timestamps cannot be binned into intervals containing months or years")
-    width = stride.days * DAY + stride.micros
-    if width <= 0:
-        raise SqlError("stride must be greater than zero")
-    return source - (source - origin) % width
-
-
-# -- making ----------------------------------------------------------------------------------------------------
-
-
-@native("make_date(int4, int4, int4)")
-def _make_date(year: int, month: int, day: int) -> int:
-    try:
-        return day_number(dt.date(year, month, day))
-    except ValueError:
-        raise SqlError(f"date field value out of range: {year}-{month:02d}-{day:02d}") from None
-
-
-@native("make_time(int4, int4, float8)")
-def _make_time(hour: int, minute: int, second: float) -> int:
-    micros = round(second * SECOND)
-    if (
-        not (0 <= hour <= 24 and 0 <= minute <= 59 and 0 <= micros <= MINUTE)
-        or hour * HOUR + minute * MINUTE + micros > DAY
-    ):
-        raise SqlError(f"time field value out of range: {hour}:{minute:02d}:{second:g}")
-    return hour * HOUR + minute * MINUTE + micros
-
-
-@native(
-    "make_timestamp(int4, int4, int4, int4, int4, float8)",
-    "make_timestamptz(int4, int4, int4, int4, int4, float8)",
-)
-def _make_timestamp(year: int, month: int, day: int, hour: int, minute: int, second: float) -> int:
-    return in_range(_make_date(year, month, day) * DAY + _make_time(hour, minute, second))
-
-
-def _make_interval(*parts: float) -> Interval:
-    years, months, weeks, days, hours, minutes, seconds = (parts + (0.0,) * 7)[:7]
-    return Interval(
-        int(years) * 12 + int(months),
-        int(weeks) * 7 + int(days),
-        int(hours) * HOUR + int(minutes) * MINUTE + round(seconds * SECOND),
-    )
-
-
-_TAKES = ("int4", "int4", "int4", "int4", "int4", "int4", "float8")
-for _count in range(8):
-    native(f"make_interval({', '.join(_TAKES[:_count])})")(_make_interval)
-
-native("isfinite(date)", "isfinite(timestamp)", "isfinite(timestamptz)", "isfinite(interval)")(lambda value: True)
-
-
-@native("justify_hours(interval)")
-def _justify_hours(value: Interval) -> Interval:
-    days, micros = _split(value.micros, DAY)
-    days += value.days
-    if days > 0 and micros < 0:
-        days, micros = days - 1, micros + DAY
-    elif days < 0 and micros > 0:
-        days, micros = days + 1, micros - DAY
-    return Interval(value.months, days, micros)
-
-
-@native("justify_days(interval)")
-def _justify_days(value: Interval) -> Interval:
-    months, days = _split(value.days, 30)
-    months += value.months
-    if months > 0 and days < 0:
-        months, days = months - 1, days + 30
-    elif months < 0 and days > 0:
-        months, days = months + 1, days - 30
-    return Interval(months, days, value.micros)
-
-
-@native("justify_interval(interval)")
-def _justify_interval(value: Interval) -> Interval:
-    whole, micros = _split(value.micros, DAY)
-    more, days = _split(value.days + whole, 30)
-    months = value.months + more
-    if months > 0 and (days < 0 or (days == 0 and micros < 0)):
-        months, days = months - 1, days + 30
-    elif months < 0 and (days > 0 or (days == 0 and micros > 0)):
-        months, days = months + 1, days - 30
-    if days > 0 and micros < 0:
-        days, micros = days - 1, micros + DAY
-    elif days < 0 and micros > 0:
-        days, micros = days + 1, micros - DAY
-    return Interval(months, days, micros)
 
 
 native("timezone(text, timestamptz)")(lambda zone, value: to_local(value, zone))

@@ -26,13 +26,30 @@ Columns = tuple[tuple[str, str], ...]
 """Names and types of what a query gives."""
 
 
+_GROUPINGS: dict[type[exp.Expr], str] = {
+    exp.Rollup: "ROLLUP",
+    exp.Cube: "CUBE",
+    exp.GroupingSets: "GROUPING SETS",
+    exp.Tuple: "a row in GROUP BY",
+}
+
+
 class Binder:
     """One statement and what it may refer to."""
 
-    def __init__(self, catalogue: Mapping[str, Table], workspace: str, parameters: Sequence[Any] = ()) -> None:
+    def __init__(
+        self,
+        catalogue: Mapping[str, Table],
+        workspace: str,
+        parameters: Sequence[Any] = (),
+        *,
+        views: tuple[str, ...] = (),
+    ) -> None:
+        """`views` are those whose queries are being bound; none of them may name itself."""
         self.catalogue = catalogue
         self.workspace = workspace
         self.parameters = parameters
+        self.views = views
         self.expressions = Expressions(self)
         self.relations = Relations(self)
         self._aliases: set[str] = set()
@@ -198,20 +215,14 @@ class Binder:
         group = node.args.get("group")
         if group is None:
             return
-        only(group, "expressions", "rollup", "cube", "grouping_sets")
+        only(group, "expressions")
         for key in [*group.expressions]:
             self._group_key(key, node, scope)
 
     def _group_key(self, key: exp.Expression, node: exp.Select, scope: Scope) -> None:
-        if isinstance(key, (exp.Rollup, exp.Cube, exp.GroupingSets)):
-            for inner in key.expressions:
-                self._group_key(inner, node, scope)
-            return
-        if isinstance(key, exp.Tuple):
-            for inner in key.expressions:
-                self._group_key(inner, node, scope)
-            key.meta["type"] = "record"
-            return
+        for kind, words in _GROUPINGS.items():
+            if isinstance(key, kind):
+                raise SqlUnsupportedError(f"{words} is not supported here; PostgreSQL has it")
         at = self._place(key, len(node.expressions), "GROUP BY")
         if at is None and isinstance(key, exp.Column) and not key.args.get("table"):
             name = folded(key.this)

@@ -11,8 +11,7 @@ from .scope import Scope, folded, only, quoted, shown
 from .typed import Typed
 from .types import UNKNOWN, implied, is_array, spelled, type_of
 
-_INTERVAL_PARTS = ("years", "months", "weeks", "days", "hours", "mins", "secs")
-_ROW_TAKERS = ("to_jsonb", "to_json", "row_to_json", "jsonb_agg", "json_agg")
+_ROW_TAKERS = ("to_jsonb", "jsonb_agg")
 
 
 class Calls(Typed):
@@ -22,13 +21,7 @@ class Calls(Typed):
             return self._array_of_query(node, scope)
         if name == "deeplake_hybrid_record":
             return self._hybrid(node, scope)
-        if name == "make_interval":
-            self._name_parts(node)
-        elif name == "grouping":
-            for argument in node.expressions:
-                self.typed(argument, scope)
-            return "int4"
-        elif name in _ROW_TAKERS:
+        if name in _ROW_TAKERS:
             self._spread_rows(node, scope)
         if name in functions.aggregates or name in functions.ordered:
             return self._aggregate(node, name, scope)
@@ -39,7 +32,7 @@ class Calls(Typed):
                 f"{name}() is supported in FROM, and alone in the list of a SELECT: {shown(node)}"
             )
         if name not in functions.scalars:
-            raise SqlUnsupportedError(f"function {name}() is not supported")
+            raise functions.missing(name)
         return self.call(node, functions.scalars, name, node.expressions, scope)
 
     def call(
@@ -84,25 +77,8 @@ class Calls(Typed):
                 )
         return "hybrid"
 
-    def _name_parts(self, node: exp.Anonymous) -> None:
-        """make_interval(days => 3) has its arguments by place."""
-        if not any(isinstance(argument, exp.Kwarg) for argument in node.expressions):
-            return
-        parts: list[exp.Expression] = [exp.Literal.number(0) for _ in _INTERVAL_PARTS]
-        for place, argument in enumerate(node.expressions):
-            if isinstance(argument, exp.Kwarg):
-                word = folded(argument.this)
-                if word not in _INTERVAL_PARTS:
-                    raise SqlError(f"make_interval() has no argument {word}")
-                place, argument = _INTERVAL_PARTS.index(word), argument.expression
-            parts[place] = argument
-        node.set("expressions", parts)
-
     def _spread_rows(self, node: exp.Anonymous, scope: Scope) -> None:
         """`to_jsonb(t)` of a whole row is an object of its columns."""
-        if folded(node.this) == "row_to_json":
-            node.set("this", "to_jsonb")
-            node.meta["name"] = "row_to_json"
         for argument in list(node.find_all(exp.Column)):
             name = folded(argument.this)
             plain = not argument.args.get("table") and not argument.meta.get("bound")
@@ -153,7 +129,10 @@ class Calls(Typed):
 
     def _within_group(self, node: exp.WithinGroup, scope: Scope) -> str:
         if not isinstance(node.this, exp.Anonymous) or folded(node.this.this) not in functions.ordered:
-            raise SqlError(f"WITHIN GROUP is for percentile_cont, percentile_disc and mode: {shown(node)}")
+            name = folded(node.this.this) if isinstance(node.this, exp.Anonymous) else ""
+            if name in functions.POSTGRES_ONLY:
+                raise functions.missing(name)
+            raise SqlError(f"WITHIN GROUP is for percentile_cont: {shown(node)}")
         return self.bind(node.this, scope)
 
     def _filter(self, node: exp.Filter, scope: Scope) -> str:

@@ -12,7 +12,7 @@ from ..catalog import Check, Column, Index, Kind, Reference, Table
 from .bind import Binder
 from .dialect import Dialect
 from .parse import parse
-from .scope import Scope, Source, checked_name, folded, known_table, missing_column, only, shown, table_name
+from .scope import Scope, Source, base_table, checked_name, folded, missing_column, only, shown, table_name
 from .types import NAMES, result_type, spelled, written
 
 MAX_COLUMNS = 1000
@@ -251,7 +251,7 @@ def reference_of(
     schema = node.this
     target = schema.this if isinstance(schema, exp.Schema) else schema
     other_name = table_name(target, workspace)
-    other = table if other_name == table.name else known_table(other_name, catalogue, workspace)
+    other = table if other_name == table.name else base_table(other_name, catalogue, workspace)
     targets = tuple(folded(column) for column in schema.expressions) if isinstance(schema, exp.Schema) else ()
     targets = targets or other.primary_key
     if not targets:
@@ -294,7 +294,7 @@ def index_of(tree: exp.Create, catalogue: Mapping[str, Table], workspace: str) -
     only(tree, "this", "kind", "exists", "unique")
     node = tree.this
     only(node, "this", "table", "params")
-    table = known_table(table_name(node.args["table"], workspace), catalogue, workspace)
+    table = base_table(table_name(node.args["table"], workspace), catalogue, workspace)
     params = node.args["params"]
     only(params, "using", "columns", "with_storage")
     method = folded(params.args["using"]) if params.args.get("using") is not None else ""

@@ -17,9 +17,12 @@ from sqlglot.tokenizer_core import TokenType
 from ...errors import SqlError
 from ..deadline import check
 
-SIMILARITY = "<#>"
+SIMILARITY, COSINE_DISTANCE, EUCLIDEAN_DISTANCE = "<#>", "<=>", "<->"
 _OPERATOR = TokenType.LLRR_ARROW  # a kind of token that PostgreSQL does not have
-_OPERATORS = (SIMILARITY, "->", "->>", "#>", "#>>", "@>", "<@", "?|", "?&", "#-", "~*", "!~", "!~*", "&&", "^@")
+_OPERATORS = (
+    *(SIMILARITY, COSINE_DISTANCE, EUCLIDEAN_DISTANCE),
+    *("->", "->>", "#>", "#>>", "@>", "<@", "?|", "?&", "#-", "~*", "!~", "!~*", "&&", "^@"),
+)
 
 
 _REREAD, _REREAD_AT_LEAST = 10, 1000  # tokens that may be read again: for each one of the statement, and in all

@@ -36,11 +36,6 @@ ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Div: "/",
     exp.Mod: "%",
     exp.Pow: "^",
-    exp.BitwiseAnd: "&",
-    exp.BitwiseOr: "|",
-    exp.BitwiseXor: "#",
-    exp.BitwiseLeftShift: "<<",
-    exp.BitwiseRightShift: ">>",
     exp.DPipe: "||",
 }
 _COMPARISONS: dict[type[exp.Expr], str] = {
@@ -53,6 +48,18 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.NullSafeEQ: "IS NOT DISTINCT FROM",
     exp.NullSafeNEQ: "IS DISTINCT FROM",
 }
+_OF_JSON = ("->", "->>", "#>", "#>>", "@>", "?", "?|", "?&")
+_NAMES: dict[type[exp.Expr], str] = {
+    exp.SimilarTo: "SIMILAR TO",
+    exp.Overlaps: "OVERLAPS",
+    exp.BitwiseAnd: "operator &",
+    exp.BitwiseOr: "operator |",
+    exp.BitwiseXor: "operator #",
+    exp.BitwiseNot: "operator ~",
+    exp.BitwiseLeftShift: "operator <<",
+    exp.BitwiseRightShift: "operator >>",
+}
+"""What PostgreSQL calls the nodes that statements may hold and that are refused."""
 _FIELDS = frozenset(
     "century day decade dow doy epoch hour isodow isoyear julian microseconds millennium milliseconds minute month "
     "quarter second week year".split()
@@ -78,7 +85,7 @@ class Expressions(Predicates, Calls):
         else:
             branch = self._BRANCHES.get(kind)
             if branch is None:
-                raise SqlUnsupportedError(f"{kind.__name__} is not supported: {shown(node)}")
+                raise SqlUnsupportedError(f"{_NAMES.get(kind, kind.__name__)} is not supported here: {shown(node)}")
             found = branch(self, node, scope)
         node.meta["type"] = found
         if want is not None:
@@ -199,6 +206,8 @@ class Expressions(Predicates, Calls):
 
     def _chosen(self, op: str, left: str, right: str) -> functions.Call:
         message = f"operator does not exist: {spelled(left)} {op} {spelled(right)}"
+        if left == "text" and op in _OF_JSON:
+            message += "; a text that holds JSON is cast first, as in (metadata::jsonb)"
         if (left == UNKNOWN) != (right == UNKNOWN):
             same = right if left == UNKNOWN else left
             for signature in functions.operators[op]:
@@ -209,6 +218,8 @@ class Expressions(Predicates, Calls):
     def _custom(self, node: Operator, scope: Scope) -> str:
         if node.op == SIMILARITY:
             return self._similarity(node, scope)
+        if node.op not in functions.operators:
+            raise SqlUnsupportedError(f"operator {node.op} is not supported here; PostgreSQL has it")
         return self._operator(node, node.op, scope)
 
     def _similarity(self, node: Operator, scope: Scope) -> str:
@@ -230,11 +241,10 @@ class Expressions(Predicates, Calls):
         return "float8"
 
     def _negative(self, node: exp.Expression, scope: Scope) -> str:
-        op = "-" if isinstance(node, exp.Neg) else "~"
-        kind = self.bind(node.this, scope, "float8" if op == "-" else "int4")
-        call = functions.resolve(functions.unaries, op, [kind], f"operator does not exist: {op} {spelled(kind)}")
+        kind = self.bind(node.this, scope, "float8")
+        call = functions.resolve(functions.unaries, "-", [kind], f"operator does not exist: - {spelled(kind)}")
         node.meta["call"] = call
-        if isinstance(node.this, exp.Literal) and op == "-" and node.this.this.isdecimal():
+        if isinstance(node.this, exp.Literal) and node.this.this.isdecimal():
             return integer_type(-int(node.this.this))
         return call.gives
 
@@ -299,13 +309,11 @@ class Expressions(Predicates, Calls):
         exp.And: Predicates._connector,
         exp.Or: Predicates._connector,
         exp.Neg: _negative,
-        exp.BitwiseNot: _negative,
         exp.Is: Predicates._is,
         exp.In: Predicates._in,
         exp.Between: Predicates._between,
         exp.Like: Predicates._like,
         exp.ILike: Predicates._like,
-        exp.SimilarTo: Predicates._similar,
         exp.Escape: Predicates._escape,
         exp.Case: Predicates._case,
         exp.Extract: _extract,

@@ -11,87 +11,40 @@ from .types import UNKNOWN, element, implied, is_array, spelled
 
 SCALARS = """
 abs(int2) int2; abs(int4) int4; abs(int8) int8; abs(numeric) numeric; abs(float4) float4; abs(float8) float8
-ceil(numeric) numeric; ceil(float8) float8; ceiling(numeric) numeric; ceiling(float8) float8
-floor(numeric) numeric; floor(float8) float8; sign(numeric) numeric; sign(float8) float8
+ceil(numeric) numeric; ceil(float8) float8; floor(numeric) numeric; floor(float8) float8
 round(numeric) numeric; round(float8) float8; round(numeric, int4) numeric
-trunc(numeric) numeric; trunc(float8) float8; trunc(numeric, int4) numeric
+trunc(numeric) numeric; trunc(float8) float8; trunc(numeric, int4) numeric; sign(numeric) numeric; sign(float8) float8
 mod(int2, int2) int2; mod(int4, int4) int4; mod(int8, int8) int8; mod(numeric, numeric) numeric
-div(numeric, numeric) numeric; gcd(int4, int4) int4; gcd(int8, int8) int8; lcm(int4, int4) int4
-lcm(int8, int8) int8; factorial(int8) numeric; scale(numeric) int4; trim_scale(numeric) numeric
-power(float8, float8) float8; power(numeric, numeric) numeric; pow(float8, float8) float8
-pow(numeric, numeric) numeric; sqrt(float8) float8; sqrt(numeric) numeric; cbrt(float8) float8
-exp(float8) float8; exp(numeric) numeric; ln(float8) float8; ln(numeric) numeric; log(float8) float8
-log(numeric) numeric; log10(float8) float8; log10(numeric) numeric; log(numeric, numeric) numeric
-degrees(float8) float8; radians(float8) float8; pi() float8; random() float8; sin(float8) float8
-cos(float8) float8; tan(float8) float8; cot(float8) float8; asin(float8) float8; acos(float8) float8
-atan(float8) float8; atan2(float8, float8) float8; sinh(float8) float8; cosh(float8) float8; tanh(float8) float8
-width_bucket(float8, float8, float8, int4) int4; width_bucket(numeric, numeric, numeric, int4) int4
-to_hex(int4) text; to_hex(int8) text; to_number(text, text) numeric
-length(text) int4; length(bytea) int4; char_length(text) int4; character_length(text) int4
-octet_length(text) int4; octet_length(bytea) int4; bit_length(text) int4; bit_length(bytea) int4
+power(float8, float8) float8; power(numeric, numeric) numeric; sqrt(float8) float8; sqrt(numeric) numeric
+exp(float8) float8; exp(numeric) numeric; ln(float8) float8; ln(numeric) numeric; random() float8
+length(text) int4; length(bytea) int4; char_length(text) int4; octet_length(text) int4; octet_length(bytea) int4
 lower(text) text; upper(text) text; initcap(text) text; concat(any...) text; concat_ws(text, any...) text
 left(text, int4) text; right(text, int4) text; lpad(text, int4) text; lpad(text, int4, text) text
 rpad(text, int4) text; rpad(text, int4, text) text; btrim(text) text; btrim(text, text) text
 ltrim(text) text; ltrim(text, text) text; rtrim(text) text; rtrim(text, text) text
 repeat(text, int4) text; replace(text, text, text) text; reverse(text) text; split_part(text, text, int4) text
 strpos(text, text) int4; substr(text, int4) text; substr(text, int4, int4) text; substring(text, int4) text
-substring(text, int4, int4) text; substring(text, text) text; starts_with(text, text) bool
-translate(text, text, text) text; ascii(text) int4; chr(int4) text; md5(text) text; md5(bytea) text
-sha224(bytea) bytea; sha256(bytea) bytea; sha384(bytea) bytea; sha512(bytea) bytea
-encode(bytea, text) text; convert_from(bytea, text) text; convert_to(text, text) bytea
-decode(text, text) bytea; format(text, any...) text; format(text) text; quote_literal(text) text
-quote_ident(text) text; quote_nullable(text) text; overlay(text, text, int4) text
-overlay(text, text, int4, int4) text; regexp_replace(text, text, text) text
-regexp_replace(text, text, text, text) text; regexp_replace(text, text, text, int4) text
-regexp_replace(text, text, text, int4, int4) text; regexp_replace(text, text, text, int4, int4, text) text
-regexp_match(text, text) text[]; regexp_match(text, text, text) text[]; regexp_count(text, text) int4
-regexp_count(text, text, int4) int4; regexp_count(text, text, int4, text) int4; regexp_like(text, text) bool
-regexp_like(text, text, text) bool; regexp_substr(text, text) text; regexp_substr(text, text, int4) text
-regexp_instr(text, text) int4; regexp_split_to_array(text, text) text[]
-regexp_split_to_array(text, text, text) text[]; string_to_array(text, text) text[]
-string_to_array(text, text, text) text[]; array_to_string(anyarray, text) text
-array_to_string(anyarray, text, text) text
-to_char(timestamptz, text) text; to_char(timestamp, text) text; to_char(interval, text) text
-to_char(numeric, text) text; to_char(int4, text) text; to_char(int8, text) text; to_char(float8, text) text
-to_date(text, text) date; to_timestamp(float8) timestamptz; to_timestamp(text, text) timestamptz
-now() timestamptz; transaction_timestamp() timestamptz; statement_timestamp() timestamptz
-clock_timestamp() timestamptz; date_trunc(text, timestamptz) timestamptz; date_trunc(text, timestamp) timestamp
-date_trunc(text, interval) interval; date_trunc(text, timestamptz, text) timestamptz
+substring(text, int4, int4) text; substring(text, text) text; starts_with(text, text) bool; md5(text) text
+regexp_replace(text, text, text) text; regexp_replace(text, text, text, text) text
+regexp_match(text, text) text[]; regexp_match(text, text, text) text[]
+string_to_array(text, text) text[]; string_to_array(text, text, text) text[]
+array_to_string(anyarray, text) text; array_to_string(anyarray, text, text) text
+now() timestamptz; clock_timestamp() timestamptz; to_timestamp(float8) timestamptz
+date_trunc(text, timestamptz) timestamptz; date_trunc(text, timestamp) timestamp
+date_trunc(text, timestamptz, text) timestamptz
 date_part(text, timestamptz) float8; date_part(text, timestamp) float8; date_part(text, date) float8
-date_part(text, time) float8; date_part(text, interval) float8
-age(timestamptz, timestamptz) interval; age(timestamp, timestamp) interval; age(timestamptz) interval
-age(timestamp) interval; make_date(int4, int4, int4) date; make_time(int4, int4, float8) time
-make_timestamp(int4, int4, int4, int4, int4, float8) timestamp
-make_timestamptz(int4, int4, int4, int4, int4, float8) timestamptz
-isfinite(date) bool; isfinite(timestamp) bool; isfinite(timestamptz) bool; isfinite(interval) bool
-justify_days(interval) interval; justify_hours(interval) interval; justify_interval(interval) interval
-date_bin(interval, timestamp, timestamp) timestamp; date_bin(interval, timestamptz, timestamptz) timestamptz
-timezone(text, timestamptz) timestamp; timezone(text, timestamp) timestamptz
-make_interval() interval; make_interval(int4) interval; make_interval(int4, int4) interval
-make_interval(int4, int4, int4) interval; make_interval(int4, int4, int4, int4) interval
-make_interval(int4, int4, int4, int4, int4) interval; make_interval(int4, int4, int4, int4, int4, int4) interval
-make_interval(int4, int4, int4, int4, int4, int4, float8) interval
-gen_random_uuid() uuid; uuidv4() uuid; uuidv7() uuid
-jsonb_build_object(any...) jsonb; jsonb_build_array(any...) jsonb; json_build_object(any...) jsonb
-jsonb_build_object() jsonb; jsonb_build_array() jsonb; json_build_object() jsonb; json_build_array() jsonb
-json_build_array(any...) jsonb; to_jsonb(any) jsonb; to_json(any) jsonb; jsonb_typeof(jsonb) text
-json_typeof(jsonb) text; jsonb_array_length(jsonb) int4; json_array_length(jsonb) int4
-jsonb_extract_path(jsonb, text...) jsonb; jsonb_extract_path_text(jsonb, text...) text
-json_extract_path(jsonb, text...) jsonb; json_extract_path_text(jsonb, text...) text
-jsonb_set(jsonb, text[], jsonb) jsonb; jsonb_set(jsonb, text[], jsonb, bool) jsonb
-jsonb_insert(jsonb, text[], jsonb) jsonb; jsonb_insert(jsonb, text[], jsonb, bool) jsonb
-jsonb_strip_nulls(jsonb) jsonb; jsonb_pretty(jsonb) text; jsonb_object(text[]) jsonb
-jsonb_object(text[], text[]) jsonb; jsonb_exists(jsonb, text) bool
+date_part(text, interval) float8; age(timestamptz, timestamptz) interval; age(timestamp, timestamp) interval
+age(timestamptz) interval; age(timestamp) interval
+timezone(text, timestamptz) timestamp; timezone(text, timestamp) timestamptz; gen_random_uuid() uuid
+jsonb_build_object(any...) jsonb; jsonb_build_array(any...) jsonb; jsonb_build_object() jsonb
+jsonb_build_array() jsonb; to_jsonb(any) jsonb; jsonb_typeof(jsonb) text; jsonb_array_length(jsonb) int4
+jsonb_set(jsonb, text[], jsonb) jsonb; jsonb_set(jsonb, text[], jsonb, bool) jsonb; jsonb_strip_nulls(jsonb) jsonb
 array_length(anyarray, int4) int4; cardinality(anyarray) int4; array_append(anyarray, anyelement) anyarray
-array_prepend(anyelement, anyarray) anyarray; array_cat(anyarray, anyarray) anyarray
-array_position(anyarray, anyelement) int4; array_position(anyarray, anyelement, int4) int4
-array_positions(anyarray, anyelement) int4[]; array_remove(anyarray, anyelement) anyarray
-array_replace(anyarray, anyelement, anyelement) anyarray; array_upper(anyarray, int4) int4
-array_lower(anyarray, int4) int4; array_ndims(anyarray) int4; trim_array(anyarray, int4) anyarray
+array_cat(anyarray, anyarray) anyarray; array_position(anyarray, anyelement) int4
+array_remove(anyarray, anyelement) anyarray
 coalesce(anyelement...) anyelement; nullif(anyelement, anyelement) anyelement; greatest(anyelement...) anyelement
-least(anyelement...) anyelement; num_nulls(any...) int4; num_nonnulls(any...) int4; pg_typeof(any) regtype
-cosine_similarity(float4[], float4[]) float8; bm25_similarity(text, text) float8
-deeplake_sync_table(text) text
+least(anyelement...) anyelement
+cosine_similarity(float4[], float4[]) float8; bm25_similarity(text, text) float8; deeplake_sync_table(text) text
 """
 
 AGGREGATES = """
@@ -100,33 +53,16 @@ sum(float4) float4; sum(float8) float8; sum(interval) interval; avg(int2) numeri
 avg(int8) numeric; avg(numeric) numeric; avg(float4) float8; avg(float8) float8; avg(interval) interval
 min(int2) int2; min(int4) int4; min(int8) int8; min(numeric) numeric; min(float4) float4; min(float8) float8
 min(text) text; min(date) date; min(timestamp) timestamp; min(timestamptz) timestamptz; min(time) time
-min(interval) interval; min(bytea) bytea; min(anyarray) anyarray
-max(int2) int2; max(int4) int4; max(int8) int8; max(numeric) numeric; max(float4) float4; max(float8) float8
-max(text) text; max(date) date; max(timestamp) timestamp; max(timestamptz) timestamptz; max(time) time
-max(interval) interval; max(bytea) bytea; max(anyarray) anyarray
-bool_and(bool) bool; bool_or(bool) bool; every(bool) bool; string_agg(text, text) text
-string_agg(bytea, bytea) bytea; array_agg(anyelement) anyelement[]; any_value(anyelement) anyelement
-jsonb_agg(any) jsonb; json_agg(any) jsonb; jsonb_object_agg(any, any) jsonb; json_object_agg(any, any) jsonb
+min(interval) interval; max(int2) int2; max(int4) int4; max(int8) int8; max(numeric) numeric; max(float4) float4
+max(float8) float8; max(text) text; max(date) date; max(timestamp) timestamp; max(timestamptz) timestamptz
+max(time) time; max(interval) interval; bool_and(bool) bool; bool_or(bool) bool; string_agg(text, text) text
+array_agg(anyelement) anyelement[]; jsonb_agg(any) jsonb; jsonb_object_agg(any, any) jsonb
 stddev(int2) numeric; stddev(int4) numeric; stddev(int8) numeric; stddev(numeric) numeric; stddev(float4) float8
-stddev(float8) float8; stddev_samp(int2) numeric; stddev_samp(int4) numeric; stddev_samp(int8) numeric
-stddev_samp(numeric) numeric; stddev_samp(float4) float8; stddev_samp(float8) float8; stddev_pop(int2) numeric
-stddev_pop(int4) numeric; stddev_pop(int8) numeric; stddev_pop(numeric) numeric; stddev_pop(float4) float8
-stddev_pop(float8) float8; variance(int2) numeric; variance(int4) numeric; variance(int8) numeric
-variance(numeric) numeric; variance(float4) float8; variance(float8) float8; var_samp(int2) numeric
-var_samp(int4) numeric; var_samp(int8) numeric; var_samp(numeric) numeric; var_samp(float4) float8
-var_samp(float8) float8; var_pop(int2) numeric; var_pop(int4) numeric; var_pop(int8) numeric
-var_pop(numeric) numeric; var_pop(float4) float8; var_pop(float8) float8
-corr(float8, float8) float8; covar_pop(float8, float8) float8; covar_samp(float8, float8) float8
-regr_slope(float8, float8) float8; regr_intercept(float8, float8) float8; regr_count(float8, float8) int8
-regr_r2(float8, float8) float8
-bit_and(int2) int2; bit_and(int4) int4; bit_and(int8) int8; bit_or(int2) int2; bit_or(int4) int4
-bit_or(int8) int8; bit_xor(int2) int2; bit_xor(int4) int4; bit_xor(int8) int8
+stddev(float8) float8; variance(int2) numeric; variance(int4) numeric; variance(int8) numeric
+variance(numeric) numeric; variance(float4) float8; variance(float8) float8
 """
 
-ORDERED = """
-percentile_cont(float8, float8) float8; percentile_cont(float8, interval) interval
-percentile_disc(float8, anyelement) anyelement; mode(anyelement) anyelement
-"""
+ORDERED = "percentile_cont(float8, float8) float8"
 """Aggregates that are written with WITHIN GROUP (ORDER BY …); what is ordered is their last argument."""
 
 WINDOWS = """
@@ -138,27 +74,59 @@ first_value(anyelement) anyelement; last_value(anyelement) anyelement; nth_value
 
 SETS = """
 generate_series(int4, int4) int4; generate_series(int4, int4, int4) int4; generate_series(int8, int8) int8
-generate_series(int8, int8, int8) int8; generate_series(numeric, numeric) numeric
-generate_series(numeric, numeric, numeric) numeric
-generate_series(timestamp, timestamp, interval) timestamp
+generate_series(int8, int8, int8) int8; generate_series(timestamp, timestamp, interval) timestamp
 generate_series(timestamptz, timestamptz, interval) timestamptz
 unnest(anyarray) anyelement; jsonb_array_elements(jsonb) jsonb; jsonb_array_elements_text(jsonb) text
-json_array_elements(jsonb) jsonb; json_array_elements_text(jsonb) text; jsonb_object_keys(jsonb) text
-json_object_keys(jsonb) text; jsonb_each(jsonb) record; jsonb_each_text(jsonb) record; json_each(jsonb) record
-json_each_text(jsonb) record; regexp_matches(text, text) text[]; regexp_matches(text, text, text) text[]
-regexp_split_to_table(text, text) text; regexp_split_to_table(text, text, text) text
-string_to_table(text, text) text; string_to_table(text, text, text) text; generate_subscripts(anyarray, int4) int4
+jsonb_object_keys(jsonb) text; jsonb_each(jsonb) record; jsonb_each_text(jsonb) record
 """
+
+POSTGRES_ONLY = frozenset(
+    """
+    acos acosd any_value array_dims array_fill array_lower array_ndims array_positions array_prepend array_replace
+    array_sample array_shuffle array_to_json array_upper ascii asin atan atan2 bit_and bit_count bit_length bit_or
+    bit_xor cbrt ceiling character_length chr convert_from convert_to corr cos cosh cot covar_pop
+    covar_samp current_setting date_add date_bin date_subtract decode degrees div encode erf every factorial format
+    gcd generate_subscripts get_bit grouping isfinite json_agg json_array_elements json_array_elements_text
+    json_array_length json_build_array json_build_object json_each json_each_text json_extract_path
+    json_extract_path_text json_object json_object_agg json_object_keys json_populate_record json_strip_nulls
+    json_to_recordset json_typeof jsonb_exists jsonb_extract_path jsonb_extract_path_text jsonb_insert jsonb_object
+    jsonb_path_exists jsonb_path_query jsonb_path_query_array jsonb_path_query_first jsonb_populate_record
+    jsonb_pretty jsonb_to_record jsonb_to_recordset justify_days justify_hours justify_interval lcm log log10
+    make_date make_interval make_time make_timestamp make_timestamptz min_scale mode normalize num_nonnulls num_nulls
+    overlay parse_ident percentile_disc pg_sleep pg_typeof pi pow quote_ident quote_literal quote_nullable radians
+    range_agg regexp_count regexp_instr regexp_like regexp_matches regexp_split_to_array regexp_split_to_table
+    regexp_substr regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
+    row_to_json scale setseed sha224 sha256 sha384 sha512 similarity sin sinh statement_timestamp stddev_pop
+    stddev_samp string_to_table tan tanh timeofday to_ascii to_char to_date to_hex to_json to_number to_tsquery
+    to_tsvector transaction_timestamp translate trim_array trim_scale ts_rank unistr uuidv4 uuidv7 var_pop var_samp
+    width_bucket xmlagg
+    """.split()
+)
+"""Functions of PostgreSQL that are refused by name."""
+
+_INSTEAD = {
+    "ceiling": "ceil", "character_length": "char_length", "every": "bool_and", "pow": "power",
+    "row_to_json": "to_jsonb", "statement_timestamp": "now", "stddev_samp": "stddev", "to_json": "to_jsonb",
+    "transaction_timestamp": "now", "uuidv4": "gen_random_uuid", "var_samp": "variance",
+}  # fmt: skip
+
+
+def missing(name: str) -> SqlUnsupportedError:
+    """The error for a function that cannot be called here."""
+    instead = _INSTEAD.get(name, name.replace("json_", "jsonb_", 1) if name.startswith("json_") else "")
+    known = instead in scalars or instead in aggregates or instead in sets
+    if name in POSTGRES_ONLY:
+        return SqlUnsupportedError(
+            f"{name}() is not supported here; " + (f"use {instead}()" if known else "PostgreSQL has it")
+        )
+    return SqlUnsupportedError(f"function {name}() is not supported")
+
 
 SET_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     "jsonb_each": (("key", "text"), ("value", "jsonb")),
     "jsonb_each_text": (("key", "text"), ("value", "text")),
-    "json_each": (("key", "text"), ("value", "jsonb")),
-    "json_each_text": (("key", "text"), ("value", "text")),
     "jsonb_array_elements": (("value", "jsonb"),),
     "jsonb_array_elements_text": (("value", "text"),),
-    "json_array_elements": (("value", "jsonb"),),
-    "json_array_elements_text": (("value", "text"),),
 }
 """The columns of functions in FROM that are not named after the function."""
 
@@ -183,22 +151,18 @@ OPERATORS = """
 /(float4, float8) float8; /(float8, float4) float8; /(interval, float8) interval
 %(int2, int2) int2; %(int4, int4) int4; %(int8, int8) int8; %(numeric, numeric) numeric
 ^(float8, float8) float8; ^(numeric, numeric) numeric
-&(int2, int2) int2; &(int4, int4) int4; &(int8, int8) int8; |(int2, int2) int2; |(int4, int4) int4
-|(int8, int8) int8; #(int2, int2) int2; #(int4, int4) int4; #(int8, int8) int8; <<(int2, int4) int2
-<<(int4, int4) int4; <<(int8, int4) int8; >>(int2, int4) int2; >>(int4, int4) int4; >>(int8, int4) int8
 ||(text, text) text; ||(text, anynonarray) text; ||(anynonarray, text) text; ||(jsonb, jsonb) jsonb
 ||(anyarray, anyarray) anyarray; ||(anyarray, anyelement) anyarray; ||(anyelement, anyarray) anyarray
-||(bytea, bytea) bytea
 ->(jsonb, text) jsonb; ->(jsonb, int4) jsonb; ->>(jsonb, text) text; ->>(jsonb, int4) text
-#>(jsonb, text[]) jsonb; #>>(jsonb, text[]) text; #-(jsonb, text[]) jsonb; @>(jsonb, jsonb) bool
+#>(jsonb, text[]) jsonb; #>>(jsonb, text[]) text; @>(jsonb, jsonb) bool
 @>(anyarray, anyarray) bool; <@(jsonb, jsonb) bool; <@(anyarray, anyarray) bool; ?(jsonb, text) bool
 ?|(jsonb, text[]) bool; ?&(jsonb, text[]) bool; &&(anyarray, anyarray) bool; ~(text, text) bool
-~*(text, text) bool; !~(text, text) bool; !~*(text, text) bool; ^@(text, text) bool
+~*(text, text) bool; !~(text, text) bool; !~*(text, text) bool; <->(float4[], float4[]) float8
 """
 
 UNARIES = """
 -(int2) int2; -(int4) int4; -(int8) int8; -(numeric) numeric; -(float4) float4; -(float8) float8
--(interval) interval; ~(int2) int2; ~(int4) int4; ~(int8) int8
+-(interval) interval
 """
 
 
@@ -257,15 +221,17 @@ def resolve(known: dict[str, list[Signature]], name: str, given: list[str], show
     """Choose the way of calling that fits best, as PostgreSQL does."""
     signatures = known.get(name)
     if signatures is None:
-        raise SqlUnsupportedError(f"function {name}() is not supported")
+        raise missing(name)
     best: tuple[float, Call] | None = None
     for signature in signatures:
         fit = _fits(signature, given)
         if fit is not None and (best is None or fit[0] < best[0]):
             best = fit
     if best is None:
+        if name == "to_timestamp" and len(given) == 2:
+            raise SqlUnsupportedError("to_timestamp() with a pattern is not supported here; PostgreSQL has it")
         types = ", ".join(spelled(name) for name in given)
-        raise SqlError(shown or f"function {name}({types}) does not exist; it takes {_ways(signatures)}")
+        raise SqlError(shown or f"function {name}({types}) does not exist here; it takes {_ways(signatures)}")
     return best[1]
 
 

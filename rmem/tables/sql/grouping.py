@@ -50,7 +50,7 @@ def check_grouping(node: exp.Select, scope: Scope) -> None:
         places.append(having.this)
     if group is None and having is None and not any(has_aggregates(place) for place in places):
         return
-    keys = [_resolved(key, node) for key in _keys(group.expressions)] if group is not None else []
+    keys = [_resolved(key, node) for key in group.expressions] if group is not None else []
     texts = {_text(key) for key in keys}
     for source in scope.sources.values():
         table = source.table
@@ -83,16 +83,6 @@ def check_distinct(node: exp.Select) -> None:
         if _text(key) not in own:
             raise SqlError("SELECT DISTINCT ON expressions must match initial ORDER BY expressions")
         left.discard(_text(key))
-
-
-def _keys(keys: list[exp.Expression]) -> list[exp.Expression]:
-    found: list[exp.Expression] = []
-    for key in keys:
-        if isinstance(key, (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)):
-            found.extend(_keys(key.expressions))
-        else:
-            found.append(key)
-    return found
 
 
 def _resolved(key: exp.Expression, node: exp.Select) -> exp.Expression:

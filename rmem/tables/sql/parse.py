@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from ...errors import SqlError, SqlUnsupportedError
 from .dialect import Dialect
+from .distances import rewrite_cosine_distances
 
 MAX_LENGTH = 16_000_000
 MAX_NESTING = 32
@@ -64,6 +65,22 @@ def parse(sql: str) -> Statement:
     return Statement(_tree(tokens, sql), explain)
 
 
+def split(sql: str) -> list[str]:
+    """The statements of a script, each ended by `;`."""
+    if "$" in sql:
+        sql = _without_dollars(sql)
+    try:
+        tokens = Dialect().tokenize(sql)
+    except SqlglotError as error:
+        raise SqlError(f"the statements cannot be read: {_reason(error)}") from None
+    ends = [token.start for token in tokens if token.token_type == TokenType.SEMICOLON]
+    parts = [sql[start:end] for start, end in zip([0, *(end + 1 for end in ends)], [*ends, len(sql)], strict=True)]
+    found = [part.strip() for part in parts if Dialect().tokenize(part)]
+    if not found:
+        raise SqlError("there is no statement")
+    return found
+
+
 _QUOTED = re.compile(
     r"""[eE]'(?:[^'\\]|\\.|'')*+'?|'[^']*+'?|"[^"]*+"?|--[^\n]*+|(?P<comment>/\*)"""
     r"""|(?<![\w$])(?P<mark>\$(?:[A-Za-z_]\w*+)?\$)""",
@@ -97,7 +114,9 @@ def _without_dollars(sql: str) -> str:
 
 def _tree(tokens: list[Token], sql: str) -> exp.Expression:
     if (tokens and tokens[0].token_type in _REFUSED) or (tokens and tokens[0].text.upper() in _REFUSED_WORDS):
-        raise SqlUnsupportedError(f"{tokens[0].text.upper()} statements are not supported")
+        word = tokens[0].text.upper()
+        hint = "; use `with client.transaction():`" if word in _TRANSACTIONS else ""
+        raise SqlUnsupportedError(f"{word} statements are not supported{hint}")
     try:
         trees = Dialect().parser().parse(tokens, sql)
     except ParseError as error:
@@ -116,6 +135,7 @@ def _tree(tokens: list[Token], sql: str) -> exp.Expression:
         if node.args.get("escape"):
             raise SqlUnsupportedError("UESCAPE is not supported")
         node.replace(exp.Literal.string(_unescaped(str(node.this))))
+    rewrite_cosine_distances(trees[0])
     return _selected(trees[0])
 
 
@@ -163,6 +183,7 @@ def _is_option(tokens: list[Token]) -> bool:
 
 _EXPLAIN_OPTIONS = ("ANALYZE", "VERBOSE", "COSTS", "SETTINGS", "BUFFERS", "WAL", "TIMING", "SUMMARY", "FORMAT")
 _REFUSED = (TokenType.COMMAND, TokenType.PRAGMA, TokenType.SET, TokenType.COPY)
+_TRANSACTIONS = ("BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "END", "ABORT")
 _REFUSED_WORDS = (
     "ATTACH DETACH PRAGMA COPY SET RESET SHOW DO CALL VACUUM ANALYZE REINDEX CLUSTER GRANT REVOKE LISTEN NOTIFY "
     "UNLISTEN LOAD LOCK PREPARE EXECUTE DEALLOCATE DECLARE FETCH MOVE CLOSE CHECKPOINT DISCARD BEGIN START COMMIT "

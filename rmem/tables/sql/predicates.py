@@ -161,12 +161,6 @@ class Predicates(Typed):
             raise SqlError(f"operator does not exist: {spelled(left)} {word} {spelled(right)}")
         return "bool"
 
-    def _similar(self, node: exp.SimilarTo, scope: Scope) -> str:
-        for part in (node.this, node.expression):
-            if self.bind(part, scope, "text") != "text":
-                raise SqlError("SIMILAR TO takes texts")
-        return "bool"
-
     def _escape(self, node: exp.Escape, scope: Scope) -> str:
         found = self.bind(node.this, scope)
         if not isinstance(node.this, (exp.Like, exp.ILike)) or self.bind(node.expression, scope, "text") != "text":

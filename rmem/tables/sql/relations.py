@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
+from ..catalog import Table
 from . import functions
+from .parse import parse
 from .scope import Scope, Source, folded, known_table, only, quoted, shown, table_name
 from .system import SYSTEM, system_relation
 from .types import NAMES, common, type_of
@@ -39,7 +41,7 @@ class Relations:
         if isinstance(node, exp.Table):
             source = self._table(node, scope)
         elif isinstance(node, exp.Values):
-            source = self._derived(node, scope, lateral=False)
+            source = self._derived(node, scope)
         elif isinstance(node, exp.Subquery):
             if isinstance(node.this, exp.Table):
                 return self._joined(node, scope)
@@ -95,14 +97,37 @@ class Relations:
         schema = folded(node.args["db"]) if node.args.get("db") else ""
         if (schema, name) in SYSTEM or (not schema and ("pg_catalog", name) in SYSTEM):
             replaced = system_relation(name, node, self.binder.catalogue, self.binder.workspace)
-            return self._derived(replaced, scope, lateral=False)
+            return self._derived(replaced, scope)
         table = known_table(table_name(node, self.binder.workspace), self.binder.catalogue, self.binder.workspace)
+        if table.view is not None:
+            return self._view(node, table, scope)
         node.set("this", quoted(table.name))
         node.set("db", None)
         node.set("only", None)
         node.meta["table"] = table
         columns = tuple((column.name, NAMES[column.type.kind]) for column in table.columns)
         return self._added(node, scope, table.name, columns)
+
+    def _view(self, node: exp.Table, view: Table, scope: Scope) -> Source:
+        """The query of a view in the place of its name, with the columns that it had when it was made."""
+        if view.name in self.binder.views:
+            raise SqlError(f'view "{view.name}" would read itself')
+        names = [quoted(column.name) for column in view.columns]
+        alias = exp.TableAlias(this=quoted(view.name), columns=names)
+        query = exp.Subquery(this=parse(view.view or "").tree, alias=alias)
+        items = [exp.Column(this=name.copy()) for name in names]
+        replaced = exp.Subquery(
+            this=exp.Select(expressions=items, from_=exp.From(this=query)),
+            alias=node.args.get("alias") or exp.TableAlias(this=quoted(view.name)),
+            joins=node.args.get("joins"),
+        )
+        replaced.meta["view"] = view.name
+        node.replace(replaced)
+        before = self.binder.views
+        self.binder.views = (*before, view.name)
+        source = self._derived(replaced, scope, around=Scope())
+        self.binder.views = before
+        return source
 
     def _function(self, node: exp.Table, scope: Scope) -> Source:
         only(node, "this", "alias", "joins", "ordinality")
@@ -111,7 +136,7 @@ class Relations:
         if name not in functions.sets:
             if name in functions.scalars:
                 raise SqlUnsupportedError(f"{name}() in FROM is not supported")
-            raise SqlUnsupportedError(f"function {name}() is not supported")
+            raise functions.missing(name)
         inside = Scope(outer=scope)
         gives = self.binder.expressions.call(call, functions.sets, name, call.expressions, inside)
         call.meta["type"] = gives
@@ -123,9 +148,11 @@ class Relations:
             columns = (*columns, ("ordinality", "int8"))
         return self._added(node, scope, name, columns)
 
-    def _derived(self, node: exp.Expression, scope: Scope, *, lateral: bool) -> Source:
-        """A subquery sees the sources before it only when it is LATERAL."""
-        around = scope if lateral else Scope(outer=scope.outer, queries=scope.queries)
+    def _derived(
+        self, node: exp.Expression, scope: Scope, *, lateral: bool = False, around: Scope | None = None
+    ) -> Source:
+        """A subquery sees the sources before it only when it is LATERAL, and nothing but `around` if that is given."""
+        around = around or (scope if lateral else Scope(outer=scope.outer, queries=scope.queries))
         if isinstance(node, exp.Values):
             columns = self.binder.query(node, around)
         else:

@@ -133,6 +133,14 @@ def table_name(node: exp.Table, workspace: str) -> str:
     return name
 
 
+def base_table(name: str, catalogue: Mapping[str, Table], workspace: str) -> Table:
+    """A table that holds rows, for what cannot be done to a view."""
+    table = known_table(name, catalogue, workspace)
+    if table.view is not None:
+        raise SqlUnsupportedError(f'"{name}" is a view; write to, index or alter the tables that it reads')
+    return table
+
+
 def known_table(name: str, catalogue: Mapping[str, Table], workspace: str) -> Table:
     table = catalogue.get(name)
     if table is None:

@@ -9,7 +9,7 @@ from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import Table
 from .bind import Binder, Columns
 from .names import output_name
-from .scope import Scope, Source, folded, known_table, missing_column, only, quoted, shown, table_name
+from .scope import Scope, Source, base_table, folded, missing_column, only, quoted, shown, table_name
 from .types import NAMES, UNKNOWN, assignable, spelled, type_of
 
 
@@ -30,7 +30,7 @@ def _target(binder: Binder, node: exp.Expression, scope: Scope) -> tuple[Table, 
     if not isinstance(node, exp.Table) or isinstance(node.this, exp.Anonymous):
         raise SqlUnsupportedError(f"{shown(node)} cannot be written to")
     only(node, "this", "db", "catalog", "alias", "only")
-    table = known_table(table_name(node, binder.workspace), binder.catalogue, binder.workspace)
+    table = base_table(table_name(node, binder.workspace), binder.catalogue, binder.workspace)
     alias = node.args.get("alias")
     seen = folded(alias.this) if alias is not None else table.name
     columns = tuple((column.name, NAMES[column.type.kind]) for column in table.columns)

@@ -63,7 +63,7 @@ def _tuple(columns: tuple[tuple[str, str], ...], row: list[str | int | None]) ->
 def _rows(name: str, catalogue: Mapping[str, Table], workspace: str) -> list[list[str | int | None]]:
     tables = sorted(catalogue.values(), key=lambda table: table.name)
     if name == "tables":
-        return [[workspace, workspace, table.name, "BASE TABLE"] for table in tables]
+        return [[workspace, workspace, table.name, "BASE TABLE" if table.view is None else "VIEW"] for table in tables]
     if name == "pg_indexes":
         return [
             [workspace, table.name, index.name, definition(index, workspace)]

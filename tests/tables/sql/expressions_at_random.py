@@ -85,7 +85,7 @@ def _deeper(k: dict[str, st.SearchStrategy[str]]) -> dict[str, st.SearchStrategy
     return {
         "int": any_of(
             integer, _filled("({} {} {})", integer, signs, integer), _filled("abs({})", integer), case(integer),
-            _filled("length({})", text), _filled("coalesce({}, {})", integer, integer), _filled("({} & {})", integer, integer),
+            _filled("length({})", text), _filled("coalesce({}, {})", integer, integer),
             _filled("strpos({}, {})", text, text), _filled("({})::int", numeric), _filled("({})::int", boolean),
             _filled("greatest({}, {})", integer, integer), _filled("nullif({}, {})", integer, integer),
             _filled("jsonb_array_length(CASE WHEN jsonb_typeof({}) = 'array' THEN '[1]'::jsonb END)", json),
@@ -104,7 +104,7 @@ def _deeper(k: dict[str, st.SearchStrategy[str]]) -> dict[str, st.SearchStrategy
             _filled("replace({}, {}, {})", text, text, text), case(text), _filled("({})::text", any_of(integer, numeric, boolean, time, interval, json)),
             _filled("split_part({}, ',', {})", text, st.sampled_from(["1", "2", "-1"])), _filled("concat({}, {}, {})", text, integer, boolean),
             _filled("lpad({}, 5, {})", text, text), _filled("{} ->> 'a'", json), _filled("substr({}, {}, 2)", text, small), _filled("initcap({})", text),
-            _filled("to_char({}, 'YYYY-MM-DD HH24:MI:SS')", time), _filled("concat_ws({}, {}, {})", text, text, text), _filled("btrim({}, {})", text, text),
+            _filled("concat_ws({}, {}, {})", text, text, text), _filled("btrim({}, {})", text, text),
         ),
         "bool": any_of(
             boolean, _filled("({} {} {})", integer, _OPERATORS, any_of(integer, numeric)), _filled("({} {} {})", text, _OPERATORS, text),

@@ -1,0 +1,51 @@
+"""`vector <=> query`, the cosine distance, in terms of the similarity that search indexes answer."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from .dialect import COSINE_DISTANCE, Operator
+from .scope import folded
+
+
+def rewrite_cosine_distances(tree: exp.Expression) -> None:
+    """Write `1 - cosine_similarity(v, q)` for `v <=> q`, and order by the similarity where the nearest come first.
+
+    The planner of searches knows the best rows of a similarity; it would have to compute every distance."""
+    found = [node for node in tree.find_all(Operator) if node.op == COSINE_DISTANCE]
+    if not found:
+        return
+    for select in list(tree.find_all(exp.Select)):
+        order = select.args.get("order")
+        if order is not None and not any(select.args.get(key) for key in ("distinct", "group", "having")):
+            for key in order.expressions:
+                _order_by_similarity(key, select)
+    for node in [node for node in tree.find_all(Operator) if node.op == COSINE_DISTANCE]:
+        node.replace(exp.Paren(this=exp.Sub(this=exp.Literal.number(1), expression=_similarity(node))))
+
+
+def _order_by_similarity(key: exp.Ordered, select: exp.Select) -> None:
+    distance = _named(key.this, select).unnest()
+    nulls_first = key.meta.get("nulls") and key.args.get("nulls_first")
+    if not (isinstance(distance, Operator) and distance.op == COSINE_DISTANCE) or key.args.get("desc") or nulls_first:
+        return
+    key.set("this", _similarity(distance))
+    key.set("desc", True)
+    key.set("nulls_first", False)
+    key.meta["nulls"] = True
+
+
+def _named(node: exp.Expr, select: exp.Select) -> exp.Expr:
+    """The item of a SELECT that a name or a number in its ORDER BY stands for, or the expression itself."""
+    if isinstance(node, exp.Literal) and not node.is_string and node.this.isdecimal():
+        items = select.expressions[int(node.this) - 1 : int(node.this)]
+        return items[0].unalias() if items and int(node.this) else node
+    if isinstance(node, exp.Column) and not node.args.get("table"):
+        for item in select.expressions:
+            if isinstance(item, exp.Alias) and folded(item.args["alias"]) == folded(node.this):
+                return item.this  # type: ignore[no-any-return]
+    return node
+
+
+def _similarity(node: Operator) -> exp.Anonymous:
+    return exp.Anonymous(this="cosine_similarity", expressions=[node.this.copy(), node.expression.copy()])

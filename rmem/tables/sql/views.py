@@ -1,0 +1,105 @@
+"""CREATE VIEW as a change of the catalogue, and which views depend on a table.
+
+A view is kept as the text of its SELECT; `relations` puts that in the place of its name, so engines see tables only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from ...errors import ConstraintError, NoSuchTableError, SqlError, SqlUnsupportedError, TableExistsError
+from ..catalog import Column, Table
+from .bind import Binder, Columns
+from .dialect import Dialect
+from .parse import parse
+from .scope import checked_name, folded, only, table_name
+from .types import result_type
+
+
+def view_of(tree: exp.Create, sql: str, catalogue: Mapping[str, Table], workspace: str) -> Table:
+    """The view that a CREATE VIEW describes."""
+    only(tree, "this", "kind", "expression", "replace")
+    schema = tree.this if isinstance(tree.this, exp.Schema) else None
+    name = checked_name(table_name(schema.this if schema else tree.this, workspace), "view")
+    known = catalogue.get(name)
+    if known is not None and (known.view is None or not tree.args.get("replace")):
+        raise TableExistsError(f'relation "{name}" already exists')
+    view = Table(name, (), view=_query_text(sql))
+    columns = _bound({**catalogue, name: view}, view, workspace)[0]
+    names = [folded(column) for column in schema.expressions] if schema else []
+    if len(names) > len(columns):
+        raise SqlError(f"CREATE VIEW names {len(names)} columns, its query has {len(columns)}")
+    names += [column for column, _ in columns[len(names) :]]
+    if len(set(names)) != len(names):
+        twice = next(column for column in names if names.count(column) > 1)
+        raise SqlError(f'column "{twice}" specified more than once')
+    return Table(name, tuple(map(_column, names, (kind for _, kind in columns))), view=view.view)
+
+
+def _column(name: str, kind: str) -> Column:
+    limits = result_type(kind)
+    if limits is None:
+        raise SqlUnsupportedError(f'column "{name}": type {kind} is not supported for columns')
+    return Column(checked_name(name, "column"), limits)
+
+
+def columns_of(columns: Columns) -> tuple[Column, ...]:
+    """The columns of a table that holds what a query gives."""
+    found: list[Column] = []
+    for name, kind in columns:
+        if any(name == other.name for other in found):
+            raise SqlError(f'column "{name}" specified more than once')
+        found.append(_column(name, kind))
+    return tuple(found)
+
+
+def _query_text(sql: str) -> str:
+    """What stands behind the first AS of a CREATE VIEW that is in no brackets."""
+    depth = 0
+    for token in Dialect().tokenize(sql):
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        if token.token_type == TokenType.ALIAS and not depth:
+            return sql[token.end + 1 :].strip().rstrip(";").rstrip()
+    raise SqlError("CREATE VIEW needs a query: CREATE VIEW v AS SELECT …")
+
+
+def _bound(catalogue: Mapping[str, Table], view: Table, workspace: str) -> tuple[Columns, set[str]]:
+    """What the query of a view gives, and the tables and views that it reads."""
+    tree = parse(view.view or "").tree
+    if not isinstance(tree, exp.Query):
+        raise SqlError("a view is made of a SELECT")
+    if tree.find(exp.Parameter, exp.Placeholder) is not None:
+        raise SqlError("a view takes no parameters; write the values into its SELECT")
+    columns = Binder(catalogue, workspace, views=(view.name,)).query(tree, None)
+    tables = {node.meta["table"].name for node in tree.find_all(exp.Table) if node.meta.get("table") is not None}
+    return columns, tables | {node.meta["view"] for node in tree.find_all(exp.Subquery) if "view" in node.meta}
+
+
+def check_unused(names: set[str], catalogue: Mapping[str, Table], workspace: str) -> None:
+    """Refuse to drop what a view that stays depends on."""
+    for view in catalogue.values():
+        if view.view is not None and view.name not in names:
+            used = _bound(catalogue, view, workspace)[1] & names
+            if used:
+                what = f'cannot drop "{used.pop()}" because view "{view.name}" depends on it'
+                raise ConstraintError(f"{what}; drop the view first")
+
+
+def check_altered(name: str, changed: Table, catalogue: Mapping[str, Table], workspace: str) -> None:
+    """Refuse a change of a table that would break a view, or change the types of its columns."""
+    after = {key: table for key, table in catalogue.items() if key != name} | {changed.name: changed}
+    for view in catalogue.values():
+        if view.view is None or view.name == changed.name or name not in _bound(catalogue, view, workspace)[1]:
+            continue
+        try:
+            kinds = [result_type(kind) for _, kind in _bound(after, view, workspace)[0]]
+            same = kinds[: len(view.columns)] == [column.type for column in view.columns]
+            broken = "" if same else "the types of its columns would change"
+        except (SqlError, NoSuchTableError) as error:
+            broken = str(error)
+        if broken:
+            raise ConstraintError(
+                f'cannot change "{name}" because view "{view.name}" depends on it ({broken}); drop the view first'
+            )

@@ -1,0 +1,69 @@
+"""What a workspace knows of the transaction that a thread has open: whether it wrote, and whether it can go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from threading import local
+from typing import Any, TypeVar, cast
+
+from ..errors import SqlError, SqlUnsupportedError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Transaction(local):
+    """The transaction of the current thread."""
+
+    is_open = False
+    wrote = False
+    failed = False
+
+    def check_closed(self) -> None:
+        if self.is_open:
+            raise SqlError("a transaction is open in this thread already; transactions do not nest")
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        self.is_open, self.wrote, self.failed = True, False, False
+        try:
+            yield
+            if self.failed:
+                raise SqlError("a statement of this transaction failed, so nothing of it was written")
+        finally:
+            self.is_open = False
+
+    @contextmanager
+    def statement(self) -> Iterator[None]:
+        """Run one statement. After one that failed none can follow, as in PostgreSQL."""
+        if not self.is_open:
+            yield
+            return
+        if self.failed:
+            raise SqlError("an earlier statement of this transaction failed; leave the transaction and begin again")
+        try:
+            yield
+        except BaseException:
+            self.failed = True
+            raise
+
+    def check_search(self) -> None:
+        """Search indexes follow what is committed, so they cannot know what this transaction wrote."""
+        if self.is_open and self.wrote:
+            raise SqlUnsupportedError(
+                "a search would not find what this transaction wrote; search before its first write, or after its end"
+            )
+
+
+def writing(method: F) -> F:
+    """Count a method of a workspace as a statement that writes."""
+
+    @wraps(method)
+    def run(self: Any, *given: Any, **options: Any) -> Any:
+        with self._transaction.statement():
+            result = method(self, *given, **options)
+            self._transaction.wrote = True
+            return result
+
+    return cast("F", run)

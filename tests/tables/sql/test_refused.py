@@ -1,0 +1,53 @@
+"""What PostgreSQL has and the tables do not is refused by its name, before any engine sees it."""
+
+from __future__ import annotations
+
+import pytest
+
+from rmem.errors import SqlUnsupportedError
+from rmem.tables.sql import functions
+
+CONSTRUCTS = {
+    "SELECT n FROM t GROUP BY ROLLUP (n)": "ROLLUP",
+    "SELECT n FROM t GROUP BY CUBE (n)": "CUBE",
+    "SELECT n FROM t GROUP BY GROUPING SETS ((n), ())": "GROUPING SETS",
+    "SELECT s SIMILAR TO 'a%' FROM t": "SIMILAR TO",
+    "SELECT n & 1 FROM t": "operator &",
+    "SELECT n | 1 FROM t": "operator |",
+    "SELECT n # 1 FROM t": "operator #",
+    "SELECT ~n FROM t": "operator ~",
+    "SELECT n << 1 FROM t": "operator <<",
+    "SELECT s ^@ 'a' FROM t": "operator ^@",
+    "SELECT j #- '{a}' FROM t": "operator #-",
+    "SELECT overlay(s PLACING 'x' FROM 1) FROM t": "overlay",
+    "SELECT to_timestamp(s, 'YYYY') FROM t": "to_timestamp",
+    "SELECT mode() WITHIN GROUP (ORDER BY n) FROM t": "mode",
+    "SELECT m FROM regexp_matches('a', 'a') AS m": "regexp_matches",
+    "SELECT make_interval(days => 3)": "make_interval",
+}
+
+
+@pytest.fixture
+def tables(workspace):
+    workspace.query("CREATE TABLE t (n INT, s TEXT, j JSONB)")
+    return workspace
+
+
+@pytest.mark.parametrize(("sql", "name"), CONSTRUCTS.items())
+def test_a_construct_is_refused_by_its_name(tables, sql, name):
+    with pytest.raises(SqlUnsupportedError, match="not supported here") as refused:
+        tables.query(sql)
+    assert name in str(refused.value)
+
+
+def test_every_function_that_only_postgresql_has_is_refused_by_its_name(tables):
+    for name in sorted(functions.POSTGRES_ONLY):
+        with pytest.raises(SqlUnsupportedError, match=rf"^{name}\(\) is not supported here; (PostgreSQL has it|use )"):
+            tables.query(f"SELECT {name}(1)")
+
+
+def test_a_function_with_another_name_here_is_told(tables):
+    with pytest.raises(SqlUnsupportedError, match=r"json_agg\(\) is not supported here; use jsonb_agg\(\)"):
+        tables.query("SELECT json_agg(n) FROM t")
+    with pytest.raises(SqlUnsupportedError, match=r"to_json\(\) is not supported here; use to_jsonb\(\)"):
+        tables.query("SELECT to_json(n) FROM t")
