@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from . import checks
-from .drafting import given_vector
 from .filters import Filter
 from .index.analyser import plain
 from .index.bits import unit
@@ -22,6 +21,7 @@ from .recall.budget import fitting
 from .recall.engine import MODES, Ranked, rank
 from .recall.question import Question, read_question
 from .recall.settings import RecallSettings
+from .stores.vectors import given_vector
 
 if TYPE_CHECKING:
     from .embed.base import Embedder

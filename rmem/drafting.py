@@ -6,15 +6,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from . import checks
-from .errors import InputError, VectorError
-from .index.bits import unit
+from .errors import InputError
 from .models import TIERS, Embeddings, Memory, Metadata
-
-Vector = npt.NDArray[np.float32]
+from .stores.vectors import given_vector
 
 WRITABLE = (
     "text", "agent", "type", "session", "actor", "tags", "importance", "when", "metadata", "step", "position",
@@ -109,12 +104,3 @@ def take_changes(memory: Memory, changes: Mapping[str, Any], drafted: Memory) ->
     for key in ("session", "actor", "tags", "tier", "position", "place"):
         if key in changes:
             setattr(memory, key, getattr(drafted, key))
-
-
-def given_vector(field: str, value: object) -> Vector:
-    """A vector from the caller, of unit length."""
-    array = checks.vector(field, value)
-    if not array.any():
-        raise VectorError(f"{field} must not be all zeros", field=field)
-    scaled: Vector = unit(array[None, :])[0]
-    return scaled

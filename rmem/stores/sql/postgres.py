@@ -23,8 +23,9 @@ from ...index.recall_index import RecallIndex
 from ...index.survey import Survey, Surveys
 from ...index.vocabulary import WordVectors
 from ...models import TIERS, Memory
-from ..base import ORDERS, Order, StoreStats, Vector
-from ..indexed import Derived, check_vectors, derive
+from ..base import ORDERS, Order, StoreStats
+from ..indexed import Derived, derive
+from ..vectors import Vector, check_vectors
 from . import audit, dictionaries, inserts, postgres_rows, postgres_search
 from . import keys as data_keys
 from .connection import Connection as AnyConnection

@@ -23,7 +23,8 @@ from ...index.survey import Survey
 from ...index.vocabulary import WordVectors
 from ...models import Memory
 from ..base import StoreStats
-from ..indexed import Derived, check_vectors, derive, index_row, new_id
+from ..indexed import Derived, derive, index_row, new_id
+from ..vectors import check_vectors
 from . import audit, cache, dictionaries, inserts, rows, sealing
 from . import keys as data_keys
 from .audit_chain import AuditChain
