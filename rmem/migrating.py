@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import ConfigError, StoreError
-from .stores import is_postgres, open_store
+from .stores import is_postgres, open_file, open_postgres
 from .stores.base import Progress
 from .stores.sql import rows
 from .stores.sql.connection import Connection
@@ -47,15 +47,11 @@ def migrate(
         raise ConfigError("the target must be postgresql://…; to copy an SQLite file use `rmem backup`")
     if is_postgres(source):
         raise ConfigError("the source must be an SQLite file")
-    path = Path(str(source).removeprefix("sqlite:///")).expanduser()
-    if not path.is_file():
-        raise StoreError(f"there is no store file at {path}")
-    old, new = open_store(path, encryption=False), open_store(target, encryption=False)
+    old, new = open_file(source, encryption=False), open_postgres(target, encryption=False)
     tables = None
     try:
-        assert isinstance(old, SqliteRecordStore)
-        tables = move(path, new.address.url, new.tenant)  # type: ignore[attr-defined]
-        return _migrated(old, new, tables, dry_run, on_progress)  # type: ignore[arg-type]
+        tables = move(old.path, new.address.url, new.tenant)
+        return _migrated(old, new, tables, dry_run, on_progress)
     finally:
         if tables is not None:
             tables.close()

@@ -1,15 +1,15 @@
 """The store contract, on two levels. A plugin that keeps values needs the four methods of MemoryStore; a store
-that serves recall is a RecordStore. `rmem.testing` holds the suite that every store passes."""
+that serves recall is a RecordStore: what is abstract there every store needs, the rest has a default. What only some
+stores offer is in `capabilities`. `rmem.testing` holds the suite that every store passes."""
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
 from .. import checks
 from ..errors import ConfigError, InputError
@@ -26,6 +26,7 @@ Progress = Callable[[int, int | None], None]
 
 if TYPE_CHECKING:
     from ..crypto.encryption import Encryption
+    from .capabilities import HotStore
 
 T = TypeVar("T")
 Result = TypeVar("Result")
@@ -126,10 +127,18 @@ class RecordStore(MemoryStore[Memory]):
     the store encrypts, if it can.
     """
 
+    capability: ClassVar[str | None] = None
+    """The name of what a subclass in `capabilities` adds."""
     owner: Owner | None = None
     encryption: Encryption | None = None
     copies: Sequence[HotStore] = ()
     """Stores at hand in this process that hold some of its memories a second time."""
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """Return the names of what this store offers beside the contract."""
+        own = (vars(cls).get("capability") for cls in type(self).__mro__)
+        return frozenset(name for name in own if name is not None)
 
     @abstractmethod
     def put(self, memories: Sequence[Memory]) -> list[Memory]:
@@ -367,24 +376,3 @@ class RecordStore(MemoryStore[Memory]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-class HotStore(RecordStore):
-    """A store that holds the memories of a tier in front of an archive, and may lose them."""
-
-    place: Mapping[str, Any]
-    """Where it is, without secrets: what it can be opened with again."""
-
-    @abstractmethod
-    def epoch(self, agent: str, *, look: bool = True) -> str | None:
-        """A token that is another one after the store was emptied; None while the agent has nothing there. Without
-        `look` it is that of the last time that the agent's rows were looked at."""
-
-    @abstractmethod
-    def steady(self) -> AbstractContextManager[None]:
-        """While it lasts, surveys in this thread show an agent's rows as the first of them did, or newer: to look once
-        is enough for one question."""
-
-    @abstractmethod
-    def clear(self) -> None:
-        """Remove everything, of all agents."""

@@ -26,7 +26,8 @@ from ..index.records import marks_in, said_by
 from ..index.survey import Survey, Surveys, nearest_rows
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
-from .base import ORDERS, Order, RecordStore, StoreStats
+from .base import ORDERS, Order, StoreStats
+from .capabilities import RowVectors
 from .packing import full_vector
 from .vectors import Vector
 
@@ -103,7 +104,7 @@ def new_id(memory: Memory) -> str:
     return f"{memory.agent_id}-{memory.step_number}-{int(memory.timestamp)}"
 
 
-class IndexedStore(RecordStore):
+class IndexedStore(RowVectors):
     """Selections, BM25 and neighbours from the recall index; rows from the subclass."""
 
     def __init__(self, word_vectors: WordVectors | None = None) -> None:
@@ -114,10 +115,6 @@ class IndexedStore(RecordStore):
     @abstractmethod
     def refresh(self) -> None:
         """Bring the index up to every row that is durable now."""
-
-    @abstractmethod
-    def vectors_at(self, seqs: npt.NDArray[np.int64], dimension: int) -> npt.NDArray[np.float32]:
-        """The original vectors of rows, one line each; zeros where there is none of that dimension."""
 
     @abstractmethod
     def texts_at(self, seqs: npt.NDArray[np.int64]) -> list[str]:

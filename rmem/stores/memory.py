@@ -19,6 +19,7 @@ from ..index.vocabulary import WordVectors
 from ..judgements import Judgement
 from ..models import Memory
 from .base import Edit, StoreStats
+from .capabilities import FeedbackTable
 from .indexed import Derived, IndexedStore, derive, index_row, new_id
 from .packing import full_vector
 from .vectors import check_format, check_vectors, first_vector
@@ -26,7 +27,7 @@ from .vectors import check_format, check_vectors, first_vector
 Result = TypeVar("Result")
 
 
-class InMemoryRecordStore(IndexedStore):
+class InMemoryRecordStore(FeedbackTable, IndexedStore):
     """Memories in a dictionary. What is handed out is a copy: changing it changes nothing here."""
 
     def __init__(self, word_vectors: WordVectors | None = None) -> None:

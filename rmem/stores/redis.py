@@ -27,7 +27,8 @@ from ..index.survey import Survey
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
 from . import redis_rows as rows
-from .base import Edit, HotStore, StoreStats
+from .base import Edit, StoreStats
+from .capabilities import HotStore
 from .indexed import Derived, IndexedStore, derive
 from .packing import placed, short_vector
 from .redis_ids import Ids, Reply, decoded, encoded
@@ -63,7 +64,7 @@ class _Looked(local):
         return {agent: self.at[agent] for agent in agents}
 
 
-class RedisRecordStore(IndexedStore, HotStore):
+class RedisRecordStore(HotStore, IndexedStore):
     """`RedisRecordStore(host="localhost", port=6379, namespace="agents")`. Stores with different namespaces never see
     each other. Nothing is sent before the first call; while the server does not answer, calls raise
     StoreUnreachableError, and work again when it does.

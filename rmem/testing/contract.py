@@ -9,7 +9,8 @@
                 yield store
 
 MemoryStoreContract (`values.py`) asks for the four methods only; override `value` and `text_of` if the store keeps
-something other than texts. RecordStoreContract asks for everything that recall needs.
+something other than texts. RecordStoreContract asks for everything that recall needs, and for the
+capabilities that the store offers (`capabilities.py`); `pytest -rs` names those that were not tested.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from ..judgements import Judgement
 from ..models import Embeddings, Memory, Metadata
 from ..stores.base import Edit, Edited, RecordStore
 from ..stores.indexed import date_words
+from .capabilities import CapabilityContract
 from .values import MemoryStoreContract as MemoryStoreContract
 
 
@@ -151,7 +153,7 @@ FILTERS = (
 )
 
 
-class RecordStoreContract(MemoryStoreContract):
+class RecordStoreContract(MemoryStoreContract, CapabilityContract):
     """Everything that recall needs of a store."""
 
     def value(self, text: str) -> Any:

@@ -24,6 +24,7 @@ from ...judgements import Judgement
 from ...models import TIERS, Embeddings, Memory
 from .. import packing
 from ..base import Edit, Edited, Progress, SetAside, Size, Trace
+from ..capabilities import AuditEntry, AuditLog, Counters, FeedbackTable, Trash
 from ..indexed import Derived, IndexedStore, derive
 from ..packing import Codec
 from ..touches import Touches
@@ -31,7 +32,6 @@ from ..vectors import Owner, Vector, check_dimension, check_format, check_vector
 from . import audit, dictionaries, inserts, removal, rows, sealing
 from . import judgements as judged
 from . import keys as data_keys
-from .audit import AuditEntry
 from .audit_chain import AuditChain, Head
 from .connection import Connection
 from .receipts import forget_ids, once
@@ -56,7 +56,7 @@ class Dialect(NamedTuple):
     read: str = rows.READ
 
 
-class SqlRecords(IndexedStore):
+class SqlRecords(AuditLog, Trash, FeedbackTable, Counters, IndexedStore):
     """A store whose rows are those of `schema.py`."""
 
     dialect: ClassVar[Dialect]
@@ -246,6 +246,23 @@ class SqlRecords(IndexedStore):
     def rebuild(self) -> None:
         """Derive the index from the rows again."""
 
+    @abstractmethod
+    def derive_terms(self, on_progress: Progress | None = None, *, all_rows: bool = False) -> int:
+        """Derive the terms of all memories again, or of none where the analyser is the same and that costs much;
+        `all_rows` asks for it anyway. Return how many were written."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Say what this store is: the file, or the server and its version."""
+
+    @abstractmethod
+    def check_storage(self) -> tuple[str, bool, str]:
+        """Check what lies under the rows or beside them: its name, whether it is sound, and how it is."""
+
+    def read_raw(self, work: Callable[[Connection], Result]) -> Result:
+        """`read` for whoever looks for damage: nothing is passed over."""
+        return self.read(work)
+
     @property
     def held(self) -> int:
         """About how many rows there are, as far as this process knows."""
@@ -361,22 +378,14 @@ class SqlRecords(IndexedStore):
         limit: int | None = None,
         before: int | None = None,
     ) -> list[AuditEntry]:
-        """The newest entries of the audit log (of those before a number), newest first."""
         return self.read(
             lambda connection: audit.entries(connection, memory=memory, since=since, limit=limit, before=before)
         )
 
     def changed_after(self, number: int, actions: Sequence[str], limit: int) -> list[AuditEntry]:
-        """The entries of some actions behind a number of the audit log, oldest first."""
         return self.read(lambda connection: audit.after(connection, number, actions, limit))
 
-    @abstractmethod
-    def broken_audit(self) -> list[int]:
-        """The numbers of entries of the audit log that are not as they were written."""
-
     def accept_audit(self, who: str) -> None:
-        """Take the audit log as it is for whole, for one after a backup was restored: entries that came after the
-        backup are missing. That it was accepted is an entry."""
         self.audit_chain.save(self.read(audit.last_head), back=True)
         self.record(who, "accept audit log")
 
@@ -395,6 +404,19 @@ class SqlRecords(IndexedStore):
         sql = "SELECT value FROM notes WHERE key = ?"
         found = self.read(lambda connection: connection.execute(sql, (key,)).fetchone())
         return None if found is None else str(found[0])
+
+    def next_number(self, stem: str) -> int:
+        note = f"next {stem}"
+
+        def work(connection: Connection) -> int:
+            found = connection.execute("SELECT value FROM notes WHERE key = ?", (note,)).fetchone()
+            number = 0 if found is None else int(found[0])
+            while connection.execute("SELECT 1 FROM memories WHERE id = ?", (f"{stem}{number}",)).fetchone():
+                number += 1
+            connection.execute(self.dialect.note, (note, str(number + 1)))
+            return number
+
+        return self.write(work)
 
     def judge(self, judgements: Sequence[Judgement]) -> None:
         self.write(lambda connection: judged.write(connection, judgements))
