@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from . import checks, config
-from .drafting import Vector, draft, draft_of, draft_of_changes, take_changes
+from .drafting import draft, draft_of, draft_of_changes, take_changes
 from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
 from .embed.state import MemoryVectors
 from .errors import (
@@ -33,7 +33,8 @@ from .privacy.choice import PrivacySpec, policy_of
 from .recall.pipeline import load_hits, parse_request, search
 from .recall.settings import RecallSettings
 from .stores import open_store
-from .stores.base import Edit, Edited, Order, Owner, Progress, RecordStore
+from .stores.base import Edit, Edited, Order, Progress, RecordStore
+from .stores.vectors import Owner, Vector, check_vectors
 from .tiers import forgetting
 from .tiers.forgetting import DAY, ForgettingPolicy, Subject
 
@@ -275,11 +276,7 @@ class Brain:
     def _check_given(self, memories: Sequence[Memory], embedder: Embedder | None) -> None:
         """Refuse given vectors that do not fit the store's, before anything is written."""
         known = self.store.note("dimension")
-        dimension = embedder.dimension if embedder is not None else int(known) if known else None
-        for memory in memories:
-            given = memory.embeddings.full_vector
-            if given is not None:
-                dimension = checks.vector("vector", given, dimension=dimension).size
+        check_vectors(memories, embedder.dimension if embedder is not None else int(known) if known else None)
 
     def update(self, memory_id: str, *, only_if: Callable[[Memory], None] | None = None, **changes: Any) -> Memory:
         """Change fields of a memory, named as in `remember`. It keeps its id and its place in the session. `only_if` is
@@ -296,18 +293,20 @@ class Brain:
         return self._embedding([drafted] if embedded else [], lambda: self._change(memory_id, edit))
 
     def edit(self, memory_id: str, edit: Edit) -> Memory | None:
-        """Keep, replace or remove a memory by what `edit` makes of it, with nobody else changing it meanwhile, and note
-        it in the audit log. What `edit` returns is kept as it is: it has to be `cleaned` before."""
+        """Keep, replace or remove a memory by what `edit` makes of it, with nobody else changing it meanwhile, and add
+        the entry to the audit log, if it has one. A new text without a new vector is embedded. What `edit` returns is
+        kept as it is: it has to be `cleaned` before."""
         key = checks.memory_id("memory_id", memory_id)
         vectors: dict[str, Embeddings] = {}
 
         def embedded(memory: Memory | None) -> Edited | None:
-            before = None if memory is None else memory.text
+            text, held = (None, None) if memory is None else (memory.text, memory.embeddings)
             edited = edit(memory)
-            if edited is not None and edited.memory is not None and edited.memory.text != before:
-                if edited.memory.text not in vectors:
-                    raise _NotEmbedded(edited.memory)  # not here: an embedder may be slow, and others wait
-                edited.memory.embeddings = vectors[edited.memory.text]
+            made = None if edited is None else edited.memory
+            if made is not None and made.text != text and (made.embeddings is held or _is_bare(made)):
+                if made.text not in vectors:
+                    raise _NotEmbedded(made)  # not here: an embedder may be slow, and others wait
+                made.embeddings = vectors[made.text]
             return edited
 
         for _ in range(_OVERTAKEN):
@@ -326,8 +325,8 @@ class Brain:
         raise StoreBusyError(f"{key} is changed by others all the time; try again")
 
     def _change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory:
-        """Replace a memory by what `edit` makes of it, in one transaction."""
-        changed = self.store.change(checks.memory_id("memory_id", memory_id), edit)
+        """`edit` for a memory that exists."""
+        changed = self.edit(memory_id, lambda memory: None if memory is None else Edited(edit(memory)))
         if changed is None:
             raise NotFoundError(memory_id)
         return changed
@@ -510,6 +509,10 @@ class Brain:
 
     def __repr__(self) -> str:
         return f"Brain({self.address!r})"
+
+
+def _is_bare(memory: Memory) -> bool:
+    return memory.embeddings.full_vector is None
 
 
 def _address(address: object) -> str:

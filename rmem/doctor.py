@@ -23,14 +23,11 @@ from .index.manner import SEALED
 from .index.recall_index import RecallIndex
 from .index.survey import nearest_rows
 from .models import TIERS
-from .stores import migrations
 from .stores.base import Progress
 from .stores.packing import short_bytes
 from .stores.sql import keys, reembed, rows
-from .stores.sql.connection import Connection
 from .stores.sql.records import SqlRecords
-from .stores.sql.sqlite import SqliteRecordStore
-from .upkeep import derive_terms, open_sql
+from .upkeep import open_sql
 
 Result = TypeVar("Result")
 
@@ -61,30 +58,11 @@ def examine(address: str | Path | None = None) -> list[Finding]:
     except RemanenceError as error:
         return [*findings, Finding("store", False, str(error))]
     try:
-        findings.append(_opened(store))
+        findings.append(Finding("store", True, store.describe()))
         findings += store.together(lambda: [_checked(check, store) for check in _CHECKS])
     finally:
         store.close()
     return findings
-
-
-def _opened(store: SqlRecords) -> Finding:
-    if isinstance(store, SqliteRecordStore):
-        return Finding("store", True, f"{store.path}, schema {migrations.HEAD}")
-    version, vectors = store.read(
-        lambda connection: connection.execute(
-            "SELECT current_setting('server_version'), (SELECT extversion FROM pg_extension WHERE extname = 'vector')"
-        ).fetchone()
-    )
-    return Finding("store", True, f"PostgreSQL {version} with pgvector {vectors}")
-
-
-def _read(store: SqlRecords, work: Callable[[Connection], Result]) -> Result:
-    """Read what is stored as it is: the store itself would pass over a damaged text in a file."""
-    if isinstance(store, SqliteRecordStore):
-        with store.connection() as connection:
-            return work(connection)
-    return store.read(work)
 
 
 def _checked(check: Callable[[SqlRecords], Finding], store: SqlRecords) -> Finding:
@@ -108,28 +86,7 @@ def _versions() -> Finding:
 
 
 def _file(store: SqlRecords) -> Finding:
-    if not isinstance(store, SqliteRecordStore):
-        return _counters(store)
-    with store.connection() as connection:
-        problems = [text for (text,) in connection.execute("PRAGMA integrity_check(20)")]
-        (journal,) = connection.execute("PRAGMA journal_mode").fetchone()
-    sound = problems == ["ok"]
-    return Finding("file", sound, f"SQLite finds it sound, journal {journal}" if sound else "; ".join(problems))
-
-
-def _counters(store: SqlRecords) -> Finding:
-    """What PostgreSQL's triggers keep beside the rows. Its pages are for its own checks (pg_amcheck)."""
-    wrong = store.read(
-        lambda connection: connection.execute(
-            "SELECT h.rows - (SELECT count(*) FROM memories), "
-            "h.length - (SELECT coalesce(sum(length), 0) FROM memories), "
-            "(SELECT count(*) FROM postings) - (SELECT count(DISTINCT (m.seq, u.term)) "
-            "FROM memories m, unnest(m.lexemes) u(term)) FROM heads h"
-        ).fetchone()
-    )
-    names = ("rows", "words", "postings")
-    bad = [f"{int(number):+,} {name}" for name, number in zip(names, wrong, strict=True) if number]
-    return Finding("counters", not bad, ", ".join(bad) + " counted wrongly" if bad else "as the rows are")
+    return Finding(*store.check_storage())
 
 
 def _rows(store: SqlRecords) -> Finding:
@@ -171,11 +128,11 @@ def _each_row(store: SqlRecords) -> Iterator[tuple[Any, tuple[Any, ...] | sqlite
 
 
 def _fetched(store: SqlRecords, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-    return _read(store, lambda connection: connection.execute(sql, values).fetchall())
+    return store.read_raw(lambda connection: connection.execute(sql, values).fetchall())
 
 
 def _keys(store: SqlRecords) -> Finding:
-    held, wrapped = _read(store, keys.count), _read(store, keys.read)
+    held, wrapped = store.read_raw(keys.count), store.read_raw(keys.read)
     if not wrapped:
         return Finding("keys", not held, f"{sum(held.values()):,} encrypted memories" + " without keys" * bool(held))
     versions = sorted({key.version for key in wrapped})
@@ -226,7 +183,7 @@ def _index(store: SqlRecords) -> Finding:
     if not np.array_equal(indexed, held):
         extra, missing = np.setdiff1d(indexed, held).size, np.setdiff1d(held, indexed).size
         return Finding("index", False, f"{missing:,} rows missing from it, {extra:,} that no longer exist")
-    rotating = len({key.version for key in _read(store, keys.read)}) > 1
+    rotating = len({key.version for key in store.read_raw(keys.read)}) > 1
     noted = store.note("dimension")
     sample = _Sample(store.index, None if noted is None else int(noted), rotating)
     for seq in held[:: max(1, held.size // _SAMPLED)].tolist():
@@ -236,7 +193,8 @@ def _index(store: SqlRecords) -> Finding:
         sample.scan(batch)
         last = batch[-1][0]
     sample.compare_answers(store)
-    packed = f"in {store.stats().segments} segments and the tail, " if isinstance(store, SqliteRecordStore) else ""
+    segments = store.stats().segments
+    packed = f"in {segments} segments and the tail, " if segments else ""
     told = f"{held.size:,} rows {packed}as they are stored; {sample.answers} answers compared"
     return Finding("index", sample.wrong is None, sample.wrong or told)
 
@@ -344,7 +302,7 @@ def repair(address: str | Path | None = None, on_progress: Progress | None = Non
     store = open_sql(address)
     done = []
     try:
-        changed = derive_terms(store, on_progress, all_rows=True)
+        changed = store.derive_terms(on_progress, all_rows=True)
         done.append(f"derived the terms of {changed:,} memories again" if changed else "the terms were right")
         if not check_vectors(store).ok:
             spec, known = store.note("embedder_spec"), store.note("embedder")

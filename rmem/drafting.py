@@ -6,15 +6,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from . import checks
 from .errors import InputError
 from .index.bits import unit_vector
 from .models import TIERS, Embeddings, Memory, Metadata
-
-Vector = npt.NDArray[np.float32]
 
 WRITABLE = (
     "text", "agent", "type", "session", "actor", "tags", "importance", "when", "metadata", "step", "position",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import ConfigError, StoreError
 from .extras import require
-from .stores import is_postgres, open_store
+from .stores import is_postgres, open_file, open_postgres
 from .stores.base import Progress
 from .stores.sql import rows
 from .stores.sql.connection import Connection
@@ -51,15 +51,11 @@ def migrate(
     require("postgres", "rmem migrate")
     from .tables.moving import move
 
-    path = Path(str(source).removeprefix("sqlite:///")).expanduser()
-    if not path.is_file():
-        raise StoreError(f"there is no store file at {path}")
-    old, new = open_store(path, encryption=False), open_store(target, encryption=False)
+    old, new = open_file(source, encryption=False), open_postgres(target, encryption=False)
     tables = None
     try:
-        assert isinstance(old, SqliteRecordStore)
-        tables = move(path, new.address.url, new.tenant)  # type: ignore[attr-defined]
-        return _migrated(old, new, tables, dry_run, on_progress)  # type: ignore[arg-type]
+        tables = move(old.path, new.address.url, new.tenant)
+        return _migrated(old, new, tables, dry_run, on_progress)
     finally:
         if tables is not None:
             tables.close()

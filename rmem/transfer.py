@@ -290,9 +290,10 @@ def _check(brain: Brain, name: str, items: Iterator[_Item], vectors: bool, on_ch
         wrong = item.wrong
         vector = _trusted(brain, item, vectors)
         if vector is not None:
-            dimension = dimension or vector.size
-            if vector.size != dimension:
-                wrong = f"full_vector must have {dimension} numbers, got {vector.size}"
+            try:
+                dimension = checks.vector("full_vector", vector, dimension=dimension).size
+            except VectorError as error:
+                wrong = str(error)
         if wrong is None and item.memory is not None:
             try:
                 brain.cleaned(item.memory)

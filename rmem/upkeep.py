@@ -11,14 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from . import config
+from . import config, stores
 from .crypto.encryption import Encryption
 from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
 from .embed.state import MemoryVectors
-from .errors import ConfigError, InputError, KeyMissingError, KeyWrongError, StoreCorruptError, StoreError
-from .index.analyser import VERSION as ANALYSER
+from .errors import ConfigError, InputError, StoreError
 from .private_files import make_file
-from .stores import is_postgres, open_store
 from .stores.base import Progress
 from .stores.sql import audit, keys, reembed
 from .stores.sql.file import explained
@@ -28,47 +26,16 @@ from .stores.sql.sqlite import SqliteRecordStore
 
 def open_file(address: str | Path | None) -> SqliteRecordStore:
     """The store of a file that exists."""
-    address = config.default_store() if address is None else address
-    if is_postgres(address):
-        raise ConfigError("this is for SQLite files; for PostgreSQL use pg_dump, or `rmem serve backup` for a server")
-    store = open_sql(address)
-    assert isinstance(store, SqliteRecordStore)
-    return store
+    return stores.open_file(_address(address), word_vectors=word_vectors)
 
 
 def open_sql(address: str | Path | None, *, encryption: Encryption | None = None) -> SqlRecords:
     """The store of a file that exists, or of a PostgreSQL database."""
-    address = config.default_store() if address is None else address
-    found = is_postgres(address) or _exists(address)
-    store = open_store(address, word_vectors=word_vectors, encryption=encryption) if found else None
-    if not isinstance(store, SqlRecords):
-        raise StoreError(f"there is no store file at {address}")
-    return store
+    return stores.open_sql(_address(address), word_vectors=word_vectors, encryption=encryption)
 
 
-def derive_terms(store: SqlRecords, on_progress: Progress | None = None, *, all_rows: bool = False) -> int:
-    """Derive the terms of all memories again; how many were written anew. PostgreSQL writes every row anew for it, so
-    there it is done for another analyser only, or on request."""
-    if isinstance(store, SqliteRecordStore):
-        return reembed.reanalyse(store, on_progress)
-    if not all_rows and store.note("analyser") in (None, str(ANALYSER)):
-        return 0
-    sql = "SELECT id FROM memories ORDER BY seq"
-    ids = store.read(lambda connection: [key for (key,) in connection.execute(sql)])
-    done = 0
-    for number, key in enumerate(ids, 1):
-        with suppress(KeyMissingError, KeyWrongError, StoreCorruptError):  # what cannot be read stays as it is
-            done += store.change(key, lambda memory: memory) is not None
-        if on_progress is not None:
-            on_progress(number, len(ids))
-    store.note("analyser", str(ANALYSER))
-    return done
-
-
-def _exists(address: str | Path) -> bool:
-    text = str(address)
-    path = Path(text.split("://", 1)[1].removeprefix("/") if "://" in text else text).expanduser()
-    return path.is_file()
+def _address(address: str | Path | None) -> str | Path:
+    return config.default_store() if address is None else address
 
 
 def reindex(
@@ -87,7 +54,7 @@ def reindex(
             raise ConfigError(f"the store's embedder {known!r} cannot be loaded by name; pass an embedder")
         wanted = embedder if embedder is not None else spec
         chosen = embedder_for(wanted)
-        reanalysed = derive_terms(store)
+        reanalysed = store.derive_terms()
         embedded = reembed.reembed(store, MemoryVectors(chosen), spec_of(wanted), on_progress)
         store.rebuild()
         return {

@@ -112,6 +112,28 @@ def test_imports_point_downwards_only():
     assert not wrong, "\n".join(wrong)
 
 
+def test_nobody_outside_the_stores_asks_for_a_concrete_store():
+    """Capabilities (rmem/stores/capabilities.py) say what a store can do; its class is nobody's business."""
+    concrete = {"InMemoryRecordStore", "SqlRecords", "SqliteRecordStore", "PostgresRecordStore", "RedisRecordStore"}
+    concrete |= {"IndexedStore"}
+    asked = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.is_relative_to(PACKAGE / "stores"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or len(node.args) < 2:
+                continue
+            named = {name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)}
+            subject = ast.unparse(node.args[0])
+            probed = node.func.id in ("hasattr", "getattr") and subject.split(".")[-1].strip("_") in (
+                "store",
+                "archive",
+            )
+            if probed or (node.func.id == "isinstance" and named & concrete):
+                asked.append(f"{path.relative_to(PACKAGE)}:{node.lineno}: {ast.unparse(node)}")
+    assert not asked, "\n".join(asked)
+
+
 def test_the_import_check_sees_both_ways_of_writing_an_import():
     found = {target for _, target, _ in imports(PACKAGE / "brain.py")}
     assert {"checks", "config", "embed", "errors", "filters", "models", "recall", "stores"} <= found

@@ -6,8 +6,7 @@ from collections import defaultdict
 
 from ..forks import new_lock
 from ..stores.base import RecordStore
-from ..stores.sql.connection import Connection
-from ..stores.sql.records import SqlRecords
+from ..stores.capabilities import Counters
 
 
 class Numbers:
@@ -29,25 +28,15 @@ class Numbers:
 
 
 class KeptNumbers(Numbers):
-    """Counts in the store itself, one transaction each, for all processes that share it."""
+    """Counts in the store itself, for all processes that share it."""
 
-    def __init__(self, store: SqlRecords) -> None:
+    def __init__(self, store: Counters) -> None:
         super().__init__(store)
-        self._records = store
+        self._counters = store
 
     def take(self, stem: str) -> int:
-        note = f"next {stem}"
-
-        def work(connection: Connection) -> int:
-            found = connection.execute("SELECT value FROM notes WHERE key = ?", (note,)).fetchone()
-            number = 0 if found is None else int(found[0])
-            while connection.execute("SELECT 1 FROM memories WHERE id = ?", (f"{stem}{number}",)).fetchone():
-                number += 1
-            connection.execute(self._records.dialect.note, (note, str(number + 1)))
-            return number
-
-        return self._records.write(work)
+        return self._counters.next_number(stem)
 
 
 def numbers_for(store: RecordStore) -> Numbers:
-    return KeptNumbers(store) if isinstance(store, SqlRecords) else Numbers(store)
+    return KeptNumbers(store) if isinstance(store, Counters) else Numbers(store)

@@ -11,7 +11,8 @@ from .. import checks
 from ..filters import Filter
 from ..models import TIERS, Memory
 from ..recall.similar import StateQuestion, deviations, similar_rows, similarity
-from ..stores.base import Order, RecordStore, Vector
+from ..stores.base import Order, RecordStore
+from ..stores.vectors import Vector
 from .changes import same, values_under
 from .entries import Memories, MemoryEntry
 from .system import MemorySystem

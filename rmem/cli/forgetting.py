@@ -21,8 +21,7 @@ from .serving import DATA
 
 if TYPE_CHECKING:
     from ..brain import Brain
-    from ..stores.sql.audit import AuditEntry
-    from ..stores.sql.records import SqlRecords
+    from ..stores.capabilities import AuditEntry, AuditLog
 
 _PAGE = 1000
 _CURVE_DAYS = (0, 1, 3, 7, 14, 30, 60, 90, 180, 365)
@@ -311,7 +310,7 @@ def _verified(face: Face, broken: Sequence[int]) -> None:
         raise click.exceptions.Exit(endings.PROBLEMS)
 
 
-def _entries(store: SqlRecords, memory: str | None, since: float | None) -> Iterator[AuditEntry]:
+def _entries(store: AuditLog, memory: str | None, since: float | None) -> Iterator[AuditEntry]:
     """All entries, newest first, a page at a time."""
     before = None
     while page := store.audit(memory=memory, since=since, limit=_PAGE, before=before):
@@ -319,12 +318,11 @@ def _entries(store: SqlRecords, memory: str | None, since: float | None) -> Iter
         before = page[-1].n
 
 
-def _audited(brain: Brain) -> SqlRecords | None:
-    from ..stores.memory import InMemoryRecordStore
-    from ..stores.sql.records import SqlRecords
+def _audited(brain: Brain) -> AuditLog | None:
+    from ..stores.capabilities import AuditLog
 
-    if isinstance(brain.store, SqlRecords):
+    if isinstance(brain.store, AuditLog):
         return brain.store
-    if isinstance(brain.store, InMemoryRecordStore):
-        return None
+    if brain.address == ":memory:":
+        return None  # it is new and empty
     raise ConfigError(f"{type(brain.store).__name__} keeps no audit log")

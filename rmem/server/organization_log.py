@@ -12,8 +12,7 @@ from urllib.parse import quote
 from .. import config
 from ..forks import new_lock
 from ..stores import open_store
-from ..stores.sql.audit import AuditEntry
-from ..stores.sql.records import SqlRecords
+from ..stores.capabilities import AuditEntry, AuditLog
 from .settings import ServerSettings
 
 _OPEN = 8  # logs that stay open, for organisations that change often
@@ -36,7 +35,7 @@ class OrganizationLogs:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
-        self._open: OrderedDict[str, SqlRecords] = OrderedDict()
+        self._open: OrderedDict[str, AuditLog] = OrderedDict()
         self._lock = new_lock()
 
     def record(self, org: str, action: str, **detail: Any) -> None:
@@ -48,7 +47,7 @@ class OrganizationLogs:
             self._log(org).record(config.user(), action, **told)
 
     def entries(self, org: str, **which: Any) -> list[AuditEntry]:
-        """The newest entries, newest first, as `SqlRecords.audit` gives them."""
+        """The newest entries, newest first, as `AuditLog.audit` gives them."""
         with self._opened(org) as log:  # apart from those for writing: a long look holds up nobody's changes
             return log.audit(**which)
 
@@ -57,7 +56,7 @@ class OrganizationLogs:
         with self._opened(org) as log:
             return log.broken_audit()
 
-    def _log(self, org: str) -> SqlRecords:
+    def _log(self, org: str) -> AuditLog:
         log = self._open.get(org)
         if log is None:
             log = self._open[org] = self._opened(org)
@@ -66,9 +65,9 @@ class OrganizationLogs:
         self._open.move_to_end(org)
         return log
 
-    def _opened(self, org: str) -> SqlRecords:
+    def _opened(self, org: str) -> AuditLog:
         opened = open_store(log_address(self._settings, org), encryption=False)
-        assert isinstance(opened, SqlRecords)
+        assert isinstance(opened, AuditLog)
         return opened
 
     def close(self) -> None:

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..crypto.encryption import Encryption
-from ..errors import ConfigError
+from ..errors import ConfigError, StoreError
 from ..extras import require
 
 if TYPE_CHECKING:
     from .base import RecordStore
+    from .sql.postgres import PostgresRecordStore
+    from .sql.records import SqlRecords
+    from .sql.sqlite import SqliteRecordStore
 
 
 def open_store(address: str | Path, **options: Any) -> RecordStore:
@@ -26,18 +29,47 @@ def open_store(address: str | Path, **options: Any) -> RecordStore:
     scheme, separator, rest = path.partition("://")
     if separator:
         if is_postgres(path):
-            require("postgres", "PostgreSQL")
-            from .sql.postgres import PostgresRecordStore
-
-            return PostgresRecordStore(path, **options)
+            return open_postgres(path, **options)
         if scheme != "sqlite":
             return _from_plugin(scheme, path, options)
         if rest in ("", "/"):
             raise ConfigError(f"{path!r} names no file; write sqlite:///relative.db or sqlite:////absolute.db")
-        path = rest.removeprefix("/")
+    return _open_sqlite(path, **options)
+
+
+def open_file(address: str | Path, **options: Any) -> SqliteRecordStore:
+    """Open an SQLite file that exists."""
+    if is_postgres(address):
+        raise ConfigError("this is for SQLite files; for PostgreSQL use pg_dump, or `rmem serve backup` for a server")
+    scheme, separator, _ = str(address).partition("://")
+    if (separator and scheme != "sqlite") or not sqlite_path(address).is_file():
+        raise StoreError(f"there is no store file at {address}")
+    return _open_sqlite(address, **options)
+
+
+def open_sql(address: str | Path, **options: Any) -> SqlRecords:
+    """Open an SQLite file that exists, or a PostgreSQL database."""
+    return open_postgres(str(address), **options) if is_postgres(address) else open_file(address, **options)
+
+
+def open_postgres(address: str, **options: Any) -> PostgresRecordStore:
+    """Open a PostgreSQL database."""
+    require("postgres", "PostgreSQL")
+    from .sql.postgres import PostgresRecordStore
+
+    return PostgresRecordStore(address, **options)
+
+
+def _open_sqlite(address: str | Path, **options: Any) -> SqliteRecordStore:
     from .sql.sqlite import SqliteRecordStore
 
-    return SqliteRecordStore(Path(path).expanduser(), **options)
+    return SqliteRecordStore(sqlite_path(address), **options)
+
+
+def sqlite_path(address: str | Path) -> Path:
+    """Return the path in "sqlite:///path", or a plain path."""
+    text = str(address)
+    return Path(text.removeprefix("sqlite://").removeprefix("/") if "://" in text else text).expanduser()
 
 
 def is_postgres(address: str | Path) -> bool:

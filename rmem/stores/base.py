@@ -1,37 +1,35 @@
 """The store contract, on two levels. A plugin that keeps values needs the four methods of MemoryStore; a store
-that serves recall is a RecordStore. `rmem.testing` holds the suite that every store passes."""
+that serves recall is a RecordStore: what is abstract there every store needs, the rest has a default. What only some
+stores offer is in `capabilities`. `rmem.testing` holds the suite that every store passes."""
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Self, TypeVar
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
 from .. import checks
-from ..errors import ConfigError, EmbedderMismatchError, InputError
+from ..errors import ConfigError, InputError
 from ..filters import Filter
 from ..index.prospect import Prospect
 from ..index.survey import Survey
 from ..judgements import Judgement
 from ..models import TIERS, Memory
 from .packing import placed
+from .vectors import Owner, Vector
 
 Progress = Callable[[int, int | None], None]
 """Called with how many are done and how many there are (None while that is unknown)."""
 
 if TYPE_CHECKING:
     from ..crypto.encryption import Encryption
+    from .capabilities import HotStore
 
 T = TypeVar("T")
 Result = TypeVar("Result")
-Vector = npt.NDArray[np.float32]
 Order = Literal["oldest", "newest", "importance", "step", "last step"]
 _MOST_NOTED = 1000  # judgements
 ORDERS: tuple[Order, ...] = ("oldest", "newest", "importance", "step", "last step")
@@ -55,21 +53,6 @@ class MemoryStore(ABC, Generic[T]):
     @abstractmethod
     def forget(self, key: str) -> bool:
         """Remove a value; whether there was one."""
-
-
-class Owner(NamedTuple):
-    """Whose vectors these are: an embedder's name, and the words by which it can be loaded again."""
-
-    name: str
-    spec: str | None
-
-    def check(self, known: str | None) -> None:
-        """Refuse to mix these vectors with those of the embedder that a store knows."""
-        if known is not None and known != self.name:
-            raise EmbedderMismatchError(
-                f"this store holds vectors of {known!r}, not of {self.name!r}; open it with the embedder it has, "
-                "or re-embed it with `rmem reindex --embedder …`"
-            )
 
 
 @dataclass(slots=True)
@@ -123,20 +106,17 @@ class SetAside(NamedTuple):
 
 
 class Edited(NamedTuple):
-    """What an edit makes of a memory (None: it is removed), and what the audit log says of it."""
+    """What an edit makes of a memory (None: it is removed), and the entry for the audit log, if it gets one."""
 
     memory: Memory | None
-    who: str
-    action: str
+    who: str = ""
+    action: str = ""
+    """What the audit log calls it; empty for no entry."""
     detail: Mapping[str, Any] = {}
 
 
 Edit = Callable[[Memory | None], Edited | None]
-"""Given a memory, or None where there is none; None where nothing is to be done. It may be called several times."""
-
-
-class _Left(Exception):
-    """An edit leaves a memory as it is, or removes it."""
+"""Takes a memory, or None where there is none, and returns None to change nothing. It may be called several times."""
 
 
 class RecordStore(MemoryStore[Memory]):
@@ -147,10 +127,18 @@ class RecordStore(MemoryStore[Memory]):
     the store encrypts, if it can.
     """
 
+    capability: ClassVar[str | None] = None
+    """The name of what a subclass in `capabilities` adds."""
     owner: Owner | None = None
     encryption: Encryption | None = None
     copies: Sequence[HotStore] = ()
     """Stores at hand in this process that hold some of its memories a second time."""
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """Return the names of what this store offers beside the contract."""
+        own = (vars(cls).get("capability") for cls in type(self).__mro__)
+        return frozenset(name for name in own if name is not None)
 
     @abstractmethod
     def put(self, memories: Sequence[Memory]) -> list[Memory]:
@@ -162,37 +150,17 @@ class RecordStore(MemoryStore[Memory]):
         """
 
     @abstractmethod
-    def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
-        """Replace a memory by what `edit` makes of it, in one transaction; None if there is none."""
-
     def edit(self, memory_id: str, edit: Edit) -> Memory | None:
-        """Keep, replace or remove a memory by what `edit` makes of it, and note it in the audit log; the memory as it
-        is then. Stores with such a log do both in one transaction; here it is one only for a memory that is there."""
-        made: list[Edited | None] = []
+        """Keep, replace or remove a memory by what `edit` makes of it, and add the entry to the audit log, if the store
+        has one: all in one transaction. Return the memory as it is then.
 
-        def replaced(memory: Memory) -> Memory:
-            made[:] = [edit(memory)]
-            if made[0] is None or made[0].memory is None:
-                raise _Left
-            return made[0].memory
+        This is the only way to change a memory that depends on what it is; everything else is built on it. A store
+        that cannot lock may call `edit` again when the memory was changed meanwhile.
+        """
 
-        try:
-            kept = self.change(memory_id, replaced)
-        except _Left:
-            kept = None
-        else:
-            if kept is None:
-                made[:] = [edit(None)]
-        (edited,) = made
-        if edited is None:
-            return self.get(memory_id)
-        if edited.memory is None:
-            self.forget_many([memory_id])
-        elif kept is None:
-            edited.memory.memory_id = memory_id
-            kept = self.put([edited.memory])[0]
-        self.record(edited.who, edited.action, [memory_id], **edited.detail)
-        return kept
+    def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
+        """`edit` for a memory that exists, without an entry in the audit log; None if there is none."""
+        return self.edit(memory_id, lambda memory: None if memory is None else Edited(edit(memory)))
 
     def move(self, keys: Sequence[str], tier: str, vectors: Mapping[str, Vector] | None = None) -> int:
         """Put memories into a tier; how many there were. Text and contents come back from every tier as they were
@@ -408,24 +376,3 @@ class RecordStore(MemoryStore[Memory]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-class HotStore(RecordStore):
-    """A store that holds the memories of a tier in front of an archive, and may lose them."""
-
-    place: Mapping[str, Any]
-    """Where it is, without secrets: what it can be opened with again."""
-
-    @abstractmethod
-    def epoch(self, agent: str, *, look: bool = True) -> str | None:
-        """A token that is another one after the store was emptied; None while the agent has nothing there. Without
-        `look` it is that of the last time that the agent's rows were looked at."""
-
-    @abstractmethod
-    def steady(self) -> AbstractContextManager[None]:
-        """While it lasts, surveys in this thread show an agent's rows as the first of them did, or newer: to look once
-        is enough for one question."""
-
-    @abstractmethod
-    def clear(self) -> None:
-        """Remove everything, of all agents."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
@@ -28,10 +26,11 @@ from ..index.records import marks_in, said_by
 from ..index.survey import Survey, Surveys, nearest_rows
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
-from .base import ORDERS, Order, RecordStore, StoreStats, Vector
+from .base import ORDERS, Order, StoreStats
+from .capabilities import RowVectors
 from .packing import full_vector
+from .vectors import Vector
 
-_UNEVEN = 1e-3  # how far the square of a vector's length may be from one
 _WHOLE_MINUTES = 1_700_000  # since about 1973 clocks everywhere differ by whole minutes
 _MONTHS = "january february march april may june july august september october november december".split()
 
@@ -100,55 +99,12 @@ def index_row(memory: Memory, derived: Derived, seq: int, born: int, dimension: 
     )
 
 
-def _all_sound(vectors: Sequence[Vector | None], dimension: int | None) -> bool:
-    """Whether all are there, fit and have unit length. Answered for many at once; if not, look at each."""
-    given = [vector for vector in vectors if isinstance(vector, np.ndarray) and vector.dtype == np.float32]
-    shapes = {vector.shape for vector in given} | ({(dimension,)} if dimension is not None else set())
-    if not given or len(given) < len(vectors) or len(shapes) != 1:
-        return False
-    matrix = np.stack(given)
-    if matrix.ndim != 2 or not checks.MIN_DIMENSION <= matrix.shape[1] <= checks.MAX_DIMENSION:
-        return False
-    lengths = np.einsum("ij,ij->i", matrix, matrix)
-    return bool((np.abs(lengths - 1) <= _UNEVEN).all())  # which infinity and NaN are not
-
-
-def _is_sound(vector: Vector | None, dimension: int | None) -> bool:
-    """The same for one, without a matrix."""
-    return (
-        isinstance(vector, np.ndarray)
-        and vector.dtype == np.float32
-        and vector.ndim == 1
-        and (
-            checks.MIN_DIMENSION <= vector.size <= checks.MAX_DIMENSION
-            if dimension is None
-            else vector.size == dimension
-        )
-        and abs(float(vector @ vector) - 1) <= _UNEVEN
-    )
-
-
-def check_vectors(memories: Sequence[Memory], dimension: int | None = None) -> None:
-    """Refuse vectors that do not fit each other or the dimension, before anything is written; scale the rest."""
-    if len(memories) == 1 and _is_sound(memories[0].embeddings.full_vector, dimension):
-        return
-    if _all_sound([memory.embeddings.full_vector for memory in memories], dimension):
-        return
-    for memory in memories:
-        vector = memory.embeddings.full_vector
-        if vector is not None:
-            checked = checks.vector("vector", vector, dimension=dimension)
-            dimension = checked.size
-            if abs(float(checked @ checked) - 1) > _UNEVEN:
-                memory.embeddings = replace(memory.embeddings, full_vector=bits.unit(checked[None, :])[0])
-
-
 def new_id(memory: Memory) -> str:
     """The documented form: agent-step-timestamp. The store adds a number if that is taken."""
     return f"{memory.agent_id}-{memory.step_number}-{int(memory.timestamp)}"
 
 
-class IndexedStore(RecordStore):
+class IndexedStore(RowVectors):
     """Selections, BM25 and neighbours from the recall index; rows from the subclass."""
 
     def __init__(self, word_vectors: WordVectors | None = None) -> None:
@@ -159,10 +115,6 @@ class IndexedStore(RecordStore):
     @abstractmethod
     def refresh(self) -> None:
         """Bring the index up to every row that is durable now."""
-
-    @abstractmethod
-    def vectors_at(self, seqs: npt.NDArray[np.int64], dimension: int) -> npt.NDArray[np.float32]:
-        """The original vectors of rows, one line each; zeros where there is none of that dimension."""
 
     @abstractmethod
     def texts_at(self, seqs: npt.NDArray[np.int64]) -> list[str]:

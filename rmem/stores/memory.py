@@ -18,14 +18,16 @@ from ..index.survey import Survey
 from ..index.vocabulary import WordVectors
 from ..judgements import Judgement
 from ..models import Memory
-from .base import StoreStats
-from .indexed import Derived, IndexedStore, check_vectors, derive, index_row, new_id
+from .base import Edit, StoreStats
+from .capabilities import FeedbackTable
+from .indexed import Derived, IndexedStore, derive, index_row, new_id
 from .packing import full_vector
+from .vectors import check_format, check_vectors, first_vector
 
 Result = TypeVar("Result")
 
 
-class InMemoryRecordStore(IndexedStore):
+class InMemoryRecordStore(FeedbackTable, IndexedStore):
     """Memories in a dictionary. What is handed out is a copy: changing it changes nothing here."""
 
     def __init__(self, word_vectors: WordVectors | None = None) -> None:
@@ -49,12 +51,10 @@ class InMemoryRecordStore(IndexedStore):
             self._open()
             kept = [copy.deepcopy(memory) for memory in memories]
             check_vectors(kept, None if self.index.vectors is None else self.index.vectors.dimension)
-            if self.owner is not None and any(memory.embeddings.full_vector is not None for memory in kept):
-                self.owner.check(self._notes.get("embedder"))
-                self._notes["embedder"] = self.owner.name
-                if self.owner.spec is not None:
-                    self._notes["embedder_spec"] = self.owner.spec
+            given = first_vector(kept)
+            facts = {} if given is None else check_format(given, self._notes, self.owner)
             derived = [derive(memory) for memory in kept]  # may refuse; nothing is changed yet
+            self._notes |= facts
             with self.index.changing():
                 self._keep(kept, derived)
             return [copy.deepcopy(memory) for memory in kept]
@@ -93,15 +93,17 @@ class InMemoryRecordStore(IndexedStore):
         for old in replaced:
             del self._rows[old]
 
-    def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
+    def edit(self, memory_id: str, edit: Edit) -> Memory | None:
         with self._lock:
-            self._open()
-            seq = self._seq_of.get(memory_id)
-            if seq is None:
+            old = self.get_many([memory_id])[0]
+            edited = edit(old)
+            if edited is None:
+                return old
+            if edited.memory is None:
+                self.forget_many([memory_id])
                 return None
-            changed = edit(copy.deepcopy(self._rows[seq]))
-            changed.memory_id = memory_id
-            return self.put([changed])[0]
+            edited.memory.memory_id = memory_id
+            return self.put([edited.memory])[0]
 
     def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
         with self._lock:

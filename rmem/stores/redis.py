@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import local
@@ -27,8 +27,9 @@ from ..index.survey import Survey
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
 from . import redis_rows as rows
-from .base import HotStore, StoreStats, Vector
-from .indexed import Derived, IndexedStore, check_vectors, derive
+from .base import Edit, StoreStats
+from .capabilities import HotStore
+from .indexed import Derived, IndexedStore, derive
 from .packing import placed, short_vector
 from .redis_ids import Ids, Reply, decoded, encoded
 from .redis_link import Command, Keys, Link, RedisAddress, script
@@ -36,6 +37,7 @@ from .redis_mirror import NOTHING, Mirror, News, Seen
 from .redis_rows import Held
 from .redis_scripts import FOLLOW, FORGET, PUT, SCRUB, TOUCH
 from .touches import Touches
+from .vectors import Vector, check_format, check_vectors, first_vector
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +64,7 @@ class _Looked(local):
         return {agent: self.at[agent] for agent in agents}
 
 
-class RedisRecordStore(IndexedStore, HotStore):
+class RedisRecordStore(HotStore, IndexedStore):
     """`RedisRecordStore(host="localhost", port=6379, namespace="agents")`. Stores with different namespaces never see
     each other. Nothing is sent before the first call; while the server does not answer, calls raise
     StoreUnreachableError, and work again when it does.
@@ -164,7 +166,7 @@ class RedisRecordStore(IndexedStore, HotStore):
 
     def _check_kind(self, memories: Sequence[Memory]) -> int | None:
         """Refuse vectors that are not of the store's kind, and note the kind of the first ones. The dimension."""
-        given = next((m.embeddings.full_vector for m in memories if m.embeddings.full_vector is not None), None)
+        given = first_vector(memories)
         some = given is not None or any(short_vector(memory) is not None for memory in memories)
         kind = self._kind
         if kind is None or not self._suits(kind, given, some) or not self._known(memories):
@@ -173,16 +175,10 @@ class RedisRecordStore(IndexedStore, HotStore):
                 with self.index.lock:  # Redis was flushed
                     self._mirror.reset()
         check_vectors(memories, None if self.index.vectors is None else self.index.vectors.dimension)
-        if given is not None:
-            checks.vector("vector", given, dimension=kind.dimension)
-        if some and self.owner is not None:
-            self.owner.check(kind.embedder)
+        known = {name: str(value) for name, value in kind._asdict().items() if value is not None}
+        facts = check_format(given, known, self.owner) if some else {}
         if not self._suits(kind, given, some):
-            fresh = {} if given is None else {"dimension": str(given.size)}
-            if self.owner is not None:
-                fresh |= {"embedder": self.owner.name}
-                fresh |= {"embedder_spec": self.owner.spec} if self.owner.spec is not None else {}
-            self._link.run([("HSETNX", self._keys.notes, key, value) for key, value in fresh.items()])
+            self._link.run([("HSETNX", self._keys.notes, key, value) for key, value in facts.items()])
             return self._check_kind(memories)  # another process may have been faster, with another kind
         self._kind = kind
         return kind.dimension
@@ -202,16 +198,22 @@ class RedisRecordStore(IndexedStore, HotStore):
         ((embedder, dimension),) = self._link.run([("HMGET", self._keys.notes, "embedder", "dimension")])
         return _Kind(None if embedder is None else decoded(embedder), None if dimension is None else int(dimension))
 
-    def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
-        """As in every store; `edit` is called again if another process changed the memory meanwhile."""
+    def edit(self, memory_id: str, edit: Edit) -> Memory | None:
+        """As in every store; `edit` is called again if another process changed the memory meanwhile. Only a memory that
+        exists is guarded so: of two processes that create one, the last counts."""
         while True:
             held = self._held([memory_id], clocks=True).get(memory_id)
-            if held is None:
+            old = None if held is None else rows.held_memory(memory_id, held)
+            edited = edit(old)
+            if edited is None:
+                return old
+            memory = edited.memory
+            if memory is None:
+                self.forget_many([memory_id])
                 return None
-            memory = edit(rows.held_memory(memory_id, held))
             memory.memory_id = memory_id
-            expected = {memory_id: held.clock or 0.0} if memory.agent_id == held.agent else {}
-            kept = self._write([memory], [], expected)[0]
+            guarded = held is not None and memory.agent_id == held.agent
+            kept = self._write([memory], [], {memory_id: held.clock or 0.0} if held and guarded else {})[0]
             if kept is not None:
                 return kept
 

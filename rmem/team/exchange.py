@@ -23,7 +23,7 @@ from ..drafting import draft
 from ..errors import ConfigError, InputError
 from ..models import Memory
 from ..stores.base import Edited
-from ..stores.sql.records import SqlRecords
+from ..stores.capabilities import AuditLog
 from .memory import cleaned_for
 from .notes import CURRENT, KINDS, SUPERSEDED
 from .soundness import check, mended_contents, sound
@@ -248,8 +248,8 @@ def is_personal(memory: Memory) -> bool:
     return (memory.place or _PERSONAL).startswith(_PERSONAL)
 
 
-def audit_log(brain: Brain) -> SqlRecords:
-    if not isinstance(brain.store, SqlRecords):
+def audit_log(brain: Brain) -> AuditLog:
+    if not isinstance(brain.store, AuditLog):
         raise ConfigError(f"{type(brain.store).__name__} keeps no audit log, which sharing needs")
     return brain.store
 

@@ -15,6 +15,7 @@ from ..errors import InputError
 from ..filters import Filter
 from ..models import Memory
 from ..privacy.cleaning import PRINTS, is_prints
+from ..stores.base import Edited
 from .notes import ID, KINDS, SCOPES
 
 log = logging.getLogger(__name__)
@@ -98,14 +99,15 @@ def repair(brain: Brain) -> int:
     mended = 0
     for memory in list(_team_memories(brain)):
         if mended_contents(memory.contents) != memory.contents:
-            brain.store.record("doctor", "repair", [memory.memory_id])
-            mended += brain.store.change(memory.memory_id, _mended) is not None
+            mended += brain.edit(memory.memory_id, _mended) is not None
     return mended
 
 
-def _mended(memory: Memory) -> Memory:
+def _mended(memory: Memory | None) -> Edited | None:
+    if memory is None:
+        return None
     memory.contents = mended_contents(memory.contents)
-    return memory
+    return Edited(memory, "doctor", "repair")
 
 
 def mended_contents(contents: Mapping[str, Any]) -> dict[str, Any]:

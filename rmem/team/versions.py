@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..brain import Brain
-from ..stores.sql.records import SqlRecords
+from ..stores.capabilities import AuditLog
 
 KEY = "version"
 FORGET = "forget"
@@ -45,7 +45,7 @@ def was_shared(brain: Brain, memory_id: str) -> bool:
 
 def _history(brain: Brain, memory_id: str) -> tuple[Removal | None, bool]:
     version, shared, last = 0, False, None
-    if not isinstance(brain.store, SqlRecords):
+    if not isinstance(brain.store, AuditLog):
         return None, True
     for entry in reversed(brain.store.audit(memory=memory_id)):
         told = entry.detail.get(KEY)

@@ -9,7 +9,8 @@
                 yield store
 
 MemoryStoreContract (`values.py`) asks for the four methods only; override `value` and `text_of` if the store keeps
-something other than texts. RecordStoreContract asks for everything that recall needs.
+something other than texts. RecordStoreContract asks for everything that recall needs, and for the
+capabilities that the store offers (`capabilities.py`); `pytest -rs` names those that were not tested.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ from ..index.analyser import analyse, question_words
 from ..index.bm25 import K1, B
 from ..judgements import Judgement
 from ..models import Embeddings, Memory, Metadata
-from ..stores.base import RecordStore
+from ..stores.base import Edit, Edited, RecordStore
 from ..stores.indexed import date_words
+from .capabilities import CapabilityContract
 from .values import MemoryStoreContract as MemoryStoreContract
 
 
@@ -151,7 +153,7 @@ FILTERS = (
 )
 
 
-class RecordStoreContract(MemoryStoreContract):
+class RecordStoreContract(MemoryStoreContract, CapabilityContract):
     """Everything that recall needs of a store."""
 
     def value(self, text: str) -> Any:
@@ -330,6 +332,35 @@ class RecordStoreContract(MemoryStoreContract):
         found = store.get("m")
         assert found is not None
         assert found.text == "orchid"
+
+    def test_edits_create_replace_leave_and_remove(self, store: RecordStore) -> None:
+        def edit(text: str | None, seen: str | None) -> Edit:
+            def make(memory: Memory | None) -> Edited | None:
+                assert (None if memory is None else memory.text) == seen
+                return Edited(None if text is None else example(text), "me", "edit")
+
+            return make
+
+        made = store.edit("m", edit("tulip", None))
+        assert made is not None
+        assert (made.memory_id, made.text) == ("m", "tulip")
+        assert store.edit("m", edit("orchid", "tulip")) == store.get("m")
+        left = store.edit("m", lambda memory: None)
+        assert left is not None
+        assert left.text == "orchid"
+        assert store.edit("m", edit(None, "orchid")) is None
+        assert store.get("m") is None
+        assert store.edit("m", lambda memory: None) is None
+        assert len(store) == 0
+
+    def test_edits_refuse_vectors_that_do_not_fit(self, store: RecordStore) -> None:
+        fits, bad = clustered_vectors(1, 16)[0], clustered_vectors(1, 32)[0]
+        store.put([example("first", memory_id="m", vector=fits)])
+        with pytest.raises(VectorError, match="16 numbers"):
+            store.edit("m", lambda memory: Edited(example("second", vector=bad)))
+        with pytest.raises(VectorError, match="16 numbers"):
+            store.edit("new", lambda memory: Edited(example("second", vector=bad)))
+        assert [memory.text for memory in store.select()] == ["first"]
 
     def test_moving_to_another_tier_loses_nothing(self, store: RecordStore) -> None:
         vectors = clustered_vectors(12, 32)

@@ -9,7 +9,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from ..errors import StoreUnreachableError
-from ..stores.base import HotStore, RecordStore
+from ..stores.base import RecordStore
+from ..stores.capabilities import HotStore
 
 _NOTE = "redis_tiers"
 

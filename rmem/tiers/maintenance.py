@@ -14,7 +14,7 @@ from ..filters import Filter
 from ..index.survey import Survey
 from ..models import TIERS
 from ..stores.base import RecordStore
-from ..stores.indexed import IndexedStore
+from ..stores.capabilities import RowVectors
 from .policy import Bounds, Positions, leaving
 from .storage import TieredStore, Vector
 
@@ -63,7 +63,7 @@ def _vectors(
 ) -> dict[str, Vector]:
     """What memories on their way down take with them, in case that another process has brought them further down in
     this moment: for them it is the way up."""
-    if survey.dimension is None or not isinstance(archive, IndexedStore) or len(keys) != seqs.size:
+    if survey.dimension is None or not isinstance(archive, RowVectors) or len(keys) != seqs.size:
         return {}
     found = archive.vectors_at(seqs, survey.dimension)
     return {key: vector for key, vector in zip(keys, found, strict=True) if vector.any()}

@@ -19,8 +19,9 @@ from ..filters import Filter
 from ..forks import Forking, new_lock, watch
 from ..index.survey import Survey
 from ..models import TIERS, Memory
-from ..stores.base import HotStore, RecordStore
+from ..stores.base import RecordStore
 from ..stores.breaker import CircuitBreaker
+from ..stores.capabilities import HotStore
 from .forgetting import ForgettingPolicy, clear_agent, prune
 
 log = logging.getLogger(__name__)

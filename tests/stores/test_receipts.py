@@ -9,6 +9,8 @@ import pytest
 
 from rmem import Brain, receipts
 from rmem.errors import InputError
+from rmem.models import Memory
+from rmem.stores.base import Edited
 from rmem.stores.sql import receipts as in_store
 
 
@@ -75,7 +77,30 @@ def test_a_write_that_failed_leaves_no_receipt(opened):
         assert brain.update(key, importance=0.7).importance == 0.7
     with receipts.request(receipts.Request(request.number)):
         assert brain.update(key, importance=0.7).importance == 0.7
-    assert request.done["change"] == 1
+    assert list(request.done.values()) == [1]
+
+
+def test_an_edit_with_an_entry_in_the_audit_log_is_done_once(opened):
+    brain = opened()
+    key = brain.remember("one", importance=0.5).memory_id
+    other = brain.remember("two").memory_id
+
+    def halve(memory: Memory | None) -> Edited | None:
+        assert memory is not None
+        memory.metadata.importance_score /= 2
+        return Edited(memory, "me", "halve")
+
+    number = receipts.new_number()
+    for _ in range(2):
+        with receipts.request(receipts.Request(number)):
+            edited = brain.edit(key, halve)
+            assert edited is not None
+            assert edited.importance == 0.25
+    with receipts.request(receipts.Request(number)):  # the same request, whose first edit now is that of another memory
+        edited = brain.edit(other, halve)
+        assert edited is not None
+        assert (edited.memory_id, edited.importance) == (other, 0.25)
+    assert [entry.memory for entry in brain.store.audit() if entry.action == "halve"] == [other, key]
 
 
 def test_requests_that_share_a_transaction_keep_receipts_of_their_own(opened):

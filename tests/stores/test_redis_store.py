@@ -20,9 +20,9 @@ from rmem.errors import EmbedderMismatchError, StoreCorruptError, StoreUnreachab
 from rmem.index import recall_index
 from rmem.models import Embeddings
 from rmem.stores import redis as redis_store
-from rmem.stores.base import Owner
 from rmem.stores.indexed import derive
 from rmem.stores.redis import RedisRecordStore
+from rmem.stores.vectors import Owner
 from rmem.testing.contract import clustered_vectors, example
 from rmem.testing.redis import RedisServer
 

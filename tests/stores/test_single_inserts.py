@@ -10,8 +10,8 @@ import pytest
 from rmem import Brain
 from rmem.errors import EmbedderMismatchError, StoreBusyError, VectorError
 from rmem.models import Embeddings, Memory
-from rmem.stores.base import Owner
 from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.stores.vectors import Owner
 from rmem.testing.contract import clustered_vectors
 
 VECTORS = clustered_vectors(4, 16, seed=3)

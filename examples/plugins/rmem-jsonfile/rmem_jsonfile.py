@@ -8,7 +8,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 from rmem import Memory
 from rmem.errors import ConfigError, StoreCorruptError, StoreError
 from rmem.judgements import Judgement
+from rmem.stores.base import Edit
 from rmem.stores.memory import InMemoryRecordStore
 
 SCHEME = "jsonfile://"
@@ -133,14 +134,9 @@ class JsonFileStore(InMemoryRecordStore):
                 self._rewrite()
             return kept
 
-    def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
+    def edit(self, memory_id: str, edit: Edit) -> Memory | None:
         with self._writing():
-            found = super().get_many([memory_id])[0]
-            if found is None:
-                return None
-            changed = edit(found)
-            changed.memory_id = memory_id
-            return self.put([changed])[0]
+            return super().edit(memory_id, edit)
 
     def forget_many(self, keys: Sequence[str]) -> int:
         with self._writing():

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from ... import checks
 from ...errors import ConfigError
-from ...stores.sql.audit import AuditEntry
+from ...stores.capabilities import AuditEntry, AuditLog
 from .. import documents
 from ..access import Access, Role, allowed, allowed_in_organization
 from ..bodies import Document, cursor_of, parts_of
@@ -92,9 +92,9 @@ def _verified(broken: list[int]) -> Response:
     return answer({"sound": not broken, "broken": broken})
 
 
-def _log(access: Access) -> Any:
+def _log(access: Access) -> AuditLog:
     """The store, where it keeps an audit log."""
     store = access.brain.store
-    if not hasattr(store, "audit"):
+    if not isinstance(store, AuditLog):
         raise ConfigError("this store keeps no audit log")
     return store

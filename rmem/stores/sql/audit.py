@@ -7,23 +7,15 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..capabilities import AuditEntry
 from .audit_chain import AuditChain, Head
 from .connection import Connection
 
 _FIRST = "0" * 32
 _KEYED = "k:"  # how a seal begins that was made with a key
 _ALL = 1 << 62  # entries
-
-
-class AuditEntry(NamedTuple):
-    n: int
-    time: float
-    who: str
-    action: str
-    memory: str | None
-    detail: dict[str, Any]
 
 
 def append(

@@ -8,23 +8,33 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from threading import local
 from typing import Any, Literal, TypeVar
 
 from ... import checks
 from ...crypto.encryption import Encryption
-from ...errors import ConfigError, StoreBusyError, StoreError
+from ...errors import (
+    ConfigError,
+    KeyMissingError,
+    KeyWrongError,
+    StoreBusyError,
+    StoreCorruptError,
+    StoreError,
+)
 from ...filters import Filter
 from ...forks import Forking, new_lock, watch
 from ...index import bits
+from ...index.analyser import VERSION as ANALYSER
 from ...index.manner import SEALED
 from ...index.prospect import Prospect
 from ...index.recall_index import RecallIndex
 from ...index.survey import Survey, Surveys
 from ...index.vocabulary import WordVectors
 from ...models import TIERS, Memory
-from ..base import ORDERS, Order, StoreStats, Vector
-from ..indexed import Derived, check_vectors, derive
+from ..base import ORDERS, Order, Progress, StoreStats
+from ..indexed import Derived, derive
+from ..vectors import Vector, check_vectors
 from . import audit, dictionaries, inserts, postgres_rows, postgres_search
 from . import keys as data_keys
 from .connection import Connection as AnyConnection
@@ -237,6 +247,46 @@ class PostgresRecordStore(SqlRecords, Forking):
     def rebuild(self) -> None:
         self.neighbours.renew()
         self.tidy()
+
+    def derive_terms(self, on_progress: Progress | None = None, *, all_rows: bool = False) -> int:
+        """Write every row again, so only for another analyser or on request."""
+        if not all_rows and self.note("analyser") in (None, str(ANALYSER)):
+            return 0
+        sql = "SELECT id FROM memories ORDER BY seq"
+        ids = self.read(lambda connection: [key for (key,) in connection.execute(sql)])
+        done = 0
+        for number, key in enumerate(ids, 1):
+            with suppress(KeyMissingError, KeyWrongError, StoreCorruptError):  # what cannot be read stays as it is
+                done += self.change(key, lambda memory: memory) is not None
+            if on_progress is not None:
+                on_progress(number, len(ids))
+        self.note("analyser", str(ANALYSER))
+        return done
+
+    def describe(self) -> str:
+        version, vectors = self.read(
+            lambda connection: _row(
+                connection,
+                "SELECT current_setting('server_version'), "
+                "(SELECT extversion FROM pg_extension WHERE extname = 'vector')",
+            )
+        )
+        return f"PostgreSQL {version} with pgvector {vectors}"
+
+    def check_storage(self) -> tuple[str, bool, str]:
+        """Check what triggers keep beside the rows. The server's pages are for its own checks (pg_amcheck)."""
+        wrong = self.read(
+            lambda connection: _row(
+                connection,
+                "SELECT h.rows - (SELECT count(*) FROM memories), "
+                "h.length - (SELECT coalesce(sum(length), 0) FROM memories), "
+                "(SELECT count(*) FROM postings) - (SELECT count(DISTINCT (m.seq, u.term)) "
+                "FROM memories m, unnest(m.lexemes) u(term)) FROM heads h",
+            )
+        )
+        names = ("rows", "words", "postings")
+        bad = [f"{int(number):+,} {name}" for name, number in zip(names, wrong, strict=True) if number]
+        return "counters", not bad, ", ".join(bad) + " counted wrongly" if bad else "as the rows are"
 
     def tidy(self) -> None:
         """Let the newest rows be found as fast as the others."""

@@ -7,6 +7,7 @@ import logging
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -22,14 +23,15 @@ from ...index.vocabulary import WordVectors
 from ...judgements import Judgement
 from ...models import TIERS, Embeddings, Memory
 from .. import packing
-from ..base import Edit, Owner, Progress, SetAside, Size, Trace, Vector
-from ..indexed import Derived, IndexedStore, check_vectors, derive
+from ..base import Edit, Edited, Progress, SetAside, Size, Trace
+from ..capabilities import AuditEntry, AuditLog, Counters, FeedbackTable, Trash
+from ..indexed import Derived, IndexedStore, derive
 from ..packing import Codec
 from ..touches import Touches
+from ..vectors import Owner, Vector, check_dimension, check_format, check_vectors, first_vector
 from . import audit, dictionaries, inserts, removal, rows, sealing
 from . import judgements as judged
 from . import keys as data_keys
-from .audit import AuditEntry
 from .audit_chain import AuditChain, Head
 from .connection import Connection
 from .receipts import forget_ids, once
@@ -54,7 +56,7 @@ class Dialect(NamedTuple):
     read: str = rows.READ
 
 
-class SqlRecords(IndexedStore):
+class SqlRecords(AuditLog, Trash, FeedbackTable, Counters, IndexedStore):
     """A store whose rows are those of `stores/migrations.py`."""
 
     dialect: ClassVar[Dialect]
@@ -119,19 +121,13 @@ class SqlRecords(IndexedStore):
     def _check_kind(self, connection: Connection, memories: Sequence[Memory]) -> None:
         """Refuse vectors that are not of the store's kind; note the kind of the first ones."""
         known = self.kind(connection)
-        given = next((m.embeddings.full_vector for m in memories if m.embeddings.full_vector is not None), None)
+        given = first_vector(memories)
         asked = known, self.owner, None if given is None else given.size
         if asked == self._sound:
             return
         fresh = {} if "analyser" in known else {"analyser": str(ANALYSER)}
         if given is not None:
-            if self.owner is not None:
-                self.owner.check(known.get("embedder"))
-                fresh |= {"embedder": self.owner.name}
-                fresh |= {"embedder_spec": self.owner.spec} if self.owner.spec is not None else {}
-            if "dimension" in known and given.size != int(known["dimension"]):
-                checks.vector("vector", given, dimension=int(known["dimension"]))  # which says what is wrong
-            fresh |= {"dimension": str(given.size)}
+            fresh |= check_format(given, known, self.owner)
         new = [(key, value) for key, value in fresh.items() if key not in known]
         if new:
             connection.executemany("INSERT INTO notes VALUES (?, ?)", new)
@@ -142,66 +138,54 @@ class SqlRecords(IndexedStore):
         """Refuse vectors of another dimension, from before the store was re-embedded; the one of its own."""
         noted = self.kind(connection).get("dimension")
         dimension = None if noted is None else int(noted)
-        for vector in vectors:
-            checks.vector("vector", vector, dimension=dimension)
+        check_dimension(vectors, dimension)
         return dimension
 
     def kind(self, connection: Connection) -> Mapping[str, str]:
         """Which of the notes of KIND there are."""
         return dict(connection.execute(_KIND).fetchall())
 
-    def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
-        def work(connection: Connection) -> Memory | None:
-            old = self._row(connection, memory_id)
-            if old is None:
-                return None
-            kept = packing.short_vector(old)
-            return self._replace(connection, memory_id, edit(old), kept)
-
-        def again(connection: Connection, kept: Sequence[str]) -> Memory | None:
-            return next(iter(self._read_back(connection, kept)), None)
-
-        changed = once(self.write, "change", work, lambda memory: [memory.memory_id] if memory else [], again)
-        self.wrote(2 if changed is not None else 0)
-        return changed
-
     def edit(self, memory_id: str, edit: Edit) -> Memory | None:
-        key = self.audit_chain.key(make=True)
-
         def work(connection: Connection) -> tuple[Memory | None, int, Head | None]:
             old = self._row(connection, memory_id)
             vector = None if old is None else packing.short_vector(old)
             edited = edit(old)
             if edited is None:
                 return old, 0, None
-            if edited.memory is None:
-                removal.remove(connection, [memory_id])
-                kept, written = None, 1
-            elif old is not None:
-                kept, written = self._replace(connection, memory_id, edited.memory, vector), 2
-            else:
-                edited.memory.memory_id = memory_id
-                check_vectors([edited.memory])
-                kept, written = self.insert(connection, [edited.memory], [derive(edited.memory)])[0][0], 1
-            head = audit.append(connection, key, edited.who, edited.action, [memory_id], **edited.detail)
-            self._unscrubbed |= kept is None
-            return kept, written, head
+            kept, written = self._apply(connection, memory_id, old, vector, edited)
+            if not edited.action:
+                return kept, written, None
+            key = self.audit_chain.key(make=True)
+            return kept, written, audit.append(connection, key, edited.who, edited.action, [memory_id], **edited.detail)
 
-        kept, written, head = self.write(work)
+        def again(connection: Connection, kept: Sequence[str]) -> tuple[Memory | None, int, Head | None]:
+            return next(iter(self._read_back(connection, kept)), None), 0, None
+
+        kept, written, head = once(
+            self.write, f"edit {_digest(memory_id)}", work, lambda done: [memory_id] if done[0] else [], again
+        )
         self.audit_chain.save(head)
         self.wrote(written)
         return kept
 
+    def _apply(
+        self, connection: Connection, memory_id: str, old: Memory | None, vector: packing.Short | None, edited: Edited
+    ) -> tuple[Memory | None, int]:
+        """Write what an edit made of a memory, which had a vector; the memory, and how many rows were written."""
+        memory = edited.memory
+        if memory is None:
+            gone = removal.remove(connection, [memory_id])
+            self._unscrubbed |= bool(gone)
+            return None, len(gone)
+        memory.memory_id = memory_id
+        check_vectors([memory])
+        own = old is not None and packing.short_vector(memory) is vector  # as it was read: whoever embedded it
+        (kept,), _ = self.insert(connection, [memory], [derive(memory)], own_vectors=own)
+        return kept, 1 if old is None else 2
+
     def _row(self, connection: Connection, memory_id: str) -> Memory | None:
         row = connection.execute(f"{self.dialect.read} WHERE m.id = ?", (memory_id,)).fetchone()
         return None if row is None else rows.to_memory(row, self.codec)
-
-    def _replace(self, connection: Connection, memory_id: str, memory: Memory, vector: packing.Short | None) -> Memory:
-        """Write what was made of a memory, which had a vector, in its place."""
-        memory.memory_id = memory_id
-        check_vectors([memory])
-        own = packing.short_vector(memory) is vector  # as it was read: whoever embedded it
-        return self.insert(connection, [memory], [derive(memory)], own_vectors=own)[0][0]
 
     def wrote(self, number: int) -> None:
         """Called after rows were written, moved or removed, with how many: time to look after what is derived."""
@@ -261,6 +245,23 @@ class SqlRecords(IndexedStore):
     @abstractmethod
     def rebuild(self) -> None:
         """Derive the index from the rows again."""
+
+    @abstractmethod
+    def derive_terms(self, on_progress: Progress | None = None, *, all_rows: bool = False) -> int:
+        """Derive the terms of all memories again, or of none where the analyser is the same and that costs much;
+        `all_rows` asks for it anyway. Return how many were written."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Say what this store is: the file, or the server and its version."""
+
+    @abstractmethod
+    def check_storage(self) -> tuple[str, bool, str]:
+        """Check what lies under the rows or beside them: its name, whether it is sound, and how it is."""
+
+    def read_raw(self, work: Callable[[Connection], Result]) -> Result:
+        """`read` for whoever looks for damage: nothing is passed over."""
+        return self.read(work)
 
     @property
     def held(self) -> int:
@@ -377,22 +378,14 @@ class SqlRecords(IndexedStore):
         limit: int | None = None,
         before: int | None = None,
     ) -> list[AuditEntry]:
-        """The newest entries of the audit log (of those before a number), newest first."""
         return self.read(
             lambda connection: audit.entries(connection, memory=memory, since=since, limit=limit, before=before)
         )
 
     def changed_after(self, number: int, actions: Sequence[str], limit: int) -> list[AuditEntry]:
-        """The entries of some actions behind a number of the audit log, oldest first."""
         return self.read(lambda connection: audit.after(connection, number, actions, limit))
 
-    @abstractmethod
-    def broken_audit(self) -> list[int]:
-        """The numbers of entries of the audit log that are not as they were written."""
-
     def accept_audit(self, who: str) -> None:
-        """Take the audit log as it is for whole, for one after a backup was restored: entries that came after the
-        backup are missing. That it was accepted is an entry."""
         self.audit_chain.save(self.read(audit.last_head), back=True)
         self.record(who, "accept audit log")
 
@@ -411,6 +404,19 @@ class SqlRecords(IndexedStore):
         sql = "SELECT value FROM notes WHERE key = ?"
         found = self.read(lambda connection: connection.execute(sql, (key,)).fetchone())
         return None if found is None else str(found[0])
+
+    def next_number(self, stem: str) -> int:
+        note = f"next {stem}"
+
+        def work(connection: Connection) -> int:
+            found = connection.execute("SELECT value FROM notes WHERE key = ?", (note,)).fetchone()
+            number = 0 if found is None else int(found[0])
+            while connection.execute("SELECT 1 FROM memories WHERE id = ?", (f"{stem}{number}",)).fetchone():
+                number += 1
+            connection.execute(self.dialect.note, (note, str(number + 1)))
+            return number
+
+        return self.write(work)
 
     def judge(self, judgements: Sequence[Judgement]) -> None:
         self.write(lambda connection: judged.write(connection, judgements))
@@ -530,6 +536,11 @@ def _because(reason: str) -> dict[str, Any]:
     thread may carry out."""
     token = config.token()
     return {"reason": reason, "token": token} if token else {"reason": reason}
+
+
+def _digest(memory_id: str) -> str:
+    """A name for the receipt of an edit that does not tell the memory's id."""
+    return blake2b(memory_id.encode(), digest_size=8).hexdigest()
 
 
 def _marks(values: Sequence[Any]) -> str:

@@ -22,9 +22,11 @@ from ...index.recall_index import IndexRow
 from ...index.survey import Survey
 from ...index.vocabulary import WordVectors
 from ...models import Memory
-from ..base import StoreStats
-from ..indexed import Derived, check_vectors, derive, index_row, new_id
-from . import audit, cache, dictionaries, inserts, rows, sealing
+from .. import migrations
+from ..base import Progress, StoreStats
+from ..indexed import Derived, derive, index_row, new_id
+from ..vectors import check_vectors
+from . import audit, cache, dictionaries, inserts, reembed, rows, sealing
 from . import keys as data_keys
 from .audit_chain import AuditChain
 from .connection import Connection
@@ -188,7 +190,6 @@ class SqliteRecordStore(SqlRecords, Forking):
         return True
 
     def broken_audit(self) -> list[int]:
-        """The numbers of entries of the audit log that are not as they were written."""
         with self._file.reading() as connection:
             found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'audit'").fetchone()
             return list(audit.broken(connection, 0 if found is None else found[0], self.audit_chain))
@@ -410,6 +411,23 @@ class SqliteRecordStore(SqlRecords, Forking):
             self._loaded = False
         self.refresh()
         self.settle(1)
+
+    def derive_terms(self, on_progress: Progress | None = None, *, all_rows: bool = False) -> int:
+        return reembed.reanalyse(self, on_progress)  # which writes only the rows that differ
+
+    def describe(self) -> str:
+        return f"{self.path}, schema {migrations.HEAD}"
+
+    def check_storage(self) -> tuple[str, bool, str]:
+        with self.connection() as connection:
+            problems = [text for (text,) in connection.execute("PRAGMA integrity_check(20)")]
+            (journal,) = connection.execute("PRAGMA journal_mode").fetchone()
+        sound = problems == ["ok"]
+        return "file", sound, f"SQLite finds it sound, journal {journal}" if sound else "; ".join(problems)
+
+    def read_raw(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        with self.connection() as connection:
+            return work(connection)
 
     def read(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         with self.connection() as connection:

@@ -1,0 +1,148 @@
+"""What a store may offer beside the contract in `base`. A capability is an abstract subclass of RecordStore: a store
+that derives from it has it, and `isinstance(store, AuditLog)` asks for it. Nobody outside of this folder asks for the
+class of a concrete store.
+
+    class MyStore(Trash, IndexedStore): …   # name capabilities first, so that Python misses what is not written
+    MyStore(…).capabilities                 # frozenset({"trash", "vectors"})
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..judgements import Judgement
+from ..models import Memory
+from .base import RecordStore, SetAside
+
+
+class AuditEntry(NamedTuple):
+    """One entry of the audit log. It holds ids, never contents."""
+
+    n: int
+    time: float
+    who: str
+    action: str
+    memory: str | None
+    detail: dict[str, Any]
+
+
+class AuditLog(RecordStore):
+    """The store keeps a sealed log of who did what, in the transactions that do it."""
+
+    capability = "audit"
+
+    @abstractmethod
+    def record(self, who: str, action: str, memories: Sequence[str | None] = (None,), **detail: Any) -> None:
+        """Add an entry for each of some memories."""
+
+    @abstractmethod
+    def audit(
+        self,
+        *,
+        memory: str | None = None,
+        since: float | None = None,
+        limit: int | None = None,
+        before: int | None = None,
+    ) -> list[AuditEntry]:
+        """Return the newest entries (of those before a number), newest first."""
+
+    @abstractmethod
+    def changed_after(self, number: int, actions: Sequence[str], limit: int) -> list[AuditEntry]:
+        """Return the entries of some actions after a number, oldest first."""
+
+    @abstractmethod
+    def broken_audit(self) -> list[int]:
+        """Return the numbers of entries that are not as they were written."""
+
+    @abstractmethod
+    def accept_audit(self, who: str) -> None:
+        """Take the log as it is for whole, after a backup was restored; this is an entry, too."""
+
+
+class Trash(RecordStore):
+    """The store can set memories aside, so that they are restored or deleted later."""
+
+    capability = "trash"
+
+    @abstractmethod
+    def set_aside(self, keys: Sequence[str], *, until: float, who: str, reason: str) -> list[str]: ...
+
+    @abstractmethod
+    def put_back(self, keys: Sequence[str], *, who: str) -> list[Memory]: ...
+
+    @abstractmethod
+    def aside(self) -> list[SetAside]: ...
+
+    @abstractmethod
+    def empty_trash(self, now: float, *, who: str) -> list[str]: ...
+
+
+class FeedbackTable(RecordStore):
+    """The store keeps all feedback, each written for itself. Without it, RecordStore keeps the newest thousand in one
+    value."""
+
+    capability = "feedback"
+
+    @abstractmethod
+    def judge(self, judgements: Sequence[Judgement]) -> None: ...
+
+    @abstractmethod
+    def judgements(self, since: float | None = None) -> list[Judgement]: ...
+
+    @abstractmethod
+    def forget_judgements(self, judgements: Sequence[Judgement]) -> None: ...
+
+
+class Counters(RecordStore):
+    """The store counts for all of its processes."""
+
+    capability = "counters"
+
+    @abstractmethod
+    def next_number(self, stem: str) -> int:
+        """Return the next number that no memory `stem…` has, nor ever had; each is given once."""
+
+
+class RowVectors(RecordStore):
+    """The store hands out the vectors of rows."""
+
+    capability = "vectors"
+
+    @abstractmethod
+    def vectors_at(self, seqs: npt.NDArray[np.int64], dimension: int) -> npt.NDArray[np.float32]:
+        """Return the original vectors of rows, one line each; zeros where there is none of that dimension."""
+
+
+class HotStore(RecordStore):
+    """The store holds the memories of a tier in front of an archive, and may lose them."""
+
+    capability = "hot tier"
+
+    place: Mapping[str, Any]
+    """Where it is, without secrets: what it can be opened with again."""
+
+    @abstractmethod
+    def epoch(self, agent: str, *, look: bool = True) -> str | None:
+        """Return a token that is another one after the store was emptied; None while the agent has nothing there.
+        Without `look` it is that of the last time that the agent's rows were looked at."""
+
+    @abstractmethod
+    def steady(self) -> AbstractContextManager[None]:
+        """While it lasts, surveys in this thread show an agent's rows as the first of them did, or newer: to look once
+        is enough for one question."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Remove everything, of all agents."""
+
+
+CAPABILITIES: dict[str, type[RecordStore]] = {
+    one.capability: one for one in (AuditLog, Trash, FeedbackTable, Counters, RowVectors, HotStore)
+}
+"""Every capability by its name."""
