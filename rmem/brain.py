@@ -393,7 +393,7 @@ class Brain:
         old = [t for t in self.store.traces() if t.last_used < before and not t.pinned and t.importance > floor]
 
         def edit(memory: Memory) -> Memory:
-            own = memory.metadata
+            own = memory.bookkeeping
             own.importance_score = min(own.importance_score, max(floor, own.importance_score * factor))
             return memory
 

@@ -17,7 +17,7 @@ from ..errors import EmbedderMismatchError
 from ..filters import Filter
 from ..keyed.base import Entry, Hits, checked_query
 from ..keyed.records import RecordValues
-from ..models import Memory, Metadata
+from ..models import Bookkeeping, Memory
 from .numbering import numbers_for
 
 PREFIXES = {"experience": "exp", "message": "msg", "tool_call": "tool", "summary": "sum"}
@@ -59,7 +59,7 @@ class LongTermMemory(RecordValues):
     def _memory(self, one: Entry, now: float) -> Memory:
         memory = super()._memory(one, now)
         if "importance" in one.meta:
-            memory.metadata.importance_score = importance_of(one.meta["importance"])
+            memory.bookkeeping.importance_score = importance_of(one.meta["importance"])
         return memory
 
     def _forget(self, key: str) -> bool:
@@ -84,7 +84,9 @@ class LongTermMemory(RecordValues):
             step_number=-1,
             timestamp=now,
             contents={"text": text, **contents},
-            metadata=Metadata(creation_time=now, last_access_time=now, importance_score=importance, memory_type=kind),
+            bookkeeping=Bookkeeping(
+                creation_time=now, last_access_time=now, importance_score=importance, memory_type=kind
+            ),
             text=text,
             session=session,
             actor=actor,
