@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import checks
+from ..annotations import Mode
 from ..brain import Brain
 from ..embed import EmbedderSpec
 from ..embed.base import Vector
@@ -106,7 +107,7 @@ class LongTermMemory(RecordValues):
         found = self.records.get(self.id_of(key))
         return found if found is not None and self._ours(found) else None
 
-    def recall(self, query: str, k: int, kinds: Sequence[str], mode: str) -> Hits:
+    def recall(self, query: str, k: int, kinds: Sequence[str], mode: Mode) -> Hits:
         """(key, text, score) of the best memories of some kinds."""
         checked_query(query, k)
         asked = query.encode("utf-8", "replace").decode().replace("\x00", " ")
