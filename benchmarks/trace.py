@@ -77,7 +77,10 @@ def main() -> None:
                 "recall": trace(lambda: brain.recall("which import fails on empty rows?", touch=False)),
             }
         with Client(path=str(Path(folder) / "tables")) as client:
-            rows = {"id": list(range(_MEMORIES)), "body": [f"The import of carrier {n} fails" for n in range(_MEMORIES)]}
+            rows = {
+                "id": list(range(_MEMORIES)),
+                "body": [f"The import of carrier {n} fails" for n in range(_MEMORIES)],
+            }
             client.ingest("notes", rows)
             query = "SELECT id, body <#> 'which import fails' AS score FROM notes ORDER BY score DESC LIMIT 5"
             found["SELECT … <#>"] = trace(lambda: client.query(query))

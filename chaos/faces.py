@@ -16,6 +16,7 @@ from typing import Any
 
 from rmem import Brain
 from rmem.agents import AgentMemoryAPI, MemoryConfig, RedisIMConfig, RedisSTMConfig
+from rmem.annotations import Durability
 from rmem.errors import MemoryAPIException, StoreError, VectorError
 from rmem.transfer import export
 
@@ -33,7 +34,7 @@ class Setting:
 
     kind: str
     address: str
-    durability: str = "full"
+    durability: Durability = "full"
     redis_port: int = 0
 
     def open(self) -> Face:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rmem.annotations import Durability
 from rmem.embed import static_embedder
 from rmem.testing.postgres import PostgresServer
 from rmem.testing.redis import RedisServer
@@ -24,7 +25,7 @@ STORE = "store.db"
 
 
 @contextmanager
-def servers(kind: str, folder: Path, durability: str) -> Iterator[tuple[Setting, Callable[[float], None]]]:
+def servers(kind: str, folder: Path, durability: Durability) -> Iterator[tuple[Setting, Callable[[float], None]]]:
     """Where the store is, and what crashes the server that it needs and starts it again."""
     path = str(folder / STORE)
     if kind == "postgres":

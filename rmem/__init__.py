@@ -24,6 +24,7 @@ _HOMES = {
     "Explanation": "recall.explain",
     "Filter": "filters",
     "Hit": "models",
+    "Hits": "models",
     "InMemoryStore": "keyed.memory",
     "Memory": "models",
     "MemoryStore": "stores.base",
@@ -50,6 +51,7 @@ __all__ = [
     "Explanation",
     "Filter",
     "Hit",
+    "Hits",
     "InMemoryStore",
     "Memory",
     "MemoryStore",
@@ -62,7 +64,6 @@ __all__ = [
     "__version__",
     "by_session",
     "errors",
-    "open",
     "types",
 ]
 
@@ -79,14 +80,15 @@ if TYPE_CHECKING:
     from .keyed.redis import RedisStore
     from .keyed.sqlite import SqliteStore
     from .keyed.vector import VectorMemoryStore
-    from .models import Hit, Memory
+    from .models import Hit, Hits, Memory
     from .recall.explain import Explanation
     from .recall.sessions import by_session
     from .recall.settings import RecallSettings
     from .stores.base import MemoryStore, RecordStore
     from .tables import types
     from .tables.client import Client
-    from .tables.dataset import Dataset, open
+    from .tables.dataset import Dataset
+    from .tables.dataset import open as open  # not in __all__: a star import must not replace the builtin
 
 
 def __getattr__(name: str) -> object:
@@ -102,4 +104,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*_HOMES, "__version__"])

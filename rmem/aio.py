@@ -1,32 +1,67 @@
-"""The async face: one generic wrapper that runs a synchronous object's methods in threads."""
+"""The async face: a synchronous object's methods run in threads, awaited.
+
+`AsyncFace` wraps any object. `AsyncBrain` names each method of Brain once, by which it has the same arguments for type
+checkers; a test compares the two."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import wraps
-from typing import Any, Generic, Self, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar, overload
 
+from .annotations import Durability, MemoryOrId, Where
 from .brain import Brain
+from .embed import EmbedderSpec
+from .privacy.choice import PrivacySpec
+from .recall.settings import RecallSettings
+from .stores.base import Progress, RecordStore
+
+if TYPE_CHECKING:
+    from .crypto.encryption import Encryption
 
 Wrapped = TypeVar("Wrapped")
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
 
 
-class AsyncFace(Generic[Wrapped]):
-    """Every method of the wrapped object, awaited: `await face.recall("…")` is `sync.recall("…")` in a thread."""
+class _Awaited(Generic[Params, Result]):
+    """A method of the wrapped object: `recall = _Awaited(Brain.recall)` has its arguments and awaits its result."""
+
+    def __init__(self, method: Callable[Concatenate[Any, Params], Result]) -> None:
+        self.__doc__ = method.__doc__
+        self.__wrapped__ = method
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, face: None, owner: type) -> Self: ...
+
+    @overload
+    def __get__(self, face: _Face[Any], owner: type) -> Callable[Params, Coroutine[Any, Any, Result]]: ...
+
+    def __get__(self, face: _Face[Any] | None, owner: type) -> Any:
+        return self if face is None else _in_thread(getattr(face.sync, self._name))
+
+
+def _in_thread(method: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    @wraps(method)
+    async def call(*args: Any, **options: Any) -> Any:
+        return await asyncio.to_thread(method, *args, **options)
+
+    return call
+
+
+class _Face(Generic[Wrapped]):
+    """What all async faces share: the wrapped object, closing it, and being pickled with it."""
 
     def __init__(self, sync: Wrapped) -> None:
         self.sync = sync
 
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.sync, name)
-        return _awaited(found) if callable(found) else found
-
     def __reduce__(self) -> tuple[Any, ...]:
         return _faced, (type(self), self.sync)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *dir(self.sync)})
 
     async def __aenter__(self) -> Self:
         return self
@@ -35,22 +70,95 @@ class AsyncFace(Generic[Wrapped]):
         await asyncio.to_thread(self.sync.close)  # type: ignore[attr-defined]
 
 
-def _faced(kind: type[AsyncFace[Any]], sync: object) -> AsyncFace[Any]:
+def _faced(kind: type[_Face[Any]], sync: object) -> _Face[Any]:
     face = kind.__new__(kind)
-    AsyncFace.__init__(face, sync)
+    _Face.__init__(face, sync)
     return face
 
 
-def _awaited(method: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
-    @wraps(method)
-    async def call(*args: Any, **options: Any) -> Any:
-        return await asyncio.to_thread(method, *args, **options)
+class AsyncFace(_Face[Wrapped]):
+    """Every method of the wrapped object, awaited: `await face.recall("…")` is `sync.recall("…")` in a thread."""
 
-    return call
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.sync, name)
+        return _in_thread(found) if callable(found) else found
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self.sync)})
 
 
-class AsyncBrain(AsyncFace[Brain]):
+class AsyncBrain(_Face[Brain]):
     """`async with AsyncBrain() as brain: hits = await brain.recall("…")`; the arguments are Brain's."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(Brain(*args, **options))
+    def __init__(
+        self,
+        address: str | Path | RecordStore | None = None,
+        *,
+        embedder: EmbedderSpec = None,
+        settings: RecallSettings | Mapping[str, Any] | None = None,
+        durability: Durability = "full",
+        privacy: PrivacySpec = None,
+        encryption: Encryption | Literal[False] | None = None,
+    ) -> None:
+        super().__init__(
+            Brain(
+                address,
+                embedder=embedder,
+                settings=settings,
+                durability=durability,
+                privacy=privacy,
+                encryption=encryption,
+            )
+        )
+
+    @property
+    def address(self) -> str:
+        return self.sync.address
+
+    @property
+    def settings(self) -> RecallSettings:
+        return self.sync.settings
+
+    @property
+    def store(self) -> RecordStore:
+        return self.sync.store
+
+    @property
+    def embedder(self) -> str:
+        return self.sync.embedder
+
+    remember = _Awaited(Brain.remember)
+    remember_many = _Awaited(Brain.remember_many)
+    recall = _Awaited(Brain.recall)
+    get = _Awaited(Brain.get)
+    get_many = _Awaited(Brain.get_many)
+    memories = _Awaited(Brain.memories)
+    update = _Awaited(Brain.update)
+    edit = _Awaited(Brain.edit)
+    prune = _Awaited(Brain.prune)
+    restore = _Awaited(Brain.restore)
+    pin = _Awaited(Brain.pin)
+    decay_importance = _Awaited(Brain.decay_importance)
+    feedback = _Awaited(Brain.feedback)
+    stats = _Awaited(Brain.stats)
+    vector_of = _Awaited(Brain.vector_of)
+    put = _Awaited(Brain.put)
+    keep = _Awaited(Brain.keep)
+    cleaned = _Awaited(Brain.cleaned)
+    close = _Awaited(Brain.close)
+
+    @overload
+    async def forget(self, memory_id: MemoryOrId) -> bool: ...
+
+    @overload
+    async def forget(self, *, where: Where, dry_run: bool = False) -> list[str]: ...
+
+    @overload
+    async def forget(
+        self, *, subject: str, dry_run: bool = False, on_progress: Progress | None = None
+    ) -> list[str]: ...
+
+    async def forget(self, *args: Any, **options: Any) -> bool | list[str]:
+        """Remove memories for good; see Brain.forget."""
+        gone: bool | list[str] = await asyncio.to_thread(self.sync.forget, *args, **options)
+        return gone

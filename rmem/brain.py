@@ -10,9 +10,10 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, overload
 
 from . import checks, config
+from .annotations import Changes, Durability, MemoryOrId, Mode, Moment, Names, NewMemory, Stats, Tier, VectorLike, Where
 from .drafting import draft, draft_of, draft_of_changes, take_changes
 from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
 from .embed.state import MemoryVectors
@@ -28,13 +29,13 @@ from .errors import (
 from .filters import Filter
 from .forks import new_rlock
 from .judgements import QUESTIONS, Judgement, Recall, Recalls, kept_question
-from .models import Embeddings, Hit, Hits, Memory
+from .models import Embeddings, Hit, Hits, Memories, Memory, Vector, id_of
 from .privacy.choice import PrivacySpec, policy_of
 from .recall.pipeline import load_hits, parse_request, search
 from .recall.settings import RecallSettings
 from .stores import open_store
 from .stores.base import Edit, Edited, Order, Progress, RecordStore
-from .stores.vectors import Owner, Vector, check_vectors
+from .stores.vectors import Owner, check_vectors
 from .tiers import forgetting
 from .tiers.forgetting import DAY, ForgettingPolicy, Subject
 
@@ -75,7 +76,7 @@ class Brain:
         *,
         embedder: EmbedderSpec = None,
         settings: RecallSettings | Mapping[str, Any] | None = None,
-        durability: str = "full",
+        durability: Durability = "full",
         privacy: PrivacySpec = None,
         encryption: Encryption | Literal[False] | None = None,
     ) -> None:
@@ -161,19 +162,19 @@ class Brain:
         actor: str | None = None,
         tags: Mapping[str, Any] | None = None,
         importance: float = 0.5,
-        when: datetime | float | str | None = None,
+        when: Moment | None = None,
         metadata: Mapping[str, Any] | None = None,
         step: int | None = None,
         position: Sequence[float] | None = None,
         place: str | None = None,
-        vector: Sequence[float] | Vector | None = None,
+        vector: VectorLike | None = None,
         id: str | None = None,
-        tier: str = "stm",
+        tier: Tier = "stm",
     ) -> Memory:
         """Keep one memory. When this returns it is on disk and every process finds it.
 
-        `metadata` is your own data and is kept in `memory.contents`; `step` defaults to the agent's next one;
-        a memory with the same `id` is replaced.
+        What is given is read under the same name: `metadata` is your own data and comes back as `memory.metadata`.
+        `step` defaults to the agent's next one; a memory with the same `id` is replaced.
         """
         memory = draft(
             text=text,
@@ -196,7 +197,7 @@ class Brain:
 
     def remember_many(
         self,
-        items: Iterable[Mapping[str, Any]],
+        items: Iterable[NewMemory | Mapping[str, Any]],
         *,
         chunk: int = _CHUNK,
         on_progress: Progress | None = None,
@@ -224,7 +225,7 @@ class Brain:
         self.store.tidy()
         return kept
 
-    def _item(self, at: int, item: Mapping[str, Any]) -> Memory:
+    def _item(self, at: int, item: NewMemory | Mapping[str, Any]) -> Memory:
         if not isinstance(item, dict) and not isinstance(item, Mapping):
             raise checks.refuse(f"item {at}", "a mapping of remember's arguments", item)
         try:
@@ -278,7 +279,9 @@ class Brain:
         known = self.store.note("dimension")
         check_vectors(memories, embedder.dimension if embedder is not None else int(known) if known else None)
 
-    def update(self, memory_id: str, *, only_if: Callable[[Memory], None] | None = None, **changes: Any) -> Memory:
+    def update(
+        self, memory_id: MemoryOrId, *, only_if: Callable[[Memory], None] | None = None, **changes: Unpack[Changes]
+    ) -> Memory:
         """Change fields of a memory, named as in `remember`. It keeps its id and its place in the session. `only_if` is
         shown the memory as it is, with nobody else changing it meanwhile; if it raises, nothing is changed."""
         drafted = self.cleaned(draft_of_changes(changes))
@@ -324,39 +327,46 @@ class Brain:
                 vectors.clear()  # another process has re-embedded the store
         raise StoreBusyError(f"{key} is changed by others all the time; try again")
 
-    def _change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory:
+    def _change(self, memory_id: MemoryOrId, edit: Callable[[Memory], Memory]) -> Memory:
         """`edit` for a memory that exists."""
-        changed = self.edit(memory_id, lambda memory: None if memory is None else Edited(edit(memory)))
+        key = id_of(memory_id)
+        changed = self.edit(key, lambda memory: None if memory is None else Edited(edit(memory)))
         if changed is None:
-            raise NotFoundError(memory_id)
+            raise NotFoundError(key)
         return changed
 
     @overload
-    def forget(self, memory_id: str) -> bool: ...
+    def forget(self, memory_id: MemoryOrId) -> bool: ...
+
+    @overload
+    def forget(self, *, where: Where, dry_run: bool = False) -> list[str]: ...
 
     @overload
     def forget(self, *, subject: str, dry_run: bool = False, on_progress: Progress | None = None) -> list[str]: ...
 
     def forget(
         self,
-        memory_id: str | None = None,
+        memory_id: MemoryOrId | None = None,
         *,
+        where: Where | None = None,
         subject: str | None = None,
         dry_run: bool = False,
         on_progress: Progress | None = None,
     ) -> bool | list[str]:
-        """Remove a memory for good; whether there was one. With `subject`, remove all that concerns a person or an
-        agent: what it remembers, said or did, and what names it; the ids. `dry_run` only tells them.
+        """Remove a memory for good, given as itself, as a hit or by its id; whether there was one.
 
-        What is removed is also gone from the file: at once with `subject`, else when the store is closed.
+        With `where`, remove all memories inside a filter; the ids. With `subject`, remove all that concerns a person or
+        an agent: what it remembers, said or did, and what names it; the ids. `dry_run` only tells them. What is removed
+        is also gone from the file: at once with `subject`, else when the store is closed.
         """
-        if (memory_id is None) == (subject is None):
-            raise InputError("one of memory_id and subject must be given, not both", field="subject")
+        if sum(given is not None for given in (memory_id, where, subject)) != 1:
+            raise InputError("exactly one of memory_id, where and subject must be given", field="memory_id")
         if memory_id is not None:
             if dry_run:
-                raise InputError("dry_run goes with subject", field="dry_run")
-            key = checks.memory_id("memory_id", memory_id)
-            return bool(self.store.erase([key], who=config.user(), reason="forget"))
+                raise InputError("dry_run goes with where and subject", field="dry_run")
+            return bool(self.store.erase([id_of(memory_id)], who=config.user(), reason="forget"))
+        if where is not None:
+            return forgetting.forget_where(self.store, Filter.of(where), dry_run=dry_run)
         keys = forgetting.forget_subject(self.store, subject, dry_run=dry_run, on_progress=on_progress)
         if not dry_run:
             self._recalls.forget(Subject(str(subject)).is_named_in)
@@ -371,7 +381,7 @@ class Brain:
         """Bring pruned memories back while their grace period lasts; those that there were."""
         return self.store.put_back([checks.memory_id("memory_id", key) for key in memory_ids], who=config.user())
 
-    def pin(self, memory_id: str, pinned: bool = True) -> Memory:
+    def pin(self, memory_id: MemoryOrId, pinned: bool = True) -> Memory:
         """Keep a memory from being pruned, or let it fade again."""
         checks.flag("pinned", pinned)
 
@@ -391,7 +401,7 @@ class Brain:
         old = [t for t in self.store.traces() if t.last_used < before and not t.pinned and t.importance > floor]
 
         def edit(memory: Memory) -> Memory:
-            own = memory.metadata
+            own = memory.bookkeeping
             own.importance_score = min(own.importance_score, max(floor, own.importance_score * factor))
             return memory
 
@@ -403,47 +413,59 @@ class Brain:
         """The memory with this id, or None."""
         return self.store.get(checks.memory_id("memory_id", memory_id))
 
+    def get_many(self, memory_ids: Iterable[str]) -> list[Memory | None]:
+        """The memories with these ids, in their order; None for each that there is not."""
+        if isinstance(memory_ids, str | bytes) or not isinstance(memory_ids, Iterable):
+            raise checks.refuse("memory_ids", "a list of ids", memory_ids)
+        return self.store.get_many([checks.memory_id("memory_ids", key) for key in memory_ids])
+
     def memories(
         self,
-        where: Filter | Mapping[str, Any] | None = None,
+        where: Where | None = None,
         *,
+        agent: Names | None = None,
+        type: Names | None = None,
         order: Order = "newest",
         limit: int | None = 100,
         offset: int = 0,
-    ) -> list[Memory]:
-        """Memories inside a filter, without a question."""
-        return self.store.select(Filter.of(where), order=order, limit=limit, offset=offset)
+    ) -> Memories:
+        """Memories inside a filter, without a question. `agent` and `type` are fields of the filter, for short."""
+        chosen = Filter.of(where, agent=agent, type=type)
+        return Memories(self.store.select(chosen, order=order, limit=limit, offset=offset))
 
     def recall(
         self,
         question: str,
         k: int = 5,
-        where: Filter | Mapping[str, Any] | None = None,
-        since: datetime | float | str | None = None,
-        until: datetime | float | str | None = None,
-        mode: str = "hybrid",
+        where: Where | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        mode: Mode = "hybrid",
         token_budget: int | None = None,
         explain: bool = False,
         *,
-        must: Sequence[str] = (),
-        must_not: Sequence[str] = (),
-        vector: Sequence[float] | Vector | None = None,
+        agent: Names | None = None,
+        type: Names | None = None,
+        must: Names = (),
+        must_not: Names = (),
+        vector: VectorLike | None = None,
         settings: RecallSettings | Mapping[str, Any] | None = None,
         now: datetime | None = None,
         touch: bool = True,
     ) -> Hits:
         """The memories that best answer a question, best first.
 
-        Any text is a question; nothing in it is an operator. `must` and `must_not` are words or phrases that a
-        memory has to hold, or must not hold, word for word. Time words ("yesterday", "last May") raise memories of
-        that time; settings={"time_words": "filter"} keeps only those. `vector` replaces the question's own
-        vector. `token_budget` leaves out hits whose text would not fit. Scores order the hits of one question;
-        they are not probabilities. Hits count as accessed unless `touch` is False.
+        `where`, and for short `agent` and `type` beside it, say which memories count. Any text is a question; nothing
+        in it is an operator. `must` and `must_not` are words or phrases that a memory has to hold, or must not hold,
+        word for word. Time words ("yesterday", "last May") raise memories of that time;
+        settings={"time_words": "filter"} keeps only those. `vector` replaces the question's own vector.
+        `token_budget` leaves out hits whose text would not fit. Scores order the hits of one question; they are not
+        probabilities. Hits count as accessed unless `touch` is False.
         """
         request = parse_request(
             question,
             k,
-            where,
+            Filter.of(where, agent=agent, type=type),
             since,
             until,
             mode,
@@ -491,9 +513,10 @@ class Brain:
         kept = kept_question(asked, wish)
         self.store.judge([replace(judgement, question=kept)])
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> Stats:
         """What the store holds, and where."""
-        return {"address": self.address, "embedder": self.store.note("embedder"), **asdict(self.store.stats())}
+        held = {"address": self.address, "embedder": self.store.note("embedder"), **asdict(self.store.stats())}
+        return cast("Stats", held)
 
     def close(self) -> None:
         """Write what waits and close the store. Closing twice is harmless."""

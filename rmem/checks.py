@@ -10,13 +10,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from .errors import InputError, UnknownFieldError, VectorError
 from .timewords import time_ago, time_span
+
+Choice = TypeVar("Choice", bound=str)
 
 MAX_TEXT = 4 * 1024 * 1024
 MAX_BITS = 1024
@@ -140,10 +142,11 @@ def flag(field: str, value: object) -> bool:
     return bool(value)
 
 
-def one_of(field: str, value: object, choices: Sequence[str]) -> str:
-    if not isinstance(value, str) or value not in choices:
-        raise refuse(field, "one of " + ", ".join(repr(choice) for choice in choices), value)
-    return value
+def one_of(field: str, value: object, choices: Sequence[Choice]) -> Choice:
+    for choice in choices:
+        if isinstance(value, str) and choice == value:
+            return choice
+    raise refuse(field, "one of " + ", ".join(repr(choice) for choice in choices), value)
 
 
 def moment(field: str, value: object, *, end_of_day: bool = False) -> float:

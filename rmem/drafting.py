@@ -9,7 +9,7 @@ from typing import Any
 from . import checks
 from .errors import InputError
 from .index.bits import unit_vector
-from .models import TIERS, Embeddings, Memory, Metadata
+from .models import TIERS, Bookkeeping, Embeddings, Memory
 
 WRITABLE = (
     "text", "agent", "type", "session", "actor", "tags", "importance", "when", "metadata", "step", "position",
@@ -49,7 +49,7 @@ def draft(
         step_number=-1 if step is None else checks.whole("step", step),
         timestamp=now if when is None else checks.moment("when", when),
         contents={"text": written, **own},
-        metadata=Metadata(
+        bookkeeping=Bookkeeping(
             creation_time=now,
             last_access_time=now,
             importance_score=checks.share("importance", importance),
@@ -98,9 +98,9 @@ def take_changes(memory: Memory, changes: Mapping[str, Any], drafted: Memory) ->
     if "step" in changes:
         memory.step_number = drafted.step_number
     if "importance" in changes:
-        memory.metadata.importance_score = drafted.importance
+        memory.bookkeeping.importance_score = drafted.importance
     if "type" in changes:
-        memory.metadata.memory_type = drafted.type
+        memory.bookkeeping.memory_type = drafted.type
     for key in ("session", "actor", "tags", "tier", "position", "place"):
         if key in changes:
             setattr(memory, key, getattr(drafted, key))

@@ -74,7 +74,7 @@ class Recall:
         for rank, hit in enumerate(hits, 1):
             hit.rank, hit.recall = rank, self
         self.hits = {
-            hit.memory.memory_id: _Place(rank, hit.score, hit.memory.agent_id, hit.memory.metadata.memory_type)
+            hit.memory.memory_id: _Place(rank, hit.score, hit.memory.agent_id, hit.memory.bookkeeping.memory_type)
             for rank, hit in enumerate(hits[:_MOST], 1)
         }
 

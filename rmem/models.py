@@ -1,31 +1,38 @@
-"""The records that every part speaks of: a Memory, with the structure of the Agent Memory API, and a Hit."""
+"""The records that every part speaks of: a Memory, with the structure of the Agent Memory API, a Hit, and lists of
+both. How lists look and become tables is in `display`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from . import checks
-from .contents import without_attachments
+from .contents import ATTACHMENTS, without_attachments
 from .errors import InputError
 
 if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
     from .judgements import Recall
     from .recall.explain import Explanation
 
 TIERS = ("stm", "im", "ltm")
 _MOST_RECALLS = 1_000_000  # of one memory, as a file may tell
 
+_SHOWN = 60  # characters of one field in a repr
+
 Vector = npt.NDArray[np.float32]
 
 
 @dataclass(slots=True)
-class Metadata:
-    """A memory's own bookkeeping. The caller's data is in `Memory.contents`."""
+class Bookkeeping:
+    """What the store keeps about a memory itself; `document()` and JSON call it "metadata", as the structure has it."""
 
     creation_time: float = 0.0
     last_access_time: float = 0.0
@@ -59,12 +66,12 @@ def _same(left: Vector | None, right: Vector | None) -> bool:
     return np.array_equal(left, right)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Memory:
-    """One memory. The first seven fields are the documented structure; the rest is how it can be found.
+    """One memory. What `remember` was given is read under the same names: `memory.agent`, `memory.metadata`.
 
-    `remember(..., metadata={…})` keeps the caller's data in `contents` beside the text; `metadata` is the
-    record's own bookkeeping, as the document has it.
+    The first seven fields are the documented structure of the Agent Memory API; the rest is how it can be found.
+    `contents` holds the text and the caller's metadata together, `bookkeeping` what the store notes about it.
     """
 
     memory_id: str
@@ -72,7 +79,7 @@ class Memory:
     step_number: int
     timestamp: float
     contents: dict[str, Any]
-    metadata: Metadata = field(default_factory=Metadata)
+    bookkeeping: Bookkeeping = field(default_factory=Bookkeeping)
     embeddings: Embeddings = field(default_factory=Embeddings)
     text: str = ""
     session: str | None = None
@@ -87,12 +94,42 @@ class Memory:
         return self.memory_id
 
     @property
+    def agent(self) -> str:
+        return self.agent_id
+
+    @property
+    def step(self) -> int:
+        return self.step_number
+
+    @property
+    def when(self) -> datetime:
+        """When it happened, as local time with its zone."""
+        return datetime.fromtimestamp(self.timestamp).astimezone()
+
+    @property
     def type(self) -> str:
-        return self.metadata.memory_type
+        return self.bookkeeping.memory_type
 
     @property
     def importance(self) -> float:
-        return self.metadata.importance_score
+        return self.bookkeeping.importance_score
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The caller's own data, as a new dictionary: contents without the text and without attachments."""
+        return {key: value for key, value in self.contents.items() if key not in ("text", ATTACHMENTS)}
+
+    @property
+    def vector(self) -> Vector | None:
+        return self.embeddings.full_vector
+
+    def __repr__(self) -> str:
+        return f"Memory({described(self)})"
+
+    def _repr_html_(self) -> str:
+        from .display import html_of_memory
+
+        return html_of_memory(self)
 
     def copied(self) -> Memory:
         """A record of its own that shares the parts; `dataclasses.replace` takes five times as long."""
@@ -102,7 +139,7 @@ class Memory:
             self.step_number,
             self.timestamp,
             self.contents,
-            self.metadata,
+            self.bookkeeping,
             self.embeddings,
             self.text,
             self.session,
@@ -115,7 +152,7 @@ class Memory:
 
     def document(self) -> dict[str, Any]:
         """The documented structure, exactly its keys, ready for JSON."""
-        kept, vectors = self.metadata, self.embeddings
+        kept, vectors = self.bookkeeping, self.embeddings
         return {
             "memory_id": self.memory_id,
             "agent_id": self.agent_id,
@@ -148,14 +185,14 @@ class Memory:
         """The reverse of `to_dict`; every field is checked and unknown ones are refused."""
         if not isinstance(data, Mapping):
             raise checks.refuse("memory", "a mapping", data)
-        checks.known_fields("a memory", data, [f.name for f in fields(cls)])
+        checks.known_fields("a memory", data, _DOCUMENT)
         for key in ("memory_id", "agent_id", "step_number", "timestamp", "contents"):
             if key not in data:
                 raise InputError(f"a memory must have the field {key!r}", field=key)
         for key in ("metadata", "embeddings"):
             if data.get(key) is not None and not isinstance(data[key], Mapping):
                 raise checks.refuse(key, "a mapping", data[key])
-        body = _read_metadata(data.get("metadata") or {})
+        body = _read_bookkeeping(data.get("metadata") or {})
         vectors = data.get("embeddings") or {}
         checks.known_fields("embeddings", vectors, [f.name for f in fields(Embeddings)])
         contents = checks.json_object("contents", data["contents"])
@@ -166,7 +203,7 @@ class Memory:
             step_number=checks.whole("step_number", data["step_number"]),
             timestamp=checks.moment("timestamp", data["timestamp"]),
             contents=contents,
-            metadata=body,
+            bookkeeping=body,
             embeddings=Embeddings(
                 **{
                     key: checks.vector(f"embeddings.{key}", value, low=8 if key == "full_vector" else 1)
@@ -184,6 +221,7 @@ class Memory:
         )
 
 
+_DOCUMENT = ["metadata" if f.name == "bookkeeping" else f.name for f in fields(Memory)]
 _EXTRA = ("text", "session", "actor", "tags", "tier", "position", "place")
 
 
@@ -191,10 +229,10 @@ def _optional_name(field_name: str, value: object) -> str | None:
     return None if value is None else checks.name(field_name, value)
 
 
-def _read_metadata(data: Mapping[str, Any]) -> Metadata:
-    checks.known_fields("metadata", data, [f.name for f in fields(Metadata)])
-    default = Metadata()
-    return Metadata(
+def _read_bookkeeping(data: Mapping[str, Any]) -> Bookkeeping:
+    checks.known_fields("metadata", data, [f.name for f in fields(Bookkeeping)])
+    default = Bookkeeping()
+    return Bookkeeping(
         creation_time=checks.moment("creation_time", data.get("creation_time", default.creation_time)),
         last_access_time=checks.moment("last_access_time", data.get("last_access_time", default.last_access_time)),
         compression_level=checks.whole("compression_level", data.get("compression_level", 0)),
@@ -204,7 +242,26 @@ def _read_metadata(data: Mapping[str, Any]) -> Metadata:
     )
 
 
-@dataclass(slots=True)
+def described(memory: Memory) -> str:
+    """The fields by which a person knows a memory, in one line that is printable whatever they hold."""
+    shown = {"id": memory.memory_id, "agent": memory.agent_id, "type": memory.type, "text": memory.text}
+    return ", ".join(f"{name}={shortened(value)!r}" for name, value in shown.items())
+
+
+def shortened(text: str, width: int = _SHOWN) -> str:
+    """One line of a text, cut with an ellipsis where it is longer."""
+    line = " ".join(text[: 4 * width].split())
+    return line if len(line) <= width and len(text) <= 4 * width else line[: width - 1] + "…"
+
+
+def id_of(memory: object) -> str:
+    """The id of a memory that is given as itself, as a hit or by its id."""
+    if isinstance(memory, Memory | Hit):
+        return memory.id
+    return checks.memory_id("memory_id", memory)
+
+
+@dataclass(slots=True, repr=False)
 class Hit:
     """A memory that answers a question, and how well."""
 
@@ -212,7 +269,11 @@ class Hit:
     score: float
     explanation: Explanation | None = None
     rank: int = 0
-    recall: Recall | None = field(default=None, repr=False, compare=False)
+    recall: Recall | None = field(default=None, compare=False)
+
+    @property
+    def id(self) -> str:
+        return self.memory.memory_id
 
     @property
     def text(self) -> str:
@@ -238,8 +299,49 @@ class Hit:
             result["explanation"] = self.explanation.to_dict()
         return result
 
+    def __repr__(self) -> str:
+        return f"Hit(score={self.score:.2f}, {described(self.memory)})"
 
-class Hits(list[Hit]):
+    def _repr_html_(self) -> str:
+        from .display import html_of_hit
+
+        return html_of_hit(self)
+
+
+Row = TypeVar("Row", bound=Memory | Hit)
+
+
+class Rows(list[Row]):
+    """A list of memories or hits that prints as a few lines, shows as a table and becomes one elsewhere."""
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame, one row for each, with the columns named as in `remember`."""
+        from .display import frame_of
+
+        return frame_of(self)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """An Arrow table, one row for each; metadata is JSON text, because its shape is the caller's."""
+        from .display import arrow_of
+
+        return arrow_of(self)
+
+    def __repr__(self) -> str:
+        from .display import lines_of
+
+        return lines_of(self)
+
+    def _repr_html_(self) -> str:
+        from .display import html_of
+
+        return html_of(self)
+
+
+class Memories(Rows[Memory]):
+    """Memories in the order that was asked for."""
+
+
+class Hits(Rows[Hit]):
     """What a recall found, best first: a list that knows which recall it was, even when it is empty."""
 
     def __init__(self, hits: Iterable[Hit], recall: Recall) -> None:

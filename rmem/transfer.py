@@ -361,13 +361,13 @@ def _put(brain: Brain, batch: Sequence[_Item], vectors: bool) -> tuple[list[Memo
 
 def _keep_access(brain: Brain, memories: Sequence[Memory]) -> None:
     """Bring the access counts, which a store may keep apart from its memories, up to those of the file."""
-    wanted = {memory.memory_id: memory.metadata for memory in memories if memory.metadata.retrieval_count}
+    wanted = {memory.memory_id: memory.bookkeeping for memory in memories if memory.bookkeeping.retrieval_count}
     if not wanted:
         return
     for memory in brain.store.get_many(list(wanted)):
         if memory is not None:
             told = wanted[memory.memory_id]
-            missing = told.retrieval_count - memory.metadata.retrieval_count
+            missing = told.retrieval_count - memory.bookkeeping.retrieval_count
             brain.store.touch([memory.memory_id] * missing, told.last_access_time)
 
 

@@ -59,7 +59,7 @@ def test_what_is_remembered_is_recalled_at_once(brain):
     assert isinstance(memory, Memory)
     [hit] = brain.recall("ETL job killed by OOM", k=5)
     assert isinstance(hit, Hit)
-    assert hit.memory == brain.get(memory.memory_id) or hit.memory.metadata.retrieval_count == 0
+    assert hit.memory == brain.get(memory.memory_id) or hit.memory.bookkeeping.retrieval_count == 0
     assert hit.text == "Fixed OOM: switched to pyarrow.dataset"
     assert hit.explanation is None
     assert (memory.agent_id, memory.type, memory.session, memory.actor) == ("swe-01", "error_fix", "s-12", "swe-01")
@@ -303,7 +303,7 @@ def test_an_update_changes_what_it_names_and_nothing_else(brain):
             assert np.array_equal(new.embeddings.full_vector, old.embeddings.full_vector), name
     assert new.agent_id == "a"
     assert new.contents == {"text": "other", "n": 2}
-    assert new.metadata.creation_time == before.metadata.creation_time
+    assert new.bookkeeping.creation_time == before.bookkeeping.creation_time
 
 
 def test_a_changed_text_gets_its_own_vector(brain):
@@ -444,12 +444,12 @@ def test_settings_change_the_ranking_for_a_brain_or_for_one_question(tmp_path):
 
 def test_recalling_counts_as_access(brain):
     memory = brain.remember("visited often")
-    assert memory.metadata.retrieval_count == 0
+    assert memory.bookkeeping.retrieval_count == 0
     for _ in range(3):
         brain.recall("visited often")
     found = brain.get(memory.memory_id)
-    assert found.metadata.retrieval_count == 3
-    assert found.metadata.last_access_time >= found.metadata.creation_time
+    assert found.bookkeeping.retrieval_count == 3
+    assert found.bookkeeping.last_access_time >= found.bookkeeping.creation_time
     assert found.importance == 0.5, "reading must not make a memory more important"
 
 

@@ -25,11 +25,13 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     (
         "errors",
         "extras",
+        "annotations",
         "forks",
         "filelocks",
         "private_files",
         "checks",
         "models",
+        "display",
         "contents",
         "attachments",
         "filters",
@@ -144,7 +146,7 @@ def test_the_import_check_sees_both_ways_of_writing_an_import():
 
 
 def test_exported_names_are_those_with_a_home():
-    assert sorted(rmem.__all__) == sorted([*rmem._HOMES, "__version__"])
+    assert sorted([*rmem.__all__, "open"]) == sorted([*rmem._HOMES, "__version__"])
 
 
 @pytest.mark.parametrize("name", rmem.__all__)
@@ -153,7 +155,7 @@ def test_an_exported_name_resolves(name):
 
 
 def test_dir_lists_the_public_names_in_order():
-    assert dir(rmem) == sorted(rmem.__all__)
+    assert dir(rmem) == sorted([*rmem.__all__, "open"])
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error():

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from .. import checks
+from ..annotations import Durability
 from ..errors import ConfigError, InputError, MemoryAPIException, MemoryConfigException, MemoryConfigInputError
 from ..extras import require
 from ..privacy.choice import PrivacySpec, policy_of
@@ -177,7 +178,7 @@ class LTMConfig(_Config):
 
     path: str | Path | None = None
     """A path, "sqlite:///…" or ":memory:"; None is the default file, which RMEM_HOME moves."""
-    durability: str = "full"
+    durability: Durability = "full"
     """"full" survives a power cut; "normal" is faster and survives a crash of the process."""
 
 

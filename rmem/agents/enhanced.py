@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from .. import checks, config
+from ..annotations import Mode
 from ..attachments import detach, restore
 from ..contents import ATTACHMENTS, without_attachments
 from ..crypto.encryption import Encryption
@@ -91,7 +92,7 @@ class EnhancedAgentMemory:
         return self.long_term.namespace
 
     @property
-    def mode(self) -> str:
+    def mode(self) -> Mode:
         """How recall ranks: words and vectors together, or words alone."""
         return "lexical" if self.vector is None else "hybrid"
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import checks
+from ..annotations import Mode
 from ..brain import Brain
 from ..embed import EmbedderSpec
 from ..embed.base import Vector
@@ -17,7 +18,7 @@ from ..errors import EmbedderMismatchError
 from ..filters import Filter
 from ..keyed.base import Entry, Hits, checked_query
 from ..keyed.records import RecordValues
-from ..models import Memory, Metadata
+from ..models import Bookkeeping, Memory
 from .numbering import numbers_for
 
 PREFIXES = {"experience": "exp", "message": "msg", "tool_call": "tool", "summary": "sum"}
@@ -59,7 +60,7 @@ class LongTermMemory(RecordValues):
     def _memory(self, one: Entry, now: float) -> Memory:
         memory = super()._memory(one, now)
         if "importance" in one.meta:
-            memory.metadata.importance_score = importance_of(one.meta["importance"])
+            memory.bookkeeping.importance_score = importance_of(one.meta["importance"])
         return memory
 
     def _forget(self, key: str) -> bool:
@@ -84,7 +85,9 @@ class LongTermMemory(RecordValues):
             step_number=-1,
             timestamp=now,
             contents={"text": text, **contents},
-            metadata=Metadata(creation_time=now, last_access_time=now, importance_score=importance, memory_type=kind),
+            bookkeeping=Bookkeeping(
+                creation_time=now, last_access_time=now, importance_score=importance, memory_type=kind
+            ),
             text=text,
             session=session,
             actor=actor,
@@ -104,7 +107,7 @@ class LongTermMemory(RecordValues):
         found = self.records.get(self.id_of(key))
         return found if found is not None and self._ours(found) else None
 
-    def recall(self, query: str, k: int, kinds: Sequence[str], mode: str) -> Hits:
+    def recall(self, query: str, k: int, kinds: Sequence[str], mode: Mode) -> Hits:
         """(key, text, score) of the best memories of some kinds."""
         checked_query(query, k)
         asked = query.encode("utf-8", "replace").decode().replace("\x00", " ")

@@ -11,7 +11,7 @@ from ..attachments import detach
 from ..contents import ATTACHMENTS, text_of
 from ..errors import InputError
 from ..index.numbers import as_number
-from ..models import Memory, Metadata
+from ..models import Bookkeeping, Memory
 
 KINDS = ("state", "action", "interaction")
 _PLACES = ("place", "location", "position")
@@ -27,7 +27,7 @@ def record(agent_id: str, kind: str, data: object, step_number: object, priority
         step_number=checks.whole("step_number", step_number),
         timestamp=now,
         contents=contents,
-        metadata=Metadata(
+        bookkeeping=Bookkeeping(
             creation_time=now,
             last_access_time=now,
             importance_score=checks.share("priority", priority),

@@ -328,7 +328,7 @@ class MemorySpace:
         with retrieving(self.agent_id):
             memory = self._wanted(memory_id)
             self._system.tiers.touch(self.agent_id, memory.tier, [memory_id], time.time())
-            count = memory.metadata.retrieval_count + 1
+            count = memory.bookkeeping.retrieval_count + 1
             if memory.tier != "stm" and count % self._system.config.promotion_threshold == 0:
                 memory = self._raise_to(memory, TIERS[TIERS.index(memory.tier) - 1])
             else:
@@ -364,7 +364,7 @@ class MemorySpace:
                 return False
 
             def edit(memory: Memory) -> Memory:
-                memory.metadata.importance_score = score
+                memory.bookkeeping.importance_score = score
                 return memory
 
             changed = self._system.tiers.change(self.agent_id, memory_id, edit)

@@ -58,9 +58,9 @@ def _facts(memory: Memory) -> list[tuple[str, str]]:
         ("tier", memory.tier),
         ("metadata", json.dumps(own, ensure_ascii=False, indent=2) if own else ""),
         ("vector", f"{vector.size} numbers" if vector is not None else "none"),
-        ("created", moment(memory.metadata.creation_time)),
-        ("recalled", f"{memory.metadata.retrieval_count} times, last {moment(memory.metadata.last_access_time)}"
-         if memory.metadata.retrieval_count else "never"),
+        ("created", moment(memory.bookkeeping.creation_time)),
+        ("recalled", f"{memory.bookkeeping.retrieval_count} times, last {moment(memory.bookkeeping.last_access_time)}"
+         if memory.bookkeeping.retrieval_count else "never"),
         ("text", memory.text),
     ]  # fmt: skip
     return [(name, visible(value)) for name, value in found if value]

@@ -13,6 +13,7 @@ from .options import answering, filter_of, filtering, text_of, values
 from .printing import console, indented, moment, visible
 
 if TYPE_CHECKING:
+    from ..annotations import Mode
     from ..models import Hit, Memory
     from ..recall.explain import Explanation
 
@@ -42,7 +43,7 @@ def recall(
     question: tuple[str, ...],
     k: int,
     explain: bool,
-    mode: str,
+    mode: Mode,
     must: tuple[str, ...],
     must_not: tuple[str, ...],
     token_budget: int | None,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import checks
+from ..annotations import Mode
 from ..errors import InputError
 from ..recall.engine import MODES
 from ..recall.settings import RecallSettings
@@ -31,7 +32,7 @@ class Setting:
 
     name: str
     recall: RecallSettings = field(default_factory=RecallSettings)
-    mode: str = "hybrid"
+    mode: Mode = "hybrid"
     embedder: str | None = None
 
     @classmethod

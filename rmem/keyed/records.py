@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import checks
 from ..filters import Filter
-from ..models import Memory, Metadata
+from ..models import Bookkeeping, Memory
 from ..stores.base import RecordStore
 from .base import MAX_NAMESPACE, Entry, Hits, KeyedStore, checked_query
 from .words import shares_words
@@ -63,7 +63,7 @@ class RecordValues(KeyedStore):
             step_number=-1,
             timestamp=now,
             contents=contents,
-            metadata=Metadata(creation_time=now, last_access_time=now, memory_type=self.types[0]),
+            bookkeeping=Bookkeeping(creation_time=now, last_access_time=now, memory_type=self.types[0]),
             text=one.text,
         )
 

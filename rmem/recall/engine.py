@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..annotations import Mode
 from ..index import bits
 from ..index.prospect import Prospect
 from ..index.survey import Survey, nearest_rows
@@ -19,7 +20,7 @@ from .question import Question
 from .settings import RecallSettings
 from .words import QuestionWords
 
-MODES = ("hybrid", "lexical", "vector")
+MODES: tuple[Mode, ...] = ("hybrid", "lexical", "vector")
 
 Mask = npt.NDArray[np.bool_]
 

@@ -72,7 +72,7 @@ def fields_of(body: object, kind: str, names: Collection[str], needed: Collectio
 
 def told(memory: Memory, *, vectors: bool = False, attachments: bool = True) -> Document:
     """A memory for JSON; its vectors only where they were asked for."""
-    data = memory.metadata
+    data = memory.bookkeeping
     document = {
         "memory_id": memory.memory_id,
         "agent_id": memory.agent_id,

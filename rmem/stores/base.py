@@ -222,7 +222,7 @@ class RecordStore(MemoryStore[Memory]):
 
     def recalls_at(self, seqs: Sequence[int]) -> dict[int, int]:
         """How often rows of a survey were recalled; those that never were may be left out."""
-        return {seq: memory.metadata.retrieval_count for seq, memory in self.memories_at(seqs)}
+        return {seq: memory.bookkeeping.retrieval_count for seq, memory in self.memories_at(seqs)}
 
     @abstractmethod
     def touch(self, keys: Sequence[str], when: float) -> None:
@@ -267,7 +267,7 @@ class RecordStore(MemoryStore[Memory]):
         for memory in memories:
             newest[memory.agent_id] = max(newest.get(memory.agent_id, 0), memory.step_number)
         for memory in memories:
-            data = memory.metadata
+            data = memory.bookkeeping
             yield Trace(
                 memory.memory_id,
                 data.importance_score,

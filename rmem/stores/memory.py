@@ -75,9 +75,9 @@ class InMemoryRecordStore(FeedbackTable, IndexedStore):
                 memory.memory_id = _free_id(new_id(memory), seq_of)
             old = seq_of.get(memory.memory_id)
             if old is not None:
-                known = (rows.get(old) or self._rows[old]).metadata  # recalls outlive a replacement
-                memory.metadata.retrieval_count = known.retrieval_count
-                memory.metadata.last_access_time = known.last_access_time
+                known = (rows.get(old) or self._rows[old]).bookkeeping  # recalls outlive a replacement
+                memory.bookkeeping.retrieval_count = known.retrieval_count
+                memory.bookkeeping.last_access_time = known.last_access_time
                 replaced.append(old)
             born[memory.memory_id] = self._born.get(memory.memory_id, born.get(memory.memory_id, seq))
             rows[seq], seq_of[memory.memory_id] = memory, seq
@@ -135,9 +135,9 @@ class InMemoryRecordStore(FeedbackTable, IndexedStore):
             for key in keys:
                 seq = self._seq_of.get(key)
                 if seq is not None:
-                    metadata = self._rows[seq].metadata
-                    metadata.retrieval_count += 1
-                    metadata.last_access_time = max(metadata.last_access_time, when)
+                    bookkeeping = self._rows[seq].bookkeeping
+                    bookkeeping.retrieval_count += 1
+                    bookkeeping.last_access_time = max(bookkeeping.last_access_time, when)
 
     def stats(self) -> StoreStats:
         stats = self._index_stats()

@@ -220,7 +220,7 @@ def short_bytes(dimension: int, level: int) -> int:
 def placed(memory: Memory, tier: str, full: Vector | None = None, dimension: int | None = None) -> Memory:
     """A memory as it is kept in a tier. On its way up it needs its full vector again; without it, it gets the direction
     that its short one tells, if the dimension is known."""
-    level, now = LEVELS[tier], memory.metadata.compression_level
+    level, now = LEVELS[tier], memory.bookkeeping.compression_level
     if full is None:
         full = memory.embeddings.full_vector
     held = short_vector(memory)
@@ -235,7 +235,7 @@ def placed(memory: Memory, tier: str, full: Vector | None = None, dimension: int
         vector = shorten(widen(held, now, dimension), level)
     moved = memory.copied()
     moved.tier = tier
-    moved.metadata = replace(memory.metadata, compression_level=level)
+    moved.bookkeeping = replace(memory.bookkeeping, compression_level=level)
     moved.embeddings = embeddings_at(level, vector)
     return moved
 
@@ -249,7 +249,7 @@ def embeddings_at(level: int, vector: Short | None) -> Embeddings:
 
 def short_vector(memory: Memory) -> Short | None:
     """The vector that a memory has at its level."""
-    held, level = memory.embeddings, memory.metadata.compression_level
+    held, level = memory.embeddings, memory.bookkeeping.compression_level
     if level == 0:
         return held.full_vector
     if held.full_vector is not None:
@@ -260,7 +260,7 @@ def short_vector(memory: Memory) -> Short | None:
 def full_vector(memory: Memory, dimension: int | None) -> Vector | None:
     """The vector of a memory in the full space, as well as it is still known."""
     held = short_vector(memory)
-    level = memory.metadata.compression_level
+    level = memory.bookkeeping.compression_level
     if held is None or level == 0 or memory.embeddings.full_vector is not None:
         return memory.embeddings.full_vector
     return widen(held, level, held.size * (4 if level == 2 else 1) if dimension is None else dimension)

@@ -17,7 +17,7 @@ from ..index.analyser import PACKED_SIZE, Terms
 from ..index.analyser import VERSION as ANALYSER
 from ..index.manner import Manner
 from ..index.numbers import Numbers
-from ..models import TIERS, Memory, Metadata
+from ..models import TIERS, Bookkeeping, Memory
 from .indexed import Derived, derive
 from .packing import embeddings_at, read_beside, short_vector, widen, written_beside
 from .redis_ids import encoded
@@ -90,7 +90,7 @@ def pack(memory: Memory, derived: Derived) -> bytes:
     fields = _encode(
         [
             memory.timestamp,
-            memory.metadata.creation_time,
+            memory.bookkeeping.creation_time,
             memory.importance,
             memory.type,
             TIERS.index(memory.tier),
@@ -112,7 +112,7 @@ def pack(memory: Memory, derived: Derived) -> bytes:
             _COUNTS.pack(
                 _FORMAT,
                 ANALYSER,
-                memory.metadata.compression_level,
+                memory.bookkeeping.compression_level,
                 manner.flags,
                 manner.specific,
                 terms.size,
@@ -124,21 +124,23 @@ def pack(memory: Memory, derived: Derived) -> bytes:
             terms.packed,
             marks,
             numbers.packed,
-            b"" if vector is None else vector.astype(_TYPES[memory.metadata.compression_level], copy=False).tobytes(),
+            b""
+            if vector is None
+            else vector.astype(_TYPES[memory.bookkeeping.compression_level], copy=False).tobytes(),
         )
     )
 
 
 def arguments(memory: Memory, derived: Derived, clock: float | None) -> tuple[Any, ...]:
     """What the script PUT wants of one memory; `clock` is where it must still be."""
-    metadata = memory.metadata
-    accessed = metadata.retrieval_count > 0 or metadata.last_access_time > metadata.creation_time
+    kept = memory.bookkeeping
+    accessed = kept.retrieval_count > 0 or kept.last_access_time > kept.creation_time
     return (
         encoded(memory.memory_id),
         "" if memory.step_number < 0 else memory.step_number,
         int(memory.timestamp),
         "" if clock is None else clock,
-        f"{metadata.retrieval_count} {metadata.last_access_time!r}" if accessed else "",
+        f"{kept.retrieval_count} {kept.last_access_time!r}" if accessed else "",
         pack(memory, derived),
     )
 
@@ -176,8 +178,8 @@ def held_memory(memory_id: str, held: Held) -> Memory:
 def with_access(memory: Memory, held: Held) -> Memory:
     if held.access is not None:
         count, _, last = held.access.partition(b" ")
-        memory.metadata.retrieval_count = int(count)
-        memory.metadata.last_access_time = max(memory.metadata.last_access_time, float(last))
+        memory.bookkeeping.retrieval_count = int(count)
+        memory.bookkeeping.last_access_time = max(memory.bookkeeping.last_access_time, float(last))
     return memory
 
 
@@ -233,7 +235,7 @@ def _memory(agent: str, memory_id: str, head: Head, fields: list[Any], counts: _
         head.step,
         time,
         read_beside(text, contents),
-        Metadata(created, created, counts.level, importance, 0, kind),
+        Bookkeeping(created, created, counts.level, importance, 0, kind),
         embeddings_at(counts.level, _vector(head.body, counts)),
         text,
         session,

@@ -64,6 +64,6 @@ class Touches:
         """With the accesses that wait."""
         waiting = self._waiting.get(memory.memory_id)
         if waiting is not None:
-            memory.metadata.last_access_time = max(memory.metadata.last_access_time, waiting[0])
-            memory.metadata.retrieval_count += waiting[1]
+            memory.bookkeeping.last_access_time = max(memory.bookkeeping.last_access_time, waiting[0])
+            memory.bookkeeping.retrieval_count += waiting[1]
         return memory

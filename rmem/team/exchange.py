@@ -334,8 +334,8 @@ def memory_of(told: Document, known: Memory | None, tags: Mapping[str, str]) -> 
     )
     if known is not None:
         made.step_number, made.tier, made.position = known.step_number, known.tier, known.position
-        made.metadata.creation_time = known.metadata.creation_time
-        made.metadata.compression_level = known.metadata.compression_level
+        made.bookkeeping.creation_time = known.bookkeeping.creation_time
+        made.bookkeeping.compression_level = known.bookkeeping.compression_level
         if made.text == known.text:
             made.embeddings = known.embeddings
     return made

@@ -30,7 +30,7 @@ from ..filters import Filter
 from ..index.analyser import analyse, question_words
 from ..index.bm25 import K1, B
 from ..judgements import Judgement
-from ..models import Embeddings, Memory, Metadata
+from ..models import Bookkeeping, Embeddings, Memory
 from ..stores.base import Edit, Edited, RecordStore
 from ..stores.indexed import date_words
 from .capabilities import CapabilityContract
@@ -48,7 +48,7 @@ def example(text: str, **fields: Any) -> Memory:
         step_number=fields.pop("step_number", -1),
         timestamp=fields.pop("timestamp", 1_700_000_000.0),
         contents=contents,
-        metadata=Metadata(creation_time=1_700_000_000.0, last_access_time=1_700_000_000.0, **metadata),
+        bookkeeping=Bookkeeping(creation_time=1_700_000_000.0, last_access_time=1_700_000_000.0, **metadata),
         embeddings=Embeddings(full_vector=vector),
         text=text,
         **fields,
@@ -381,7 +381,7 @@ class RecordStoreContract(MemoryStoreContract, CapabilityContract):
                 assert (now.text, now.contents, now.timestamp) == (old.text, old.contents, old.timestamp)
             moved = store.get(keys[3])
             assert moved is not None
-            assert (moved.tier, moved.metadata.compression_level) == (tier, level)
+            assert (moved.tier, moved.bookkeeping.compression_level) == (tier, level)
             short = moved.embeddings.compressed_vector if level == 1 else moved.embeddings.abstract_vector
             assert short is not None
             assert short.size == (32 if level == 1 else 8)
@@ -392,7 +392,7 @@ class RecordStoreContract(MemoryStoreContract, CapabilityContract):
         store.move([keys[3]], "stm", {keys[3]: vectors[3]})
         back = store.get(keys[3])
         assert back is not None
-        assert (back.tier, back.metadata.compression_level) == ("stm", 0)
+        assert (back.tier, back.bookkeeping.compression_level) == ("stm", 0)
         assert np.allclose(back.embeddings.full_vector, before[3].embeddings.full_vector, atol=1e-6)  # type: ignore[arg-type]
 
     def test_touching_counts_and_never_moves_back(self, store: RecordStore) -> None:
@@ -401,8 +401,8 @@ class RecordStoreContract(MemoryStoreContract, CapabilityContract):
         store.touch(["m"], 1_750_000_000.0)
         found = store.get("m")
         assert found is not None
-        assert found.metadata.retrieval_count == 2
-        assert found.metadata.last_access_time == 1_800_000_000.0
+        assert found.bookkeeping.retrieval_count == 2
+        assert found.bookkeeping.last_access_time == 1_800_000_000.0
         assert found.importance == 0.5
 
     def test_a_replaced_memory_keeps_its_access_counts(self, store: RecordStore) -> None:
@@ -412,7 +412,7 @@ class RecordStoreContract(MemoryStoreContract, CapabilityContract):
         store.touch(["a"], 2_000_000_001.0)
         found = store.get("a")
         assert found is not None
-        assert (found.text, found.metadata.retrieval_count) == ("new", 2)
+        assert (found.text, found.bookkeeping.retrieval_count) == ("new", 2)
 
     def test_statistics_are_exact(self, store: RecordStore, library: list[Memory]) -> None:
         store.forget(library[0].memory_id)

@@ -21,7 +21,7 @@ from typing import Any
 
 from .. import checks, config
 from ..contents import leaves
-from ..errors import KeyMissingError
+from ..errors import InputError, KeyMissingError
 from ..filters import Filter
 from ..index.analyser import fold
 from ..judgements import Judgement
@@ -137,6 +137,17 @@ def prune(
     if store.empty_trash(now, who=config.user()) or (keys and not chosen.grace_days):
         store.scrub()
     return found
+
+
+def forget_where(store: RecordStore, where: Filter, *, dry_run: bool = False) -> list[str]:
+    """Remove the memories inside a filter, which must have a field; their ids."""
+    if not where:
+        raise InputError("where must name at least one field, or everything would be forgotten", field="where")
+    _refuse_unreadable(store, "the filter")
+    keys = [memory.memory_id for memory in store.select(where)]
+    if checks.flag("dry_run", dry_run) or not keys:
+        return keys
+    return store.erase(keys, who=config.user(), reason="filter")
 
 
 def forget_subject(

@@ -13,7 +13,7 @@ import pytest
 
 from rmem.agents import MemoryRetrievalException, MemoryStoreException, RedisIMConfig, RedisSTMConfig
 from rmem.filters import Filter
-from rmem.models import Memory, Metadata
+from rmem.models import Bookkeeping, Memory
 from rmem.testing.redis import RedisServer
 
 
@@ -186,7 +186,7 @@ def test_the_last_instant_of_a_day_belongs_to_it(api):
     midnight = datetime.combine(date.today(), dt_time.min)
     for step, moment in enumerate((midnight - timedelta(microseconds=2), midnight)):
         text = f"step {step}"
-        memory = Memory("", "a", step, moment.timestamp(), {"n": step}, Metadata(memory_type="state"), text=text)
+        memory = Memory("", "a", step, moment.timestamp(), {"n": step}, Bookkeeping(memory_type="state"), text=text)
         api._system.store(memory.agent_id, [memory])
     space = api.get_memory_space("a")
     yesterday = date.today() - timedelta(days=1)

@@ -21,7 +21,7 @@ from rmem.agents import (
     MemorySpace,
     MemoryStoreException,
 )
-from rmem.models import Memory, Metadata
+from rmem.models import Bookkeeping, Memory
 
 
 def steps(found):
@@ -104,7 +104,7 @@ def test_two_memories_of_one_step_are_two_memories(api):
 def test_wall_time_and_its_words(api):
     space = api.get_memory_space("a")
     space.store("state", {"seen": "the lighthouse"}, 1)
-    old = Memory("", "a", 0, time.time() - 86_400, {"seen": "the mill"}, Metadata(memory_type="state"), text="mill")
+    old = Memory("", "a", 0, time.time() - 86_400, {"seen": "the mill"}, Bookkeeping(memory_type="state"), text="mill")
     api._system.store(old.agent_id, [old])
     assert steps(space.retrieve_by_time(since="yesterday", until=datetime.now() - timedelta(hours=2))) == [0]
     assert steps(space.retrieve_by_time(since=time.time() - 60)) == [1]

@@ -21,7 +21,7 @@ def old(rmem: Rmem) -> Rmem:
     with Brain(path) as brain:
         drafts = [draft(text=f"old story {n} of Ann", id=f"old-{n}", importance=0.1) for n in range(2)]
         for one in drafts:
-            one.timestamp = one.metadata.creation_time = one.metadata.last_access_time = time.time() - 365 * DAY
+            one.timestamp = one.bookkeeping.creation_time = one.bookkeeping.last_access_time = time.time() - 365 * DAY
         brain.keep(drafts)
         brain.remember("fresh", id="new")
     return rmem

@@ -87,7 +87,7 @@ def test_a_file_without_memories_asks_a_store_and_leaves_it_as_it_is(tmp_path):
         report = evaluate(path, brain=brain)
         assert (report["measured"], report["skipped"], report["missing"]) == (2, 1, 2)
         assert report["settings"][0]["measures"]["recall@10"] == 1.0
-        assert brain.get("bird").metadata.retrieval_count == 0
+        assert brain.get("bird").bookkeeping.retrieval_count == 0
         with pytest.raises(InputError, match="embedder must be left out"):
             evaluate(path, brain=brain, settings=Setting.of("x", {"embedder": "static"}))
     with pytest.raises(InputError, match="brings no memories"):

@@ -53,10 +53,10 @@ def test_a_last_access_never_moves_back(address, monkeypatch):
         clock[0] -= 500_000
         brain.recall("looked at often")
         found = brain.get(memory.memory_id)
-        assert found.metadata.retrieval_count == 2
-        assert found.metadata.last_access_time == 1_800_001_000.0
+        assert found.bookkeeping.retrieval_count == 2
+        assert found.bookkeeping.last_access_time == 1_800_001_000.0
         brain.update(memory.memory_id, importance=0.9)
-        assert brain.get(memory.memory_id).metadata.creation_time == 1_800_000_000.0
+        assert brain.get(memory.memory_id).bookkeeping.creation_time == 1_800_000_000.0
 
 
 def test_memories_of_the_past_and_future_keep_their_times(address):
@@ -142,10 +142,10 @@ def test_access_counts_are_written_when_the_store_is_closed(tmp_path):
         for _ in range(3):
             brain.recall("read three times")
     with Brain(path) as brain:
-        assert brain.get(memory.memory_id).metadata.retrieval_count == 3
+        assert brain.get(memory.memory_id).bookkeeping.retrieval_count == 3
         brain.forget(memory.memory_id)
         again = brain.remember("read three times", id=memory.memory_id)
-        assert brain.get(again.memory_id).metadata.retrieval_count == 0
+        assert brain.get(again.memory_id).bookkeeping.retrieval_count == 0
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
@@ -164,7 +164,7 @@ def test_access_counts_survive_a_transaction_that_fails(tmp_path, kind, request)
         with pytest.raises(ZeroDivisionError):
             brain.store.write(fail)
     with Brain(where) as brain:
-        assert brain.get(memory.memory_id).metadata.retrieval_count == 3
+        assert brain.get(memory.memory_id).bookkeeping.retrieval_count == 3
 
 
 def test_recalling_writes_nothing_while_it_answers(tmp_path):

@@ -25,7 +25,7 @@ def aged(brain: Brain, text: str, days: float, **more) -> str:
     """A memory that was kept and last used so many days ago."""
     memory = draft(text=text, **more)
     then = time.time() - days * DAY
-    memory.timestamp = memory.metadata.creation_time = memory.metadata.last_access_time = then
+    memory.timestamp = memory.bookkeeping.creation_time = memory.bookkeeping.last_access_time = then
     return brain.keep([memory])[0].memory_id
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rmem_bench.privacy.samples import assembled
 
-from rmem.models import Memory, Metadata
+from rmem.models import Bookkeeping, Memory
 from rmem.privacy import PrivacyPolicy, scan
 from rmem.privacy.findings import SECRETS
 from rmem.privacy.go_patterns import matching, python_pattern
@@ -148,7 +148,7 @@ def test_numbers_hashes_versions_and_networks_of_documents_stay(text):
 
 def memory(contents: dict[str, object]) -> Memory:
     return Memory(
-        memory_id="", agent_id="a", step_number=0, timestamp=0.0, contents=contents, text="x", metadata=Metadata()
+        memory_id="", agent_id="a", step_number=0, timestamp=0.0, contents=contents, text="x", bookkeeping=Bookkeeping()
     )
 
 

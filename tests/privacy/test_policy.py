@@ -10,7 +10,7 @@ import pytest
 
 from rmem import errors
 from rmem.errors import ConfigError, InputError, PrivacyError, UnknownFieldError
-from rmem.models import Embeddings, Memory, Metadata
+from rmem.models import Bookkeeping, Embeddings, Memory
 from rmem.privacy import ACTIONS, KINDS, PrivacyPolicy, policy_of
 
 KEY = "sixteen bytes or more"
@@ -23,7 +23,7 @@ def hashing(key: str = KEY, **more: object) -> PrivacyPolicy:
 def memory(**fields: object) -> Memory:
     text = fields.pop("text", "nothing to see")
     given = {"memory_id": "", "agent_id": "a", "step_number": 0, "timestamp": 0.0, "contents": {"text": text}}
-    return Memory(**{**given, "text": text, "metadata": Metadata(), **fields})
+    return Memory(**{**given, "text": text, "bookkeeping": Bookkeeping(), **fields})
 
 
 # What it accepts

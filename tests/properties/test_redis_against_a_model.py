@@ -77,7 +77,7 @@ class RedisAgainstModel(StoreAgainstModel):
         self.touched.update(keys)
         self.store.flush()
         for store in self.readers():
-            assert [memory.metadata.retrieval_count for memory in store.get_many(keys)] == [
+            assert [memory.bookkeeping.retrieval_count for memory in store.get_many(keys)] == [
                 self.touched[key] for key in keys
             ]
 

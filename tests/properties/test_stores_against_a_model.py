@@ -139,7 +139,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
         keys = data.draw(st.lists(st.sampled_from(sorted(self.model)), min_size=1, max_size=3, unique=True))
         self.store.touch([*keys, "never there"], 2_000_000_000.0)
         self.touched.update(keys)
-        assert [memory.metadata.retrieval_count for memory in self.store.get_many(keys)] == [
+        assert [memory.bookkeeping.retrieval_count for memory in self.store.get_many(keys)] == [
             self.touched[key] for key in keys
         ]
 
@@ -239,8 +239,8 @@ class StoreAgainstModel(RuleBasedStateMachine):
             for key, memory in self.model.items():
                 found = store.get(key)
                 assert found is not None
-                found.metadata.retrieval_count = memory.metadata.retrieval_count
-                found.metadata.last_access_time = memory.metadata.last_access_time
+                found.bookkeeping.retrieval_count = memory.bookkeeping.retrieval_count
+                found.bookkeeping.last_access_time = memory.bookkeeping.last_access_time
                 assert found == memory
 
 
@@ -306,7 +306,7 @@ class SqliteAgainstModel(StoreAgainstModel):
         self.touched.update(keys)
         self.store.flush()
         for store in self.readers():
-            assert [memory.metadata.retrieval_count for memory in store.get_many(keys)] == [
+            assert [memory.bookkeeping.retrieval_count for memory in store.get_many(keys)] == [
                 self.touched[key] for key in keys
             ]
 

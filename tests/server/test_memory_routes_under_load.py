@@ -7,7 +7,6 @@ import time
 
 from crowds import together
 
-
 W = "/workspaces/default"
 
 

@@ -122,10 +122,10 @@ def test_access_counts_wait_and_are_written_by_the_next_write(postgres_url):
     with PostgresRecordStore(postgres_url) as store, PostgresRecordStore(postgres_url) as other:
         store.put([example("read", memory_id="m")])
         store.touch(["m"], 2_000_000_000.0)
-        assert store.get("m").metadata.retrieval_count == 1
-        assert other.get("m").metadata.retrieval_count == 0
+        assert store.get("m").bookkeeping.retrieval_count == 1
+        assert other.get("m").bookkeeping.retrieval_count == 0
         store.put([example("another")])
-        assert other.get("m").metadata.retrieval_count == 1
+        assert other.get("m").bookkeeping.retrieval_count == 1
 
 
 def test_a_closed_store_says_so(postgres_url):

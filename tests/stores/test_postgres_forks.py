@@ -141,7 +141,7 @@ def test_what_waits_in_the_parent_is_written_once(postgres_url):
         assert finished(in_child(lambda: brain.remember("more"))) == 0
         brain.remember("and more")
     with Brain(postgres_url) as brain:
-        assert brain.get("m").metadata.retrieval_count == 1
+        assert brain.get("m").bookkeeping.retrieval_count == 1
 
 
 def test_a_child_that_closes_or_exits_leaves_the_parent_alone(postgres_url):

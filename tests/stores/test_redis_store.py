@@ -314,7 +314,7 @@ def test_access_counts_wait_for_a_server_that_is_away():
         store.flush()
         with RedisRecordStore(**server.connection()) as other:
             found = other.get("m")
-        assert (found.metadata.retrieval_count, found.metadata.last_access_time) == (2, 1_800_000_001.0)
+        assert (found.bookkeeping.retrieval_count, found.bookkeeping.last_access_time) == (2, 1_800_000_001.0)
 
 
 def test_a_cluster_that_lost_a_node_is_used_again_when_it_is_back(redis_cluster):
@@ -457,16 +457,16 @@ def test_access_counts_survive_and_travel(open_store):
     store.close()
     other = open_store()
     found = other.get("m")
-    assert (found.metadata.retrieval_count, found.metadata.last_access_time) == (2, 1_800_000_005.0)
-    found.metadata.retrieval_count = 7
+    assert (found.bookkeeping.retrieval_count, found.bookkeeping.last_access_time) == (2, 1_800_000_005.0)
+    found.bookkeeping.retrieval_count = 7
     other.put([found])
-    assert open_store().get("m").metadata.retrieval_count == 7, "a copy from the archive brings its counts"
+    assert open_store().get("m").bookkeeping.retrieval_count == 7, "a copy from the archive brings its counts"
     other.touch(["m"], 1_800_000_006.0)
     other.put([other.get("m")])
-    assert open_store().get("m").metadata.retrieval_count == 8
+    assert open_store().get("m").bookkeeping.retrieval_count == 8
     other.forget("m")
-    assert other.put([example("again", memory_id="m")])[0].metadata.retrieval_count == 0
-    assert other.get("m").metadata.retrieval_count == 0
+    assert other.put([example("again", memory_id="m")])[0].bookkeeping.retrieval_count == 0
+    assert other.get("m").bookkeeping.retrieval_count == 0
 
 
 def test_vectors_of_another_embedder_are_refused(open_store):

@@ -69,7 +69,7 @@ def test_access_counts_that_wait_are_written_with_a_single_memory(path):
         store.touch([first.memory_id], 1_800_000_000.0)
         store.put([memory("third", 3)])
         seen = other.get(first.memory_id)
-        assert (seen.metadata.retrieval_count, seen.metadata.last_access_time) == (1, 1_800_000_000.0)
+        assert (seen.bookkeeping.retrieval_count, seen.bookkeeping.last_access_time) == (1, 1_800_000_000.0)
 
 
 def test_a_single_memory_waits_for_another_writer_and_says_so_when_that_takes_too_long(path):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rmem import Brain
 from rmem.cli.app import rmem
 from rmem.mcp.answers import hit_of, memory_of
-from rmem.models import Memory, Metadata
+from rmem.models import Bookkeeping, Memory
 from rmem.privacy import PrivacyPolicy
 from rmem.team.briefing import Briefing
 from rmem.team.events import Event, Kind
@@ -81,7 +81,7 @@ def damaged(team, here, damage):
 
 
 def memory_with(**contents):
-    return Memory("team-1", "a", 0, 0.0, {"text": "t", **contents}, Metadata(), text="t")
+    return Memory("team-1", "a", 0, 0.0, {"text": "t", **contents}, Bookkeeping(), text="t")
 
 
 def test_hashes_of_our_own_are_not_masked():

@@ -385,6 +385,4 @@ async def stats(access: Reader) -> Response:
 
 
 def _stats(access: Access) -> Document:
-    held = access.brain.stats()
-    del held["address"]
-    return held
+    return {name: value for name, value in access.brain.stats().items() if name != "address"}

@@ -106,7 +106,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, Counters, IndexedStore):
                 memory.embeddings = Embeddings()
         if not own_vectors:
             self._check_kind(connection, memories)
-        if any(memory.metadata.compression_level for memory in memories):
+        if any(memory.bookkeeping.compression_level for memory in memories):
             dictionaries.use_newest(self, connection)
         given = [memory.memory_id for memory in memories if memory.memory_id]
         if given and len(memories) > 1 and (len(set(given)) < len(given) or inserts.held(connection, given)):
@@ -213,7 +213,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, Counters, IndexedStore):
                     bare = seal is not None and packing.short_vector(memory) is None  # and is to stay so
                     memory = packing.placed(memory, tier, None if bare else given.get(memory.memory_id), dimension)
                     body = rows.body_values(memory, self.codec, seal)
-                    placed.append((tier, memory.metadata.compression_level, *body, row[0]))
+                    placed.append((tier, memory.bookkeeping.compression_level, *body, row[0]))
                 connection.executemany(_MOVE, placed)
                 connection.executemany(
                     "INSERT INTO changes (seq, tier) VALUES (?, ?)", [(values[-1], tier) for values in placed]

@@ -16,7 +16,7 @@ from ...index.analyser import PACKED_SIZE, Terms
 from ...index.manner import Manner
 from ...index.numbers import NO_NUMBERS, Numbers
 from ...index.recall_index import IndexRow
-from ...models import Memory, Metadata
+from ...models import Bookkeeping, Memory
 from ..indexed import Derived
 from ..packing import (
     LEVELS,
@@ -73,7 +73,7 @@ def to_row(
 
 def memory_values(memory: Memory, codec: Codec, seal: Seal | None = None) -> tuple[Any, ...]:
     """The values of MEMORY."""
-    own = memory.metadata
+    own = memory.bookkeeping
     return (
         memory.memory_id,
         memory.agent_id,
@@ -94,7 +94,7 @@ def memory_values(memory: Memory, codec: Codec, seal: Seal | None = None) -> tup
 
 def body_values(memory: Memory, codec: Codec, seal: Seal | None = None) -> tuple[Any, ...]:
     """The columns of BODY."""
-    contents, level = written_beside(memory.text, memory.contents), memory.metadata.compression_level
+    contents, level = written_beside(memory.text, memory.contents), memory.bookkeeping.compression_level
     vector = stored_vector(short_vector(memory), level)
     text, tags, sealed = memory.text, memory.tags, None
     if seal is not None:
@@ -151,7 +151,7 @@ def _to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
         step,
         time,
         body,
-        Metadata(created, created if accessed is None else accessed, level, importance, count or 0, kind),
+        Bookkeeping(created, created if accessed is None else accessed, level, importance, count or 0, kind),
         embeddings_at(level, short),
         text,
         session,

@@ -1,0 +1,75 @@
+"""What a type checker says of a user's script: nothing where it is right, and every mistake."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+from dataclasses import fields
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from rmem import AsyncBrain, Brain, Filter
+from rmem.aio import _Awaited
+from rmem.annotations import Changes, FilterFields, NewMemory, Stats
+from rmem.drafting import WRITABLE
+from rmem.stores.base import StoreStats
+
+SAMPLES = Path(__file__).parent / "typing_samples"
+ROOT = Path(__file__).parents[1]
+
+
+def _mistaken_lines(tool: str, script: Path, folder: Path) -> set[int]:
+    """The lines of a script that a type checker, at its strictest, reports."""
+    folder.mkdir()
+    (folder / "script.py").write_bytes(script.read_bytes())
+    if tool == "mypy":
+        (folder / "mypy.ini").write_text("[mypy]\nstrict = True\n", "utf-8")
+        cache = str(ROOT / ".mypy_cache" / "user_script")
+        told = _run(["mypy", "--cache-dir", cache, "-O", "json", "script.py"], folder)
+        found = [json.loads(line) for line in told.splitlines() if line.startswith("{")]
+        return {one["line"] for one in found if one["severity"] == "error"}
+    settings = {"typeCheckingMode": "strict", "extraPaths": [str(ROOT)], "reportUnusedExpression": False}
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings), "utf-8")
+    report = json.loads(_run(["pyright", "--pythonpath", sys.executable, "--outputjson"], folder))
+    assert report["summary"]["filesAnalyzed"] == 1
+    return {one["range"]["start"]["line"] + 1 for one in report["generalDiagnostics"] if one["severity"] == "error"}
+
+
+def _run(command: list[str], folder: Path) -> str:
+    return subprocess.run(
+        [sys.executable, "-m", *command], cwd=folder, capture_output=True, text=True, timeout=300
+    ).stdout
+
+
+@pytest.mark.parametrize("tool", ["mypy", "pyright"])
+def test_a_users_script_is_right_and_each_mistake_is_reported(tool, tmp_path):
+    if find_spec(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+    assert _mistaken_lines(tool, SAMPLES / "user_script.py", tmp_path / "right") == set()
+    mistakes = SAMPLES / "user_mistakes.py"
+    calls = ("brain = Brain(", "brain.", "    await face.", "    (await face.")
+    expected = {at for at, line in enumerate(mistakes.read_text("utf-8").splitlines(), 1) if line.startswith(calls)}
+    assert len(expected) == 13
+    assert _mistaken_lines(tool, mistakes, tmp_path / "wrong") == expected
+
+
+def test_async_brain_has_every_method_of_brain_with_its_arguments():
+    public = {name for name, value in vars(Brain).items() if not name.startswith("_") and callable(value)}
+    inner = {"seek", "tell", "take_over", "new_recall"}  # parts of recall, for the server
+    face = vars(AsyncBrain)
+    assert public - inner <= set(face), "AsyncBrain lacks these methods of Brain"
+    for name in public - inner - {"forget"}:
+        assert isinstance(face[name], _Awaited)
+        assert face[name].__wrapped__ is vars(Brain)[name]
+    assert inspect.signature(AsyncBrain.__init__) == inspect.signature(Brain.__init__)
+
+
+def test_typed_dictionaries_name_what_there_is():
+    assert NewMemory.__annotations__.keys() == set(WRITABLE)
+    assert Changes.__annotations__.keys() == set(WRITABLE) - {"id", "agent"}
+    assert FilterFields.__annotations__.keys() == {field.name for field in fields(Filter)}
+    assert Stats.__annotations__.keys() == {"address", "embedder"} | {field.name for field in fields(StoreStats)}
