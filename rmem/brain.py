@@ -448,6 +448,7 @@ class Brain:
         type: Names | None = None,
         must: Names = (),
         must_not: Names = (),
+        min_relevance: float | None = None,
         vector: VectorLike | None = None,
         settings: RecallSettings | Mapping[str, Any] | None = None,
         now: datetime | None = None,
@@ -459,8 +460,9 @@ class Brain:
         in it is an operator. `must` and `must_not` are words or phrases that a memory has to hold, or must not hold,
         word for word. Time words ("yesterday", "last May") raise memories of that time;
         settings={"time_words": "filter"} keeps only those. `vector` replaces the question's own vector.
-        `token_budget` leaves out hits whose text would not fit. Scores order the hits of one question; they are not
-        probabilities. Hits count as accessed unless `touch` is False.
+        `token_budget` leaves out hits whose text would not fit. Scores order the hits of one question;
+        `hit.relevance` says how likely a hit answers it, and `min_relevance` leaves out the others. Hits count as
+        accessed unless `touch` is False.
         """
         request = parse_request(
             question,
@@ -477,6 +479,7 @@ class Brain:
             settings=self.settings if settings is None else settings,
             now=now,
             touch=touch,
+            min_relevance=min_relevance,
         )
 
         def read() -> list[Hit]:

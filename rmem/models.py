@@ -270,6 +270,8 @@ class Hit:
     explanation: Explanation | None = None
     rank: int = 0
     recall: Recall | None = field(default=None, compare=False)
+    relevance: float | None = None
+    """How likely it answers the question, from 0 to 1; comparable between questions and stores, unlike the score."""
 
     @property
     def id(self) -> str:
@@ -294,13 +296,14 @@ class Hit:
         memory = self.memory.to_dict()
         del memory["embeddings"]
         memory["contents"] = without_attachments(memory["contents"])
-        result: dict[str, Any] = {"score": self.score, "memory": memory}
+        result: dict[str, Any] = {"score": self.score, "relevance": self.relevance, "memory": memory}
         if self.explanation is not None:
             result["explanation"] = self.explanation.to_dict()
         return result
 
     def __repr__(self) -> str:
-        return f"Hit(score={self.score:.2f}, {described(self.memory)})"
+        likely = "" if self.relevance is None else f"relevance={self.relevance:.2f}, "
+        return f"Hit(score={self.score:.2f}, {likely}{described(self.memory)})"
 
     def _repr_html_(self) -> str:
         from .display import html_of_hit

@@ -33,6 +33,7 @@ _BESIDE = 5  # times as many are asked for where some may not have held
 )
 @click.option("--must", multiple=True, metavar="PHRASE", help="Only memories that say this; repeatable.")
 @click.option("--not", "must_not", multiple=True, metavar="PHRASE", help="No memories that say this; repeatable.")
+@click.option("--min-relevance", type=float, metavar="P", help="Leave out hits less likely to answer than P (0 to 1).")
 @click.option("--token-budget", type=int, metavar="N", help="Leave out what would not fit into N tokens together.")
 @click.option("--settings", multiple=True, metavar="NAME=VALUE", help="A setting of the ranking; repeatable.")
 @click.option("--as-of", metavar="WHEN", help="What held then: nothing that came later or had been superseded.")
@@ -46,6 +47,7 @@ def recall(
     mode: Mode,
     must: tuple[str, ...],
     must_not: tuple[str, ...],
+    min_relevance: float | None,
     token_budget: int | None,
     settings: tuple[str, ...],
     as_of: str | None,
@@ -65,6 +67,7 @@ def recall(
       rmem recall "deploy" --not staging --type error_fix --tag repo=api --since "two weeks ago"
       rmem recall "what did Ada decide last May" --settings time_words=filter
       rmem recall "how do we deploy" --as-of "two months ago"
+      rmem recall "is there a runbook for the cache" --min-relevance 0.5
       rmem recall "open questions" --token-budget 2000 --json
     """
     asked, where = text_of(question), filter_of(filters)
@@ -77,6 +80,7 @@ def recall(
             mode=mode,
             must=must,
             must_not=must_not,
+            min_relevance=min_relevance,
             token_budget=token_budget if then is None else None,
             explain=explain,
             settings=values("--settings", settings) if settings else None,

@@ -17,6 +17,7 @@ from .gathering import gathered
 from .hybrid import Hybrid, QueryVector
 from .phrases import allowed_rows
 from .question import Question
+from .relevance import WEIGHTS, features, relevance
 from .settings import RecallSettings
 from .words import QuestionWords
 
@@ -31,6 +32,7 @@ class Ranked:
 
     seq: int
     score: float
+    relevance: float
     explanation: Explanation | None
 
 
@@ -63,7 +65,7 @@ def rank(
 def _rank_hybrid(hybrid: Hybrid, allowed: Mask | None, count: int, explain: bool) -> list[Ranked]:
     found = hybrid.rank(allowed, count, explain=explain)
     seqs = hybrid.survey.seq[[one.at for one in found]].tolist()
-    return [Ranked(seq, one.score, one.explanation) for seq, one in zip(seqs, found, strict=True)]
+    return [Ranked(seq, one.score, one.relevance, one.explanation) for seq, one in zip(seqs, found, strict=True)]
 
 
 def _rank_lexical(
@@ -73,10 +75,21 @@ def _rank_lexical(
     scores = words.scores if allowed is None else np.where(allowed, words.scores, np.float32(0))
     holding = np.flatnonzero(scores)
     ranked = []
-    for place in holding[bits.top(scores[holding], count)].tolist():
+    best = holding[bits.top(scores[holding], count)]
+    if not best.size:
+        return []
+    asked = dict(words.weights)
+    shares = scores[best] / np.float32(sum(asked.values()) or 1)
+    shown = features(shares, np.zeros_like(shares), shares, 0)
+    likely = relevance(shown, WEIGHTS["lexical"], np.zeros(best.size, np.bool_))
+    for place, one in zip(best.tolist(), likely.tolist(), strict=True):
         score = float(scores[place])
-        reason = Explanation("lexical", {"bm25": score}, score, words=words.matches(place)) if explain else None
-        ranked.append(Ranked(int(survey.seq[place]), score, reason))
+        reason = (
+            Explanation("lexical", {"bm25": score}, score, None, words.matches(place), asked, survey.size)
+            if explain
+            else None
+        )
+        ranked.append(Ranked(int(survey.seq[place]), score, one, reason))
     return ranked
 
 
@@ -87,7 +100,11 @@ def _rank_vectors(
     if vector is None or survey.dimension is None:
         return []
     at, cosines = nearest_rows(survey, vector, count, allowed)
+    if not at.size:
+        return []
+    shown = features(np.zeros_like(cosines), cosines, cosines, 0)
+    likely = relevance(shown, WEIGHTS["vector"], np.zeros(at.size, np.bool_))
     return [
-        Ranked(seq, cosine, Explanation("vector", {"cosine": cosine}, cosine=cosine) if explain else None)
-        for seq, cosine in zip(survey.seq[at].tolist(), cosines.tolist(), strict=True)
+        Ranked(seq, cosine, one, Explanation("vector", {"cosine": cosine}, cosine=cosine) if explain else None)
+        for seq, cosine, one in zip(survey.seq[at].tolist(), cosines.tolist(), likely.tolist(), strict=True)
     ]

@@ -19,6 +19,7 @@ from .explain import Explanation
 from .fusion import scale_of, standardised
 from .phrases import saying
 from .question import Question, is_open, without_names
+from .relevance import WEIGHTS, features, relevance
 from .settings import RecallSettings
 from .words import QuestionWords
 
@@ -45,6 +46,7 @@ class Placed(NamedTuple):
 
     at: int
     score: float
+    relevance: float
     explanation: Explanation | None
 
 
@@ -103,12 +105,27 @@ class Hybrid:
         if allowed is not None:
             total = np.where(allowed[at], total, -np.inf)
         best = top(total, count)
-        found = zip(best.tolist(), at[best].tolist(), total[best].tolist(), strict=True)
+        best = best[total[best] > -np.inf]
+        if not best.size:
+            return []
+        likely = self._relevance(at[best], total[best])
+        found = zip(best.tolist(), at[best].tolist(), total[best].tolist(), likely.tolist(), strict=True)
         return [
-            Placed(place, score, self._explained(place, scored.components(number, self)) if explain else None)
-            for number, place, score in found
-            if score > -np.inf
+            Placed(place, score, one, self._explained(place, scored.components(number, self)) if explain else None)
+            for number, place, score, one in found
         ]
+
+    def _relevance(self, at: Positions, scores: Scores) -> Scores:
+        """How likely each of the best rows answers the question."""
+        asked = sum(self.words.weights.values())
+        words = self.lexical[at] / np.float32(asked or 1)
+        cosines = np.zeros(at.size, np.float32) if self.cosines is None else self.cosines.at(at)
+        weights = WEIGHTS["no vectors" if self.cosines is None else "hybrid"]
+        of_another = np.zeros(at.size, np.bool_)
+        if len(self.named) == 1:
+            actors = self.survey.column_at("actor", at)
+            of_another = (actors != self.survey.nobody) & (actors != self.named[0][0])
+        return relevance(features(words, cosines, scores, len(self.words.weights)), weights, of_another)
 
     def _candidates(self, allowed: npt.NDArray[np.bool_] | None, count: int) -> Positions:
         """Rows that may reach the top, ascending; the best of them are looked at closely."""

@@ -42,6 +42,7 @@ class RecallRequest(NamedTuple):
     vector: Vector | None
     settings: RecallSettings
     touch: bool
+    min_relevance: float = 0.0
 
     @property
     def needs_embedder(self) -> bool:
@@ -68,6 +69,7 @@ def parse_request(
     settings: RecallSettings | Mapping[str, Any],
     must: object = (),
     must_not: object = (),
+    min_relevance: object = None,
     vector: object = None,
     now: object = None,
     touch: object = True,
@@ -79,6 +81,7 @@ def parse_request(
     explained = checks.flag("explain", explain)
     touched = checks.flag("touch", touch)
     budget = None if token_budget is None else checks.whole("token_budget", token_budget, low=1)
+    least = 0.0 if min_relevance is None else checks.share("min_relevance", min_relevance)
     used = RecallSettings.of(settings)
     if now is not None and not isinstance(now, datetime):
         raise checks.refuse("now", "a datetime", now)
@@ -88,7 +91,7 @@ def parse_request(
     if read.span is not None and used.time_words == "filter" and filtered.since is filtered.until is None:
         filtered = Filter.of(filtered, since=read.span.start, until=read.span.end)
     given = None if vector is None else unit_vector("vector", vector)
-    return RecallRequest(text, read, filtered, count, checked_mode, budget, explained, given, used, touched)
+    return RecallRequest(text, read, filtered, count, checked_mode, budget, explained, given, used, touched, least)
 
 
 def _phrases(field: str, given: object) -> Sequence[str]:
@@ -128,9 +131,14 @@ def search(
 
 def load_hits(store: RecordStore, found: RankedRows) -> list[Hit]:
     """Read the memories of ranked rows, as many as the request asks for; rows that are gone are left out."""
-    request, ranked = found
+    request = found.request
+    ranked = [row for row in found.rows if row.relevance >= request.min_relevance]
     memories = dict(store.memories_at([row.seq for row in ranked]))
-    hits = [Hit(memories[row.seq], row.score, row.explanation) for row in ranked if row.seq in memories]
+    hits = [
+        Hit(memories[row.seq], row.score, row.explanation, relevance=row.relevance)
+        for row in ranked
+        if row.seq in memories
+    ]
     if request.token_budget is not None:
         hits = fitting(hits, lambda hit: hit.text, request.token_budget)[: request.k]
     return hits

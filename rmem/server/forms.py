@@ -136,6 +136,8 @@ class RecallForm(Form):
     """Words or phrases that a memory has to hold, word for word."""
     must_not: list[Name] = []
     """Words or phrases that it must not hold."""
+    min_relevance: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Leave out hits that are less likely to answer."""
     vector: Vector | None = None
     settings: Object | None = None
     as_of: Moment = None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MOST_HITS = 1000
 NAMES = (
-    "query", "k", "where", "since", "until", "mode", "token_budget", "explain", "must", "must_not", "vector",
+    "query", "k", "where", "since", "until", "mode", "token_budget", "explain", "must", "must_not", "min_relevance", "vector",
     "settings", "as_of", "touch",
 )  # fmt: skip
 _SCORE_KINDS = {"hybrid": "fused", "lexical": "bm25", "vector": "cosine"}

@@ -39,6 +39,7 @@ def test_a_question_has_the_arguments_and_defaults_of_recall():
     del recalled["self"]
     assert asked.pop("settings").default is inspect.Parameter.empty  # whoever asks has to look up the Brain's
     assert recalled.pop("settings").default is None
+    assert [recalled.pop(name).default for name in ("agent", "type")] == [None, None]  # put into the filter before
     assert [(p.name, p.kind, p.default) for p in asked.values()] == [
         (p.name, p.kind, p.default) for p in recalled.values()
     ]

@@ -1,0 +1,40 @@
+"""How likely a hit answers its question, between 0 and 1, comparable between questions and stores.
+
+Scores order the hits of one question and mean nothing beyond it. Relevance is a logistic model of what the best hits
+show: how much of the question's words they hold, how near their vectors are, how far the first is ahead. It is trained
+by training/relevance.py, which also checks it on kinds of memories that it was not trained on."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Scores = npt.NDArray[np.float32]
+
+FEATURES = ("words", "cosine", "both", "ahead", "asked", "first")
+WEIGHTS = {
+    "hybrid": (-6.4, 3.9, 2.9, 9.7, 0.45, 0.9, 0.8),
+    "no vectors": (-5.6, 5.6, 0.0, 0.0, 0.45, 0.9, 0.8),
+    "lexical": (-5.6, 5.6, 0.0, 0.0, 4.0, 0.9, 0.8),
+    "vector": (-5.6, 0.0, 11.0, 0.0, 0.45, 0.0, 0.8),
+}
+"""A constant, then one weight for each feature; by what a store and a question offer."""
+OF_ANOTHER = -2.0
+"""For a memory of somebody else than the one whom the question names. It was not trained: no free set swaps people."""
+
+
+def features(words: Scores, cosines: Scores, scores: Scores, asked: int) -> npt.NDArray[np.float64]:
+    """One line of FEATURES for each hit, best first. `words` is BM25 over the sum of the words' weights."""
+    held = np.clip(words, 0, 1.2).astype(np.float64)
+    near = cosines.astype(np.float64)
+    ahead = scores.astype(np.float64) - float(scores[0])
+    ahead[0] = float(scores[0] - scores[1]) if scores.size > 1 else 0.0
+    first = np.arange(scores.size) == 0
+    return np.stack([held, near, held * near, ahead, np.full(scores.size, np.log1p(asked)), first], axis=1)
+
+
+def relevance(found: npt.NDArray[np.float64], weights: tuple[float, ...], of_another: npt.NDArray[np.bool_]) -> Scores:
+    """The relevance of each hit."""
+    total = weights[0] + found @ np.array(weights[1:]) + OF_ANOTHER * of_another
+    likely: Scores = (1 / (1 + np.exp(-total))).astype(np.float32)
+    return likely
