@@ -467,7 +467,7 @@ class Brain:
         request = parse_request(
             question,
             k,
-            Filter.of(where, agent=agent, type=type),
+            where if agent is type is None else Filter.of(where, agent=agent, type=type),
             since,
             until,
             mode,
