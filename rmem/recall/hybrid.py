@@ -40,10 +40,10 @@ def _united(positions: Sequence[Positions]) -> Positions:
     return every[np.append(True, every[1:] != every[:-1])] if every.size else every
 
 
-class Placed(NamedTuple):
-    """A row by its position, and its score."""
+class Ranked(NamedTuple):
+    """A row by its seq, and its score."""
 
-    at: int
+    seq: int
     score: float
     explanation: Explanation | None
 
@@ -93,7 +93,7 @@ class Hybrid:
         """How telling a word is among these rows, for embedders that can weigh."""
         return self.words.weights.get(word, FUNCTION_WORD)
 
-    def rank(self, allowed: npt.NDArray[np.bool_] | None, count: int, *, explain: bool) -> list[Placed]:
+    def rank(self, allowed: npt.NDArray[np.bool_] | None, count: int, *, explain: bool) -> list[Ranked]:
         """The best rows, best first."""
         at = self._candidates(allowed, count)
         if not at.size:
@@ -103,10 +103,11 @@ class Hybrid:
         if allowed is not None:
             total = np.where(allowed[at], total, -np.inf)
         best = top(total, count)
-        found = zip(best.tolist(), at[best].tolist(), total[best].tolist(), strict=True)
+        seqs = self.survey.seq[at[best]].tolist()
+        found = zip(best.tolist(), at[best].tolist(), seqs, total[best].tolist(), strict=True)
         return [
-            Placed(place, score, self._explained(place, scored.components(number, self)) if explain else None)
-            for number, place, score in found
+            Ranked(seq, score, self._explained(place, scored.components(number, self)) if explain else None)
+            for number, place, seq, score in found
             if score > -np.inf
         ]
 
