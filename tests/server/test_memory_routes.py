@@ -7,11 +7,11 @@ import threading
 from dataclasses import fields
 
 import pytest
-from rmem.server.recalls import NAMES
 
 from rmem import Filter
 from rmem.drafting import WRITABLE
 from rmem.server import forms
+from rmem.server.recalls import NAMES
 from rmem.tiers.forgetting import ForgettingPolicy
 
 W = "/workspaces/default"
