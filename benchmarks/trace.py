@@ -3,8 +3,8 @@
     python benchmarks/trace.py            # this checkout
     PYTHONPATH=OTHER python benchmarks/trace.py
 
-Only functions of the package count. Each call is made a few times before it is traced, so that what is loaded or
-compiled once is not counted. A change of file is a call from one file into another, or a return to it.
+Only functions of the package count, and no comprehensions. Each call is made a few times before it is traced, so that
+what is loaded or compiled once is not counted. A change of file is a call into another file, or a return from it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from rmem import Brain, Client
 _PACKAGE = str(Path(rmem.__file__).parent) + "/"
 _WARM = 5  # calls before the one that is traced
 _MEMORIES = 500
+_INLINE = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")  # which newer versions of Python do not call
 
 
 class Trace(NamedTuple):
@@ -42,7 +44,7 @@ def trace(call: Callable[[], object]) -> Trace:
 
     def profile(frame: FrameType, event: str, _argument: Any) -> None:
         code = frame.f_code
-        if event not in ("call", "return") or not code.co_filename.startswith(_PACKAGE):
+        if event not in ("call", "return") or not code.co_filename.startswith(_PACKAGE) or code.co_name in _INLINE:
             return
         if event == "call":
             entered[code] = entered.get(code, 0) + 1
@@ -55,7 +57,7 @@ def trace(call: Callable[[], object]) -> Trace:
         call()
     finally:
         sys.setprofile(None)
-    changes = sum(one != other for one, other in zip(visited, visited[1:], strict=False))
+    changes = sum(one != other for one, other in pairwise(visited))
     files = {code.co_filename for code in entered}
     return Trace(len(entered), sum(entered.values()), len(files), changes)
 
@@ -77,11 +79,8 @@ def main() -> None:
                 "recall": trace(lambda: brain.recall("which import fails on empty rows?", touch=False)),
             }
         with Client(path=str(Path(folder) / "tables")) as client:
-            rows = {
-                "id": list(range(_MEMORIES)),
-                "body": [f"The import of carrier {n} fails" for n in range(_MEMORIES)],
-            }
-            client.ingest("notes", rows)
+            texts = [f"The import of carrier {n} fails" for n in range(_MEMORIES)]
+            client.ingest("notes", {"id": list(range(_MEMORIES)), "body": texts})
             query = "SELECT id, body <#> 'which import fails' AS score FROM notes ORDER BY score DESC LIMIT 5"
             found["SELECT … <#>"] = trace(lambda: client.query(query))
     print(f"{'':14}{'functions':>10}{'calls':>8}{'files':>7}{'changes of file':>17}")

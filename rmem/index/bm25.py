@@ -52,11 +52,11 @@ class TermScores:
         high = self.ends[end - 1] if end else 0
         return self.at[low:high], self.scores[low:high]
 
-    def holding(self, first: int, end: int) -> int:
-        """In how many rows the terms first…end-1 occur, counted for each."""
+    def counts(self) -> list[int]:
+        """In how many rows each term occurs."""
         if self.held is not None:
-            return sum(self.held[first:end])
-        return (self.ends[end - 1] if end else 0) - (self.ends[first - 1] if first else 0)
+            return self.held
+        return [end - start for start, end in zip((0, *self.ends), self.ends, strict=False)]
 
 
 def idf(rows: int, holding: int) -> float:
@@ -103,6 +103,7 @@ def score_words(survey: Texts, words: Sequence[Word], k1: float = K1, b: float =
     total = np.zeros(survey.size, np.float32)
     scratch = np.zeros(survey.size, np.float32)
     scored = score_terms(survey, [term for word in words for term in word.hashes], None, k1, b)
+    counts = scored.counts()
     first, possible = 0, 0.0
     for word in words:
         end = first + len(word.hashes)
@@ -110,7 +111,7 @@ def score_words(survey: Texts, words: Sequence[Word], k1: float = K1, b: float =
         np.maximum.at(scratch, at, scores)  # terms that stand for one word never add up
         move(scratch, total, at)
         if word.hashes:
-            held = [count for term in range(first, end) if (count := scored.holding(term, term + 1))]
+            held = [count for count in counts[first:end] if count]
             possible += (k1 + 1) * idf(survey.size, min(held, default=0))
         first = end
     return Scored(total, possible)

@@ -3,8 +3,6 @@ its plain sides, for those who want exactly BM25 or exactly cosines."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -14,7 +12,7 @@ from ..index.prospect import Prospect
 from ..index.survey import Survey, nearest_rows
 from .explain import Explanation
 from .gathering import gathered
-from .hybrid import Hybrid, QueryVector
+from .hybrid import Hybrid, QueryVector, Ranked
 from .phrases import allowed_rows
 from .question import Question
 from .relevance import WEIGHTS, features, relevance
@@ -24,16 +22,6 @@ from .words import QuestionWords
 MODES: tuple[Mode, ...] = ("hybrid", "lexical", "vector")
 
 Mask = npt.NDArray[np.bool_]
-
-
-@dataclass(slots=True)
-class Ranked:
-    """A row by its seq, and its score."""
-
-    seq: int
-    score: float
-    relevance: float
-    explanation: Explanation | None
 
 
 def rank(
@@ -59,13 +47,7 @@ def rank(
         return _rank_lexical(survey, question, settings, allowed, count, explain)
     if mode == "vector":
         return _rank_vectors(survey, question, query_vector, allowed, count, explain)
-    return _rank_hybrid(Hybrid(survey, question, query_vector, settings), allowed, count, explain)
-
-
-def _rank_hybrid(hybrid: Hybrid, allowed: Mask | None, count: int, explain: bool) -> list[Ranked]:
-    found = hybrid.rank(allowed, count, explain=explain)
-    seqs = hybrid.survey.seq[[one.at for one in found]].tolist()
-    return [Ranked(seq, one.score, one.relevance, one.explanation) for seq, one in zip(seqs, found, strict=True)]
+    return Hybrid(survey, question, query_vector, settings).rank(allowed, count, explain=explain)
 
 
 def _rank_lexical(

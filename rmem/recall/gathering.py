@@ -37,7 +37,7 @@ def gathered(
     bare = without_names(question.topic, named) if mode == "hybrid" else question.text
     found = sought(prospect, question, bare, settings, soft=mode == "hybrid")
     held = prospect.holding(found.terms)
-    weights = found.weights(prospect.size, lambda number: held.get(found.terms[number], 0))
+    weights = found.weights(prospect.size, [held.get(term, 0) for term in found.terms])
     asked.held = held
     asked.words = [
         [

@@ -41,10 +41,10 @@ def _united(positions: Sequence[Positions]) -> Positions:
     return every[np.append(True, every[1:] != every[:-1])] if every.size else every
 
 
-class Placed(NamedTuple):
-    """A row by its position, and its score."""
+class Ranked(NamedTuple):
+    """A row by its seq, and its score."""
 
-    at: int
+    seq: int
     score: float
     relevance: float
     explanation: Explanation | None
@@ -95,7 +95,7 @@ class Hybrid:
         """How telling a word is among these rows, for embedders that can weigh."""
         return self.words.weights.get(word, FUNCTION_WORD)
 
-    def rank(self, allowed: npt.NDArray[np.bool_] | None, count: int, *, explain: bool) -> list[Placed]:
+    def rank(self, allowed: npt.NDArray[np.bool_] | None, count: int, *, explain: bool) -> list[Ranked]:
         """The best rows, best first."""
         at = self._candidates(allowed, count)
         if not at.size:
@@ -108,11 +108,12 @@ class Hybrid:
         best = best[total[best] > -np.inf]
         if not best.size:
             return []
-        likely = self._relevance(at[best], total[best])
-        found = zip(best.tolist(), at[best].tolist(), total[best].tolist(), likely.tolist(), strict=True)
+        likely = self._relevance(at[best], total[best]).tolist()
+        seqs = self.survey.seq[at[best]].tolist()
+        found = zip(best.tolist(), at[best].tolist(), seqs, total[best].tolist(), likely, strict=True)
         return [
-            Placed(place, score, one, self._explained(place, scored.components(number, self)) if explain else None)
-            for number, place, score, one in found
+            Ranked(seq, score, one, self._explained(place, scored.components(number, self)) if explain else None)
+            for number, place, seq, score, one in found
         ]
 
     def _relevance(self, at: Positions, scores: Scores) -> Scores:

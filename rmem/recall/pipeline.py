@@ -16,7 +16,8 @@ from ..index.analyser import plain
 from ..index.bits import unit_vector
 from ..models import Hit
 from .budget import fitting
-from .engine import MODES, Ranked, rank
+from .engine import MODES, rank
+from .hybrid import Ranked
 from .question import Question, read_question
 from .settings import RecallSettings
 

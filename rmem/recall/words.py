@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -46,12 +46,9 @@ class Sought(NamedTuple):
     terms: list[int]
     shares: list[float]
 
-    def weights(self, rows: int, holding: Callable[[int], int]) -> dict[str, float]:
-        """How telling each word is; `holding` says in how many rows the term of a number occurs."""
-        return {
-            part.word: idf(rows, max((holding(part.first + at) for at in range(part.own)), default=0))
-            for part in self.parts
-        }
+    def weights(self, rows: int, counts: Sequence[int]) -> dict[str, float]:
+        """How telling each word is; `counts` are the rows that hold each term."""
+        return {part.word: idf(rows, max(counts[part.first : part.first + part.own], default=0)) for part in self.parts}
 
 
 def sought(source: Related, question: Question, text: str, settings: RecallSettings, *, soft: bool) -> Sought:
@@ -84,7 +81,8 @@ class QuestionWords:
         found = sought(survey, question, text, settings, soft=soft)
         self._parts = found.parts
         self._scored = score_terms(survey, found.terms, found.shares, settings.k1, settings.b)
-        self.weights = found.weights(survey.population, lambda term: self._scored.holding(term, term + 1))
+        self._counts = self._scored.counts()
+        self.weights = found.weights(survey.population, self._counts)
         self.scores = self._sum(survey, settings, settings.spread if soft and settings.context else 0.0)
 
     def _sum(self, survey: Survey, settings: RecallSettings, spread: float) -> Scores:
@@ -94,7 +92,8 @@ class QuestionWords:
         scratch = np.zeros(survey.size + 1, np.float32)
         parts = [self._scored.part(part.first, part.first + len(part.names)) for part in self._parts]
         few = min(_COMMON * survey.population + 256, _MANY)
-        lending = [bool(spread) and self._holding(part) <= few for part in self._parts]
+        held = [sum(self._counts[part.first : part.first + len(part.names)]) for part in self._parts]
+        lending = [bool(spread) and number <= few for number in held]
         reached = _neighbours(survey, [rows for (rows, _), lends in zip(parts, lending, strict=True) if lends])
         steps = np.array([[spread], [spread / 2], [spread], [spread / 2]], np.float32)
         shares = steps * dependence(survey, reached.ravel(), settings).reshape(reached.shape) if reached.size else steps
@@ -109,10 +108,6 @@ class QuestionWords:
                 start = end
             move(scratch, total, at)
         return total[: survey.size]
-
-    def _holding(self, part: Part) -> int:
-        """How many times rows hold a word or one of its relatives."""
-        return self._scored.holding(part.first, part.first + len(part.names))
 
     def matches(self, at: int) -> list[WordMatch]:
         """Which words a row answered, each by its best term."""

@@ -21,22 +21,22 @@ from .control import Role
 from .service import Service
 from .shares import look_up_once
 from .spaces import Space, Spaces
-from .tokens import Caller, Reach
+from .tokens import Caller, WorkspaceRole
 
 if TYPE_CHECKING:
     from ..agents import AgentMemoryAPI
     from ..brain import Brain
     from ..tables.workspace import Workspace
 
-__all__ = ["Access", "Role", "Visit", "allowed", "allowed_in_organization", "anybody"]
+__all__ = ["Access", "RequestContext", "Role", "allowed", "allowed_in_organization", "anybody"]
 
 Result = TypeVar("Result")
 BEARER = HTTPBearer(auto_error=False, description="A token of `rmem token create`.")
 
 
 @dataclass(slots=True)
-class Visit:
-    """One request from its arrival to its answer; `gate` keeps it in the scope under "visit"."""
+class RequestContext:
+    """One request from its arrival to its answer; `auth` keeps it in the scope under "context"."""
 
     id: str
     service: Service
@@ -45,7 +45,7 @@ class Visit:
     status: int = 0
     request: receipts.Request | None = None
     """What its writes are done under, where it has an Idempotency-Key."""
-    reach: Reach | None = None
+    workspace_role: WorkspaceRole | None = None
     """What the caller may do in the workspace, once it was looked up."""
     on_limit: Callable[[float], None] | None = None
     """Told the time limit of a statement, by the thread that runs it."""
@@ -68,7 +68,7 @@ class Access:
     role: Role
     token_id: str
     spaces: Spaces
-    visit: Visit
+    context: RequestContext
     workspace_id: str = ""
 
     @property
@@ -85,17 +85,17 @@ class Access:
 
     @property
     def service(self) -> Service:
-        return self.visit.service
+        return self.context.service
 
     @property
     def caller(self) -> Caller:
-        assert self.visit.caller is not None
-        return self.visit.caller
+        assert self.context.caller is not None
+        return self.context.caller
 
     def once(self) -> AbstractContextManager[None]:
         """Let what is written inside happen once, however often a request with an Idempotency-Key is sent. It must
         write the same each time; what it reads before may differ."""
-        return receipts.request(self.visit.request)
+        return receipts.request(self.context.request)
 
     def need(self, role: Role) -> None:
         """Refuse what needs a higher role than the route itself."""
@@ -126,9 +126,9 @@ class Access:
         self.service.disk.check(self.org)
 
     def _space(self) -> Space:
-        if not self.visit.spaces:
-            self.visit.spaces.append(self.spaces.use(self.org, self.workspace_id, self.workspace))
-        return self.visit.spaces[0]
+        if not self.context.spaces:
+            self.context.spaces.append(self.spaces.use(self.org, self.workspace_id, self.workspace))
+        return self.context.spaces[0]
 
 
 WorkspaceName = Annotated[str, Path(description="The name of a workspace.", max_length=63)]
@@ -140,24 +140,24 @@ def allowed(role: Role) -> Callable[..., Awaitable[Access]]:
     async def look(
         request: Request, workspace: WorkspaceName, _bearer: Annotated[Any, Depends(BEARER)] = None
     ) -> Access:
-        return await admitted(request.scope["visit"], workspace, role)
+        return await admitted(request.scope["context"], workspace, role)
 
     look.role = role  # type: ignore[attr-defined]
     return look
 
 
-async def admitted(visit: Visit, workspace: str, role: Role) -> Access:
+async def admitted(context: RequestContext, workspace: str, role: Role) -> Access:
     """The access of whoever asks, to a workspace where it has at least this role."""
-    service, caller = visit.service, _caller(visit)
-    if visit.reach is None:
-        visit.reach = await reach_of(service, caller, workspace)
-    found = visit.reach
+    service, caller = context.service, _caller(context)
+    if context.workspace_role is None:
+        context.workspace_role = await workspace_role_of(service, caller, workspace)
+    found = context.workspace_role
     if found is None:
         raise HTTPException(404, f"there is no workspace {workspace!r}")
     if found.role < role:
         raise _too_low(role, found.role)
     return Access(
-        caller.org, workspace, caller.member, found.role, caller.token_id, service.spaces, visit, found.workspace_id
+        caller.org, workspace, caller.member, found.role, caller.token_id, service.spaces, context, found.workspace_id
     )
 
 
@@ -165,12 +165,12 @@ def allowed_in_organization(role: Role) -> Callable[..., Awaitable[Access]]:
     """A dependency for routes of the whole organisation."""
 
     async def look(request: Request, _bearer: Annotated[Any, Depends(BEARER)] = None) -> Access:
-        visit: Visit = request.scope["visit"]
-        caller = _caller(visit)
-        found = await run_in_threadpool(visit.service.tokens.role_in_organization, caller)
+        context: RequestContext = request.scope["context"]
+        caller = _caller(context)
+        found = await run_in_threadpool(context.service.tokens.role_in_organization, caller)
         if found is None or found < role:
             raise _too_low(role, found)
-        return Access(caller.org, "", caller.member, found, caller.token_id, visit.service.spaces, visit)
+        return Access(caller.org, "", caller.member, found, caller.token_id, context.service.spaces, context)
 
     look.role = role  # type: ignore[attr-defined]
     return look
@@ -178,22 +178,24 @@ def allowed_in_organization(role: Role) -> Callable[..., Awaitable[Access]]:
 
 async def anybody(request: Request, _bearer: Annotated[Any, Depends(BEARER)] = None) -> Access:
     """A dependency for routes that every valid token opens."""
-    visit: Visit = request.scope["visit"]
-    caller = _caller(visit)
-    return Access(caller.org, "", caller.member, caller.role, caller.token_id, visit.service.spaces, visit)
+    context: RequestContext = request.scope["context"]
+    caller = _caller(context)
+    return Access(caller.org, "", caller.member, caller.role, caller.token_id, context.service.spaces, context)
 
 
-async def reach_of(service: Service, caller: Caller, workspace: str) -> Reach | None:
-    known, found = service.tokens.known_reach(caller, workspace)
+async def workspace_role_of(service: Service, caller: Caller, workspace: str) -> WorkspaceRole | None:
+    known, found = service.tokens.known_workspace_role(caller, workspace)
     if known:
         return found
-    return await look_up_once((service.control.version, caller, workspace), service.tokens.reach, caller, workspace)
+    return await look_up_once(
+        (service.control.version, caller, workspace), service.tokens.workspace_role, caller, workspace
+    )
 
 
-def _caller(visit: Visit) -> Caller:
-    if visit.caller is None:
+def _caller(context: RequestContext) -> Caller:
+    if context.caller is None:
         raise HTTPException(401, "a token is needed: Authorization: Bearer …")
-    return visit.caller
+    return context.caller
 
 
 def _too_low(needed: Role, given: Role | None) -> HTTPException:

@@ -14,9 +14,9 @@ from .. import __version__
 from ..private_files import make_folder
 from . import mcp as of_mcp
 from . import problems
+from .auth import AuthMiddleware
 from .control import Control, Role
 from .docs_page import docs_page
-from .gate import Gate
 from .routes import agents as of_agents
 from .routes import audit as of_audit
 from .routes import datasets as of_datasets
@@ -88,11 +88,11 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
     )
     app.state.service = service
     app.state.workers = workers
-    app.state.mcp = of_mcp.Door(service)
+    app.state.mcp = of_mcp.McpApp(service)
     if settings.root_path:
         app.add_middleware(_Prefix, root_path=settings.root_path)
     app.add_middleware(Dispatcher, workers=workers)
-    app.add_middleware(Gate, service=service)  # the outer one
+    app.add_middleware(AuthMiddleware, service=service)  # the outer one
     problems.install(app)
     app.add_api_route("/docs", lambda: docs_page(app), include_in_schema=False)
     for router in ROUTERS:

@@ -34,12 +34,12 @@ def _blob(value: object) -> str:
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False, default=_blob).encode
 
 
-def encoded(document: object) -> bytes:
+def to_json(document: object) -> bytes:
     """A document as JSON."""
     return _encode(document).encode()
 
 
-def json_of(given: bytes) -> Any:
+def parse_json(given: bytes) -> Any:
     """The JSON of a body."""
     try:
         return json.loads(given, parse_constant=_no_number)
@@ -70,7 +70,7 @@ def fields_of(body: object, kind: str, names: Collection[str], needed: Collectio
     return body
 
 
-def told(memory: Memory, *, vectors: bool = False, attachments: bool = True) -> Document:
+def memory_document(memory: Memory, *, vectors: bool = False, attachments: bool = True) -> Document:
     """A memory for JSON; its vectors only where they were asked for."""
     data = memory.bookkeeping
     document = {
@@ -102,10 +102,10 @@ def told(memory: Memory, *, vectors: bool = False, attachments: bool = True) -> 
 
 def tag_of(memory: Memory) -> str:
     """The ETag of a memory: it changes when the memory is changed, not when it is merely recalled."""
-    document = told(memory)
+    document = memory_document(memory)
     for name in ("last_access_time", "retrieval_count"):
         del document["metadata"][name]
-    return tag_of_bytes(encoded(document))
+    return tag_of_bytes(to_json(document))
 
 
 def tag_of_bytes(content: bytes) -> str:
@@ -122,7 +122,7 @@ def is_among(tag: str, wanted: str | None) -> bool:
 
 def cursor_of(*parts: object) -> str:
     """Where a list goes on, in a form that need not be understood."""
-    return urlsafe_b64encode(encoded(list(parts))).decode().rstrip("=")
+    return urlsafe_b64encode(to_json(list(parts))).decode().rstrip("=")
 
 
 def parts_of(cursor: str, count: int) -> list[Any]:

@@ -13,13 +13,13 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 from starlette.types import Receive, Scope, Send
 
-from .bodies import MOST_AT_ONCE, Document, encoded, fields_of, is_among, json_of, tag_of_bytes
+from .bodies import MOST_AT_ONCE, Document, fields_of, is_among, parse_json, tag_of_bytes, to_json
 
 SHORT_BODY = 256 * 1024
 """Bytes of a body that the server itself reads: parsing JSON holds the interpreter's lock, in whichever thread."""
 
 
-def asking(form: type[BaseModel], *, several: bool = False) -> dict[str, Any]:
+def body_schema(form: type[BaseModel], *, several: bool = False) -> dict[str, Any]:
     """The body of a request for the OpenAPI document; with `several`, one of them or a list."""
     schema: dict[str, Any] = form.model_json_schema()
     if several:
@@ -27,13 +27,13 @@ def asking(form: type[BaseModel], *, several: bool = False) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
-def given(form: type[BaseModel], kind: str) -> Callable[[Request], Coroutine[Any, Any, Document]]:
+def json_body(form: type[BaseModel], kind: str) -> Callable[[Request], Coroutine[Any, Any, Document]]:
     """A dependency that reads the body of a request: an object with the fields of the form."""
     names = list(form.model_fields)
     needed = [name for name, field in form.model_fields.items() if field.is_required()]
 
     async def read(request: Request) -> Document:
-        return fields_of(json_of(await request.body()), kind, names, needed)
+        return fields_of(parse_json(await request.body()), kind, names, needed)
 
     return read
 
@@ -50,9 +50,9 @@ async def whole_body(receive: Receive) -> bytes:
             return b"".join(parts)
 
 
-def answer(document: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def json_response(document: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON answer as it is, without a model in between."""
-    return Response(encoded(document), status, headers, media_type="application/json")
+    return Response(to_json(document), status, headers, media_type="application/json")
 
 
 class Stream(StreamingResponse):
@@ -75,9 +75,9 @@ class Stream(StreamingResponse):
             one.close()
 
 
-def tagged(request: Request, document: object, tag: str | None = None) -> Response:
+def tagged_response(request: Request, document: object, tag: str | None = None) -> Response:
     """A JSON answer with an ETag (of the body, if none is given), or 304 if the caller has it."""
-    content = encoded(document)
+    content = to_json(document)
     mark = tag or tag_of_bytes(content)
     headers = {"ETag": mark, "Cache-Control": "private, no-cache"}
     if is_among(mark, request.headers.get("if-none-match")):

@@ -61,11 +61,11 @@ async def speak(request: Request, access: Annotated[Access, Depends(allowed(Role
     the role WRITE. `X-Rmem-Repository` names the repository that the client works in."""
     if not request.headers.get("content-type", "").lower().startswith("application/json"):
         raise HTTPException(400, "the body must be JSON, with Content-Type: application/json")
-    door: Door = request.app.state.mcp
-    return _Spoken(await door.opened(), access)
+    door: McpApp = request.app.state.mcp
+    return _McpResponse(await door.opened(), access)
 
 
-class _Spoken(Response):
+class _McpResponse(Response):
     """An answer that the protocol's own application writes."""
 
     def __init__(self, manager: StreamableHTTPSessionManager, access: Access) -> None:
@@ -77,7 +77,7 @@ class _Spoken(Response):
         await self._manager.handle_request(scope, receive, send)
 
 
-class Door:
+class McpApp:
     """The protocol's side of a server. It is made when somebody first speaks it: loading it takes a second."""
 
     def __init__(self, service: Service) -> None:

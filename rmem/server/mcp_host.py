@@ -73,7 +73,7 @@ class ServerHost(Host):
             return "there is no such workspace"
         if status_of(error) < 500:
             return str(error)
-        request_id = asked.request.scope["visit"].id
+        request_id = asked.request.scope["context"].id
         log.error("request %s failed: %s: %s", request_id, type(error).__name__, error, exc_info=error)
         busy = isinstance(error, StoreBusyError)
         return f"{'the store is busy' if busy else 'the store or the embedder does not answer'}; try again later"

@@ -69,7 +69,7 @@ def check_fields(access: Access, memory: Memory, changes: Mapping[str, Any]) -> 
         raise HTTPException(403, "actor: the author of a shared memory cannot be changed")
 
 
-def told_lines(access: Access, lines: Iterable[bytes]) -> Iterator[bytes]:
+def visible_lines(access: Access, lines: Iterable[bytes]) -> Iterator[bytes]:
     """The lines of an export, several at a time, without others' personal memories."""
     for several in lines:
         if _PERSONAL.encode() not in several:

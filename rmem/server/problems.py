@@ -56,7 +56,7 @@ def status_of(error: Exception) -> int:
     return 500
 
 
-def told(error: RemanenceError | UnicodeEncodeError, request_id: str) -> Response:
+def error_response(error: RemanenceError | UnicodeEncodeError, request_id: str) -> Response:
     """An error of this package as an answer. What concerns the server's own files is logged, not told."""
     if isinstance(error, UnicodeEncodeError):
         return problem(400, f"the request must be valid Unicode: {error.reason}")
@@ -87,7 +87,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RemanenceError)
     async def ours(request: Request, error: RemanenceError) -> Response:
-        return told(error, request.scope["visit"].id)
+        return error_response(error, request.scope["context"].id)
 
 
 def _complaint(error: Mapping[str, Any]) -> str:

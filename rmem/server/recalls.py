@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import checks
 from ..models import Hit
-from .bodies import Document, encoded, fields_of, json_of, told
+from .bodies import Document, fields_of, memory_document, parse_json, to_json
 from .ownership import is_visible
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _BESIDE = 100  # further hits to ask for where some of the first are others' per
 
 def answer_recall(access: Access, body: bytes) -> bytes:
     """Recall what the body asks for. Others' personal memories are left out and do not count as accessed."""
-    options: dict[str, Any] = fields_of(json_of(body), "a recall", NAMES, ("query",))
+    options: dict[str, Any] = fields_of(parse_json(body), "a recall", NAMES, ("query",))
     question = checks.text("query", options.pop("query"))
     if (as_of := options.pop("as_of", None)) is not None:
         options["now"] = datetime.fromtimestamp(checks.moment("as_of", as_of))
@@ -41,7 +41,7 @@ def answer_recall(access: Access, body: bytes) -> bytes:
         hits = [hit for hit in found if is_visible(access, hit.memory.place)][:k]
     if touch:
         brain.store.touch([hit.memory.memory_id for hit in hits], time.time())
-    return encoded(
+    return to_json(
         {
             "recall_id": found.recall_id,
             "score_kind": _SCORE_KINDS[options.get("mode", "hybrid")],
@@ -51,7 +51,7 @@ def answer_recall(access: Access, body: bytes) -> bytes:
 
 
 def _hit(rank: int, hit: Hit) -> Document:
-    document: Document = {"rank": rank, "score": hit.score, "memory": told(hit.memory, attachments=False)}
+    document: Document = {"rank": rank, "score": hit.score, "memory": memory_document(hit.memory, attachments=False)}
     if hit.explanation is not None:
         document["explanation"] = hit.explanation.to_dict()
     return document

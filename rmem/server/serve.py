@@ -15,8 +15,8 @@ from contextlib import suppress
 import uvicorn
 
 from .app import create_app
+from .auth import JsonLines
 from .connections import BoundedProtocol
-from .gate import JsonLines
 from .settings import ServerSettings
 
 log = logging.getLogger(__name__)

@@ -48,7 +48,7 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class WorkspaceRole:
     """What a caller may do in one workspace."""
 
     workspace_id: str
@@ -62,7 +62,7 @@ class Tokens:
         self._control = control
         self._secret = secret
         self._callers: TTLCache[str, Caller] = TTLCache(10_000, KEPT_SECONDS)
-        self._reaches: TTLCache[tuple[str, str], Reach | None] = TTLCache(10_000, KEPT_SECONDS)
+        self._workspace_roles: TTLCache[tuple[str, str], WorkspaceRole | None] = TTLCache(10_000, KEPT_SECONDS)
         self._version = control.version
         self._lock = Lock()  # of the two caches
 
@@ -125,16 +125,16 @@ class Tokens:
                 self._callers[token] = caller
         return caller
 
-    def known_reach(self, caller: Caller, workspace: str) -> tuple[bool, Reach | None]:
+    def known_workspace_role(self, caller: Caller, workspace: str) -> tuple[bool, WorkspaceRole | None]:
         """Whether it was looked up within the last second, and what was found."""
         with self._lock:
             self._forget_what_changed()
             try:
-                return True, self._reaches[caller.token_id, workspace]
+                return True, self._workspace_roles[caller.token_id, workspace]
             except KeyError:
                 return False, None
 
-    def reach(self, caller: Caller, workspace: str) -> Reach | None:
+    def workspace_role(self, caller: Caller, workspace: str) -> WorkspaceRole | None:
         """What a caller may do in a workspace, by its name; None where it may not know of it.
 
         One that does not exist, one of another organisation and one without a role cost the same two questions.
@@ -144,10 +144,10 @@ class Tokens:
         role = self._control.role_of(caller.org, caller.member, "-" if record is None else record.id)
         found = None
         if record is not None and role is not None and caller.workspace in (None, record.id):
-            found = Reach(record.id, min(role, caller.role))
+            found = WorkspaceRole(record.id, min(role, caller.role))
         with self._lock:
             if version == self._control.version:
-                self._reaches[caller.token_id, workspace] = found
+                self._workspace_roles[caller.token_id, workspace] = found
         return found
 
     def role_in_organization(self, caller: Caller) -> Role | None:
@@ -161,7 +161,7 @@ class Tokens:
         if self._version != self._control.version:
             self._version = self._control.version
             self._callers.clear()
-            self._reaches.clear()
+            self._workspace_roles.clear()
 
 
 def signing_secret(data: Path) -> str:

@@ -23,16 +23,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from .. import receipts
 from ..tables.search.allowance import SHARED
 from . import problems
-from .access import Visit
+from .access import RequestContext
+from .auth import JsonLines
 from .control import Role
-from .gate import JsonLines
 from .limits import DiskUse
 from .routes import agents, export, memories, sync, tables
 from .service import Service
 from .settings import Limits, ServerSettings
 from .shares import FairShares
 from .spaces import Spaces
-from .tokens import Caller, Reach
+from .tokens import Caller, WorkspaceRole
 
 _HEAD = struct.Struct("!II")
 _OPEN = 16  # workspaces at once
@@ -62,19 +62,19 @@ def settings_note(settings: ServerSettings) -> dict[str, Any]:
     return {**asdict(settings), "data": str(settings.data)}
 
 
-def request_note(scope: Scope, visit: Visit) -> dict[str, Any]:
+def request_note(scope: Scope, context: RequestContext) -> dict[str, Any]:
     """A request, without its body, and who may do what by it."""
-    assert visit.caller is not None
-    assert visit.reach is not None
+    assert context.caller is not None
+    assert context.workspace_role is not None
     return {
         "method": scope["method"],
         "path": scope["path"],
         "query_string": scope["query_string"].decode("latin-1"),
         "headers": [[name.decode("latin-1"), value.decode("latin-1")] for name, value in scope["headers"]],
-        "id": visit.id,
-        "caller": asdict(visit.caller),
-        "reach": asdict(visit.reach),
-        "number": None if visit.request is None else visit.request.number,
+        "id": context.id,
+        "caller": asdict(context.caller),
+        "workspace_role": asdict(context.workspace_role),
+        "number": None if context.request is None else context.request.number,
     }
 
 
@@ -103,9 +103,9 @@ async def _serve(link: socket.socket) -> None:
         app.include_router(router)
     writer.write(framed({"pid": os.getpid()}))
     while True:
-        asked = await read_frame(reader)
+        frame = await read_frame(reader)
         spaces.close_deleted()
-        await _Answer(reader, writer).run(app, asked, service)
+        await _Answer(reader, writer).run(app, frame, service)
 
 
 class _Answer:
@@ -118,13 +118,15 @@ class _Answer:
         self._scope: Scope = {}
         self._given = False
 
-    async def run(self, app: ASGIApp, asked: Frame, service: Service) -> None:
-        note = asked.note
+    async def run(self, app: ASGIApp, frame: Frame, service: Service) -> None:
+        note = frame.note
         caller = Caller(**{**note["caller"], "role": Role(note["caller"]["role"])})
-        reach = Reach(note["reach"]["workspace_id"], Role(note["reach"]["role"]))
+        workspace_role = WorkspaceRole(note["workspace_role"]["workspace_id"], Role(note["workspace_role"]["role"]))
         request = None if note["number"] is None else receipts.Request(note["number"])
-        visit = Visit(note["id"], service, caller, request=request, reach=reach, on_limit=self._tell_limit)
-        self._body = asked.body
+        context = RequestContext(
+            note["id"], service, caller, request=request, workspace_role=workspace_role, on_limit=self._send_limit
+        )
+        self._body = frame.body
         self._scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
@@ -135,19 +137,19 @@ class _Answer:
             "raw_path": note["path"].encode(),
             "query_string": note["query_string"].encode("latin-1"),
             "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in note["headers"]],
-            "visit": visit,
+            "context": context,
         }
         try:
             await app(self._scope, self._receive, self._send)
         except _ReaderGone:
             pass
         finally:
-            visit.leave()
+            context.leave()
         replayed = request is not None and request.replayed
         self._writer.write(framed({"type": "end", "failed": self._scope.get("failed"), "replayed": replayed}))
         await self._writer.drain()
 
-    def _tell_limit(self, seconds: float) -> None:
+    def _send_limit(self, seconds: float) -> None:
         """Called in the thread of the request."""
         self._loop.call_soon_threadsafe(self._writer.write, framed({"type": "limit", "seconds": seconds}))
 
@@ -190,7 +192,7 @@ class _Failures:
         except MemoryError:
             await problems.problem(413, "the request needs more memory than a worker has")(scope, receive, send)
         except UnicodeEncodeError as error:
-            await problems.told(error, scope["visit"].id)(scope, receive, send)
+            await problems.error_response(error, scope["context"].id)(scope, receive, send)
         except Exception as error:
             scope["failed"] = "".join(traceback.format_exception(error))
 

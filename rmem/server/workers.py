@@ -19,9 +19,9 @@ from fastapi import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import RemanenceError
-from .access import Role, Visit, admitted
+from .access import RequestContext, Role, admitted
 from .exchange import SHORT_BODY, whole_body
-from .problems import problem, told
+from .problems import error_response, problem
 from .settings import ServerSettings
 from .shares import FairShares
 from .worker import Frame, framed, read_frame, request_note, settings_note
@@ -91,8 +91,8 @@ class _Worker:
             writer.write(framed(settings_note(settings)))
             return cls(reader, writer, (await read_frame(reader)).note["pid"])
 
-    async def ask(self, scope: Scope, body: bytes, visit: Visit) -> None:
-        self._writer.write(framed(request_note(scope, visit), body))
+    async def send_request(self, scope: Scope, body: bytes, context: RequestContext) -> None:
+        self._writer.write(framed(request_note(scope, context), body))
         await self._writer.drain()
 
     async def next(self) -> Frame:
@@ -124,19 +124,19 @@ class Workers:
     def pids(self) -> list[int]:
         return [one.pid for one in (*self._idle, *self._busy)]
 
-    async def answer(self, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
+    async def answer(self, scope: Scope, receive: Receive, send: Send, context: RequestContext) -> None:
         """Answer a request by a worker, when it is the turn of its organisation."""
-        assert visit.caller is not None
-        assert visit.reach is not None
-        async with self._shares.place(visit.caller.org):
+        assert context.caller is not None
+        assert context.workspace_role is not None
+        async with self._shares.place(context.caller.org):
             try:
                 async with asyncio.timeout(_BODY):
                     body = await whole_body(receive)
             except TimeoutError:
                 raise HTTPException(408, f"the body did not arrive within {_BODY:g} s") from None
-            worker = await self._free(visit.reach.workspace_id)
+            worker = await self._free(context.workspace_role.workspace_id)
             self._busy.add(worker)
-            answer = _Answer(worker, scope, send, visit, self._settings)
+            answer = _Answer(worker, scope, send, context, self._settings)
             try:
                 await answer.run(body, receive)
             finally:
@@ -168,30 +168,32 @@ class Workers:
 class _Answer:
     """The answer of a worker to one request, passed on as it comes."""
 
-    def __init__(self, worker: _Worker, scope: Scope, send: Send, visit: Visit, settings: ServerSettings) -> None:
-        self._worker, self._scope, self._send, self._visit = worker, scope, send, visit
+    def __init__(
+        self, worker: _Worker, scope: Scope, send: Send, context: RequestContext, settings: ServerSettings
+    ) -> None:
+        self._worker, self._scope, self._send, self._context = worker, scope, send, context
         self._loop = asyncio.get_running_loop()
         self._begun = self._loop.time()
         limits = settings.limits  # of a statement until the worker says which limit it has, and of imports
         self._limit = limits.statement_seconds if scope["path"].endswith("/query") else limits.stream_seconds
-        self._started = self._sent = False  # whether any and all of it was passed on
+        self._started = False
+        self._last: bytes | None = None
+        """The last part, held back until the worker is done, so that the next request finds it free."""
         self.whole = False
         """Whether the worker is done with it and can be asked again."""
 
     async def run(self, body: bytes, receive: Receive) -> None:
         gone = self._loop.create_task(_disconnected(receive))
         try:
-            await self._worker.ask(self._scope, body, self._visit)
+            await self._worker.send_request(self._scope, body, self._context)
             while not self.whole:
-                await self._take(await self._next(), gone)
+                await self._handle(await self._next(), gone)
         except TimeoutError:
             await self._too_long()
         except (OSError, asyncio.IncompleteReadError) as error:
-            if self._sent:
-                return
             if self._started:
                 raise WorkerFailedError("the worker ended unexpectedly") from error
-            log.error("the worker of request %s ended unexpectedly", self._visit.id)
+            log.error("the worker of request %s ended unexpectedly", self._context.id)
             ended = problem(503, "the process that ran the request ended; try again", headers={"Retry-After": "1"})
             await ended(self._scope, _nothing, self._send)
         finally:
@@ -208,27 +210,30 @@ class _Answer:
             frame.cancel()
             raise TimeoutError
 
-    async def _take(self, frame: Frame, gone: asyncio.Task[None]) -> None:
+    async def _handle(self, frame: Frame, gone: asyncio.Task[None]) -> None:
         note = frame.note
         if note["type"] == "limit":
             self._limit = note["seconds"]
         elif note["type"] == "start":
             self._scope["route"] = _Route(note["route"]) if note["route"] else None
             headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in note["headers"]]
-            await self._pass({"type": "http.response.start", "status": note["status"], "headers": headers})
+            await self._forward({"type": "http.response.start", "status": note["status"], "headers": headers})
         elif note["type"] == "body":
-            await self._pass({"type": "http.response.body", "body": frame.body, "more_body": note["more"]})
-            self._sent = not note["more"]
             if note["more"]:
+                await self._forward({"type": "http.response.body", "body": frame.body, "more_body": True})
                 self._worker.go_on(not gone.done())
+            else:
+                self._last = frame.body
         else:
             self.whole = True
-            if self._visit.request is not None:
-                self._visit.request.replayed = note["replayed"]
+            if self._context.request is not None:
+                self._context.request.replayed = note["replayed"]
             if note["failed"]:
                 raise WorkerFailedError(note["failed"])
+            if self._last is not None:
+                await self._forward({"type": "http.response.body", "body": self._last, "more_body": False})
 
-    async def _pass(self, message: Message) -> None:
+    async def _forward(self, message: Message) -> None:
         self._started = True
         await self._send(message)
 
@@ -237,7 +242,7 @@ class _Answer:
         if self._started:
             raise WorkerFailedError("the answer took too long")
         words = f"the request ran longer than {self._limit:g} s and was stopped with the process that it ran in"
-        if self._visit.request is None:
+        if self._context.request is None:
             response = problem(408, words)
         else:  # it may have been committed at the last moment: its receipt tells
             again = "; send it again with its Idempotency-Key to learn whether it was done"
@@ -262,16 +267,18 @@ class Dispatcher:
         self._app, self._workers = app, workers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        visit: Visit | None = scope.get("visit")
-        if visit is None or visit.caller is None or _RECALL.match(scope["path"]):
+        context: RequestContext | None = scope.get("context")
+        if context is None or context.caller is None or _RECALL.match(scope["path"]):
             await self._app(scope, receive, send)  # a recall waits for its turn without a thread
         elif self._workers.most and (found := _PATH.match(scope["path"])) and _is_heavy(found[2], scope):
-            await self._by_worker(found[1], scope, receive, send, visit)
+            await self._by_worker(found[1], scope, receive, send, context)
         else:
-            async with visit.service.thread_shares.place(visit.caller.org):
+            async with context.service.thread_shares.place(context.caller.org):
                 await self._app(scope, receive, send)
 
-    async def _by_worker(self, workspace: str, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
+    async def _by_worker(
+        self, workspace: str, scope: Scope, receive: Receive, send: Send, context: RequestContext
+    ) -> None:
         started = False
 
         async def answer(message: Message) -> None:
@@ -280,15 +287,15 @@ class Dispatcher:
             await send(message)
 
         try:
-            access = await admitted(visit, workspace, Role.READ)
+            access = await admitted(context, workspace, Role.READ)
             access.hold()
-            await self._workers.answer(scope, receive, answer, visit)
+            await self._workers.answer(scope, receive, answer, context)
         except HTTPException as error:
             await problem(error.status_code, str(error.detail), headers=error.headers)(scope, receive, send)
         except RemanenceError as error:
             if started:
                 raise
-            await told(error, visit.id)(scope, receive, send)
+            await error_response(error, context.id)(scope, receive, send)
 
 
 def _is_heavy(part: str, scope: Scope) -> bool:

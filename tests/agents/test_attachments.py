@@ -181,6 +181,6 @@ def test_a_privacy_policy_cleans_the_words_and_leaves_the_blobs():
 
 
 def test_a_server_tells_bytes_as_data_urls(tmp_path):
-    from rmem.server.bodies import encoded
+    from rmem.server.bodies import to_json
 
-    assert json.loads(encoded({"camera": PNG})) == {"camera": URL}
+    assert json.loads(to_json({"camera": PNG})) == {"camera": URL}

@@ -19,7 +19,7 @@ from ...errors import InputError, NotFoundError
 from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import MOST_AT_ONCE, Document
-from ..exchange import answer, asking, given
+from ..exchange import body_schema, json_body, json_response
 from ..ownership import check_change, is_known, known_entries
 from .answers import RUNNING
 
@@ -72,39 +72,39 @@ def _entry(entry: MemoryEntry, vectors: bool) -> Document:
     "/agents/{agent:path}/states",
     status_code=201,
     response_model=documents.StoredAnswer,
-    openapi_extra=asking(forms.StateForm),
+    openapi_extra=body_schema(forms.StateForm),
     summary="Store an agent's state",
 )
 async def store_state(
-    access: Writer, agent: Agent, form: Annotated[Document, Depends(given(forms.StateForm, "a state"))]
+    access: Writer, agent: Agent, form: Annotated[Document, Depends(json_body(forms.StateForm, "a state"))]
 ) -> Response:
-    return answer({"memory_id": await access.write(_stored, access, agent, "state", form)}, 201)
+    return json_response({"memory_id": await access.write(_stored, access, agent, "state", form)}, 201)
 
 
 @router.post(
     "/agents/{agent:path}/actions",
     status_code=201,
     response_model=documents.StoredAnswer,
-    openapi_extra=asking(forms.ActionForm),
+    openapi_extra=body_schema(forms.ActionForm),
     summary="Store what an agent did",
 )
 async def store_action(
-    access: Writer, agent: Agent, form: Annotated[Document, Depends(given(forms.ActionForm, "an action"))]
+    access: Writer, agent: Agent, form: Annotated[Document, Depends(json_body(forms.ActionForm, "an action"))]
 ) -> Response:
-    return answer({"memory_id": await access.write(_stored, access, agent, "action", form)}, 201)
+    return json_response({"memory_id": await access.write(_stored, access, agent, "action", form)}, 201)
 
 
 @router.post(
     "/agents/{agent:path}/interactions",
     status_code=201,
     response_model=documents.StoredAnswer,
-    openapi_extra=asking(forms.InteractionForm),
+    openapi_extra=body_schema(forms.InteractionForm),
     summary="Store an interaction with somebody",
 )
 async def store_interaction(
-    access: Writer, agent: Agent, form: Annotated[Document, Depends(given(forms.InteractionForm, "an interaction"))]
+    access: Writer, agent: Agent, form: Annotated[Document, Depends(json_body(forms.InteractionForm, "an interaction"))]
 ) -> Response:
-    return answer({"memory_id": await access.write(_stored, access, agent, "interaction", form)}, 201)
+    return json_response({"memory_id": await access.write(_stored, access, agent, "interaction", form)}, 201)
 
 
 def _stored(access: Access, agent: str, kind: str, form: Document) -> str:
@@ -118,16 +118,16 @@ def _stored(access: Access, agent: str, kind: str, form: Document) -> str:
     "/agents/{agent:path}/several",
     status_code=201,
     response_model=documents.IdsAnswer,
-    openapi_extra=asking(forms.SeveralForm),
+    openapi_extra=body_schema(forms.SeveralForm),
     summary="Store many states, actions or interactions, one for each step",
 )
 async def store_several(
-    access: Writer, agent: Agent, form: Annotated[Document, Depends(given(forms.SeveralForm, "several memories"))]
+    access: Writer, agent: Agent, form: Annotated[Document, Depends(json_body(forms.SeveralForm, "several memories"))]
 ) -> Response:
     items = form["items"]
     if not isinstance(items, list) or not 0 < len(items) <= MOST_AT_ONCE:
         raise checks.refuse("items", f"a list of 1 to {MOST_AT_ONCE} objects", items)
-    return answer({"ids": await access.write(_stored_several, access, agent, form)}, 201)
+    return json_response({"ids": await access.write(_stored_several, access, agent, form)}, 201)
 
 
 def _stored_several(access: Access, agent: str, form: Document) -> list[str]:
@@ -142,7 +142,7 @@ def _stored_several(access: Access, agent: str, form: Document) -> list[str]:
 
 
 def _retrieving(name: str, asked: Retrieval) -> Callable[..., Awaitable[Response]]:
-    read: Any = Depends(given(asked.form, f"the retrieval {name!r}"))
+    read: Any = Depends(json_body(asked.form, f"the retrieval {name!r}"))
 
     async def retrieve(
         access: Reader,
@@ -163,7 +163,7 @@ def _retrieved(
     answered: Memories = getattr(_space(access, agent), method)(**form)
     found = known_entries(access, answered)
     page = found[offset : offset + limit]
-    return answer(
+    return json_response(
         {
             "memories": [_entry(entry, vectors) for entry in page],
             "total": len(found),
@@ -178,7 +178,7 @@ for _name, _asked in RETRIEVALS.items():
         _retrieving(_name, _asked),
         methods=["POST"],
         response_model=documents.EntriesAnswer,
-        openapi_extra=asking(_asked.form),
+        openapi_extra=body_schema(_asked.form),
         summary=_asked.summary,
         operation_id=f"retrieve_{_name.replace('-', '_')}",
     )
@@ -187,13 +187,13 @@ for _name, _asked in RETRIEVALS.items():
 @router.post(
     "/agents/{agent:path}/embed",
     response_model=documents.VectorAnswer,
-    openapi_extra=asking(forms.EmbedForm),
+    openapi_extra=body_schema(forms.EmbedForm),
     summary="The vector of a state or a text",
 )
 async def embed(
-    access: Reader, agent: Agent, form: Annotated[Document, Depends(given(forms.EmbedForm, "what to embed"))]
+    access: Reader, agent: Agent, form: Annotated[Document, Depends(json_body(forms.EmbedForm, "what to embed"))]
 ) -> Response:
-    return answer({"vector": await access.read(_embedded, access, agent, form["state_or_text"])})
+    return json_response({"vector": await access.read(_embedded, access, agent, form["state_or_text"])})
 
 
 def _embedded(access: Access, agent: str, told: Any) -> list[float]:
@@ -206,13 +206,13 @@ def _embedded(access: Access, agent: str, told: Any) -> list[float]:
 @router.post(
     "/agents/{agent:path}/history",
     response_model=documents.HistoryAnswer,
-    openapi_extra=asking(forms.HistoryForm),
+    openapi_extra=body_schema(forms.HistoryForm),
     summary="The values of one attribute over the steps",
 )
 async def history(
-    access: Reader, agent: Agent, form: Annotated[Document, Depends(given(forms.HistoryForm, "a history"))]
+    access: Reader, agent: Agent, form: Annotated[Document, Depends(json_body(forms.HistoryForm, "a history"))]
 ) -> Response:
-    return answer({"history": await access.read(_history, access, agent, form)})
+    return json_response({"history": await access.read(_history, access, agent, form)})
 
 
 def _history(access: Access, agent: str, form: Document) -> list[MemoryChangeRecord]:
@@ -222,13 +222,13 @@ def _history(access: Access, agent: str, form: Document) -> list[MemoryChangeRec
 @router.post(
     "/agents/{agent:path}/changes",
     response_model=documents.ChangesAnswer,
-    openapi_extra=asking(forms.ChangesForm),
+    openapi_extra=body_schema(forms.ChangesForm),
     summary="What differs between the states at two steps",
 )
 async def changes(
-    access: Reader, agent: Agent, form: Annotated[Document, Depends(given(forms.ChangesForm, "two steps"))]
+    access: Reader, agent: Agent, form: Annotated[Document, Depends(json_body(forms.ChangesForm, "two steps"))]
 ) -> Response:
-    return answer({"changes": await access.read(_changes, access, agent, form)})
+    return json_response({"changes": await access.read(_changes, access, agent, form)})
 
 
 def _changes(access: Access, agent: str, form: Document) -> Document:
@@ -244,7 +244,7 @@ def _changes(access: Access, agent: str, form: Document) -> Document:
     summary="Give attention to a memory; often enough, it moves up a tier",
 )
 async def focus(access: Writer, agent: Agent, memory_id: str, vectors: Vectors = False) -> Response:
-    return answer(_entry(await access.write(_focused, access, agent, memory_id), vectors))
+    return json_response(_entry(await access.write(_focused, access, agent, memory_id), vectors))
 
 
 def _focused(access: Access, agent: str, memory_id: str) -> MemoryEntry:
@@ -258,7 +258,7 @@ def _focused(access: Access, agent: str, memory_id: str) -> MemoryEntry:
     summary="Bring a memory back from long-term to intermediate memory",
 )
 async def decompress(access: Writer, agent: Agent, memory_id: str, vectors: Vectors = False) -> Response:
-    return answer(_entry(await access.write(_decompressed, access, agent, memory_id), vectors))
+    return json_response(_entry(await access.write(_decompressed, access, agent, memory_id), vectors))
 
 
 def _decompressed(access: Access, agent: str, memory_id: str) -> MemoryEntry:
@@ -272,7 +272,7 @@ def _decompressed(access: Access, agent: str, memory_id: str) -> MemoryEntry:
     summary="One memory of an agent",
 )
 async def entry(access: Reader, agent: Agent, memory_id: str, vectors: Vectors = False) -> Response:
-    return answer(_entry(await access.read(_held, access, agent, memory_id), vectors))
+    return json_response(_entry(await access.read(_held, access, agent, memory_id), vectors))
 
 
 def _held(access: Access, agent: str, memory_id: str) -> MemoryEntry:
@@ -292,17 +292,19 @@ def _check(access: Access, memory_id: str) -> None:
 @router.patch(
     "/agents/{agent:path}/memories/{memory_id:path}",
     response_model=documents.EntryAnswer,
-    openapi_extra=asking(forms.PriorityForm),
+    openapi_extra=body_schema(forms.PriorityForm),
     summary="Change how important a memory is",
 )
 async def prioritise(
     access: Writer,
     agent: Agent,
     memory_id: str,
-    form: Annotated[Document, Depends(given(forms.PriorityForm, "an update"))],
+    form: Annotated[Document, Depends(json_body(forms.PriorityForm, "an update"))],
     vectors: Vectors = False,
 ) -> Response:
-    return answer(_entry(await access.write(_prioritised, access, agent, memory_id, form["importance"]), vectors))
+    return json_response(
+        _entry(await access.write(_prioritised, access, agent, memory_id, form["importance"]), vectors)
+    )
 
 
 def _prioritised(access: Access, agent: str, memory_id: str, importance: Any) -> MemoryEntry:
@@ -322,7 +324,7 @@ def _prioritised(access: Access, agent: str, memory_id: str, importance: Any) ->
 async def forget(access: Writer, agent: Agent, memory_id: str) -> Response:
     if not await access.write(_forgotten, access, agent, memory_id):
         raise NotFoundError(memory_id)
-    return answer({"ids": [memory_id]})
+    return json_response({"ids": [memory_id]})
 
 
 def _forgotten(access: Access, agent: str, memory_id: str) -> bool:
@@ -338,7 +340,7 @@ def _forgotten(access: Access, agent: str, memory_id: str) -> bool:
     "/agents", response_model=documents.AgentsAnswer, summary="The agents that remember something, and how much"
 )
 async def agents(access: Reader) -> Response:
-    return answer({"agents": await access.read(_agents, access)})
+    return json_response({"agents": await access.read(_agents, access)})
 
 
 def _agents(access: Access) -> dict[str, int]:
@@ -349,7 +351,7 @@ def _agents(access: Access) -> dict[str, int]:
     "/agents/{agent:path}/statistics", response_model=dict[str, Any], summary="What an agent remembers, in figures"
 )
 async def statistics(access: Reader, agent: Agent) -> Response:
-    return answer(await access.read(_statistics, access, agent))
+    return json_response(await access.read(_statistics, access, agent))
 
 
 def _statistics(access: Access, agent: str) -> MemoryStatistics:
@@ -375,11 +377,11 @@ def _clear(access: Access, agent: str) -> None:
     "/agents/cache",
     status_code=204,
     response_class=Response,
-    openapi_extra=asking(forms.CacheForm),
+    openapi_extra=body_schema(forms.CacheForm),
     summary="How long answers are kept for the same question; 0 turns that off",
 )
 async def keep_answers(
-    access: Admin, form: Annotated[Document, Depends(given(forms.CacheForm, "the cache"))]
+    access: Admin, form: Annotated[Document, Depends(json_body(forms.CacheForm, "the cache"))]
 ) -> Response:
     await access.read(_keep_answers, access, form["ttl"])
     return Response(status_code=204)

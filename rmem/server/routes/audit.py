@@ -13,7 +13,7 @@ from ...stores.capabilities import AuditEntry, AuditLog
 from .. import documents
 from ..access import Access, Role, allowed, allowed_in_organization
 from ..bodies import Document, cursor_of, parts_of
-from ..exchange import answer
+from ..exchange import json_response
 from .answers import ANYBODY, IN_WORKSPACE
 
 router = APIRouter(tags=["audit"])
@@ -40,7 +40,7 @@ async def audit(
     def read(**which: Any) -> list[AuditEntry]:
         return list(_log(access).audit(memory=memory, **which))
 
-    return answer(await access.read(_entries, read, since, limit, cursor))
+    return json_response(await access.read(_entries, read, since, limit, cursor))
 
 
 @router.get(
@@ -55,7 +55,7 @@ async def audit_of_organization(
     def read(**which: Any) -> list[AuditEntry]:
         return access.service.control.log.entries(access.org, **which)
 
-    return answer(await access.read(_entries, read, since, limit, cursor))
+    return json_response(await access.read(_entries, read, since, limit, cursor))
 
 
 def _entries(read: Callable[..., list[AuditEntry]], since: str | None, limit: int, cursor: str | None) -> Document:
@@ -89,7 +89,7 @@ async def verify_of_organization(access: OrganizationAdmin) -> Response:
 
 
 def _verified(broken: list[int]) -> Response:
-    return answer({"sound": not broken, "broken": broken})
+    return json_response({"sound": not broken, "broken": broken})
 
 
 def _log(access: Access) -> AuditLog:

@@ -80,12 +80,12 @@ async def storage(request: Request, id: str, key: str) -> Response:
 
 
 async def _copy(request: Request, id: str, role: Role) -> tuple[Access, Copy]:
-    visit = request.scope["visit"]
-    service, caller = visit.service, visit.caller
+    context = request.scope["context"]
+    service, caller = context.service, context.caller
     name = service.datasets.workspace_of(caller.org, id)
     if name is None:
         raise HTTPException(404, "there is no such open dataset; open the table again")
-    access = await admitted(visit, name, role)
+    access = await admitted(context, name, role)
     return access, service.datasets.find(access, id)
 
 

@@ -13,8 +13,8 @@ from fastapi.responses import StreamingResponse
 from ... import transfer
 from .. import documents
 from ..access import Access, Role, allowed
-from ..exchange import answer
-from ..ownership import check_lines, told_lines
+from ..exchange import json_response
+from ..ownership import check_lines, visible_lines
 from .answers import RUNNING
 from .memories import where_of
 
@@ -44,7 +44,7 @@ async def export(
 
 
 def _lines(access: Access, where: str | None, after: str | None, vectors: bool) -> Iterator[bytes]:
-    return told_lines(access, transfer.lines(access.brain, where_of(where), vectors=vectors, after=after))
+    return visible_lines(access, transfer.lines(access.brain, where_of(where), vectors=vectors, after=after))
 
 
 @router.post(
@@ -59,7 +59,7 @@ async def import_(access: Annotated[Access, Depends(allowed(Role.WRITE))], reque
         async for part in request.stream():
             await run_in_threadpool(held.write, part)
         held.seek(0)
-        return answer(await access.write(_taken_in, access, cast("IO[bytes]", held)))
+        return json_response(await access.write(_taken_in, access, cast("IO[bytes]", held)))
 
 
 def _taken_in(access: Access, held: IO[bytes]) -> dict[str, Any]:

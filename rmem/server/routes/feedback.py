@@ -11,7 +11,7 @@ from ...errors import InputError
 from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import Document
-from ..exchange import answer, asking, given
+from ..exchange import body_schema, json_body, json_response
 from .answers import RUNNING
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["feedback"], responses=RUNNING)
@@ -21,15 +21,15 @@ router = APIRouter(prefix="/workspaces/{workspace}", tags=["feedback"], response
     "/feedback",
     status_code=201,
     response_model=documents.JudgementAnswer,
-    openapi_extra=asking(forms.FeedbackForm),
+    openapi_extra=body_schema(forms.FeedbackForm),
     summary="Say whether a hit of a recall was useful",
 )
 async def feedback(
     access: Annotated[Access, Depends(allowed(Role.WRITE))],
-    form: Annotated[Document, Depends(given(forms.FeedbackForm, "feedback"))],
+    form: Annotated[Document, Depends(json_body(forms.FeedbackForm, "feedback"))],
 ) -> Response:
     """A recall can be judged as long as it is one of the last of its workspace since the server was started."""
-    return answer(await access.write(_judged, access, form), 201)
+    return json_response(await access.write(_judged, access, form), 201)
 
 
 def _judged(access: Access, form: Document) -> Document:

@@ -16,8 +16,18 @@ from ...filters import Filter
 from ...models import Memory
 from .. import documents, forms
 from ..access import Access, Role, allowed
-from ..bodies import MOST_AT_ONCE, Document, cursor_of, fields_of, is_among, json_of, parts_of, tag_of, told
-from ..exchange import answer, asking, given, tagged
+from ..bodies import (
+    MOST_AT_ONCE,
+    Document,
+    cursor_of,
+    fields_of,
+    is_among,
+    memory_document,
+    parse_json,
+    parts_of,
+    tag_of,
+)
+from ..exchange import body_schema, json_body, json_response, tagged_response
 from ..ownership import (
     check_change,
     check_fields,
@@ -58,7 +68,7 @@ _REMEMBERED = list(forms.RememberForm.model_fields)
 @router.post(
     "/recall",
     response_model=documents.RecallAnswer,
-    openapi_extra=asking(forms.RecallForm),
+    openapi_extra=body_schema(forms.RecallForm),
     summary="Recall the memories that best answer a question",
 )
 async def recall(request: Request, access: Reader) -> Response:
@@ -75,12 +85,12 @@ async def recall(request: Request, access: Reader) -> Response:
     "/memories",
     status_code=201,
     response_model=documents.IdsAnswer,
-    openapi_extra=asking(forms.RememberForm, several=True),
+    openapi_extra=body_schema(forms.RememberForm, several=True),
     summary="Remember one memory, or a list of them",
 )
 async def remember(request: Request, access: Writer) -> Response:
     """All of a list are kept or none. When the answer arrives they are on disk and can be recalled."""
-    body = json_of(await request.body())
+    body = parse_json(await request.body())
     items = body if isinstance(body, list) else [body]
     if not 0 < len(items) <= MOST_AT_ONCE:
         raise InputError(f"a list must hold 1 to {MOST_AT_ONCE} memories, got {len(items):,}", field="body")
@@ -89,7 +99,7 @@ async def remember(request: Request, access: Writer) -> Response:
         kept = [await access.write(_remembered, access, body)]
     else:
         kept = await access.write(_all_remembered, access, items)
-    return answer({"ids": kept}, 201)
+    return json_response({"ids": kept}, 201)
 
 
 def _remembered(access: Access, item: Document) -> str:
@@ -126,14 +136,14 @@ def _scope_of(place: str | None) -> str:
     "/memories/{memory_id:path}",
     response_model=documents.MemoryAnswer,
     responses={412: {"model": Error, "description": "The memory is no longer the one of If-Match."}},
-    openapi_extra=asking(forms.UpdateForm),
+    openapi_extra=body_schema(forms.UpdateForm),
     summary="Change fields of a memory",
 )
 async def update(
     request: Request,
     access: Writer,
     memory_id: str,
-    form: Annotated[Document, Depends(given(forms.UpdateForm, "an update"))],
+    form: Annotated[Document, Depends(json_body(forms.UpdateForm, "an update"))],
 ) -> Response:
     """With `If-Match` only if the memory is still the one with that ETag."""
     wanted = request.headers.get("if-match")
@@ -152,7 +162,7 @@ async def update(
             return memory
 
     memory = await access.write(changed)
-    return answer(told(memory), headers={"ETag": tag_of(memory)})
+    return json_response(memory_document(memory), headers={"ETag": tag_of(memory)})
 
 
 @router.post(
@@ -160,7 +170,7 @@ async def update(
 )
 async def pin(access: Writer, memory_id: str) -> Response:
     await access.write(_pinned, access, memory_id, True)
-    return answer({"memory_id": memory_id, "pinned": True})
+    return json_response({"memory_id": memory_id, "pinned": True})
 
 
 @router.post(
@@ -168,7 +178,7 @@ async def pin(access: Writer, memory_id: str) -> Response:
 )
 async def unpin(access: Writer, memory_id: str) -> Response:
     await access.write(_pinned, access, memory_id, False)
-    return answer({"memory_id": memory_id, "pinned": False})
+    return json_response({"memory_id": memory_id, "pinned": False})
 
 
 def _pinned(access: Access, memory_id: str, pinned: bool) -> None:
@@ -181,7 +191,7 @@ def _pinned(access: Access, memory_id: str, pinned: bool) -> None:
 async def forget(access: Writer, memory_id: str) -> Response:
     if not await access.write(_forgotten, access, memory_id):
         raise NotFoundError(memory_id)
-    return answer({"ids": [memory_id]})
+    return json_response({"ids": [memory_id]})
 
 
 def _forgotten(access: Access, memory_id: str) -> bool:
@@ -195,11 +205,11 @@ def _forgotten(access: Access, memory_id: str) -> bool:
 @router.post(
     "/forget",
     response_model=documents.ForgottenAnswer,
-    openapi_extra=asking(forms.ForgetForm),
+    openapi_extra=body_schema(forms.ForgetForm),
     summary="Forget the memories of a filter, or all that concerns a person or an agent",
 )
 async def forget_many(
-    access: Writer, form: Annotated[Document, Depends(given(forms.ForgetForm, "what is to be forgotten"))]
+    access: Writer, form: Annotated[Document, Depends(json_body(forms.ForgetForm, "what is to be forgotten"))]
 ) -> Response:
     """A `subject` needs the role ADMIN: it also searches what others remember. `dry_run` only tells the ids."""
     dry_run = checks.flag("dry_run", form.get("dry_run", False))
@@ -207,13 +217,13 @@ async def forget_many(
         raise InputError("one of where and subject must be given, not both", field="where")
     if "subject" in form:
         access.need(Role.ADMIN)
-        return answer(
+        return json_response(
             {"ids": await access.write(_forget_subject, access, form["subject"], dry_run), "dry_run": dry_run}
         )
     where = Filter.of(form["where"])
     if not where:
         raise InputError("where must name at least one field, or everything would be forgotten", field="where")
-    return answer({"ids": await access.write(_forget_where, access, where, dry_run), "dry_run": dry_run})
+    return json_response({"ids": await access.write(_forget_where, access, where, dry_run), "dry_run": dry_run})
 
 
 def _forget_subject(access: Access, subject: str, dry_run: bool) -> list[str]:
@@ -245,18 +255,18 @@ def _forget_where(access: Access, where: Filter, dry_run: bool) -> list[str]:
 @router.post(
     "/restore",
     response_model=documents.RestoredAnswer,
-    openapi_extra=asking(forms.RestoreForm),
+    openapi_extra=body_schema(forms.RestoreForm),
     summary="Bring pruned memories back",
 )
 async def restore(
-    access: Writer, form: Annotated[Document, Depends(given(forms.RestoreForm, "what is to be restored"))]
+    access: Writer, form: Annotated[Document, Depends(json_body(forms.RestoreForm, "what is to be restored"))]
 ) -> Response:
     ids = form["ids"]
     if not isinstance(ids, list) or not 0 < len(ids) <= MOST_AT_ONCE:
         raise checks.refuse("ids", f"a list of 1 to {MOST_AT_ONCE} ids", ids)
     wanted = [checks.memory_id("ids", key) for key in ids]
     back = await access.write(_restored, access, wanted)
-    return answer({"restored": back, "missing": [key for key in wanted if key not in back]})
+    return json_response({"restored": back, "missing": [key for key in wanted if key not in back]})
 
 
 def _restored(access: Access, ids: list[str]) -> list[str]:
@@ -336,7 +346,7 @@ def _moment(text: str | None) -> float | str | None:
     summary="List memories inside a filter",
 )
 async def memories(request: Request, access: Reader, listing: Annotated[Listing, Query()]) -> Response:
-    return tagged(request, await access.read(_listed, access, listing))
+    return tagged_response(request, await access.read(_listed, access, listing))
 
 
 def _listed(access: Access, listing: Listing) -> Document:
@@ -356,7 +366,7 @@ def _listed(access: Access, listing: Listing) -> Document:
         last = value(page[-1])
         there = sum(value(memory) == last for memory in page)
         cursor = cursor_of(listing.order, last, there + (told_there if last == edge else 0))
-    memories = [told(memory, vectors=listing.vectors) for memory in visible(access, page)]
+    memories = [memory_document(memory, vectors=listing.vectors) for memory in visible(access, page)]
     return {"memories": memories, "total": store.count(where) - hidden(access, where), "next_cursor": cursor}
 
 
@@ -369,7 +379,7 @@ def _listed(access: Access, listing: Listing) -> Document:
 async def memory(request: Request, access: Reader, memory_id: str, vectors: bool = False) -> Response:
     """The ETag changes when the memory is changed, not when it is merely recalled."""
     found = await access.read(_held, access, memory_id)
-    return tagged(request, told(found, vectors=vectors), tag_of(found))
+    return tagged_response(request, memory_document(found, vectors=vectors), tag_of(found))
 
 
 def _held(access: Access, memory_id: str) -> Memory:
@@ -381,7 +391,7 @@ def _held(access: Access, memory_id: str) -> Memory:
 
 @router.get("/stats", response_model=documents.StatsAnswer, summary="What the workspace holds")
 async def stats(access: Reader) -> Response:
-    return answer(await access.read(_stats, access))
+    return json_response(await access.read(_stats, access))
 
 
 def _stats(access: Access) -> Document:

@@ -11,7 +11,7 @@ from ...team.repositories import Sharing
 from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import Document
-from ..exchange import answer, asking, given
+from ..exchange import body_schema, json_body, json_response
 from .answers import RUNNING
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["team"], responses=RUNNING)
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/workspaces/{workspace}", tags=["team"], responses=RU
 )
 async def repositories(access: Annotated[Access, Depends(allowed(Role.READ))]) -> Response:
     """Administrators see what was given to whom, others what was given to them."""
-    return answer(await access.read(_told, access))
+    return json_response(await access.read(_told, access))
 
 
 def _told(access: Access) -> Document:
@@ -35,16 +35,16 @@ def _told(access: Access) -> Document:
 @router.put(
     "/repositories",
     response_model=documents.RepositoriesAnswer,
-    openapi_extra=asking(forms.RepositoriesForm),
+    openapi_extra=body_schema(forms.RepositoriesForm),
     summary="Say which repositories the workspace shares",
 )
 async def share(
     access: Annotated[Access, Depends(allowed(Role.ADMIN))],
-    form: Annotated[Document, Depends(given(forms.RepositoriesForm, "repositories"))],
+    form: Annotated[Document, Depends(json_body(forms.RepositoriesForm, "repositories"))],
 ) -> Response:
     """`shared` null means all of them. Members receive those that they have; what is in `given` they receive although
     they have it not. What a member has received stays there."""
-    return answer(await access.write(_kept, access, form))
+    return json_response(await access.write(_kept, access, form))
 
 
 def _kept(access: Access, form: Document) -> Document:

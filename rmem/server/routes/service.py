@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from ..access import Access, Visit, anybody
+from ..access import Access, RequestContext, anybody
 from .answers import ANYBODY, PLAIN, Error
 
 router = APIRouter(tags=["service"])
@@ -21,9 +21,9 @@ async def health() -> dict[str, str]:
 
 @router.get("/ready", responses={**PLAIN, 503: {"model": Error, "description": "The store does not answer."}})
 def ready(request: Request) -> dict[str, str]:
-    """The server can reach its store."""
-    visit: Visit = request.scope["visit"]
-    visit.service.control.check()
+    """The server can workspace_role its store."""
+    context: RequestContext = request.scope["context"]
+    context.service.control.check()
     return {"status": "ready"}
 
 
@@ -32,8 +32,8 @@ def ready(request: Request) -> dict[str, str]:
 )
 async def metrics(request: Request) -> Response:
     """Numbers for Prometheus; the token lies in metrics.token of the data folder."""
-    visit: Visit = request.scope["visit"]
-    return Response(visit.service.metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    context: RequestContext = request.scope["context"]
+    return Response(context.service.metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 @router.get("/me", responses=ANYBODY)

@@ -15,7 +15,7 @@ from ...team.repositories import Sharing
 from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import Document
-from ..exchange import answer, asking, given
+from ..exchange import body_schema, json_body, json_response
 from .answers import RUNNING
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["team"], responses=RUNNING)
@@ -30,7 +30,7 @@ async def pull(
 ) -> Response:
     """Ask again with `next` while there is `more`. Of repositories, those are told of that the workspace shares and
     that you have or were given by an administrator."""
-    return answer(await access.read(_changes, access, after, limit, repository))
+    return json_response(await access.read(_changes, access, after, limit, repository))
 
 
 def _changes(access: Access, after: int, limit: int, repositories: list[str]) -> Document:
@@ -48,16 +48,16 @@ def _changes(access: Access, after: int, limit: int, repositories: list[str]) ->
 @router.post(
     "/sync",
     response_model=documents.AppliedAnswer,
-    openapi_extra=asking(forms.SyncForm),
+    openapi_extra=body_schema(forms.SyncForm),
     summary="Take in what another memory of the team knows",
 )
 async def push(
     access: Annotated[Access, Depends(allowed(Role.WRITE))],
-    form: Annotated[Document, Depends(given(forms.SyncForm, "changes"))],
+    form: Annotated[Document, Depends(json_body(forms.SyncForm, "changes"))],
 ) -> Response:
     """Told twice, it changes nothing twice. Each memory is taken in by itself: `refused` says which were not and why,
     `memories` how those are now that are not as they were brought."""
-    return answer(await access.write(_admitted, access, form))
+    return json_response(await access.write(_admitted, access, form))
 
 
 def _admitted(access: Access, form: Document) -> Document:

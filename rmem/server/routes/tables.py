@@ -22,8 +22,8 @@ from ...tables.streams import arrow_reader, csv_texts, pyarrow
 from ...tables.values import answer_types, parameters_from_json, to_json, type_name
 from ..access import Access, Role, allowed
 from ..arrow_bodies import columns_of
-from ..bodies import cursor_of, json_of
-from ..exchange import Stream, answer, tagged
+from ..bodies import cursor_of, parse_json
+from ..exchange import Stream, json_response, tagged_response
 from .answers import IN_WORKSPACE, RUNNING, Cursor, Limit, after
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["tables"])
@@ -114,7 +114,7 @@ def list_tables(request: Request, access: Reader, limit: Limit = 1000, cursor: C
     found = sorted((one for one in access.tables.tables() if one.name > last), key=lambda one: one.name)
     several = found[:limit]
     following = cursor_of(several[-1].name) if len(found) > limit else None
-    return tagged(request, {"tables": [_shown(one) for one in several], "next_cursor": following})
+    return tagged_response(request, {"tables": [_shown(one) for one in several], "next_cursor": following})
 
 
 @router.post("/tables", status_code=201, responses={**RUNNING, 201: {"model": TableAnswer}})
@@ -128,7 +128,7 @@ def create_table(body: NewTable, access: Writer) -> Response:
             _record(access, "CREATE TABLE", [body.table_name], 0)
     except TableExistsError:
         raise TableExistsError(f"table {body.table_name!r} already exists") from None
-    return answer(made, 201)
+    return json_response(made, 201)
 
 
 @router.post(
@@ -148,8 +148,8 @@ def query(request: Request, body: Statement, access: Reader) -> Response:
     timeout = limits.statement_seconds if form is None else limits.stream_seconds
     if body.timeout_ms is not None:
         timeout = min(timeout, body.timeout_ms / 1000)
-    if access.visit.on_limit is not None:
-        access.visit.on_limit(timeout)
+    if access.context.on_limit is not None:
+        access.context.on_limit(timeout)
     with limited(timeout):
         return _answered(access, body, form, timeout)
 
@@ -175,7 +175,7 @@ def _answered(access: Access, body: Statement, form: str | None, timeout: float)
         with access.once():
             told = tables.once(run)
             _record(access, *write, told["row_count"])
-        return answer(told) if form is None else _streamed(result_of(told), iter(()), form)
+        return json_response(told) if form is None else _streamed(result_of(told), iter(()), form)
     if form is not None:
         batches = access.tables.stream(body.query, params, batch_size=_BATCH, timeout=timeout)
         first = next(batches)  # made here, so that an error in the statement still has its status
@@ -183,7 +183,7 @@ def _answered(access: Access, body: Statement, form: str | None, timeout: float)
     result = access.tables.query(
         body.query, params, timeout=timeout, max_rows=limits.rows, max_bytes=limits.answer_bytes
     )
-    return answer(_document(result))
+    return json_response(_document(result))
 
 
 def _record(access: Access, statement: str, tables: list[str], rows: int) -> None:
@@ -204,7 +204,7 @@ def _document(result: Result) -> dict[str, Any]:
 @router.get("/tables/{table}", responses={**IN_WORKSPACE, **_UNCHANGED, 200: {"model": TableAnswer}})
 def show_table(request: Request, table: TableName, access: Reader) -> Response:
     """One table: its columns, key and indexes."""
-    return tagged(request, _shown(access.tables.table(table)))
+    return tagged_response(request, _shown(access.tables.table(table)))
 
 
 @router.delete("/tables/{table}", responses={**RUNNING, 200: {"model": DroppedAnswer}})
@@ -214,7 +214,7 @@ def drop_table(table: TableName, access: Writer) -> Response:
     with access.once():
         tables.once(lambda: tables.drop_table(table))
         _record(access, "DROP TABLE", [table], 0)
-    return answer({"dropped": table})
+    return json_response({"dropped": table})
 
 
 @router.post(
@@ -234,7 +234,7 @@ async def ingest(
     """Append rows, all or none: columns as JSON, one JSON object to a line, or an Arrow stream."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind in ("", "application/json"):
-        given = json_of(await request.body())
+        given = parse_json(await request.body())
         make: Callable[[], dict[str, Any]] = lambda: _checked(given)  # noqa: E731
     elif kind == NDJSON:
         raw = await request.body()
@@ -254,7 +254,7 @@ async def ingest(
             _record(access, "INSERT", [table], told["row_count"])
             return told
 
-    return answer(await run_in_threadpool(run))
+    return json_response(await run_in_threadpool(run))
 
 
 def _checked(given: Any) -> dict[str, Any]:

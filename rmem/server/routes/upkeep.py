@@ -11,8 +11,8 @@ from ...errors import InputError
 from ...tiers.forgetting import ForgettingPolicy
 from .. import documents, forms
 from ..access import Access, Role, allowed
-from ..bodies import Document, told
-from ..exchange import answer, asking, given
+from ..bodies import Document, memory_document
+from ..exchange import body_schema, json_body, json_response
 from ..ownership import is_visible
 from .answers import RUNNING
 
@@ -22,12 +22,12 @@ router = APIRouter(prefix="/workspaces/{workspace}", tags=["upkeep"], responses=
 @router.post(
     "/maintenance",
     response_model=documents.MaintenanceAnswer,
-    openapi_extra=asking(forms.MaintenanceForm),
+    openapi_extra=body_schema(forms.MaintenanceForm),
     summary="Tend the tiers, and prune what has faded",
 )
 async def maintenance(
     access: Annotated[Access, Depends(allowed(Role.WRITE))],
-    form: Annotated[Document, Depends(given(forms.MaintenanceForm, "maintenance"))],
+    form: Annotated[Document, Depends(json_body(forms.MaintenanceForm, "maintenance"))],
 ) -> Response:
     """What is pruned can be restored for a grace period; `grace_days: 0`, for good at once, needs the role ADMIN."""
     dry_run = checks.flag("dry_run", form.get("dry_run", False))
@@ -37,7 +37,7 @@ async def maintenance(
             raise InputError("prune must have below, max_count or max_bytes", field="prune")
         if not policy.grace_days:
             access.need(Role.ADMIN)
-    return answer(await access.write(_tended, access, form.get("agent"), policy, dry_run))
+    return json_response(await access.write(_tended, access, form.get("agent"), policy, dry_run))
 
 
 def _tended(access: Access, agent: Any, policy: ForgettingPolicy | None, dry_run: bool) -> Document:
@@ -61,12 +61,12 @@ def _tended(access: Access, agent: Any, policy: ForgettingPolicy | None, dry_run
     summary="What was pruned and can be restored",
 )
 async def pruned(access: Annotated[Access, Depends(allowed(Role.READ))]) -> Response:
-    return answer(await access.read(_aside, access))
+    return json_response(await access.read(_aside, access))
 
 
 def _aside(access: Access) -> Document:
     aside = [one for one in access.brain.store.aside() if is_visible(access, one.memory.place)]
     return {
-        "memories": [told(one.memory) for one in aside],
+        "memories": [memory_document(one.memory) for one in aside],
         "until": {one.memory.memory_id: one.until for one in aside},
     }

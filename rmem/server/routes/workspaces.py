@@ -38,9 +38,9 @@ def list_workspaces(
     while len(found) <= limit:
         several = access.service.control.workspaces(access.org, after=last, limit=limit + 1)
         for record in several:
-            reach = tokens.reach(access.caller, record.name)
-            if reach is not None:
-                found.append({**_shown(record), "role": reach.role.name})
+            workspace_role = tokens.workspace_role(access.caller, record.name)
+            if workspace_role is not None:
+                found.append({**_shown(record), "role": workspace_role.role.name})
         if len(several) <= limit:
             break
         last = several[-1].name

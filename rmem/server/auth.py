@@ -18,11 +18,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .. import receipts
 from ..errors import RemanenceError
-from .access import Role, Visit, reach_of
+from .access import RequestContext, Role, workspace_role_of
 from .exchange import SHORT_BODY, whole_body
 from .idempotency import REPLAYED, Claim, Recorder, fingerprint, key_of
 from .limits import retry_after
-from .problems import problem, told
+from .problems import error_response, problem
 from .service import Service
 from .shares import look_up_once
 from .tokens import Caller, Refused
@@ -42,7 +42,7 @@ _OF_FORMS = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/f
 """What a page may send to any host without asking it first."""
 
 
-class Gate:
+class AuthMiddleware:
     """Lets requests in that have a token and keep to the limits, and tells how each one ended."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
@@ -55,9 +55,9 @@ class Gate:
         started = time.perf_counter()
         headers = Headers(scope)
         given = headers.get(b"x-request-id")
-        visit = Visit(given if _ID.match(given) else uuid.uuid4().hex, self._service)
-        scope["visit"] = visit
-        identity = (b"x-request-id", visit.id.encode("ascii"))
+        context = RequestContext(given if _ID.match(given) else uuid.uuid4().hex, self._service)
+        scope["context"] = context
+        identity = (b"x-request-id", context.id.encode("ascii"))
 
         most, replaced = self._service.settings.limits.answer_bytes, False
 
@@ -72,45 +72,45 @@ class Gate:
                     await problem(413, told)(scope, receive, answer)
                     replaced = True
                     return
-                visit.status = message["status"]
+                context.status = message["status"]
                 message["headers"] = [*message.get("headers", ()), identity]
             await send(message)
 
         metrics, entered = self._service.metrics, False
         metrics.running.inc()
         try:
-            refused = await self._refused(scope, headers, visit)
-            if refused is None and visit.caller is not None:
-                refused = self._limited(visit.caller)
+            refused = await self._check_request(scope, headers, context)
+            if refused is None and context.caller is not None:
+                refused = self._check_rate(context.caller)
                 entered = refused is None
             if refused is not None:
                 await refused(scope, receive, answer)
-            elif headers.has(b"idempotency-key") and scope["method"] not in _READING and visit.caller is not None:
-                await self._once(scope, self._bounded(receive, headers, scope["path"]), answer, headers, visit)
+            elif headers.has(b"idempotency-key") and scope["method"] not in _READING and context.caller is not None:
+                await self._run_once(scope, self._bounded(receive, headers, scope["path"]), answer, headers, context)
             else:
                 await self._app(scope, self._bounded(receive, headers, scope["path"]), answer)
         except ClientDisconnect:
-            visit.status = visit.status or _CLIENT_LEFT
+            context.status = context.status or _CLIENT_LEFT
         except Exception as error:
-            if visit.status:
-                log.error("request %s broke off: %s", visit.id, type(error).__name__, exc_info=error)
+            if context.status:
+                log.error("request %s broke off: %s", context.id, type(error).__name__, exc_info=error)
                 raise  # the answer has begun: only closing the connection tells the reader
             if isinstance(error, HTTPException):  # nothing was free
                 failed = problem(error.status_code, str(error.detail), headers=error.headers)
             elif isinstance(error, RemanenceError | UnicodeEncodeError):
-                failed = told(error, visit.id)
+                failed = error_response(error, context.id)
             else:
-                log.error("request %s failed: %s", visit.id, type(error).__name__, exc_info=error)
-                failed = problem(500, "internal error", request_id=visit.id)
+                log.error("request %s failed: %s", context.id, type(error).__name__, exc_info=error)
+                failed = problem(500, "internal error", request_id=context.id)
             await failed(scope, receive, answer)
         finally:
-            if entered and visit.caller is not None:
-                self._service.buckets.leave(visit.caller.org)
-            visit.leave()
+            if entered and context.caller is not None:
+                self._service.buckets.leave(context.caller.org)
+            context.leave()
             metrics.running.dec()
-            self._tell(scope, visit, time.perf_counter() - started)
+            self._log_request(scope, context, time.perf_counter() - started)
 
-    async def _refused(self, scope: Scope, headers: Headers, visit: Visit) -> Response | None:
+    async def _check_request(self, scope: Scope, headers: Headers, context: RequestContext) -> Response | None:
         """The answer to a request that may not come in."""
         service, path = self._service, scope["path"]
         if path in _OPEN:
@@ -121,13 +121,13 @@ class Gate:
             token = headers.get(b"x-amz-security-token")
         if path == "/metrics":
             right = hmac.compare_digest(token.encode("utf-8", "replace"), service.metrics_token.encode())
-            return None if right else self._no("metrics", 401, "the token of the metrics is needed")
+            return None if right else self._refuse("metrics", 401, "the token of the metrics is needed")
         if service.everybody is not None:
             caller: Caller = service.everybody
-            if (foreign := _foreign(scope["method"], headers)) is not None:
-                return self._no("foreign", 403, foreign)
+            if (foreign := _foreign_page(scope["method"], headers)) is not None:
+                return self._refuse("foreign", 403, foreign)
         elif not token:
-            return self._no("no token", 401, "a token is needed: Authorization: Bearer …")
+            return self._refuse("no token", 401, "a token is needed: Authorization: Bearer …")
         else:
             try:
                 known = service.tokens.known(token)
@@ -135,23 +135,25 @@ class Gate:
                     known = await look_up_once((service.control.version, token), service.tokens.caller, token)
                 caller = known
             except Refused as refused:
-                return self._no("token", 401, str(refused))
+                return self._refuse("token", 401, str(refused))
         org = headers.get(b"x-activeloop-org-id")
         if org and org not in (caller.org, caller.org_name):
-            return self._no("organisation", 403, "X-Activeloop-Org-Id is not the organisation of the token")
+            return self._refuse("organisation", 403, "X-Activeloop-Org-Id is not the organisation of the token")
         length = headers.get(b"content-length")
         if length.isdigit() and int(length) > self._most_bytes(path):
-            return self._no("body", 413, self._too_long(path))
-        visit.caller = caller
+            return self._refuse("body", 413, self._too_long(path))
+        context.caller = caller
         return None
 
-    def _limited(self, caller: Caller) -> Response | None:
+    def _check_rate(self, caller: Caller) -> Response | None:
         wait = self._service.buckets.enter(caller.org)
         if wait is None:
             return None
-        return self._no("rate", 429, "too many requests; try again later", headers={"Retry-After": retry_after(wait)})
+        return self._refuse(
+            "rate", 429, "too many requests; try again later", headers={"Retry-After": retry_after(wait)}
+        )
 
-    def _no(self, reason: str, status: int, message: str, **more: Any) -> Response:
+    def _refuse(self, reason: str, status: int, message: str, **more: Any) -> Response:
         self._service.metrics.refused.labels(reason).inc()
         return problem(status, message, **more)
 
@@ -161,7 +163,9 @@ class Gate:
         return most if _LONG_BODY.match(path) else min(most, SHORT_BODY)
 
     def _too_long(self, path: str) -> str:
-        return f"a body may have at most {self._most_bytes(path):,} bytes on this route"
+        most = self._most_bytes(path)
+        where = " on this route" if most < self._service.settings.limits.body_bytes else ""
+        return f"a body may have at most {most:,} bytes{where}"
 
     def _bounded(self, receive: Receive, headers: Headers, path: str) -> Receive:
         """A body that is sent in pieces is counted; one with a length was compared already."""
@@ -179,11 +183,13 @@ class Gate:
 
         return counted
 
-    async def _once(self, scope: Scope, receive: Receive, send: Send, headers: Headers, visit: Visit) -> None:
+    async def _run_once(
+        self, scope: Scope, receive: Receive, send: Send, headers: Headers, context: RequestContext
+    ) -> None:
         """Run a request whose key was not used before, or whose answer was lost; answer others as they were answered
         then."""
-        assert visit.caller is not None
-        caller = visit.caller
+        assert context.caller is not None
+        caller = context.caller
         key = key_of(headers.get(b"idempotency-key"))
         if key is None:
             refused = problem(400, "Idempotency-Key must be 1 to 255 visible ASCII characters")
@@ -197,12 +203,14 @@ class Gate:
         place, role = "", caller.role
         named = scope["path"].split("/")
         if len(named) > 2 and named[1] == "workspaces":
-            reach = await reach_of(self._service, caller, named[2])
-            if reach is not None and reach.role < Role.WRITE:  # who writes nothing has no need of kept answers
+            workspace_role = await workspace_role_of(self._service, caller, named[2])
+            if (
+                workspace_role is not None and workspace_role.role < Role.WRITE
+            ):  # who writes nothing has no need of kept answers
                 await self._app(scope, _again(body, receive), send)
                 return
-            if reach is not None:
-                place, role = reach.workspace_id, reach.role
+            if workspace_role is not None:
+                place, role = workspace_role.workspace_id, workspace_role.role
         parts = scope["method"], scope["path"], scope["query_string"], headers.get(b"content-type"), body
         same = await run_in_threadpool(fingerprint, *parts) if len(body) > SHORT_BODY else fingerprint(*parts)
         claim = Claim(f"{caller.org}/{place}/{caller.member}", key, same, role)
@@ -211,13 +219,13 @@ class Gate:
         if isinstance(known, Response):
             await known(scope, receive, send)
             return
-        visit.request = known
+        context.request = known
         try:
-            await self._recorded(scope, _again(body, receive), Recorder(send), claim, known)
+            await self._run_recorded(scope, _again(body, receive), Recorder(send), claim, known)
         finally:
             answers.release(claim)
 
-    async def _recorded(
+    async def _run_recorded(
         self, scope: Scope, receive: Receive, recorder: Recorder, claim: Claim, request: receipts.Request
     ) -> None:
         """Run a request, and keep its answer before it is sent."""
@@ -231,23 +239,23 @@ class Gate:
         await run_in_threadpool(keep, claim, recorder.status, recorder.headers, recorder.body)
         await recorder.release(REPLAYED if request.replayed else None)
 
-    def _tell(self, scope: Scope, visit: Visit, seconds: float) -> None:
+    def _log_request(self, scope: Scope, context: RequestContext, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", None) or "unknown"
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        self._service.metrics.answered(method, route, visit.status, seconds)
+        self._service.metrics.answered(method, route, context.status, seconds)
         if log.isEnabledFor(logging.INFO):
-            known = visit.caller
+            known = context.caller
             log.info(
                 "request",
                 extra={
                     "request": {
-                        "id": visit.id,
+                        "id": context.id,
                         "org": None if known is None else known.org,
                         "member": None if known is None else known.member,
                         "token": None if known is None else known.token_id,
                         "method": method,
                         "route": route,
-                        "status": visit.status,
+                        "status": context.status,
                         "ms": round(seconds * 1000, 2),
                     }
                 },
@@ -281,7 +289,7 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return read
 
 
-def _foreign(method: str, headers: Headers) -> str | None:
+def _foreign_page(method: str, headers: Headers) -> str | None:
     """What tells that a request to a server without tokens may come from a web page; None if nothing does.
 
     A page can send requests to this machine, and its browser says so in `Origin` and `Sec-Fetch-Site`. A name that was
