@@ -285,7 +285,10 @@ ChunkTerms = tuple[tuple[int, ...], tuple[str, ...]]
 
 def _chunk_terms(chunk: str, language: str) -> ChunkTerms:
     """Every term of one chunk; none for a function word."""
-    # Numbers have the same terms as below, but take a fifth of the time here: states are full of them.
+    # Plain words and numbers have the same terms as below, but take a fifth of the time here.
+    if language == "english" and chunk.isalpha() and chunk.isascii() and chunk[1:].islower():
+        lowered = chunk.lower()
+        return ((), ()) if lowered in ENGLISH else ((term_hash(_stemmer("english").stemWord(lowered)),), (lowered,))
     if chunk.isdigit() and len(chunk) < 12 and chunk.isascii():
         return (term_hash(chunk),), (chunk,)
     if number := _NUMBER.fullmatch(chunk):
@@ -351,11 +354,38 @@ def analyse(text: str, extra: Iterable[str] = ()) -> Terms:
     return gathered([*terms_of(pieces, language), *terms_of(extra)])
 
 
+class _KnownTokens(dict[str, tuple[tuple[int, ...], int, int]]):
+    """What stands between two spaces of an English text in ASCII: its terms, how many words and identifiers these are,
+    and how many function words. No word reaches over a space, so that a text is its tokens one after the other."""
+
+    def __missing__(self, token: str) -> tuple[tuple[int, ...], int, int]:
+        pieces = _CHUNK.findall(token)
+        hashes = tuple(chain.from_iterable([terms for terms, _ in terms_of(pieces)]))
+        found = hashes, len(pieces), sum(piece.lower() in ENGLISH for piece in pieces)
+        if len(token) <= _LONG:
+            if len(self) >= 2 * _REMEMBERED_CHUNKS:
+                self.clear()
+            self[token] = found
+        return found
+
+
+_known_tokens = _KnownTokens()
+
+
 def term_hashes(text: str) -> list[int]:
-    """The terms of a text as hashes, as often as each occurs: what `analyse` counts, without the words."""
-    pieces = chunks(text)
-    language = language_of([piece.lower() for piece in pieces])
-    return list(chain.from_iterable([hashes for hashes, _ in terms_of(pieces, language)]))
+    """The terms of a text as hashes, as often as each occurs: what `analyse` counts, in a third of its time."""
+    if text.isascii():
+        hashes: list[int] = []
+        size = english = 0
+        for terms, pieces, function_words in map(_known_tokens.__getitem__, text.split()):
+            hashes += terms
+            size += pieces
+            english += function_words
+        if english * 6 >= size:  # as `language_of` decides
+            return hashes
+    pieces_of_text = chunks(text)
+    language = language_of([piece.lower() for piece in pieces_of_text])
+    return list(chain.from_iterable([terms for terms, _ in terms_of(pieces_of_text, language)]))
 
 
 Counted = tuple[dict[int, int], list[str]]

@@ -316,6 +316,14 @@ class Estimate:
         result: Matrix = self._table.take(self._distance.take(at))
         return result
 
+    def all(self) -> Matrix:
+        """The cosines of all positions by themselves; whatever for rows without a vector."""
+        if self._values is not None:
+            return self._values
+        assert self._distance is not None
+        result: Matrix = self._table.take(self._distance)
+        return result
+
     def at(self, at: RowNumbers) -> Matrix:
         """The cosines of some positions; the mean for rows without a vector."""
         result = self._raw(at)

@@ -427,8 +427,9 @@ class SqliteEngine(Engine):
             return
         self._removed = False
         with self._file.snapshot() as connection, interruptions():
-            for physical, column, *found in segments.outdated(connection, self._physical(connection).values()):
-                yield physical.table, column, *found
+            stale = segments.outdated(connection, self._physical(connection).values())
+            for physical, column, segment, found in stale:
+                yield physical.table, column, segment, found
 
     def replace_segment(self, table: str, column: str, segment: Segment) -> None:
         def write(connection: sqlite3.Connection) -> None:

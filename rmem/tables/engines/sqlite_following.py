@@ -47,7 +47,7 @@ def changes(
     known = Version.of(since)
     newest = last(connection, "table_changes")
     names = ", ".join([ROW, *(physical.columns[name] for name in columns)])
-    whole = since == 0 or known.table != physical.id or known.change < _floor(connection, physical.id)
+    whole = since == 0 or known.table != physical.id or known.change < floor_of(connection, physical.id)
     gone: list[int] = []
     rows: list[tuple[Any, ...]] = []
     if not whole:
@@ -89,7 +89,7 @@ def selected(
     return found
 
 
-def _floor(connection: sqlite3.Connection, table: int) -> int:
+def floor_of(connection: sqlite3.Connection, table: int) -> int:
     """Up to which change the log of a table was cut."""
     first = "SELECT n, row FROM table_changes WHERE table_id = ? ORDER BY n LIMIT 1"
     n, row = connection.execute(first, (table,)).fetchone() or (0, None)

@@ -14,7 +14,7 @@ from ...stores.sql import cache
 from ..catalog import ROW
 from .base import Changes, Packable, Rows
 from .sqlite_compiled import Physical
-from .sqlite_following import Version, selected, touched
+from .sqlite_following import Version, floor_of, selected, touched
 
 _MOST_STALE = 8  # one in so many rows may have changed before its segment is packed again
 
@@ -45,7 +45,8 @@ def pack(
     since = min((span[3] for span in chain), default=known.change)
     counted = "SELECT count(*) FROM table_changes WHERE table_id = ? AND n > ? AND row <= ?"
     (stale,) = connection.execute(counted, (physical.id, since, covered)).fetchone()
-    spans = [span[:2] for span in chain] if stale >= max(least, rows // _MOST_STALE) else []
+    worn = stale >= max(least, rows // _MOST_STALE) or since < floor_of(connection, physical.id)
+    spans = [span[:2] for span in chain] if worn else []
     fresh = cache.next_span(connection, known.row, owner) if known.row - covered >= least else None
     if fresh is not None:
         spans = [span for span in spans if span[1] < fresh[0]] + [fresh]

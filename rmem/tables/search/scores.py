@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ...index.bits import Matrix, Vector, least
+from ...index.bm25 import Scored
 from ...recall.fusion import blended, share_of_vector, share_of_words
 from .slots import NO_ROWS, Positions, Rows
 from .texts import Texts
 from .vectors import Stacked, Vectors
 
 Values = npt.NDArray[np.float64]
+Rough = npt.NDArray[np.float32]
+Number = TypeVar("Number", bound=np.floating)
 
 _FIRST = 2048  # rows whose estimates are checked at least
 _ERRORS = 4.0  # standard errors by which an estimate may be wrong
@@ -37,7 +41,7 @@ class SearchScores(ABC):
     def _some(self, at: Positions | None) -> Values:
         """The scores at some positions of `rows`, or of all."""
 
-    def _rough(self) -> tuple[Values, float] | None:
+    def _rough(self) -> tuple[Rough, float] | None:
         """Estimates of all scores and their standard error; None where they may as well be computed."""
         return None
 
@@ -67,6 +71,8 @@ class SearchScores(ABC):
         if self._complete:
             return
         rows = np.array([row for row in rows.tolist() if row not in self._known], np.int64)
+        if not rows.size:
+            return
         ascending, positions = self._ascending
         places = np.searchsorted(ascending, rows)
         held = np.append(ascending, -1)[places] == rows
@@ -98,7 +104,7 @@ class SearchScores(ABC):
             self._known |= dict(zip(rows.tolist(), values.tolist(), strict=True))
         return rows, values
 
-    def _promising(self, estimates: Values, error: float, count: int) -> Positions:
+    def _promising(self, estimates: Rough, error: float, count: int) -> Positions:
         """Positions among which the best `count` are as good as certainly: those whose estimate is near enough to the
         last of those that the best estimates lead to, and whose closer score is so too."""
         first = least(-estimates, max(_FIRST, 4 * count))
@@ -118,6 +124,10 @@ class SearchScores(ABC):
 
 def _nth(values: Values, count: int) -> float:
     """The lowest of the `count` highest values."""
+    above = values[
+        values > 0
+    ]  # most are zeros where words are searched, among which a partition takes five times as long
+    values = above if above.size >= count else values
     return float(np.partition(values, values.size - count)[values.size - count]) if count else np.inf
 
 
@@ -155,7 +165,7 @@ class CosineScores(SearchScores):
     def _close(self, at: Positions) -> tuple[Values, float]:
         return self._vectors.close(self._query, at)
 
-    def _rough(self) -> tuple[Values, float] | None:
+    def _rough(self) -> tuple[Rough, float] | None:
         return self._vectors.estimate(self._query)
 
 
@@ -191,28 +201,26 @@ class HybridScores(SearchScores):
     ) -> None:
         self._vectors, self._query, self._texts, self._question = vectors, query, texts, question
         self._weights = weight_words, weight_vector
-        self._together = _Together(texts.rows, vectors.rows)
+        self._together = _together(texts, vectors)
         super().__init__(self._together.rows)
 
     @cached_property
-    def _words(self) -> Values:
-        """The share of the words for each of `rows`."""
-        shares = share_of_words(*self._texts.scored(self._question))
-        return self._together.left(shares)
-
-    def _fused(self, cosines: Values) -> Values:
-        return blended(self._words, self._together.right(share_of_vector(cosines)), *self._weights)
+    def _words(self) -> Scored:
+        """The scores of the words for each of `rows`."""
+        scored = self._texts.scored(self._question)
+        return scored._replace(scores=self._together.left(scored.scores))
 
     def _some(self, at: Positions | None) -> Values:
         if at is None:
-            return self._fused(self._vectors.exact(self._query))
+            cosines = self._together.right(share_of_vector(self._vectors.exact(self._query)))
+            return blended(share_of_words(*self._words), cosines, *self._weights)
         places, held = self._together.right_places(at)
         return self._fused_at(at, held, self._vectors.exact(self._query, places))
 
     def _fused_at(self, at: Positions, held: npt.NDArray[np.bool_], cosines: Values) -> Values:
         shares = np.zeros(at.size)
         shares[held] = share_of_vector(cosines)
-        return blended(self._words[at], shares, *self._weights)
+        return blended(share_of_words(self._words.scores[at], self._words.possible), shares, *self._weights)
 
     def _close(self, at: Positions) -> tuple[Values, float]:
         places, held = self._together.right_places(at)
@@ -224,11 +232,26 @@ class HybridScores(SearchScores):
         words, vector = self._weights
         return error / 2 * vector / (words + vector)
 
-    def _rough(self) -> tuple[Values, float] | None:
+    def _rough(self) -> tuple[Rough, float] | None:
         rough = self._vectors.estimate(self._query)
         if rough is None:
             return None
-        return self._fused(rough[0]), self._share_of_error(rough[1])
+        estimates, error = rough
+        words, vector = (weight / sum(self._weights) for weight in self._weights)
+        fused = self._together.right((1 + estimates) * np.float32(vector / 2))
+        if self._words.possible > 0:
+            fused += np.minimum(self._words.scores * np.float32(words / self._words.possible), np.float32(words))
+        return fused, self._share_of_error(error)
+
+
+def _together(texts: Texts, vectors: Vectors) -> _Together:
+    """The rows of both, worked out once for as long as neither changes."""
+    known = vectors.beside
+    if known is not None and known[0] is texts and isinstance(known[1], _Together):
+        return known[1]
+    made = _Together(texts.rows, vectors.rows)
+    vectors.beside = texts, made
+    return made
 
 
 class _Together:
@@ -240,15 +263,15 @@ class _Together:
         if not self.same:
             self._left, self._right = np.searchsorted(self.rows, left), np.searchsorted(self.rows, right)
 
-    def left(self, values: Values) -> Values:
+    def left(self, values: npt.NDArray[Number]) -> npt.NDArray[Number]:
         """Values of the left column for each row; 0 where it has none."""
         return values if self.same else self._spread(values, self._left)
 
-    def right(self, values: Values) -> Values:
+    def right(self, values: npt.NDArray[Number]) -> npt.NDArray[Number]:
         return values if self.same else self._spread(values, self._right)
 
-    def _spread(self, values: Values, places: Positions) -> Values:
-        spread = np.zeros(self.rows.size)
+    def _spread(self, values: npt.NDArray[Number], places: Positions) -> npt.NDArray[Number]:
+        spread = np.zeros(self.rows.size, values.dtype)
         spread[places] = values
         return spread
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import pairwise
 from threading import RLock
 from typing import Any
 
@@ -77,11 +77,13 @@ class TextColumn:
         with self.lock:
             while self._unread:
                 some = self._next()
-                terms = []
+                terms: list[int] = []  # one list for all texts, which leaves the garbage collector nothing to do
+                ends = []
                 for row in some:
                     check()
-                    terms.append(term_hashes(self._unread[row][0]))
-                self._add(np.array(some, np.int64), terms)
+                    terms += term_hashes(self._unread[row][0])
+                    ends.append(len(terms))
+                self._add(np.array(some, np.int64), terms, ends)
                 for row in some:
                     del self._unread[row]
 
@@ -96,19 +98,17 @@ class TextColumn:
             some.append(row)
         return some
 
-    def _add(self, rows: Rows, terms: Sequence[Sequence[int]]) -> None:
+    def _add(self, rows: Rows, terms: list[int], ends: list[int]) -> None:
         first = self._slots.size
         self._texts = None
         prints = np.array([self._unread[row][1] for row in rows.tolist()], np.uint64)
-        if len(terms) >= _PACK_FROM:
-            sizes = [len(one) for one in terms]
-            flat = np.fromiter(chain.from_iterable(terms), np.uint64, sum(sizes))
-            slots = np.repeat(np.arange(first, first + len(terms), dtype=np.uint32), sizes)
-            block = Block.count(flat, slots, MOST_COUNTED)
-            lengths = np.bincount(block.rows.astype(np.int64) - first, block.counts, len(terms))
+        if rows.size >= _PACK_FROM:
+            slots = np.repeat(np.arange(first, first + rows.size, dtype=np.uint32), np.diff([0, *ends]))
+            block = Block.count(np.array(terms, np.uint64), slots, MOST_COUNTED)
+            lengths = np.bincount(block.rows.astype(np.int64) - first, block.counts, rows.size)
             self._postings.add_block(block)
         else:
-            counted = [Counter(one) for one in terms]
+            counted = [Counter(terms[start:end]) for start, end in pairwise([0, *ends])]
             for slot, counts in enumerate(counted, first):
                 self._postings.add(slot, counts, [min(count, MOST_COUNTED) for count in counts.values()])
             lengths = np.array([sum(min(count, MOST_COUNTED) for count in one.values()) for one in counted])

@@ -19,8 +19,8 @@ Originals = Callable[[Rows], Mapping[int, bytes]]
 
 _ALL_EXACT = 1 << 26  # numbers up to which every vector is compared; about twenty milliseconds
 _HELD = 1 << 22  # numbers up to which vectors are held in memory although they can be read from their table
-_AT_ONCE = 1 << 22  # numbers that are compared at a time
-_READ_ALL = 8  # one in so many rows asked for is reason enough to read all
+_AT_ONCE = 1 << 19  # numbers that are compared at a time, so that they stay in the processor's cache
+_MANY = 512  # rows read for one question; once such questions have read as many as there are, all are held in memory
 _BATCH = 8192  # vectors that are brought to unit length, or read, at a time
 _CERTAIN = 4.0  # roundings of one number by which the cosine of codes is off in one of 10^13 rows at most
 
@@ -136,6 +136,9 @@ class Vectors:
         self.rows: Rows = rows if living is None else rows[living]
         self.size = int(self.rows.size)
         self._read: Matrix | None = None  # by position
+        self._asked = 0
+        self.beside: tuple[object, object] | None = None
+        """The texts of the last hybrid search, and their rows and these side by side."""
 
     @property
     def nbytes(self) -> int:
@@ -146,7 +149,8 @@ class Vectors:
         """The cosines of some positions, or of all."""
         matrix = self._matrix
         if matrix is None:
-            if self._read is None and at is not None and at.size * _READ_ALL <= self.size:
+            self._asked += self.size if at is None else at.size if at.size > _MANY else 0
+            if self._read is None and at is not None and self._asked <= self.size:
                 return cosines(self._originals_at(at), query)
             if self._read is None:
                 self._read = self._originals_at(np.arange(self.size))
@@ -174,12 +178,14 @@ class Vectors:
                 slot = some[place] if self._living is None else self._living[some[place]]
                 raw[place] = self._bits.decoded(np.array([slot])).astype("<f4").tobytes()
             part = np.frombuffer(b"".join(raw), "<f4").reshape(-1, self._bits.dimension)
-            matrix[start : start + _BATCH] = unit(np.where(np.isfinite(part), part, np.float32(0)))
+            if not np.isfinite(part).all():
+                part = np.where(np.isfinite(part), part, np.float32(0))
+            matrix[start : start + _BATCH] = unit(part)
         return matrix
 
     def close(self, query: Vector, at: Positions) -> tuple[npt.NDArray[np.float64], float]:
         """The cosines of some positions, and by how much they may be off."""
-        if self._matrix is not None or self._read is not None or self._bits is None:
+        if self._matrix is not None or self._bits is None:
             return self.exact(query, at), 0.0
         if at.size == self._slots and bool((at[1:] > at[:-1]).all()):
             found, scales = self._bits.close(query, slice(0, self._slots)), self._bits.scales[: self._slots]
@@ -188,15 +194,16 @@ class Vectors:
             found, scales = self._bits.close(query, slots), self._bits.scales[slots]
         return np.clip(found, -1, 1).astype(np.float64), _CERTAIN * float(scales.max(initial=0))
 
-    def estimate(self, query: Vector) -> tuple[npt.NDArray[np.float64], float] | None:
+    def estimate(self, query: Vector) -> tuple[npt.NDArray[np.float32], float] | None:
         """The cosines of all positions as the sign bits tell them, and their standard error; None where it is as well
         to compare them all."""
         if self._bits is None or self._bits.centre is None:
             return None
         estimate = self._bits.estimate(query, None, self._slots)
-        values = estimate.at(np.arange(self._slots))
-        values[self._bits.scales[: self._slots] == 0] = 0  # a vector of zeros, unless it is dead
-        return (values if self._living is None else values[self._living]).astype(np.float64), estimate.error
+        values = estimate.all()
+        if self._bits.absent:
+            values[self._bits.scales[: self._slots] == 0] = 0  # a vector of zeros, unless it is dead
+        return values if self._living is None else values[self._living], estimate.error
 
 
 class VectorColumn:
