@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 MOST_HITS = 1000
 NAMES = (
-    "query", "k", "where", "since", "until", "mode", "token_budget", "explain", "must", "must_not", "min_relevance", "vector",
-    "settings", "as_of", "touch",
+    "query", "k", "where", "since", "until", "mode", "token_budget", "explain", "must", "must_not",
+    "min_relevance", "vector", "settings", "as_of", "touch",
 )  # fmt: skip
 _SCORE_KINDS = {"hybrid": "fused", "lexical": "bm25", "vector": "cosine"}
 _BESIDE = 100  # further hits to ask for where some of the first are others' personal memories

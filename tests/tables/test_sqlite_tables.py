@@ -5,12 +5,19 @@ from __future__ import annotations
 
 import multiprocessing
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 from rmem import Brain
-from rmem.errors import NoSuchTableError, StoreClosedError, StoreCorruptError, StoreReadOnlyError
+from rmem.errors import (
+    NoSuchTableError,
+    SqlUnsupportedError,
+    StoreClosedError,
+    StoreCorruptError,
+    StoreReadOnlyError,
+)
 from rmem.tables.engines import sqlite_following
 from rmem.tables.engines.sqlite import SqliteEngine
 from rmem.tables.workspace import Workspace
@@ -173,3 +180,16 @@ def test_serial_numbers_are_not_given_twice_after_a_failure(path):
         assert workspace.query("INSERT INTO t (n) VALUES (2) RETURNING id").rows == [(3,)]
     with Workspace(path) as workspace:
         assert workspace.query("INSERT INTO t (n) VALUES (2) RETURNING id").rows == [(4,)]
+
+
+def test_a_table_made_when_more_functions_were_offered_is_read_and_says_what_it_misses(tmp_path):
+    with Workspace(tmp_path / "t.db") as tables:
+        tables.query("CREATE TABLE t (n INT CHECK (length(n::text) > 0))")
+        tables.query("INSERT INTO t VALUES (5)")
+    with closing(sqlite3.connect(tmp_path / "t.db")) as file, file:
+        file.execute("UPDATE catalogue SET definition = replace(definition, 'LENGTH(', 'to_hex(')")
+        file.execute("UPDATE catalogue SET definition = replace(definition, 'length(', 'to_hex(')")
+    with Workspace(tmp_path / "t.db") as tables:
+        assert tables.query("SELECT n FROM t").rows == [(5,)]
+        with pytest.raises(SqlUnsupportedError, match=r"to_hex\(\) is not supported here"):
+            tables.query("INSERT INTO t VALUES (6)")

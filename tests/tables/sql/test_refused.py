@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from rmem.errors import SqlUnsupportedError
@@ -51,3 +54,12 @@ def test_a_function_with_another_name_here_is_told(tables):
         tables.query("SELECT json_agg(n) FROM t")
     with pytest.raises(SqlUnsupportedError, match=r"to_json\(\) is not supported here; use to_jsonb\(\)"):
         tables.query("SELECT to_json(n) FROM t")
+
+
+def test_the_documentation_lists_every_function_and_no_other():
+    text = (Path(__file__).parents[3] / "docs" / "tables.md").read_text()
+    section = text.partition("| functions | |")[2].partition("### Metadata")[0]
+    listed = set(re.findall(r"`([a-z_0-9]+)`", section)) - {"current_date"}
+    tables = (functions.scalars, functions.aggregates, functions.ordered, functions.windows, functions.sets)
+    spelled = {"trim", "position", "extract", "deeplake_hybrid_record"}  # not called like other functions
+    assert listed == {name for table in tables for name in table} | spelled
