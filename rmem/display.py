@@ -117,7 +117,7 @@ def frame_of(rows: Sequence[Memory | Hit]) -> pandas.DataFrame:
         import pandas
     except ImportError:
         raise ConfigError("to_pandas() needs pandas; install it with: pip install 'rmem[pandas]'") from None
-    frame = pandas.DataFrame([record_of(row) for row in rows], columns=_columns(rows))
+    frame = pandas.DataFrame([record_of(row) for row in rows], columns=columns_of(rows))
     return frame.astype({"when": "datetime64[us, UTC]"})
 
 
@@ -136,7 +136,7 @@ def arrow_of(rows: Sequence[Memory | Hit]) -> pyarrow.Table:
         "step": whole,
         "position": pyarrow.list_(number),
     }
-    schema = pyarrow.schema([(name, others.get(name, text)) for name in _columns(rows)])
+    schema = pyarrow.schema([(name, others.get(name, text)) for name in columns_of(rows)])
     return pyarrow.Table.from_pylist([_arrow_row(record_of(row)) for row in rows], schema)
 
 
@@ -145,7 +145,7 @@ def _arrow_row(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, "tags": list(record["tags"].items()), "metadata": written}
 
 
-def _columns(rows: Sequence[Memory | Hit]) -> list[str]:
+def columns_of(rows: Sequence[Memory | Hit]) -> list[str]:
     """The columns; those of hits also where a recall found nothing."""
     from .models import Hits
 

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -61,7 +61,7 @@ def format_of(path: str | Path, given: str | None = None) -> str:
     known = _EXTENSIONS.get(Path(path).suffix.lower())
     if known is None:
         raise InputError(
-            f"the name of {path} does not tell its format; call it .jsonl or .parquet, or name the format",
+            f"the name of {path} does not tell its format; name the format, such as --format jsonl or --format text",
             field="format",
         )
     return known
@@ -249,7 +249,7 @@ def _numbers(vector: Vector | None) -> str:
 # In
 
 
-class _Item(NamedTuple):
+class Item(NamedTuple):
     """A memory of a file and the embedder of its vectors, or what is wrong there."""
 
     where: str
@@ -258,30 +258,34 @@ class _Item(NamedTuple):
     wrong: str | None = None
 
 
+Reader = Callable[[IO[bytes]], Iterator[Item]]
+
+
 def import_(
     brain: Brain,
     path: str | Path | IO[bytes],
     format: str | None = None,
     *,
     vectors: bool = True,
+    reader: Reader | None = None,
     on_check: Progress | None = None,
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Read memories from a file (its name, or opened), or from standard input for "-". Ids are kept: what is there is
-    replaced.
+    replaced. `reader` reads files that are not ours; see `foreign_files`.
 
     The whole file is checked first; if a line of it is bad, an InputError tells its number and nothing is
     written. Vectors are kept if they came from the store's own embedder; other texts are embedded again.
     """
     name = str(path) if isinstance(path, str | Path) else "what was sent"
-    read = _read_jsonl if format_of(name, format) == "jsonl" else _read_parquet
+    read = reader or (read_jsonl if format_of(name, format) == "jsonl" else _read_parquet)
     with _source(path) as source:
         total = _check(brain, name, read(source), vectors, on_check)
         source.seek(0)
         return _take_in(brain, read(source), vectors, total, on_progress)
 
 
-def _check(brain: Brain, name: str, items: Iterator[_Item], vectors: bool, on_check: Progress | None) -> int:
+def _check(brain: Brain, name: str, items: Iterator[Item], vectors: bool, on_check: Progress | None) -> int:
     """How many memories the file holds; refuses a file with a bad one."""
     complaints: list[str] = []
     count = 0
@@ -311,7 +315,7 @@ def _check(brain: Brain, name: str, items: Iterator[_Item], vectors: bool, on_ch
     return count
 
 
-def _trusted(brain: Brain, item: _Item, vectors: bool) -> Vector | None:
+def _trusted(brain: Brain, item: Item, vectors: bool) -> Vector | None:
     """The vector of a memory, of unit length, if it lies in the space of this store."""
     vector = None if item.memory is None else item.memory.embeddings.full_vector
     if vector is None or not vectors or not vector.any():
@@ -323,7 +327,7 @@ def _trusted(brain: Brain, item: _Item, vectors: bool) -> Vector | None:
 
 
 def _take_in(
-    brain: Brain, items: Iterator[_Item], vectors: bool, total: int, on_progress: Progress | None
+    brain: Brain, items: Iterator[Item], vectors: bool, total: int, on_progress: Progress | None
 ) -> dict[str, Any]:
     imported = replaced = kept = 0
     while batch := list(islice(items, _BATCH)):
@@ -338,7 +342,7 @@ def _take_in(
     return {"imported": imported, "replaced": replaced, "vectors_kept": kept, "embedder": brain.embedder}
 
 
-def _put(brain: Brain, batch: Sequence[_Item], vectors: bool) -> tuple[list[Memory], int]:
+def _put(brain: Brain, batch: Sequence[Item], vectors: bool) -> tuple[list[Memory], int]:
     """Store some memories; how many kept their vectors. If the store is re-embedded in between, those of the file may
     not fit any more, and all are prepared again."""
     attempts = 0
@@ -395,7 +399,10 @@ def _source(path: str | Path | IO[bytes]) -> Iterator[IO[bytes]]:
             yield cast("IO[bytes]", held)
 
 
-def _read_jsonl(source: IO[bytes]) -> Iterator[_Item]:
+def read_jsonl(
+    source: IO[bytes], memory_of: Callable[[Mapping[str, Any]], Memory] = Memory.from_dict
+) -> Iterator[Item]:
+    """One memory for each line, as `memory_of` makes it of the line's object."""
     embedder: str | None = None
     for number, line in enumerate(source, 1):
         if not line.strip():
@@ -408,15 +415,15 @@ def _read_jsonl(source: IO[bytes]) -> Iterator[_Item]:
                 continue
             if not isinstance(document, dict):
                 raise checks.refuse("a memory", "a JSON object", document)
-            yield _Item(where, Memory.from_dict(document), embedder)
+            yield Item(where, memory_of(document), embedder)
         except UnicodeDecodeError as error:
-            yield _Item(where, None, None, f"not UTF-8 at byte {error.start}")
+            yield Item(where, None, None, f"not UTF-8 at byte {error.start}")
         except json.JSONDecodeError as error:
-            yield _Item(where, None, None, f"not JSON: {error.msg} at character {error.pos + 1}")
+            yield Item(where, None, None, f"not JSON: {error.msg} at character {error.pos + 1}")
         except RecursionError:
-            yield _Item(where, None, None, "nested too deeply")
+            yield Item(where, None, None, "nested too deeply")
         except InputError as error:
-            yield _Item(where, None, None, str(error))
+            yield Item(where, None, None, str(error))
 
 
 def _embedder_told(header: object) -> str | None:
@@ -491,7 +498,7 @@ def _row(memory: Memory) -> dict[str, Any]:
     }
 
 
-def _read_parquet(source: IO[bytes]) -> Iterator[_Item]:
+def _read_parquet(source: IO[bytes]) -> Iterator[Item]:
     arrow = _pyarrow()
     try:
         file = arrow.parquet.ParquetFile(source)
@@ -503,16 +510,16 @@ def _read_parquet(source: IO[bytes]) -> Iterator[_Item]:
                 raise InputError(f"the column {name!r} is missing", field=name)
         embedder = None if told is None else _embedder_told(json.loads(told))
     except (arrow.ArrowException, OSError, ValueError) as error:  # our own InputError is a ValueError
-        yield _Item("the file", None, None, " ".join(str(error).split()))
+        yield Item("the file", None, None, " ".join(str(error).split()))
         return
     number = 0
     for batch in file.iter_batches(batch_size=_BATCH):
         for row in batch.to_pylist():
             number += 1
             try:
-                yield _Item(f"row {number}", Memory.from_dict(_document(row)), embedder)
+                yield Item(f"row {number}", Memory.from_dict(_document(row)), embedder)
             except InputError as error:
-                yield _Item(f"row {number}", None, None, str(error))
+                yield Item(f"row {number}", None, None, str(error))
 
 
 def _document(row: dict[str, Any]) -> dict[str, Any]:

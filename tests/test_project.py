@@ -46,7 +46,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tiers",),
     ("brain", "drafting", "aio", "doctor", "upkeep", "transfer", "keyed"),
     ("agents", "tables"),
-    ("team", "migrating"),
+    ("team", "migrating", "foreign_files"),
     ("mcp",),
     ("server",),
     ("testing", "evaluate"),

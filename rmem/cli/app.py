@@ -44,7 +44,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "Move": {
         "export": Entry(".moving", "export", "Write memories to a JSONL or Parquet file."),
-        "import": Entry(".moving", "import_", "Read memories from a JSONL or Parquet file."),
+        "import": Entry(".moving", "import_", "Read memories from JSONL, Parquet, text, Markdown or CSV."),
         "backup": Entry(".upkeep", "backup", "Copy the store, consistently, while it is in use."),
         "migrate": Entry(".migrating", "migrate", "Copy an SQLite file into PostgreSQL."),
     },
@@ -174,9 +174,10 @@ Exit codes:
     "or in your data folder.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document; errors too, on stderr.")
+@click.option("-q", "--quiet", is_flag=True, help="Print ids alone where there are some, and no notes.")
 @click.version_option(__version__, prog_name="rmem", message="%(prog)s %(version)s")
 @click.pass_context
-def rmem(context: click.Context, store: str | None, as_json: bool) -> None:
+def rmem(context: click.Context, store: str | None, as_json: bool, quiet: bool) -> None:
     """The memory that stays when the session ends.
 
     \b
@@ -191,7 +192,7 @@ def rmem(context: click.Context, store: str | None, as_json: bool) -> None:
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-    context.obj = Face(store, as_json)
+    context.obj = Face(store, as_json, quiet)
     if as_json:
         context.default_map = {"bench": {"as_json": True}}  # a tool of its own, which knows no Face
 

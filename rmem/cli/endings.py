@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -58,7 +58,8 @@ def ending(run: Callable[[], int], arguments: Sequence[str]) -> int:
         try:
             code = _code_of(run)
             sys.stdout.flush()
-        except (KeyboardInterrupt, EOFError, click.Abort):
+        except (KeyboardInterrupt, EOFError, click.Abort) as stop:
+            tell_stopped(stop, as_json)
             code = STOPPED
         except click.ClickException as error:
             tell_usage(error, as_json)
@@ -99,6 +100,15 @@ def tell_usage(error: click.ClickException, as_json: bool) -> None:
     _tell(type(error).__name__, message, getattr(parameter, "name", None), as_json)
 
 
+def tell_stopped(stop: BaseException, as_json: bool) -> None:
+    """Say how to go on, where there is something to go on with."""
+    advice = getattr(stop, "advice", None)
+    if advice and as_json:
+        _tell("Stopped", advice, None, as_json)
+    elif advice:
+        click.echo(f"Stopped. {advice}", err=True)
+
+
 def tell_unexpected(error: Exception, as_json: bool) -> None:
     if os.environ.get(TRACEBACK):
         import traceback
@@ -115,12 +125,21 @@ def _tell(kind: str, message: str, field: str | None, as_json: bool) -> None:
         told: dict[str, Any] = {"error": {"type": kind, "message": message, "field": field}}
         click.echo(json.dumps(told, ensure_ascii=False), err=True)
         return
-    label = click.style("Error:", fg="red", bold=True) if _coloured() else "Error:"
-    click.echo(f"{label} {' '.join(message.split())}", err=True)
+    coloured = in_colour(sys.stderr)
+    label = click.style("Error:", fg="red", bold=True) if coloured else "Error:"
+    click.echo(f"{label} {' '.join(message.split())}", err=True, color=coloured)
 
 
-def _coloured() -> bool:
-    return sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+def in_colour(stream: TextIO) -> bool:
+    """Whether to write in colours: on a terminal, or with FORCE_COLOR; never with NO_COLOR."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return is_forced() or (stream.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def is_forced() -> bool:
+    """Whether FORCE_COLOR asks for the look of a terminal in a pipe."""
+    return os.environ.get("FORCE_COLOR", "") not in ("", "0")
 
 
 def _let_go_of_output() -> None:

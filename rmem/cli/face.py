@@ -12,6 +12,7 @@ import click
 
 from .. import config
 from ..errors import StoreError
+from .endings import is_forced
 
 if TYPE_CHECKING:
     from ..brain import Brain
@@ -24,6 +25,8 @@ class Face:
 
     store: str | None = None
     json: bool = False
+    quiet: bool = False
+    """Ids instead of sentences and columns, and no notes."""
 
     @property
     def address(self) -> str:
@@ -32,7 +35,7 @@ class Face:
     @property
     def terminal(self) -> bool:
         """Whether a person is looking: tables and colours then, plain text otherwise."""
-        return not self.json and sys.stdout.isatty()
+        return not self.json and not self.quiet and (sys.stdout.isatty() or is_forced())
 
     def brain(self) -> Brain:
         """The store, made if there is none yet."""
@@ -66,7 +69,7 @@ class Face:
 
     def note(self, text: str) -> None:
         """Something worth knowing that is not the answer."""
-        if not self.json:
+        if not self.json and not self.quiet:
             click.echo(text, err=True)
 
 

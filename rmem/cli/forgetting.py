@@ -13,6 +13,7 @@ import click
 from .. import checks, config
 from ..errors import ConfigError, InputError, NotFoundError
 from . import endings
+from .candidates import ids
 from .face import Face
 from .options import answering
 from .printing import moment, one_line
@@ -29,7 +30,7 @@ _BAR = 40
 
 
 @click.command()
-@click.argument("memory_ids", nargs=-1, metavar="[ID…]")
+@click.argument("memory_ids", nargs=-1, metavar="[ID…]", shell_complete=ids)
 @click.option("--subject", metavar="NAME", help="All that belongs to this person or agent, or names it.")
 @click.option("--faded", is_flag=True, help="What the forgetting curve lets go; needs one of the next three.")
 @click.option("--below", type=float, metavar="0..1", help="Retained less than this.")
@@ -39,7 +40,7 @@ _BAR = 40
 @click.option("--grace-days", type=float, metavar="DAYS", help="How long `rmem restore` can bring them back; 30.")
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @click.option("--plot", is_flag=True, help="Draw the forgetting curve and change nothing.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask; needed where nobody can be asked.")
 @answering
 def forget(
     face: Face,
@@ -51,7 +52,7 @@ def forget(
     yes: bool,
     **bounds: Any,
 ) -> None:
-    """Remove memories for good, or prune those that have faded. On a terminal it shows them and asks first.
+    """Remove memories for good, or prune those that have faded. It shows them and asks first; a script says --yes.
 
     How well a memory is retained falls with the time since it was last used: R = exp(-t / S). Its stability S is 7
     days times (1 + 4 × importance) times 1.6 for each doubling of the number of recalls; --plot draws it. Faded
@@ -99,7 +100,7 @@ def _forget_subject(face: Face, subject: str, dry_run: bool, yes: bool) -> None:
             _confirm(brain, keys, "Forget", yes)
         beside = forget_subject(subject, dry_run=dry_run)  # first, so that no event becomes a memory meanwhile
         if not dry_run:
-            with progress("Packing anew") as bar:
+            with progress("Packing anew", stopped="Run it again: it removes what is left.") as bar:
                 keys = brain.forget(subject=subject, on_progress=bar)
     _tell(face, [(key, None) for key in keys], dry_run, **beside._asdict())
 
@@ -130,8 +131,11 @@ def _finish(face: Face, wanted: Sequence[str], done: Sequence[str], name: str, v
 
 
 def _confirm(brain: Brain, keys: list[str], verb: str, yes: bool) -> None:
-    if not keys or yes or not sys.stdin.isatty():
+    if not keys or yes:
         return
+    if not sys.stdin.isatty():
+        count = "1 memory" if len(keys) == 1 else f"{len(keys):,} memories"
+        raise InputError(f"{verb.lower()} would remove {count} and cannot ask here; add --yes", field="yes")
     for memory in brain.store.get_many(keys[:20]):
         if memory is not None:
             click.echo(f"{memory.memory_id}  {one_line(memory.text)[:100]}", err=True)
@@ -189,6 +193,8 @@ def restore(face: Face, memory_ids: tuple[str, ...]) -> None:
                 face.document(
                     [{"id": one.memory.memory_id, "text": one.memory.text, "until": one.until} for one in aside]
                 )
+            elif not aside:
+                face.note("Nothing waits to be restored.")
             for one in () if face.json else aside:
                 click.echo(f"{one.memory.memory_id}\tuntil {moment(one.until)}\t{one_line(one.memory.text)[:80]}")
             return
@@ -197,7 +203,7 @@ def restore(face: Face, memory_ids: tuple[str, ...]) -> None:
 
 
 @click.command()
-@click.argument("memory_id", metavar="ID")
+@click.argument("memory_id", metavar="ID", shell_complete=ids)
 @click.option("--off", is_flag=True, help="Let it fade again.")
 @answering
 def pin(face: Face, memory_id: str, off: bool) -> None:
@@ -287,6 +293,8 @@ def audit(
     if face.json:
         face.document([entry._asdict() for entry in shown])
         return
+    if not shown:
+        face.note("No entries.")
     for entry in shown:
         about = " ".join(f"{key}={value}" for key, value in entry.detail.items() if value is not None)
         click.echo(f"{moment(entry.time)}\t{entry.who}\t{entry.action}\t{entry.memory}\t{about}")

@@ -29,7 +29,7 @@ def migrate(face: Face, source: str, target: str, dry_run: bool) -> None:
     """
     from ..migrating import migrate as copy
 
-    with progress("Copying") as bar:
+    with progress("Copying", stopped="Run the same command again: it goes on from here.") as bar:
         done = copy(source, target, dry_run=dry_run, on_progress=bar)
     if face.json:
         face.document(done)

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ..errors import InputError
+from .candidates import agents, types
 from .face import Face
 
 Function = Callable[..., Any]
@@ -21,10 +22,11 @@ def answering(function: Function) -> Function:
 
     @click.option("--store", metavar="PATH|URL", help="The store to use, as before the command.")
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+    @click.option("-q", "--quiet", is_flag=True, help="Print ids alone where there are some, and no notes.")
     @wraps(function)
-    def run(as_json: bool, store: str | None, **options: Any) -> Any:
+    def run(as_json: bool, quiet: bool, store: str | None, **options: Any) -> Any:
         face = click.get_current_context().obj
-        chosen = Face(store if store is not None else face.store, face.json or as_json)
+        chosen = Face(store if store is not None else face.store, face.json or as_json, face.quiet or quiet)
         return function(chosen, **options)
 
     return run
@@ -38,8 +40,9 @@ def filtering(function: Function) -> Function:
 
 
 _FILTERS: tuple[Callable[[Function], Function], ...] = (
-    click.option("--agent", multiple=True, metavar="NAME", help="Only this agent; repeat for any of several."),
-    click.option("--type", multiple=True, metavar="NAME", help="Only this type; repeatable."),
+    click.option("--agent", multiple=True, metavar="NAME", shell_complete=agents,
+                 help="Only this agent; repeat for any of several."),
+    click.option("--type", multiple=True, metavar="NAME", shell_complete=types, help="Only this type; repeatable."),
     click.option("--session", multiple=True, metavar="NAME", help="Only this session; repeatable."),
     click.option("--actor", multiple=True, metavar="NAME", help="Only what this actor said or did; repeatable."),
     click.option("--place", multiple=True, metavar="NAME", help="Only memories of this place; repeatable."),
@@ -69,6 +72,14 @@ def filter_of(options: dict[str, Any]) -> dict[str, Any]:
     if "near" in where:
         where["near"] = point("--near", where["near"])
     return where
+
+
+def tabular(function: Function) -> Function:
+    """--csv and --tsv, given as `delimiter`."""
+    for name, sign in (("tsv", "\t"), ("csv", ",")):
+        shown = f"Print {name.upper()} with all fields, the names first; tags and metadata are JSON."
+        function = click.option(f"--{name}", "delimiter", flag_value=sign, default=None, help=shown)(function)
+    return function
 
 
 def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:

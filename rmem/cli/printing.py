@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -9,10 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .endings import in_colour
+
 if TYPE_CHECKING:
     from rich.box import Box
     from rich.console import Console
 
+_ROOM = 20  # columns of a terminal that the last column of a table needs
 _LINE_BREAKS = {"\r\n": "\n", "\r": "\n", "\x0b": "\n", "\x0c": "\n", "\x85": "\n", "\u2028": "\n", "\u2029": "\n"}
 
 
@@ -77,15 +81,24 @@ def aligned(rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> None
 def console() -> Console:
     from rich.console import Console
 
-    return Console(markup=False, highlight=False, emoji=False)
+    return Console(markup=False, highlight=False, emoji=False)  # honours NO_COLOR, FORCE_COLOR and COLUMNS
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> None:
-    """A table on the terminal: the last column gives way where it is narrow, the others are kept whole."""
+    """A table on the terminal: the last column gives way where it is narrow, the others are kept whole. Where they
+    leave it no room, it stands below them."""
     from rich.cells import cell_len
     from rich.table import Table
 
+    from ..models import shortened
+
     lines = [list(row) for row in rows]
+    kept = sum(max(cell_len(line[at]) for line in [columns, *lines]) + 2 for at in range(len(columns) - 1))
+    if console().width < kept + _ROOM:
+        for line in lines:
+            click.echo(click.style("  ".join(line[:-1]), bold=True), color=in_colour(sys.stdout))
+            click.echo(f"  {shortened(line[-1], max(_ROOM, console().width - 2))}")
+        return
     shown = Table(box=_box(), header_style="bold", show_edge=False, padding=(0, 1, 0, 0))
     last = len(columns) - 1
     for at, column in enumerate(columns):

@@ -1,17 +1,26 @@
-"""Progress bars: on stderr, only where a person sees it, and only for work that takes more than a second."""
+"""Progress bars: on stderr, only where a person sees it, and only for work that takes longer than a moment."""
 
 from __future__ import annotations
 
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import click
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-_PATIENCE = 1.0
+_PATIENCE = 0.4  # seconds of work before a bar appears, whether the work has told how far it is or not
+
+
+class Stopped(click.Abort):
+    """Stopped by the user; `advice` says how to go on."""
+
+    def __init__(self, advice: str) -> None:
+        self.advice = advice
 
 
 class Bar:
@@ -19,10 +28,15 @@ class Bar:
 
     def __init__(self, label: str) -> None:
         self._label = label
-        self._started = time.monotonic()
-        self._seen = sys.stderr.isatty()
+        self._state: tuple[str, int, int | None] = (label, 0, None)
+        self._lock = threading.Lock()
+        self._closed = False
         self._shown: Progress | None = None
         self._task: TaskID | None = None
+        self._timer = threading.Timer(_PATIENCE, self._appear)
+        self._timer.daemon = True
+        if sys.stderr.isatty():
+            self._timer.start()
 
     def __call__(self, done: int, total: int | None = None) -> None:
         self._show(self._label, done, total)
@@ -32,18 +46,31 @@ class Bar:
         return lambda done, total: self._show(label, done, total)
 
     def _show(self, label: str, done: int, total: int | None) -> None:
-        if not self._seen or (self._shown is None and time.monotonic() - self._started < _PATIENCE):
-            return
-        if self._shown is None:
-            self._shown = _bar()
-            self._task = self._shown.add_task(label, total=total)
-            self._shown.start()
-        assert self._task is not None
-        self._shown.update(self._task, description=label, completed=done, total=total)
+        with self._lock:
+            self._state = (label, done, total)
+            self._update()
+
+    def _appear(self) -> None:
+        with self._lock:
+            if not self._closed:
+                self._shown = _bar()
+                self._task = self._shown.add_task(self._label, total=None)
+                self._shown.start()
+                self._update()
+
+    def _update(self) -> None:
+        if self._shown is not None and self._task is not None:
+            label, done, total = self._state
+            self._shown.update(self._task, description=label, completed=done, total=total)
 
     def close(self) -> None:
-        if self._shown is not None:
-            self._shown.stop()
+        self._timer.cancel()
+        with self._lock:
+            self._closed = True
+            if self._shown is not None:
+                self._shown.stop()
+        if self._timer.is_alive():
+            self._timer.join()
 
 
 def _bar() -> Progress:
@@ -61,9 +88,14 @@ def _bar() -> Progress:
 
 
 @contextmanager
-def progress(label: str) -> Iterator[Bar]:
+def progress(label: str, *, stopped: str = "") -> Iterator[Bar]:
+    """A bar while the work runs. `stopped` is what somebody who interrupts it should know: how to go on."""
     bar = Bar(label)
     try:
         yield bar
+    except KeyboardInterrupt:
+        if stopped:
+            raise Stopped(stopped) from None
+        raise
     finally:
         bar.close()

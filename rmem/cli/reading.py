@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..contents import without_attachments
 from ..errors import NotFoundError
+from .candidates import agents, ids
 from .face import Face, memory_document
-from .options import answering, filter_of, filtering
+from .options import answering, filter_of, filtering, tabular
 from .printing import aligned, facts, moment, one_line, size, table, visible
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("memory_id", metavar="ID")
+@click.argument("memory_id", metavar="ID", shell_complete=ids)
 @click.option("--vectors", is_flag=True, help="With --json: its vectors too.")
 @answering
 def show(face: Face, memory_id: str, vectors: bool) -> None:
@@ -74,11 +76,12 @@ def _facts(memory: Memory) -> list[tuple[str, str]]:
     show_default=True,
     help="What comes first.",
 )
-@click.option("--limit", type=int, default=20, show_default=True, metavar="N", help="How many at most.")
+@click.option("--limit", "-n", type=int, default=20, show_default=True, metavar="N", help="How many at most.")
 @click.option("--offset", type=int, default=0, metavar="N", help="How many to pass over first.")
+@tabular
 @filtering
 @answering
-def list_(face: Face, order: Any, limit: int, offset: int, **filters: Any) -> None:
+def list_(face: Face, order: Any, limit: int, offset: int, delimiter: str | None, **filters: Any) -> None:
     """List memories inside a filter, without a question.
 
     \b
@@ -86,7 +89,9 @@ def list_(face: Face, order: Any, limit: int, offset: int, **filters: Any) -> No
       rmem list
       rmem list --agent swe-01 --type error_fix --type decision --order importance
       rmem list --since 2026-05-01 --until 2026-05-31 --attr ticket=4711 --json
-      rmem list --limit 50 --offset 50
+      rmem list -n 50 --offset 50
+      rmem list --type note --csv > notes.csv
+      rmem list -q --type scratch | xargs rmem forget --yes
     """
     from ..filters import Filter
 
@@ -97,23 +102,40 @@ def list_(face: Face, order: Any, limit: int, offset: int, **filters: Any) -> No
     if face.json:
         face.document({"memories": [memory_document(memory) for memory in memories], "total": total})
         return
-    columns = ("ID", "WHEN", "TYPE", "AGENT", "TEXT")
+    if delimiter is not None:
+        from .tabular import write_table
+
+        write_table(memories, delimiter)
+    elif face.quiet:
+        for memory in memories:
+            click.echo(visible(memory.id))
+    else:
+        _list(face, memories)
+    shown = len(memories)
+    if total > offset + shown and shown:
+        face.note(f"{offset + 1:,} to {offset + shown:,} of {total:,}; --offset {offset + shown} shows more")
+    elif not shown:
+        face.note("No memories." if not total else f"Only {total:,} memories; --offset is behind the last.")
+
+
+def _list(face: Face, memories: Sequence[Memory]) -> None:
+    columns = ("ID", "TYPE", "AGENT", "WHEN", "TEXT")
     rows = [
-        (*(visible(part) for part in (m.memory_id, moment(m.timestamp), m.type, m.agent_id)), one_line(m.text))
-        for m in memories
+        (*(visible(part) for part in (m.id, m.type, m.agent, moment(m.timestamp))), one_line(m.text)) for m in memories
     ]
     if face.terminal and rows:
         table(columns, rows)
     elif rows:
         aligned([columns, *rows])
-    if total > offset + len(rows) and rows:
-        face.note(f"{offset + 1:,} to {offset + len(rows):,} of {total:,}; --offset {offset + len(rows)} shows more")
-    elif not rows:
-        face.note("No memories." if not total else f"Only {total:,} memories; --offset is behind the last.")
 
 
 @click.command()
-@click.option("--agent", metavar="NAME", help="What this agent remembers: its tiers, types, importance and packing.")
+@click.option(
+    "--agent",
+    metavar="NAME",
+    shell_complete=agents,
+    help="What this agent remembers: its tiers, types, importance and packing.",
+)
 @answering
 def stats(face: Face, agent: str | None) -> None:
     """What the store holds, and where it is; or what one agent remembers.

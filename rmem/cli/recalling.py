@@ -9,7 +9,7 @@ import click
 
 from .. import checks
 from .face import Face
-from .options import answering, filter_of, filtering, text_of, values
+from .options import answering, filter_of, filtering, tabular, text_of, values
 from .printing import console, indented, moment, visible
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _BESIDE = 5  # times as many are asked for where some may not have held
 
 @click.command()
 @click.argument("question", nargs=-1, required=True, metavar="QUESTION|-")
-@click.option("-k", default=5, show_default=True, metavar="N", help="How many memories at most.")
+@click.option("-k", "-n", "k", default=5, show_default=True, metavar="N", help="How many memories at most.")
 @click.option("--explain", is_flag=True, help="Show every part of every score.")
 @click.option(
     "--mode",
@@ -37,6 +37,7 @@ _BESIDE = 5  # times as many are asked for where some may not have held
 @click.option("--token-budget", type=int, metavar="N", help="Leave out what would not fit into N tokens together.")
 @click.option("--settings", multiple=True, metavar="NAME=VALUE", help="A setting of the ranking; repeatable.")
 @click.option("--as-of", metavar="WHEN", help="What held then: nothing that came later or had been superseded.")
+@tabular
 @filtering
 @answering
 def recall(
@@ -51,6 +52,7 @@ def recall(
     token_budget: int | None,
     settings: tuple[str, ...],
     as_of: str | None,
+    delimiter: str | None,
     **filters: Any,
 ) -> None:
     """Find the memories that best answer a question, best first.
@@ -69,11 +71,12 @@ def recall(
       rmem recall "how do we deploy" --as-of "two months ago"
       rmem recall "is there a runbook for the cache" --min-relevance 0.5
       rmem recall "open questions" --token-budget 2000 --json
+      rmem recall "flaky tests" -n 50 --csv > tests.csv
     """
     asked, where = text_of(question), filter_of(filters)
     then = None if as_of is None else checks.moment("as_of", as_of, end_of_day=True)
     with face.looking() as brain:
-        hits: Sequence[Hit] = brain.recall(
+        hits = brain.recall(
             asked,
             k=k if then is None else _BESIDE * k,
             where=where,
@@ -89,12 +92,20 @@ def recall(
         from ..recall.budget import fitting
         from ..team.memory import held
 
-        hits = [hit for hit in hits if held(hit.memory, then)]
-        hits = (hits if token_budget is None else fitting(hits, lambda hit: hit.text, token_budget))[:k]
+        hits[:] = [hit for hit in hits if held(hit.memory, then)]
+        hits[:] = (hits if token_budget is None else fitting(hits, lambda hit: hit.text, token_budget))[:k]
     if face.json:
         face.document({"question": asked, "hits": [hit.to_dict() for hit in hits]})
-    elif not hits:
+        return
+    if not hits:
         face.note("Nothing recalled.")
+    if delimiter is not None:
+        from .tabular import write_table
+
+        write_table(hits, delimiter)
+    elif face.quiet:
+        for hit in hits:
+            click.echo(visible(hit.id))
     elif face.terminal:
         _show(hits)
     else:

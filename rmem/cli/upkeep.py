@@ -33,7 +33,7 @@ def backup(face: Face, target: str) -> None:
     """
     from ..upkeep import backup as copy
 
-    with progress("Copying") as bar:
+    with progress("Copying", stopped="Nothing was written; run it again for a whole copy.") as bar:
         done = copy(face.address, target, on_progress=bar)
     if face.json:
         face.document(done)
@@ -59,7 +59,7 @@ def reindex(face: Face, embedder: str | None) -> None:
     """
     from ..upkeep import reindex as embed_anew
 
-    with progress("Embedding") as bar:
+    with progress("Embedding", stopped="The store works as it is; `rmem reindex` goes on from here.") as bar:
         done = embed_anew(face.address, embedder, on_progress=bar)
     if face.json:
         face.document(done)

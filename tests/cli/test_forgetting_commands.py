@@ -41,12 +41,12 @@ def test_faded_memories_are_shown_pruned_and_restored(old: Rmem) -> None:
 
 def test_a_subject_is_forgotten(old: Rmem) -> None:
     assert old("forget", "--subject", "ann", "--dry-run").out.split() == ["old-0", "old-1"]
-    assert old("forget", "--subject", "ann").out.split() == ["old-0", "old-1"]
+    assert old("forget", "--subject", "ann", "--yes").out.split() == ["old-0", "old-1"]
     assert [one["memory_id"] for one in old("list", "--json").json["memories"]] == ["new"]
 
 
 def test_the_audit_log_tells_and_is_verified(old: Rmem) -> None:
-    old("forget", "new")
+    old("forget", "new", "--yes")
     (entry,) = old("audit", "--json").json
     assert (entry["action"], entry["memory"], entry["detail"]) == ("forget", "new", {"reason": "forget"})
     assert "whole" in old("audit", "--verify").out

@@ -116,11 +116,11 @@ def test_update_reads_a_new_text_from_standard_input(rmem: Rmem) -> None:
 
 
 def test_forget_removes_and_tells_what_was_missing(five: Rmem) -> None:
-    answer = five("forget", "m-1", "nope", "m-2", "m-1", "--json")
+    answer = five("forget", "m-1", "nope", "m-2", "m-1", "--yes", "--json")
     assert answer.code == 3
     assert answer.json == {"forgotten": ["m-1", "m-2"], "missing": ["nope"]}
     assert ids(five) == ["m-5", "m-4", "m-3"]
-    assert five("forget", "m-3").out == "m-3\n"
+    assert five("forget", "m-3", "--yes").out == "m-3\n"
 
 
 def test_forget_asks_on_a_terminal(five: Rmem) -> None:

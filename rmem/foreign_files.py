@@ -1,0 +1,161 @@
+"""Files of other programs as memories: lines of JSON with a text, plain text, Markdown and CSV. Files of our own are
+read by `transfer`, which also checks and stores what is read here.
+
+A memory without an id gets one derived from what it says, so that importing a file again doubles nothing."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import IO, Any
+
+from . import checks
+from .drafting import draft_of
+from .errors import InputError
+from .models import Memory
+from .tables.chunks import chunks, sections
+from .transfer import Item, Reader, format_of, read_jsonl
+
+_EXTENSIONS = {".txt": "text", ".md": "markdown", ".markdown": "markdown", ".csv": "csv", ".tsv": "tsv"}
+_TEXT_COLUMNS = ("text", "content", "body", "message", "note")
+_PLAIN = ("id", "agent", "type", "session", "actor", "place", "when", "tier")
+_JSON = ("importance", "step", "position", "tags", "metadata")
+_PARAGRAPHS = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
+_HEADING = re.compile(r"\A(?: {0,3}#{1,6}[^\n]*|[^\n]+\n {0,3}(?:=+|-+)[ \t]*)(?:\n+|\Z)")  # in front of a section
+_SECTION = 1500  # characters of a Markdown section that are one memory
+
+
+def reader_of(name: str, format: str | None, defaults: Mapping[str, Any], column: str | None = None) -> Reader | None:
+    """Who reads a file; None where `transfer` does. `defaults` are arguments of `remember` for memories that do not say
+    their own."""
+    chosen = format or _EXTENSIONS.get(Path(name).suffix.lower()) or format_of(name)
+    if column is not None and chosen not in ("csv", "tsv"):
+        raise InputError("--column goes with CSV and TSV files", field="column")
+    source = {} if name == "-" else {"source": Path(name).name}
+    if chosen == "text":
+        return partial(_read_text, source=source, defaults=defaults)
+    if chosen == "markdown":
+        return partial(_read_markdown, source=source, defaults=defaults)
+    if chosen in ("csv", "tsv"):
+        delimiter = "," if chosen == "csv" else "\t"
+        return partial(_read_table, delimiter=delimiter, column=column, defaults=defaults)
+    if chosen == "parquet":
+        return None
+    return partial(read_jsonl, memory_of=partial(_memory_of_line, defaults=defaults))
+
+
+def _memory_of_line(document: Mapping[str, Any], defaults: Mapping[str, Any]) -> Memory:
+    """A line of our own, or the arguments of `remember`."""
+    if "memory_id" in document or "text" not in document:
+        return Memory.from_dict(document)
+    return _memory(document, defaults)
+
+
+def _memory(fields: Mapping[str, Any], defaults: Mapping[str, Any]) -> Memory:
+    memory = draft_of({**defaults, **fields})
+    if not memory.memory_id:
+        said = json.dumps({**defaults, **fields}, sort_keys=True, default=str)
+        memory.memory_id = f"import-{blake2b(said.encode('utf-8', 'surrogatepass'), digest_size=10).hexdigest()}"
+    return memory
+
+
+def _item(where: str, fields: Mapping[str, Any], defaults: Mapping[str, Any]) -> Item:
+    try:
+        return Item(where, _memory(fields, defaults), None)
+    except InputError as error:
+        return Item(where, None, None, str(error))
+
+
+def _text(source: IO[bytes]) -> str:
+    try:
+        return source.read().decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"the file must be UTF-8 text; byte {error.start} is not", field="path") from None
+
+
+def _read_text(file: IO[bytes], source: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Item]:
+    """One memory for each paragraph."""
+    paragraphs = [part.strip() for part in _PARAGRAPHS.split(_text(file)) if part.strip()]
+    for number, paragraph in enumerate(paragraphs, 1):
+        yield _item(f"paragraph {number}", {"text": paragraph, "metadata": source}, defaults)
+
+
+def _read_markdown(file: IO[bytes], source: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Item]:
+    """One memory for each section, with its headings in front; several where it is long, cut at paragraphs."""
+    for number, section in enumerate(sections(_text(file)), 1):
+        headings = [heading for heading in section.headings if heading]
+        metadata = {**source, **({"headings": headings} if headings else {})}
+        body = _HEADING.sub("", section.text, count=1) if headings else section.text
+        for piece in chunks(body, _SECTION, 0):
+            text = "\n\n".join([" > ".join(headings), piece] if headings else [piece])
+            yield _item(f"section {number}", {"text": text, "metadata": metadata}, defaults)
+
+
+def _read_table(file: IO[bytes], delimiter: str, column: str | None, defaults: Mapping[str, Any]) -> Iterator[Item]:
+    """One memory for each row. Columns named as arguments of `remember` are these; all others are metadata."""
+    rows = csv.reader(io.StringIO(_text(file), newline=""), delimiter=delimiter)
+    try:
+        names = [name.strip() for name in next(rows, [])]
+        chosen = _text_column(names, column)
+        for row in rows:
+            if not any(cell.strip() for cell in row):
+                continue
+            where = f"line {rows.line_num}"
+            if len(row) != len(names):
+                yield Item(where, None, None, f"a row must have {len(names)} cells like the first, got {len(row)}")
+                continue
+            try:
+                fields = _fields(dict(zip(names, row, strict=True)), chosen)
+            except InputError as error:
+                yield Item(where, None, None, str(error))
+                continue
+            yield _item(where, fields, defaults)
+    except csv.Error as error:
+        yield Item(f"line {rows.line_num}", None, None, f"not CSV: {error}")
+
+
+def _text_column(names: list[str], wanted: str | None) -> str:
+    if len(set(names)) < len(names):
+        double = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"the column {double!r} is there twice; rename one", field="path")
+    candidates = _TEXT_COLUMNS if wanted is None else (wanted,)
+    found = next((name for one in candidates for name in names if name.lower() == one.lower()), None)
+    if found is None:
+        looked = "text" if wanted is None else wanted
+        raise InputError(
+            f"no column is called {looked!r}; name the column of the texts with --column, one of: {', '.join(names)}",
+            field="column",
+        )
+    return found
+
+
+def _fields(cells: dict[str, str], text: str) -> dict[str, Any]:
+    """A row as arguments of `remember`; empty cells are left out."""
+    fields: dict[str, Any] = {"text": cells.pop(text)}
+    metadata: dict[str, Any] = {}
+    for name, cell in cells.items():
+        if not cell.strip():
+            continue
+        if name in _PLAIN:
+            fields[name] = cell
+        elif name in _JSON:
+            fields[name] = _json(name, cell)
+        else:
+            metadata[name] = cell
+    own = fields.get("metadata")
+    if own is not None and not isinstance(own, dict):
+        raise checks.refuse("metadata", "a JSON object", own)
+    return {**fields, "metadata": {**metadata, **(own or {})}}
+
+
+def _json(name: str, cell: str) -> Any:
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        raise checks.refuse(name, "a number or JSON", cell) from None
