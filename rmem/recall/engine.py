@@ -61,7 +61,7 @@ def _rank_lexical(
     if not best.size:
         return []
     asked = dict(words.weights)
-    shares = scores[best] / np.float32(sum(asked.values()) or 1)
+    shares = (scores[best] / np.float32(sum(asked.values()) or 1)).astype(np.float32)
     shown = features(shares, np.zeros_like(shares), shares, 0)
     likely = relevance(shown, WEIGHTS["lexical"], np.zeros(best.size, np.bool_))
     for place, one in zip(best.tolist(), likely.tolist(), strict=True):
