@@ -7,7 +7,7 @@ DEV    := $(VENV)/.installed-dev
 
 unexport PYTHONDONTWRITEBYTECODE # or each of thousands of processes would compile everything again
 
-.PHONY: help demo test check unit quick docs pictures test-slow chaos eval bench bench-peers clean
+.PHONY: help demo test check unit quick docs pictures wheel-test test-slow chaos eval bench bench-peers clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  +##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -47,6 +47,9 @@ pictures: $(DEV) ## the pictures of the README and the manual, from benchmarks/r
 
 test-slow: $(DEV) ## soak and million-row tests
 	@$(BIN)/python -m pytest -m slow
+
+wheel-test:      ## build wheel and sdist, and try them on every Python here with lowest and newest dependencies
+	@$(PYTHON) .ci/wheel.py
 
 chaos: $(DEV)    ## break stores on purpose and compare them with what they promised; ARGS="--minutes 60 …"
 	@$(BIN)/python -m chaos $(ARGS)

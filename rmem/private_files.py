@@ -24,3 +24,18 @@ def make_file(path: Path) -> None:
 def opener(path: str, flags: int) -> int:
     """For `open(…, opener=opener)`: a file that is made is 0600."""
     return os.open(path, flags, 0o600)
+
+
+def publish(draft: Path, path: Path) -> None:
+    """Give a finished draft its name; of two processes that do, the first wins. The draft is removed either way."""
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    except (AttributeError, OSError):  # a system or a disk without hard links
+        with suppress(FileExistsError), open(path, "xb", opener=opener) as file:
+            file.write(draft.read_bytes())
+            file.flush()
+            os.fsync(file.fileno())
+    finally:
+        draft.unlink()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import io
 import os
 import sys
 import threading
@@ -18,6 +19,9 @@ _YOUNG = 10_000  # objects between two looks for garbage: loading makes many tha
 
 def main() -> None:
     gc.set_threshold(_YOUNG, 10, 10)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")  # a terminal of an old code page shows "?", and the rest
     try:
         _run()
     except SystemExit as ended:

@@ -152,6 +152,8 @@ class Rmem(click.Group):
         if instruction:
             from click.shell_completion import shell_complete
 
+            from . import powershell  # noqa: F401  makes itself known to click
+
             return shell_complete(self, {}, "rmem", COMPLETE_VARIABLE, instruction)
         with self.make_context("rmem", arguments, obj=face) as context:
             self.invoke(context)

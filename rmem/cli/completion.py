@@ -5,13 +5,14 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from . import powershell  # noqa: F401  makes itself known to click
 from .app import COMPLETE_VARIABLE, rmem
 from .face import Face
 from .options import answering
 
 
 @click.command()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish", "powershell"]))
 @answering
 def completion(face: Face, shell: str) -> None:
     """Print the completion script of your shell.
@@ -21,9 +22,10 @@ def completion(face: Face, shell: str) -> None:
       echo 'eval "$(rmem completion bash)"' >> ~/.bashrc
       echo 'eval "$(rmem completion zsh)"' >> ~/.zshrc
       rmem completion fish > ~/.config/fish/completions/rmem.fish
+      rmem completion powershell >> $PROFILE
     """
     kind = get_completion_class(shell)
-    assert kind is not None, "click knows these three"
+    assert kind is not None, "click knows three, powershell the fourth"
     script = kind(rmem, {}, "rmem", COMPLETE_VARIABLE).source()
     if face.json:
         face.document({"shell": shell, "script": script})

@@ -46,9 +46,11 @@ def install(face: Face, agents: tuple[str, ...], dry_run: bool, yes: bool) -> No
       rmem install all --dry-run
       rmem install codex cursor --yes
     """
+    from ..team.door import check_system
     from ..team.install.files import Ledger
     from ..team.install.plan import install, installing
 
+    check_system()
     _tell_missing(face)
     ledger = Ledger()
     if not agents:

@@ -14,6 +14,7 @@ from contextlib import suppress
 
 import uvicorn
 
+from ..errors import ConfigError
 from .app import create_app
 from .auth import JsonLines
 from .connections import BoundedProtocol
@@ -29,6 +30,8 @@ _SWITCH = 0.001  # seconds that a thread computes before the event loop gets its
 
 def serve(settings: ServerSettings, *, on_first_token: Callable[[str], None] | None = None) -> None:
     """Serve until SIGTERM or Ctrl-C; requests that run then are finished, and stores are flushed."""
+    if not hasattr(os, "fork") or not hasattr(socket, "send_fds"):
+        raise ConfigError("rmem serve forks processes for SQL, which this system cannot; use Linux, macOS or WSL")
     log_as_json()
     share_one_heap()
     sys.setswitchinterval(_SWITCH)

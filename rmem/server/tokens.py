@@ -18,7 +18,7 @@ from cachetools import TTLCache
 
 from .. import checks
 from ..errors import ConfigError
-from ..private_files import make_file
+from ..private_files import make_file, publish
 from .control import Control, Role, TokenRecord
 
 ALGORITHM = "HS256"
@@ -183,11 +183,7 @@ def secret_file(path: Path) -> str:
             file.write(secrets.token_urlsafe(48))
             file.flush()
             os.fsync(file.fileno())
-        try:
-            os.link(fresh, path)  # of two servers that start at once, one wins
-        except FileExistsError:
-            pass
-        fresh.unlink()
+        publish(fresh, path)
     secret = path.read_text(encoding="ascii").strip()
     if len(secret) < 32:
         raise ConfigError(f"{path} must hold a secret of at least 32 characters")

@@ -9,6 +9,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Self
 
+from ..errors import ConfigError
 from ..filelocks import lock
 from ..private_files import opener
 from . import places
@@ -71,8 +72,17 @@ def is_running() -> bool:
         return True
 
 
+def check_system() -> None:
+    """Raise ConfigError where hooks cannot reach the keeper."""
+    import socket
+
+    if not hasattr(socket, "AF_UNIX"):
+        raise ConfigError("the team memory needs Unix sockets, which this system lacks; use Linux, macOS or WSL")
+
+
 def ensure_daemon() -> bool:
     """Start a keeper, with a life of its own, unless there is one; whether there was."""
+    check_system()
     try:
         with Lock() as held:
             _start(held.fileno() if os.name == "posix" else None)
@@ -129,6 +139,7 @@ def _exchange(said: bytes, patience: float, starting: float = 0.0) -> bytes:
     """Send bytes to the keeper and read its answer, until the moment `starting` if it says that it is starting."""
     import socket
 
+    check_system()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
         line.settimeout(patience)
         line.connect(os.fspath(places.socket()))

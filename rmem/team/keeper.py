@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 from . import places, spool
-from .door import END, STARTING, AlreadyRunningError, Lock, ensure_daemon, received
+from .door import END, STARTING, AlreadyRunningError, Lock, check_system, ensure_daemon, received
 from .drafts import remove_stale
 from .events import SELF_TEST, Event
 from .hook import note
@@ -48,6 +48,7 @@ class Keeper:
 
     def run(self) -> bool:
         """Work until there is nothing to do; whether that was the reason to end."""
+        check_system()
         place = places.socket()
         place.unlink(missing_ok=True)  # of one that was killed; we have the lock
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:

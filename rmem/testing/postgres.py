@@ -8,7 +8,6 @@ socket and no port, and ended with the process that started them.
 from __future__ import annotations
 
 import shutil
-import signal
 import tempfile
 import uuid
 import warnings
@@ -71,7 +70,7 @@ class PostgresServer:
         leader = psutil.Process(self.pid)
         for process in [leader, *leader.children(recursive=True)]:
             try:
-                process.send_signal(signal.SIGKILL)
+                process.kill()
             except psutil.NoSuchProcess:
                 pass  # it went with the leader
         leader.wait(10)

@@ -246,7 +246,7 @@ def test_help_does_not_even_load_numpy(rmem: Rmem) -> None:
         ("rmem recall --mo", {"--mode"}),
         ("rmem recall x --mode ", {"hybrid", "lexical", "vector"}),
         ("rmem eval lo", {"locomo"}),
-        ("rmem completion ", {"bash", "zsh", "fish"}),
+        ("rmem completion ", {"bash", "zsh", "fish", "powershell"}),
     ],
 )
 def test_the_shell_completes(rmem: Rmem, words: str, expected: set[str]) -> None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ...errors import ConfigError
 from ...filelocks import lock
+from ...private_files import publish
 
 log = logging.getLogger(__name__)
 KEY = "RMEM_AUDIT_KEY"
@@ -78,12 +79,7 @@ class AuditChain:
             file.write(f"{key:<{_KEY_LINE - 1}}\n{'':<{_HEAD_LINE - 1}}\n".encode())
             file.flush()
             os.fsync(file.fileno())
-        try:
-            os.link(draft, self.place)
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
+        publish(draft, self.place)
 
     def head(self) -> Head | None:
         return _parsed(self._read(_KEY_LINE, _HEAD_LINE))
@@ -99,9 +95,11 @@ class AuditChain:
             file = os.open(self.place, os.O_RDWR)
             try:
                 lock(file, wait=True)  # of two who save, the further one counts
-                known = _parsed(os.pread(file, _HEAD_LINE, _KEY_LINE))
+                os.lseek(file, _KEY_LINE, os.SEEK_SET)
+                known = _parsed(os.read(file, _HEAD_LINE))
                 if back or known is None or known.n < head.n:
-                    os.pwrite(file, f"{head.n} {head.seal}".ljust(_HEAD_LINE - 1).encode() + b"\n", _KEY_LINE)
+                    os.lseek(file, _KEY_LINE, os.SEEK_SET)
+                    os.write(file, f"{head.n} {head.seal}".ljust(_HEAD_LINE - 1).encode() + b"\n")
             finally:
                 os.close(file)
         except OSError as error:
@@ -115,7 +113,8 @@ class AuditChain:
         except OSError:
             return b""
         try:
-            return os.pread(file, size, start)
+            os.lseek(file, start, os.SEEK_SET)
+            return os.read(file, size)
         finally:
             os.close(file)
 
