@@ -1,5 +1,5 @@
-"""Middleware before all routes: request ids, tokens, limits, idempotency, logs and metrics. Plain ASGI, so that it costs
-little and streams pass through."""
+"""Middleware before all routes: request ids, tokens, limits, idempotency, logs and metrics. Plain ASGI, so that it
+costs little and streams pass through."""
 
 from __future__ import annotations
 
