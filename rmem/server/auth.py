@@ -1,4 +1,4 @@
-"""The door of the server, before any route: request ids, tokens, limits, logs and metrics. Plain ASGI, so that it
+"""Middleware before all routes: request ids, tokens, limits, idempotency, logs and metrics. Plain ASGI, so that it
 costs little and streams pass through."""
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from .shares import FairShares
 from .spaces import Spaces
 from .tokens import Caller, Tokens
 
-_READS = 6  # at once: a recall holds the interpreter's lock most of the time, so more threads would only wait for it
+_READS = 2  # at once: a recall holds the interpreter's lock, so more threads would only hold up each other and /health
+_DATABASE_READS = 8  # at once: they mostly wait for the database
 _WRITES = 48  # at once: writers mostly wait for the disk, and all who wait together share one commit
 
 
@@ -44,6 +45,6 @@ class Service:
         self.disk = DiskUse(self.settings)
         self.datasets = Datasets(self.settings)
         self.answers = Answers(self.control, self.settings.limits.idempotency_bytes)
-        self.read_shares = FairShares(_READS)
+        self.read_shares = FairShares(_READS if self.settings.store is None else _DATABASE_READS)
         self.write_shares = FairShares(_WRITES)
         self.thread_shares = FairShares(self.settings.threads)
