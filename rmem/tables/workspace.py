@@ -20,24 +20,24 @@ from sqlglot import exp
 
 from .. import receipts
 from ..config import default_store
-from ..errors import ConfigError, NoSuchTableError, SqlError, SqlUnsupportedError, TableExistsError
+from ..errors import ConfigError, SqlError, SqlUnsupportedError, TableExistsError
 from ..extras import require
 from ..forks import Forking, watch
 from .catalog import Index, Table
 from .deadline import left, limited
-from .engines.base import Engine, Plan, StaleCatalogueError
+from .definitions import Definitions, fresh
+from .engines.base import Engine, Plan
 from .results import Result
 from .search import running
 from .search.indexes import SearchIndexes
 from .search.plan import has_search
-from .sql import define, views
-from .sql.alter import altered
+from .sql import define
 from .sql.bind import Binder
 from .sql.kinds import READS, kind_of, written_tables
 from .sql.parameters import shape
 from .sql.parse import is_phrase, parse
 from .sql.prepared import Kept, Prepared, prepare
-from .sql.scope import base_table, checked_name, folded, known_table, only, table_name
+from .sql.scope import base_table, folded, known_table
 from .sql.statements import bind_statement
 from .sql.types import result_type
 from .sql.values import checked_columns
@@ -45,7 +45,6 @@ from .transactions import Transaction, writing
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 T = TypeVar("T")
-_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +89,7 @@ class Workspace(Forking):
     def _begin(self, name: str, engine: Engine) -> None:
         self.name = name
         self._engine = engine
+        self._definitions = Definitions(engine, name, self._run_written, self._create_index)
         self.after_fork_in_child()
         watch(self)
         self._statements: Kept[Prepared] = Kept()
@@ -125,7 +125,7 @@ class Workspace(Forking):
             if read_only and not reads:
                 raise SqlError("this statement writes, and only reading is allowed here")
             values = statement.parameters.values(params)
-            result = _fresh(lambda: self._run(sql, statement, values, max_rows, max_bytes))
+            result = fresh(lambda: self._run(sql, statement, values, max_rows, max_bytes))
             self._transaction.wrote = self._transaction.wrote or not reads
             return result
 
@@ -147,7 +147,7 @@ class Workspace(Forking):
             return self._ran(self._bound(sql, statement, values), values, max_rows, max_bytes)
         if values:
             raise SqlError(f"a {kind_of(statement.tree)} statement takes no parameters")
-        return self._define(statement.tree.copy(), sql)
+        return self._definitions.run(statement.tree.copy(), sql)
 
     def _ran(self, bound: _Bound, values: list[Any], max_rows: int | None, max_bytes: int | None = None) -> Result:
         if bound.searches:
@@ -155,6 +155,10 @@ class Workspace(Forking):
             ready = running.Statement(bound.tree, bound.catalogue, values, max_rows, max_bytes)
             return running.run(self._engine, self._indexes, ready)
         return self._engine.run(Plan(bound.tree, values, timeout=left(), max_rows=max_rows, max_bytes=max_bytes))
+
+    def _run_written(self, tree: exp.Expression) -> Result:
+        """Run a statement that we made ourselves, without parameters."""
+        return self._ran(_bind(tree, self._engine.tables(), self.name, []), [], None)
 
     def _bound(self, sql: str, statement: Prepared, values: Sequence[Any]) -> _Bound:
         """The statement bound to the tables as they are now, for values of these types."""
@@ -195,7 +199,7 @@ class Workspace(Forking):
                 rest = iter(more)
             else:
                 values = statement.parameters.values(params)
-                first, rest = _fresh(lambda: self._begun(sql, statement, values, batch_size))
+                first, rest = fresh(lambda: self._begun(sql, statement, values, batch_size))
         yield first
         yield from rest
 
@@ -227,7 +231,7 @@ class Workspace(Forking):
         For a request under way (`rmem.receipts`) it is done the first time only; it must give JSON then."""
         request = receipts.current()
         if request is None:
-            return _fresh(lambda: self._engine.together(work))
+            return fresh(lambda: self._engine.together(work))
         key = request.key("tables")
 
         def once() -> T:
@@ -241,148 +245,13 @@ class Workspace(Forking):
             return told
 
         self._engine.prepare_receipts()
-        found = _fresh(lambda: self._engine.together(once))
+        found = fresh(lambda: self._engine.together(once))
         request.done["tables"] += 1
         return found
 
     def once(self, work: Callable[[], T]) -> T:
         """`work` as it is, unless there is a request under way for which it must happen once."""
         return work() if receipts.current() is None else self.together(work)
-
-    # -- definitions ----------------------------------------------------------------------------------------
-
-    def _define(self, tree: exp.Expression, sql: str) -> Result:
-        if isinstance(tree, exp.Create) and tree.args.get("kind") == "VIEW":
-            return self._engine.together(lambda: self._create_view(tree, sql))
-        if isinstance(tree, exp.Create):
-            return self._create(tree)
-        if isinstance(tree, exp.Drop):
-            return self._drop(tree)
-        if isinstance(tree, exp.Alter) and tree.args.get("kind") == "TABLE":
-            return self._alter(tree)
-        if isinstance(tree, exp.TruncateTable):
-            return self._truncate(tree)
-        raise SqlUnsupportedError(f"{kind_of(tree)} statements are not supported")
-
-    def _create(self, tree: exp.Create) -> Result:
-        kind = tree.args.get("kind")
-        exists_ok = bool(tree.args.get("exists"))
-        catalogue = self._engine.tables()
-        if kind == "INDEX":
-            index = define.index_of(tree, catalogue, self.name)
-            if self._engine.create_index(index, exists_ok=exists_ok):
-                self._build(index)
-            return Result()
-        if kind != "TABLE":
-            raise SqlUnsupportedError(f"CREATE {kind} is not supported")
-        define.check_properties(tree)
-        if tree.expression is not None:
-            return self._create_as(tree, exists_ok)
-        name = table_name(tree.this.this if isinstance(tree.this, exp.Schema) else tree.this, self.name)
-        if name in catalogue and exists_ok:
-            return Result()
-        if name in catalogue:
-            raise TableExistsError(f'relation "{name}" already exists')
-        self._engine.create_table(define.table_of(tree, catalogue, self.name), exists_ok=exists_ok)
-        return Result()
-
-    def _create_view(self, tree: exp.Create, sql: str) -> Result:
-        catalogue = self._engine.tables()
-        view = views.view_of(tree, sql, catalogue, self.name)
-        if view.name in catalogue:
-            views.check_altered(view.name, view, catalogue, self.name)
-            self._engine.drop_table(view.name)
-        self._engine.create_table(view)
-        return Result()
-
-    def _create_as(self, tree: exp.Create, exists_ok: bool) -> Result:
-        """CREATE TABLE … AS SELECT: the table and its rows in one transaction."""
-        if isinstance(tree.this, exp.Schema):
-            raise SqlUnsupportedError("CREATE TABLE … (columns) AS is not supported; name the columns in the SELECT")
-        name = checked_name(table_name(tree.this, self.name), "table")
-        catalogue = self._engine.tables()
-        if name in catalogue:
-            if exists_ok:
-                return Result()
-            raise TableExistsError(f'relation "{name}" already exists')
-        source = tree.expression.copy()
-        columns = views.columns_of(Binder(catalogue, self.name).query(source, None))
-
-        def made() -> Result:
-            self._engine.create_table(Table(name, columns))
-            target = exp.Table(this=exp.Identifier(this=name, quoted=True))
-            insert = exp.Insert(this=target, expression=tree.expression.copy())
-            bound = _bind(insert, self._engine.tables(), self.name, [])
-            return Result(row_count=self._ran(bound, [], None).row_count)
-
-        return self._engine.together(made)
-
-    def _drop(self, tree: exp.Drop) -> Result:
-        only(tree, "this", "tables", "kind", "exists", "cascade", "restrict", "expressions")
-        names = [folded(node.this) for node in tree.args.get("tables") or [tree.this]]
-        if tree.args.get("kind") == "INDEX":
-            self._all(self._engine.drop_index, names, bool(tree.args.get("exists")))
-            return Result()
-        kind = str(tree.args.get("kind"))
-        if kind not in ("TABLE", "VIEW"):
-            raise SqlUnsupportedError(f"DROP {kind} is not supported")
-        nodes = [node for node in tree.args.get("tables") or [tree.this] if isinstance(node, exp.Table)]
-        self._drop_all([table_name(node, self.name) for node in nodes], kind, bool(tree.args.get("exists")))
-        return Result()
-
-    def _drop_all(self, names: Sequence[str], kind: str, missing_ok: bool) -> bool:
-        """Drop all of these tables or views, or none; whether there was one."""
-
-        def drop() -> bool:
-            catalogue = self._engine.tables()
-            known = [name for name in names if name in catalogue]
-            for name in names:
-                if name not in catalogue and not missing_ok:
-                    raise NoSuchTableError(f'{kind.lower()} "{name}" does not exist in workspace "{self.name}"')
-            for name in known:
-                found = "TABLE" if catalogue[name].view is None else "VIEW"
-                if found != kind:
-                    raise SqlError(f'"{name}" is not a {kind.lower()}; use DROP {found}')
-            views.check_unused(set(known), catalogue, self.name)
-            for name in _children_first(known, catalogue):
-                self._engine.drop_table(name)
-            return bool(known)
-
-        return self._engine.together(drop)
-
-    def _all(self, drop: Callable[..., bool], names: Sequence[str], missing_ok: bool) -> None:
-        """Drop all of them or none."""
-        if len(names) == 1:
-            drop(names[0], missing_ok=missing_ok)
-        elif names:
-            self._engine.together(lambda: [drop(name, missing_ok=missing_ok) for name in names])
-
-    def _alter(self, tree: exp.Alter) -> Result:
-        name = table_name(tree.this, self.name)
-        catalogue = self._engine.tables()
-        if name not in catalogue:
-            if tree.args.get("exists"):
-                return Result()
-            raise NoSuchTableError(f'table "{name}" does not exist in workspace "{self.name}"')
-        changed = altered(base_table(name, catalogue, self.name), tree, catalogue, self.name)
-        if changed != catalogue[name]:
-            views.check_altered(name, changed, catalogue, self.name)
-            self._engine.alter_table(name, changed, tree)
-        return Result()
-
-    def _truncate(self, tree: exp.TruncateTable) -> Result:
-        only(tree, "expressions", "identity", "option")
-        if tree.args.get("identity") == "RESTART":
-            raise SqlUnsupportedError("TRUNCATE … RESTART IDENTITY is not supported")
-
-        def emptied() -> Result:
-            for node in tree.expressions:
-                delete = exp.Delete(this=node.copy())
-                _bind(delete, self._engine.tables(), self.name, [])
-                self._engine.run(Plan(delete, timeout=left()))
-            return Result()
-
-        return self._engine.together(emptied) if len(tree.expressions) > 1 else emptied()
 
     # -- without SQL ----------------------------------------------------------------------------------------
 
@@ -423,12 +292,12 @@ class Workspace(Forking):
     @writing
     def drop_table(self, name: str, *, missing_ok: bool = False) -> bool:
         """Whether there was such a table."""
-        return self._drop_all([name], "TABLE", missing_ok)
+        return self._definitions.drop([name], "TABLE", missing_ok)
 
     @writing
     def drop_views(self, names: Sequence[str]) -> None:
         """Drop views that may read each other."""
-        self._drop_all(names, "VIEW", missing_ok=True)
+        self._definitions.drop(names, "VIEW", missing_ok=True)
 
     @writing
     def create_index(
@@ -449,12 +318,13 @@ class Workspace(Forking):
         options = {"index_type": kind} if kind in ("bm25", "vector") else {}
         catalogue = self._engine.tables()
         index = define.checked_index(found, wanted, method, kind == "unique", options, name or "", catalogue)
-        if self._engine.create_index(index, exists_ok=exists_ok):
-            self._build(index)
+        self._create_index(index, exists_ok)
         return define.dropped_index(index.name, self._engine.tables())
 
-    def _build(self, index: Index) -> None:
-        """Build an index for the search operators, and keep it where the engine can."""
+    def _create_index(self, index: Index, exists_ok: bool) -> None:
+        """Make an index; one for the search operators is built at once, and kept where the engine can."""
+        if not self._engine.create_index(index, exists_ok=exists_ok):
+            return
         table = self._engine.tables().get(index.table)
         if table is not None and index.method == define.SEARCH:
             self._indexes.follow(table, index.columns, save_from=1)
@@ -467,7 +337,7 @@ class Workspace(Forking):
     @writing
     def insert(self, table: str, columns: Mapping[str, Sequence[Any]]) -> int:
         """Append rows given as columns of values; all of them or none. The number of rows."""
-        return _fresh(lambda: self._insert(table, columns))
+        return fresh(lambda: self._insert(table, columns))
 
     def _insert(self, table: str, columns: Mapping[str, Sequence[Any]]) -> int:
         found = base_table(table, self._engine.tables(), self.name)
@@ -495,19 +365,6 @@ class Workspace(Forking):
         self.close()
 
 
-def _fresh(run: Callable[[], T]) -> T:
-    """Do it again when a table changed while a statement was read."""
-    for tries in reversed(range(_TRIES)):
-        try:
-            return run()
-        except StaleCatalogueError:
-            if not tries:
-                raise SqlError("the tables are being changed faster than the statement can be read") from None
-        except RecursionError:
-            raise SqlError("the statement is nested too deeply") from None
-    raise AssertionError
-
-
 def _check_limits(timeout: float | None, max_rows: int | None) -> None:
     if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0):
         raise SqlError(f"timeout must be a number of seconds > 0, got {timeout!r}")
@@ -531,22 +388,6 @@ def _engine(address: str | Path | None, tenant: str, durability: str) -> Engine:
     if "://" in text:
         raise ConfigError(f"a workspace lies in a file, sqlite:///path or postgresql://…, not {text!r}")
     return SqliteEngine(Path(address) if address is not None else default_store(), durability=durability)
-
-
-def _children_first(names: list[str], catalogue: Mapping[str, Table]) -> list[str]:
-    """Tables that refer to others before those they refer to."""
-    left, done = list(dict.fromkeys(names)), []
-    while left:
-        free = [
-            name
-            for name in left
-            if not any(
-                reference.table == name and other != name for other in left for reference in catalogue[other].references
-            )
-        ] or left[:1]
-        done += free
-        left = [name for name in left if name not in free]
-    return done
 
 
 def _quoted(name: str) -> str:

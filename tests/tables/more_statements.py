@@ -220,7 +220,6 @@ GROUPS: dict[str, list[Statement]] = {
         "SELECT regexp_replace('hello world', '(\\w+) (\\w+)', '\\2 \\1'), regexp_match('ab12', '([a-z]+)(\\d+)')",
         "SELECT 'x' ~ '['",
         "SELECT E'a\\nb\\t\\x41\\u00e9\\'', 'it''s', '\\n'",
-        "SELECT U&'\\00e9'",
         "SELECT $$dollar$$",
         "SELECT starts_with('hello', 'he'), char_length('x ')",
         "SELECT 'abc'::varchar(2), 'abc'::char(5) || '|', true::text, false::text, 1.50::text",

@@ -134,6 +134,14 @@ def test_dropping_a_view_that_is_not_there_can_be_fine(tables):
     assert [table.name for table in tables.tables()] == ["orders"]
 
 
+def test_views_of_views_do_not_grow_without_end(tables):
+    tables.query("CREATE VIEW v0 AS SELECT id FROM orders")
+    for number in range(5):
+        tables.query(f"CREATE VIEW v{number + 1} AS SELECT a.id FROM v{number} a JOIN v{number} b USING (id)")
+    with pytest.raises(SqlError, match="may read 100 views"):
+        tables.query("CREATE VIEW v6 AS SELECT a.id FROM v5 a JOIN v5 b USING (id)")
+
+
 def test_the_catalogue_tells_views_from_tables(tables):
     sql = "SELECT table_name, table_type FROM information_schema.tables ORDER BY 1"
     assert tables.query(sql).rows == [("orders", "BASE TABLE"), ("spent", "VIEW")]

@@ -131,27 +131,10 @@ def _tree(tokens: list[Token], sql: str) -> exp.Expression:
         raise SqlError("one statement per call, please")
     for node in list(trees[0].find_all(exp.ByteString, exp.RawString)):
         node.replace(exp.Literal.string(str(node.this)))  # E'…' is a text like any other
-    for node in list(trees[0].find_all(exp.UnicodeString)):
-        if node.args.get("escape"):
-            raise SqlUnsupportedError("UESCAPE is not supported")
-        node.replace(exp.Literal.string(_unescaped(str(node.this))))
+    if trees[0].find(exp.UnicodeString) is not None:
+        raise SqlUnsupportedError("U&'…' is not supported here; write E'\\u00e9', or the character itself")
     rewrite_cosine_distances(trees[0])
     return _selected(trees[0])
-
-
-def _unescaped(text: str) -> str:
-    """U&'\\0041' by its characters."""
-    return re.sub(r"\\(?:\\|([0-9a-fA-F]{4})|\+([0-9a-fA-F]{6}))", _character, text)
-
-
-def _character(found: re.Match[str]) -> str:
-    digits = found[1] or found[2]
-    if digits is None:
-        return "\\"
-    code = int(digits, 16)
-    if not 0 < code <= 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-        raise SqlError("invalid Unicode escape value")
-    return chr(code)
 
 
 def _selected(tree: exp.Expression) -> exp.Expression:

@@ -18,11 +18,15 @@ if TYPE_CHECKING:
     from .bind import Binder
 
 
+MAX_VIEWS = 100
+
+
 class Relations:
     """The part of a Binder that looks at FROM."""
 
     def __init__(self, binder: Binder) -> None:
         self.binder = binder
+        self._views = 0
 
     def bind_from(self, node: exp.Expression, scope: Scope) -> None:
         clause = node.args.get("from_")
@@ -112,6 +116,9 @@ class Relations:
         """The query of a view in the place of its name, with the columns that it had when it was made."""
         if view.name in self.binder.views:
             raise SqlError(f'view "{view.name}" would read itself')
+        self._views += 1
+        if self._views > MAX_VIEWS:
+            raise SqlError(f"a statement may read {MAX_VIEWS} views, counting those that views read")
         names = [quoted(column.name) for column in view.columns]
         alias = exp.TableAlias(this=quoted(view.name), columns=names)
         query = exp.Subquery(this=parse(view.view or "").tree, alias=alias)

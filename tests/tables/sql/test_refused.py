@@ -27,6 +27,7 @@ CONSTRUCTS = {
     "SELECT mode() WITHIN GROUP (ORDER BY n) FROM t": "mode",
     "SELECT m FROM regexp_matches('a', 'a') AS m": "regexp_matches",
     "SELECT make_interval(days => 3)": "make_interval",
+    "SELECT U&'\\00e9'": "U&",
 }
 
 

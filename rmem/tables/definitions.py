@@ -1,0 +1,195 @@
+"""CREATE, DROP, ALTER and TRUNCATE: what changes the catalogue of a workspace, and checks that nothing depends on what
+goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from sqlglot import exp
+
+from ..errors import NoSuchTableError, SqlError, SqlUnsupportedError, TableExistsError
+from .catalog import Index, Table
+from .engines.base import Engine, StaleCatalogueError
+from .results import Result
+from .sql import define, views
+from .sql.alter import altered
+from .sql.bind import Binder
+from .sql.kinds import kind_of
+from .sql.scope import base_table, checked_name, folded, only, table_name
+
+T = TypeVar("T")
+_TRIES = 5
+
+
+class Definitions:
+    """The statements of one workspace that define something. `run` binds and runs one that writes rows; `create_index`
+    makes an index unless it exists, which may be allowed."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        workspace: str,
+        run: Callable[[exp.Expression], Result],
+        create_index: Callable[[Index, bool], None],
+    ) -> None:
+        self._engine, self._workspace, self._run, self._create_index = engine, workspace, run, create_index
+
+    def run(self, tree: exp.Expression, sql: str) -> Result:
+        """Run one statement that defines something; `sql` is its text."""
+        if isinstance(tree, exp.Create) and tree.args.get("kind") == "VIEW":
+            return self._engine.together(lambda: self._create_view(tree, sql))
+        if isinstance(tree, exp.Create):
+            return self._create(tree)
+        if isinstance(tree, exp.Drop):
+            return self._drop(tree)
+        if isinstance(tree, exp.Alter) and tree.args.get("kind") == "TABLE":
+            return self._alter(tree)
+        if isinstance(tree, exp.TruncateTable):
+            return self._truncate(tree)
+        raise SqlUnsupportedError(f"{kind_of(tree)} statements are not supported")
+
+    def _create(self, tree: exp.Create) -> Result:
+        kind = tree.args.get("kind")
+        exists_ok = bool(tree.args.get("exists"))
+        catalogue = self._engine.tables()
+        if kind == "INDEX":
+            index = define.index_of(tree, catalogue, self._workspace)
+            self._create_index(index, exists_ok)
+            return Result()
+        if kind != "TABLE":
+            raise SqlUnsupportedError(f"CREATE {kind} is not supported")
+        define.check_properties(tree)
+        if tree.expression is not None:
+            return self._create_as(tree, exists_ok)
+        name = table_name(tree.this.this if isinstance(tree.this, exp.Schema) else tree.this, self._workspace)
+        if name in catalogue and exists_ok:
+            return Result()
+        if name in catalogue:
+            raise TableExistsError(f'relation "{name}" already exists')
+        self._engine.create_table(define.table_of(tree, catalogue, self._workspace), exists_ok=exists_ok)
+        return Result()
+
+    def _create_view(self, tree: exp.Create, sql: str) -> Result:
+        catalogue = self._engine.tables()
+        view = views.view_of(tree, sql, catalogue, self._workspace)
+        if view.name in catalogue:
+            views.check_altered(view.name, view, catalogue, self._workspace)
+            self._engine.drop_table(view.name)
+        self._engine.create_table(view)
+        return Result()
+
+    def _create_as(self, tree: exp.Create, exists_ok: bool) -> Result:
+        """CREATE TABLE … AS SELECT: the table and its rows in one transaction."""
+        if isinstance(tree.this, exp.Schema):
+            raise SqlUnsupportedError("CREATE TABLE … (columns) AS is not supported; name the columns in the SELECT")
+        name = checked_name(table_name(tree.this, self._workspace), "table")
+        catalogue = self._engine.tables()
+        if name in catalogue:
+            if exists_ok:
+                return Result()
+            raise TableExistsError(f'relation "{name}" already exists')
+        source = tree.expression.copy()
+        columns = views.columns_of(Binder(catalogue, self._workspace).query(source, None))
+
+        def made() -> Result:
+            self._engine.create_table(Table(name, columns))
+            target = exp.Table(this=exp.Identifier(this=name, quoted=True))
+            insert = exp.Insert(this=target, expression=tree.expression.copy())
+            return Result(row_count=self._run(insert).row_count)
+
+        return self._engine.together(made)
+
+    def _drop(self, tree: exp.Drop) -> Result:
+        only(tree, "this", "tables", "kind", "exists", "cascade", "restrict", "expressions")
+        names = [folded(node.this) for node in tree.args.get("tables") or [tree.this]]
+        if tree.args.get("kind") == "INDEX":
+            self._all(self._engine.drop_index, names, bool(tree.args.get("exists")))
+            return Result()
+        kind = str(tree.args.get("kind"))
+        if kind not in ("TABLE", "VIEW"):
+            raise SqlUnsupportedError(f"DROP {kind} is not supported")
+        nodes = [node for node in tree.args.get("tables") or [tree.this] if isinstance(node, exp.Table)]
+        self.drop([table_name(node, self._workspace) for node in nodes], kind, bool(tree.args.get("exists")))
+        return Result()
+
+    def drop(self, names: Sequence[str], kind: str, missing_ok: bool) -> bool:
+        """Drop all of these tables or views, or none; whether there was one."""
+
+        def drop() -> bool:
+            catalogue = self._engine.tables()
+            known = [name for name in names if name in catalogue]
+            for name in names:
+                if name not in catalogue and not missing_ok:
+                    raise NoSuchTableError(f'{kind.lower()} "{name}" does not exist in workspace "{self._workspace}"')
+            for name in known:
+                found = "TABLE" if catalogue[name].view is None else "VIEW"
+                if found != kind:
+                    raise SqlError(f'"{name}" is not a {kind.lower()}; use DROP {found}')
+            views.check_unused(set(known), catalogue, self._workspace)
+            for name in _children_first(known, catalogue):
+                self._engine.drop_table(name)
+            return bool(known)
+
+        return fresh(lambda: self._engine.together(drop))
+
+    def _all(self, drop: Callable[..., bool], names: Sequence[str], missing_ok: bool) -> None:
+        """Drop all of them or none."""
+        if len(names) == 1:
+            drop(names[0], missing_ok=missing_ok)
+        elif names:
+            self._engine.together(lambda: [drop(name, missing_ok=missing_ok) for name in names])
+
+    def _alter(self, tree: exp.Alter) -> Result:
+        name = table_name(tree.this, self._workspace)
+        catalogue = self._engine.tables()
+        if name not in catalogue:
+            if tree.args.get("exists"):
+                return Result()
+            raise NoSuchTableError(f'table "{name}" does not exist in workspace "{self._workspace}"')
+        changed = altered(base_table(name, catalogue, self._workspace), tree, catalogue, self._workspace)
+        if changed != catalogue[name]:
+            views.check_altered(name, changed, catalogue, self._workspace)
+            self._engine.alter_table(name, changed, tree)
+        return Result()
+
+    def _truncate(self, tree: exp.TruncateTable) -> Result:
+        only(tree, "expressions", "identity", "option")
+        if tree.args.get("identity") == "RESTART":
+            raise SqlUnsupportedError("TRUNCATE … RESTART IDENTITY is not supported")
+
+        def emptied() -> Result:
+            for node in tree.expressions:
+                self._run(exp.Delete(this=node.copy()))
+            return Result()
+
+        return self._engine.together(emptied) if len(tree.expressions) > 1 else emptied()
+
+
+def fresh(run: Callable[[], T]) -> T:
+    """Do it again when a table changed while a statement was read."""
+    for tries in reversed(range(_TRIES)):
+        try:
+            return run()
+        except StaleCatalogueError:
+            if not tries:
+                raise SqlError("the tables are being changed faster than the statement can be read") from None
+        except RecursionError:
+            raise SqlError("the statement is nested too deeply") from None
+    raise AssertionError
+
+
+def _children_first(names: list[str], catalogue: Mapping[str, Table]) -> list[str]:
+    """Tables that refer to others before those they refer to."""
+    left, done = list(dict.fromkeys(names)), []
+    while left:
+        free = [
+            name
+            for name in left
+            if not any(
+                reference.table == name and other != name for other in left for reference in catalogue[other].references
+            )
+        ] or left[:1]
+        done += free
+        left = [name for name in left if name not in free]
+    return done
