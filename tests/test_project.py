@@ -25,6 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("receipts", "old_names"),
     (
         "errors",
+        "http_link",
         "annotations",
         "forks",
         "filelocks",
@@ -44,7 +45,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("stores",),
     ("recall",),
     ("tiers",),
-    ("brain", "drafting", "asking", "aio", "doctor", "upkeep", "transfer", "keyed"),
+    ("brain", "remote", "drafting", "asking", "aio", "doctor", "upkeep", "transfer", "keyed"),
     ("agents", "tables"),
     ("team", "migrating", "foreign_files"),
     ("mcp",),
