@@ -99,6 +99,8 @@ class AsyncBrain(_Face[Brain]):
         durability: Durability = "full",
         privacy: PrivacySpec = None,
         encryption: Encryption | Literal[False] | None = None,
+        token: str | None = None,
+        workspace: str | None = None,
     ) -> None:
         super().__init__(
             Brain(
@@ -108,6 +110,8 @@ class AsyncBrain(_Face[Brain]):
                 durability=durability,
                 privacy=privacy,
                 encryption=encryption,
+                token=token,
+                workspace=workspace,
             )
         )
 
@@ -133,6 +137,7 @@ class AsyncBrain(_Face[Brain]):
     get = _Awaited(Brain.get)
     get_many = _Awaited(Brain.get_many)
     memories = _Awaited(Brain.memories)
+    count = _Awaited(Brain.count)
     update = _Awaited(Brain.update)
     edit = _Awaited(Brain.edit)
     prune = _Awaited(Brain.prune)

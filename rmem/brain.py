@@ -68,7 +68,19 @@ class Brain:
     `privacy` is a PrivacyPolicy or "default": what it finds is masked, hashed or refused before anything is kept.
     `encryption` is an Encryption, or False for none; without it the master key of the environment is used, if any.
     Safe to use from many threads; many processes may open one file.
+
+        brain = Brain("https://host", token="…")   # the same on a server; `workspace` is one of the server's
+
+    There the token may come from RMEM_API_KEY and the workspace from RMEM_WORKSPACE; what a server does not offer
+    raises a ServerError that names it.
     """
+
+    def __new__(cls, address: object = None, *args: Any, **options: Any) -> Self:
+        if cls is Brain and isinstance(address, str) and address.startswith(("http://", "https://")):
+            from .remote import RemoteBrain
+
+            return cast("Self", super().__new__(RemoteBrain))
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -79,7 +91,11 @@ class Brain:
         durability: Durability = "full",
         privacy: PrivacySpec = None,
         encryption: Encryption | Literal[False] | None = None,
+        token: str | None = None,
+        workspace: str | None = None,
     ) -> None:
+        if token is not None or workspace is not None:
+            raise ConfigError("token and workspace go with the address of a server: Brain('https://host', token=…)")
         self.settings = RecallSettings.of(settings)
         self.privacy = policy_of(privacy)
         checks.one_of("durability", durability, ("full", "normal"))
@@ -432,6 +448,10 @@ class Brain:
         """Memories inside a filter, without a question. `agent` and `type` are fields of the filter, for short."""
         chosen = Filter.of(where, agent=agent, type=type)
         return Memories(self.store.select(chosen, order=order, limit=limit, offset=offset))
+
+    def count(self, where: Where | None = None) -> int:
+        """How many memories are inside a filter."""
+        return self.store.count(Filter.of(where))
 
     def recall(
         self,

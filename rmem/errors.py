@@ -17,7 +17,8 @@ RemanenceError
 │   ├── StoreVersionError     the file was written by a newer version
 │   ├── KeyMissingError       a memory is encrypted and there is no key
 │   ├── KeyWrongError         the master key is not the one of this store
-│   └── StoreUnreachableError the server of a store does not answer
+│   ├── StoreUnreachableError the server of a store does not answer
+│   └── ServerError           a Brain on a server: refused, failed or not offered there; `status` says how
 ├── EmbedderError             an embedder could not load or answer
 │   └── EmbedderMismatchError the store holds vectors of another embedder
 ├── SummariserError           a model that summarises did not answer
@@ -138,6 +139,14 @@ class KeyWrongError(StoreError):
 
 class StoreUnreachableError(StoreError):
     """The server of a store does not answer. What was being written may or may not have arrived."""
+
+
+class ServerError(StoreError):
+    """The server of a Brain refused, failed, or does not offer what was asked; `status` is its answer's."""
+
+    def __init__(self, message: str, *, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class EmbedderError(RemanenceError):

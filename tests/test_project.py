@@ -25,6 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     (
         "errors",
         "extras",
+        "http_link",
         "annotations",
         "forks",
         "filelocks",
@@ -44,7 +45,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("stores",),
     ("recall",),
     ("tiers",),
-    ("brain", "drafting", "aio", "doctor", "upkeep", "transfer", "keyed"),
+    ("brain", "remote", "drafting", "aio", "doctor", "upkeep", "transfer", "keyed"),
     ("agents", "tables"),
     ("team", "migrating", "foreign_files"),
     ("mcp",),

@@ -34,9 +34,15 @@ GIVEN = {
 }
 
 
-@pytest.fixture
-def brain(tmp_path):
-    with Brain(tmp_path / "memories.db") as brain:
+@pytest.fixture(params=["file", "server"])
+def brain(request, tmp_path):
+    """A Brain on a file, and the same on a real server."""
+    if request.param == "file":
+        made = Brain(tmp_path / "memories.db")
+    else:
+        server = request.getfixturevalue("server")
+        made = Brain(server.url, token=server.first_token)
+    with made as brain:
         yield brain
 
 

@@ -172,7 +172,7 @@ Exit codes:
 @click.option(
     "--store",
     metavar="PATH|URL",
-    help="The store to use: a path, sqlite:///path or :memory:. Default: memories.db in $RMEM_HOME, "
+    help="The store to use: a path, sqlite:///path, :memory: or https://server. Default: memories.db in $RMEM_HOME, "
     "or in your data folder.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document; errors too, on stderr.")

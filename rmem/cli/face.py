@@ -33,6 +33,11 @@ class Face:
         return self.store if self.store is not None else str(config.default_store())
 
     @property
+    def remote(self) -> bool:
+        """Whether the store is a server, which keeps its own audit log."""
+        return self.address.startswith(("http://", "https://"))
+
+    @property
     def terminal(self) -> bool:
         """Whether a person is looking: tables and colours then, plain text otherwise."""
         return not self.json and not self.quiet and (sys.stdout.isatty() or is_forced())

@@ -136,7 +136,7 @@ def _confirm(brain: Brain, keys: list[str], verb: str, yes: bool) -> None:
     if not sys.stdin.isatty():
         count = "1 memory" if len(keys) == 1 else f"{len(keys):,} memories"
         raise InputError(f"{verb.lower()} would remove {count} and cannot ask here; add --yes", field="yes")
-    for memory in brain.store.get_many(keys[:20]):
+    for memory in brain.get_many(keys[:20]):
         if memory is not None:
             click.echo(f"{memory.memory_id}  {one_line(memory.text)[:100]}", err=True)
     if len(keys) > 20:

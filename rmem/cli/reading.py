@@ -98,7 +98,7 @@ def list_(face: Face, order: Any, limit: int, offset: int, delimiter: str | None
     where = Filter.of(filter_of(filters))
     with face.looking() as brain:
         memories = brain.memories(where, order=order, limit=limit, offset=offset)
-        total = brain.store.count(where)
+        total = brain.count(where)
     if face.json:
         face.document({"memories": [memory_document(memory) for memory in memories], "total": total})
         return

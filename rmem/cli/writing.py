@@ -126,14 +126,15 @@ def update(
     if not fields and not untag:
         raise InputError("nothing to change; name at least one field, such as --importance", field="changes")
     with face.looking() as brain:
-        if memory_id.startswith(ID) and "text" in fields and brain.get(memory_id) is not None:
+        if not face.remote and memory_id.startswith(ID) and "text" in fields and brain.get(memory_id) is not None:
             memory = TeamMemory(brain, author=author(Path.cwd())).reword(memory_id, fields.pop("text"))
         if fields or untag:
             if "tags" not in clear and (untag or "tags" in fields):
                 memory = _retag(brain, memory_id, fields, untag)
             else:
                 memory = brain.update(memory_id, **fields)
-            brain.store.record(config.user(), "change", [memory_id], origin="rmem", fields=sorted(fields))
+            if not face.remote:
+                brain.store.record(config.user(), "change", [memory_id], origin="rmem", fields=sorted(fields))
     if face.json:
         face.document(memory_document(memory))
     else:

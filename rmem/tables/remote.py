@@ -15,10 +15,10 @@ from urllib.parse import quote, urlencode
 
 from .. import __version__
 from ..errors import ConfigError, NoSuchTableError, RemoteError, SqlUnsupportedError, TableExistsError
+from ..http_link import Answer, Link
 from .builder import quoted
 from .catalog import Column, Index, Kind, Table, Type
 from .ingest import Arranged, to_body
-from .link import Answer, Link
 from .results import Result
 from .values import from_json, kind_of_type, parameters_to_json
 

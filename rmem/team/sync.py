@@ -16,9 +16,9 @@ from urllib.parse import quote, urlencode
 from .. import config
 from ..brain import Brain
 from ..errors import InputError, PrivacyError, RemanenceError, RemoteError
+from ..http_link import Link, Remedy
 from ..models import Memory
 from ..stores.base import Progress
-from ..tables.link import Link, Remedy
 from . import places, routes
 from .drafts import replace_file
 from .exchange import SYNC, Document, audit_log, changes, checked, checked_removal, take_in, take_out

@@ -211,7 +211,7 @@ def test_a_member_that_is_killed_in_the_middle_loses_and_doubles_nothing(member,
 def cut_off(member, server, monkeypatch):
     """Ann, who knows something, behind a network that can be cut; bob told the server something else."""
     monkeypatch.setattr("rmem.team.sync._PAGE", 10)  # several pages each way
-    monkeypatch.setattr("rmem.tables.link._FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("rmem.http_link._FIRST_PAUSE", 0.001)
     ann, bob = member("ann"), member("bob")
     for number in range(25):
         ann.learn(f"Service {number} listens on port {7000 + number}")

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from rmem import Client
+from rmem import http_link as link
 from rmem.errors import (
     ConfigError,
     ConstraintError,
@@ -21,7 +22,6 @@ from rmem.errors import (
     TableExistsError,
     TooManyRowsError,
 )
-from rmem.tables import link
 from rmem.tables.remote import organisation_of
 
 TOKEN = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (b"{}", b'{"OrgID": "acme"}', b"x"))

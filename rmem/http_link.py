@@ -11,10 +11,11 @@ import random
 import re
 import time
 import urllib.parse
+from collections.abc import Callable
 from threading import Lock
 from typing import Any, NamedTuple
 
-from ..errors import (
+from .errors import (
     ConfigError,
     ConstraintError,
     NoSuchTableError,
@@ -45,8 +46,17 @@ class Remedy(NamedTuple):
 class Link:
     """Connections to one server."""
 
-    def __init__(self, url: str, timeout: float, *, remedy: Remedy | None = None, attempts: int = _ATTEMPTS) -> None:
+    def __init__(
+        self,
+        url: str,
+        timeout: float,
+        *,
+        remedy: Remedy | None = None,
+        attempts: int = _ATTEMPTS,
+        error_of: Callable[[int, str, Remedy], RemanenceError] | None = None,
+    ) -> None:
         self._remedy = remedy or Remedy()
+        self._error_of = error_of or table_error
         self._attempts = attempts
         parts = _address(url, self._remedy)
         self.url = url.rstrip("/")
@@ -104,7 +114,8 @@ class Link:
                 message = _message(answer, raw)
             except TimeoutError:
                 connection.close()
-                raise RemoteError(f"{self.url} did not answer within {timeout:g} s", status=504) from None
+                told = f"{self.url} did not answer within {timeout:g} s"
+                raise self._error_of(504, told, self._remedy) from None
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
                 if not fresh:
@@ -112,7 +123,7 @@ class Link:
                 status, asked, message = 0, "", f"{self.url} cannot be reached: {error!r}"
             passes = status in (0, 429, 503) or (status == 409 and asked)
             if not passes or attempt == self._attempts:
-                raise error_of(status or 503, message, self._remedy)
+                raise self._error_of(status or 503, message, self._remedy)
             if re.fullmatch(r"\d+", asked):
                 wait = min(float(asked), _LONGEST_PAUSE)
             _log.warning("%s; trying again in %.1f s", message, wait)
@@ -154,6 +165,9 @@ class Answer:
     def __init__(self, link: Link, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> None:
         self._link, self._connection, self._response = link, connection, response
 
+    def header(self, name: str) -> str | None:
+        return self._response.headers.get(name)
+
     def readline(self) -> bytes:
         return self._guarded(self._response.readline)
 
@@ -182,7 +196,7 @@ class Answer:
 # What answers tell
 
 
-def error_of(status: int, message: str, remedy: Remedy) -> RemanenceError:
+def table_error(status: int, message: str, remedy: Remedy) -> RemanenceError:
     """The error that an embedded workspace would have raised, as far as the status tells."""
     if status == 404 and not re.search(r"there is no (?:such )?(?:workspace|route)", message):
         return NoSuchTableError(message)
