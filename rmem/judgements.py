@@ -126,9 +126,10 @@ class Recalls:
         self._last: OrderedDict[str, Recall] = OrderedDict()
         self._lock = new_lock()
 
-    def new(self, question: str, where: Filter, write: Callable[[Judgement], None]) -> Recall:
+    def new(self, question: str, where: Filter, write: Callable[[Judgement], None], id: str = "") -> Recall:
         agents, types = where.agent or (), where.type or ()
         recall = Recall(question, agents[0] if len(agents) == 1 else "", types[0] if len(types) == 1 else "", write)
+        recall.id = id or recall.id
         with self._lock:
             self._last[recall.id] = recall
             if len(self._last) > _REMEMBERED:

@@ -21,7 +21,7 @@ from urllib.parse import quote, urlencode
 from . import __version__, checks
 from .annotations import Changes, MemoryOrId, Mode, Moment, Names, NewMemory, Stats, VectorLike, Where
 from .brain import Brain
-from .drafting import draft_of, draft_of_changes, given_vector
+from .drafting import draft_of, draft_of_changes
 from .errors import (
     ConfigError,
     InputError,
@@ -34,7 +34,8 @@ from .errors import (
 )
 from .filters import Filter
 from .http_link import Link, Remedy
-from .judgements import Judgement, Recall, Recalls
+from .index.bits import unit_vector
+from .judgements import Judgement, Recalls
 from .models import Hit, Hits, Memories, Memory, id_of
 from .recall.explain import Explanation, WordMatch
 from .recall.settings import RecallSettings
@@ -252,6 +253,7 @@ class RemoteBrain(Brain):
         type: Names | None = None,
         must: Names = (),
         must_not: Names = (),
+        min_relevance: float | None = None,
         vector: VectorLike | None = None,
         settings: RecallSettings | Mapping[str, Any] | None = None,
         now: datetime | None = None,
@@ -270,21 +272,14 @@ class RemoteBrain(Brain):
             "explain": checks.flag("explain", explain),
             "must": [must] if isinstance(must, str) else list(must),
             "must_not": [must_not] if isinstance(must_not, str) else list(must_not),
-            "vector": None if vector is None else given_vector("vector", vector).tolist(),
+            "min_relevance": min_relevance,
+            "vector": None if vector is None else unit_vector("vector", vector).tolist(),
             "settings": self._wished if settings is None else asdict(RecallSettings.of(settings)),
             "as_of": None if now is None else now.timestamp(),
             "touch": checks.flag("touch", touch),
         }
         answer = self._ask("POST", "/recall", {name: value for name, value in body.items() if value is not None})
-        agents, types = chosen.agent or (), chosen.type or ()
-        recall = Recall(
-            question,
-            agents[0] if len(agents) == 1 else "",
-            types[0] if len(types) == 1 else "",
-            self._judge,
-            answer["recall_id"],
-        )
-        self._recalls.keep(recall)
+        recall = self._recalls.new(question, chosen, self._judge, answer["recall_id"])
         return Hits([_hit(one) for one in answer["hits"]], recall)
 
     def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Judgement:
@@ -404,7 +399,7 @@ def _hit(told: Mapping[str, Any]) -> Hit:
     if explained is not None:
         fields = {name: value for name, value in explained.items() if name != "score"}
         explained = Explanation(**{**fields, "words": [WordMatch(**match) for match in fields["words"]]})
-    return Hit(Memory.from_dict(told["memory"]), told["score"], explained)
+    return Hit(Memory.from_dict(told["memory"]), told["score"], explained, relevance=told.get("relevance"))
 
 
 def _error_of(status: int, message: str, remedy: Remedy) -> RemanenceError:
