@@ -29,6 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "filelocks",
         "private_files",
         "checks",
+        "fields",
         "models",
         "contents",
         "attachments",

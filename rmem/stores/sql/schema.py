@@ -31,26 +31,23 @@ from sqlalchemy import (
     Text,
 )
 
+from ...models import FIELDS, METADATA
+
+_TYPES: dict[str, type[Integer | Float[float]]] = {"int": Integer, "float": Float}  # of columns; the others are texts
 metadata = MetaData()
 
 memories = Table(
     "memories",
     metadata,
     Column("seq", Integer, primary_key=True, autoincrement=True),
-    Column("id", Text, nullable=False, unique=True),
     Column("born", Integer, nullable=False),  # the first seq this memory had; its place in the session
-    Column("agent", Text, nullable=False),
-    Column("session", Text),
-    Column("type", Text, nullable=False),
-    Column("actor", Text),
-    Column("tier", Text, nullable=False),
-    Column("step", Integer, nullable=False),
-    Column("time", Float, nullable=False),
-    Column("created", Float, nullable=False),
-    Column("importance", Float, nullable=False),
-    Column("level", Integer, nullable=False),  # compression
-    Column("position", Text),  # JSON
-    Column("place", Text),
+    *(
+        Column(
+            one.stored.column, _TYPES.get(one.kind, Text), nullable=one.nullable, unique=one.name == "memory_id" or None
+        )
+        for one in (*FIELDS, *METADATA)
+        if one.stored.column is not None
+    ),
     Column("tags", Text),  # JSON
     Column("text", Text, nullable=False),
     Column("contents", Text),  # JSON without `text` where contents["text"] is the text
