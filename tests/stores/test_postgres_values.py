@@ -16,7 +16,7 @@ from rmem import Brain, upkeep
 from rmem.crypto.encryption import Encryption, new_master_key
 from rmem.embed import word_vectors
 from rmem.errors import ConfigError, KeyMissingError
-from rmem.keyed import PostgresStore
+from rmem.kv import PostgresStore
 from rmem.stores.sql.postgres import PostgresRecordStore
 from rmem.testing import MemoryStoreContract
 
