@@ -457,11 +457,11 @@ class Brain:
             now=now,
             touch=touch,
         )
-        return self.store.together(lambda: self.tell([self.seek(asked)])[0])
+        return self.store.read_transaction(lambda: self.tell([self.seek(asked)])[0])
 
     def seek(self, asked: Asked) -> Sought:
         """The first part of `recall`, for whoever has several questions: find out which memories answer one. Both parts
-        belong into one `store.together`, or a memory that is changed between them is missed."""
+        belong into one `store.read_transaction`, or a memory that is changed between them is missed."""
         return asking.seek(self.store, asked, self._resolve)
 
     def tell(self, sought: Sequence[Sought]) -> list[Hits]:

@@ -59,7 +59,7 @@ def examine(address: str | Path | None = None) -> list[Finding]:
         return [*findings, Finding("store", False, str(error))]
     try:
         findings.append(Finding("store", True, store.describe()))
-        findings += store.together(lambda: [_checked(check, store) for check in _CHECKS])
+        findings += store.read_transaction(lambda: [_checked(check, store) for check in _CHECKS])
     finally:
         store.close()
     return findings

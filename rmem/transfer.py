@@ -136,7 +136,7 @@ class _Reader:
             survey = self._store.survey(inside)
             return self._store.ids_at(survey.seq[_session_by_session(survey)].tolist())
 
-        self.ids = self._store.together(ids)
+        self.ids = self._store.read_transaction(ids)
         self.done = 0  # ids whose turn has come
         self.read = 0
         self.damaged = 0

@@ -56,7 +56,7 @@ def _find(brain: Brain, body: bytes, touch: bool) -> _Found:
 def answers(brain: Brain, bodies: Sequence[bytes], *, touch: bool = True) -> list[Recalled | Exception]:
     """The answers to the first of some requests, with the store as it is now: as many as take no longer than a moment,
     one at least. What is wrong with one is told in its place."""
-    return brain.store.together(lambda: _answers(brain, bodies, touch))
+    return brain.store.read_transaction(lambda: _answers(brain, bodies, touch))
 
 
 def _answers(brain: Brain, bodies: Sequence[bytes], touch: bool) -> list[Recalled | Exception]:

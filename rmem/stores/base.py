@@ -207,7 +207,7 @@ class RecordStore(MemoryStore[Memory]):
         """The same for one question: a store that searches by itself gathers the candidates for it."""
         return self.survey(where)
 
-    def together(self, work: Callable[[], Result]) -> Result:
+    def read_transaction(self, work: Callable[[], Result]) -> Result:
         """Do what reads several times. Nothing that it sees is older than this call; a store may show it all of one
         moment, and may do it again when a connection was lost."""
         return work()

@@ -144,7 +144,7 @@ class IndexedStore(RowVectors):
             ranked = ranked if order in ("oldest", "step") else ranked[::-1]
             return [memory for _, memory in self.memories_at(survey.seq[ranked[offset:end]].tolist())]
 
-        return self.together(read)
+        return self.read_transaction(read)
 
     def count(self, where: Filter | None = None) -> int:
         return self.survey(where or Filter()).size
@@ -161,7 +161,7 @@ class IndexedStore(RowVectors):
             best = best[scores[best] > 0]
             return self._paired(survey, best, scores[best])
 
-        return self.together(read)
+        return self.read_transaction(read)
 
     def nearest(self, vector: Vector, where: Filter | None = None, k: int = 10) -> list[tuple[Memory, float]]:
         checks.whole("k", k, low=1)
@@ -175,7 +175,7 @@ class IndexedStore(RowVectors):
             at, scores = nearest_rows(survey, query, k)
             return self._paired(survey, at, scores)
 
-        return self.together(read)
+        return self.read_transaction(read)
 
     def _paired(
         self, survey: Survey, at: npt.NDArray[np.int64], scores: npt.NDArray[np.float32]

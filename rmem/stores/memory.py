@@ -173,7 +173,7 @@ class InMemoryRecordStore(FeedbackTable, IndexedStore):
             self._rows.clear()
             self.index.clear()
 
-    def together(self, work: Callable[[], Result]) -> Result:
+    def read_transaction(self, work: Callable[[], Result]) -> Result:
         with self._lock:
             return work()
 

@@ -297,7 +297,7 @@ class TieredStore(Forking):
 
     def _search_archive(self, tiers: Sequence[str], search: Search[Found], where: Filter) -> list[Found]:
         inside = where if len(tiers) == len(TIERS) else Filter.of(where, tier=tuple(tiers))
-        return self.archive.together(lambda: search(self.archive, inside))
+        return self.archive.read_transaction(lambda: search(self.archive, inside))
 
     def _start(self, work: Callable[[str], list[Found]], tier: str) -> Future[list[Found]]:
         try:

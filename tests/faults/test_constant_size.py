@@ -109,7 +109,7 @@ def test_the_write_ahead_log_is_cut_once_a_long_reader_is_gone(tmp_path, caplog)
             return log.stat().st_size
 
         with caplog.at_level(logging.WARNING):
-            grown = reader.together(read_slowly)
+            grown = reader.read_transaction(read_slowly)
         assert grown > 20 << 20
         assert "kept the write-ahead log" in caplog.text
         churn(store, 15, first=61)

@@ -69,7 +69,7 @@ _ORDERS: dict[Order, str] = {
 }
 
 
-class _Together(local):
+class _ReadTransaction(local):
     """The transaction in which a thread reads several things at the moment, and what it saw first."""
 
     connection: Connection | None = None
@@ -116,7 +116,7 @@ class PostgresRecordStore(SqlRecords, Forking):
     def _hold(self) -> None:
         """Make what is held in memory."""
         self._writer = PostgresWriter(self._link, self._frame, self.touches, self.dialect.touch)
-        self._together = _Together()
+        self._reading = _ReadTransaction()
         self._whole = Follower(self.index)
         self._unpruned = 0  # writes since the change log was shortened
         self._scopes: OrderedDict[tuple[str, ...] | None, tuple[Follower, Surveys]] = OrderedDict()
@@ -133,19 +133,19 @@ class PostgresRecordStore(SqlRecords, Forking):
     # Transactions
 
     def read(self, work: Callable[[Connection], Result]) -> Result:
-        connection = self._together.connection
+        connection = self._reading.connection
         return self._link.read(self._frame, work) if connection is None else work(connection)
 
-    def together(self, work: Callable[[], Result]) -> Result:
-        if self._together.connection is not None:
+    def read_transaction(self, work: Callable[[], Result]) -> Result:
+        if self._reading.connection is not None:
             return work()
 
         def inside(connection: Connection) -> Result:
-            self._together.connection, self._together.look = connection, None
+            self._reading.connection, self._reading.look = connection, None
             try:
                 return work()
             finally:
-                self._together.connection = self._together.look = None
+                self._reading.connection = self._reading.look = None
 
         for _ in range(_OVERTAKEN):
             try:
@@ -156,15 +156,15 @@ class PostgresRecordStore(SqlRecords, Forking):
 
     def _look(self, connection: Connection) -> Look:
         """How things stand; the transaction of this thread, which sees one state, is asked once."""
-        seen = self._together.look
+        seen = self._reading.look
         if seen is None:
             seen = look(connection)
-            if self._together.connection is connection:
-                self._together.look = seen
+            if self._reading.connection is connection:
+                self._reading.look = seen
         return seen
 
     def note(self, key: str, value: str | None = None) -> str | None:
-        if key in KIND and value is None and self._together.connection is not None:
+        if key in KIND and value is None and self._reading.connection is not None:
             return self.read(self._look).notes.get(key)
         return super().note(key, value)
 
@@ -371,7 +371,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         if not follower.is_behind(now.state):
             return
         with follower.index.lock:
-            if self._together.connection is not None and follower.is_ahead(now.state):
+            if self._reading.connection is not None and follower.is_ahead(now.state):
                 raise _Overtaken
             self.vault.follow(data_keys.read(connection))
             follower.follow(connection, now)
@@ -426,7 +426,7 @@ class PostgresRecordStore(SqlRecords, Forking):
             sql = f"SELECT m.seq FROM memories m{inside.where} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?"
             return [seq for (seq,) in connection.execute(sql, (*inside.values, limit, offset))]
 
-        return self.together(lambda: [memory for _, memory in self.memories_at(self.read(work))])
+        return self.read_transaction(lambda: [memory for _, memory in self.memories_at(self.read(work))])
 
     def count(self, where: Filter | None = None) -> int:
         def work(connection: Connection) -> int:
@@ -442,7 +442,9 @@ class PostgresRecordStore(SqlRecords, Forking):
         checks.whole("k", k, low=1)
         if not isinstance(query, str):
             raise checks.refuse("query", "a text", query)
-        return self.together(lambda: self._scored(PostgresProspect(self, where or Filter()).best_words(query, k)))
+        return self.read_transaction(
+            lambda: self._scored(PostgresProspect(self, where or Filter()).best_words(query, k))
+        )
 
     def nearest(self, vector: Vector, where: Filter | None = None, k: int = 10) -> list[tuple[Memory, float]]:
         if self._is_held():
@@ -456,7 +458,7 @@ class PostgresRecordStore(SqlRecords, Forking):
                 return []
             return self._scored(prospect.best_vectors(bits.unit(query[None, :])[0], k))
 
-        return self.together(read)
+        return self.read_transaction(read)
 
     def _scored(self, scores: dict[int, float]) -> list[tuple[Memory, float]]:
         return [(memory, scores[seq]) for seq, memory in self.memories_at(list(scores))]

@@ -216,7 +216,7 @@ class SqliteRecordStore(SqlRecords, Forking):
 
     # The index
 
-    def together(self, work: Callable[[], Result]) -> Result:
+    def read_transaction(self, work: Callable[[], Result]) -> Result:
         """Run reads in one snapshot of the file, which the index is brought to."""
         if self._snapshot.connection is not None:
             return work()
