@@ -35,7 +35,7 @@ from .privacy.choice import PrivacySpec, policy_of
 from .recall.settings import RecallSettings
 from .stores import open_store
 from .stores.base import Edit, Edited, Order, Progress, RecordStore
-from .stores.vectors import Owner, Vector, check_vectors
+from .stores.vectors import EmbedderIdentity, Vector, check_vectors
 from .tiers import forgetting
 from .tiers.forgetting import DAY, ForgettingPolicy, Subject
 
@@ -94,7 +94,7 @@ class Brain:
         self._wanted = embedder
         self._embedder: Embedder | None = None
         self._vectors: MemoryVectors | None = None
-        self._owner: Owner | None = None
+        self._identity: EmbedderIdentity | None = None
         self._recalls = Recalls()
         self._lock = new_rlock()
         try:
@@ -112,16 +112,16 @@ class Brain:
         The store is asked each time, because another process may have re-embedded it. Writers need not: the
         store compares again in the transaction.
         """
-        if writing and self._owner is not None:
+        if writing and self._identity is not None:
             return self._embedder
         known = self.store.note("embedder")  # without the lock: whoever waits for it may hold the last connection
         with self._lock:
-            if self._owner is not None and known in (None, self._owner.name):
+            if self._identity is not None and known in (None, self._identity.name):
                 return self._embedder
         spec = self.store.note("embedder_spec")
         with self._lock:
             if self._wanted == "none" or (self._wanted is None and known == "none"):
-                self._embedder, self._vectors, owner = None, None, Owner("none", "none")
+                self._embedder, self._vectors, owner = None, None, EmbedderIdentity("none", "none")
             else:
                 wanted = self._wanted if self._wanted is not None else spec
                 if wanted is None and known is not None:
@@ -131,9 +131,9 @@ class Brain:
                     )
                 self._embedder = embedder_for(wanted)
                 self._vectors = MemoryVectors(self._embedder)
-                owner = Owner(self._embedder.name, spec_of(wanted))
+                owner = EmbedderIdentity(self._embedder.name, spec_of(wanted))
             owner.check(known)
-            self._owner = self.store.owner = owner
+            self._identity = self.store.embedder_identity = owner
             return self._embedder
 
     def vector_of(self, text: str, contents: Mapping[str, Any] | None = None) -> Vector | None:
@@ -249,12 +249,12 @@ class Brain:
         """Embed memories and write them. If another process has re-embedded the store meanwhile, do both again."""
         bare = self._embed(memories)
         for _ in range(_REEMBEDDED):
-            owner = self._owner
+            owner = self._identity
             try:
                 return write()
             except (EmbedderMismatchError, VectorError):
                 self._resolve()  # raises if the embedder was asked for by name
-                if self._owner == owner or len(bare) < len(memories):
+                if self._identity == owner or len(bare) < len(memories):
                     raise
                 for memory in bare:
                     memory.embeddings = Embeddings()
@@ -311,7 +311,7 @@ class Brain:
             return edited
 
         for _ in range(_OVERTAKEN):
-            owner = self._owner
+            owner = self._identity
             try:
                 return self.store.edit(key, embedded)
             except _NotEmbedded as missing:
@@ -320,7 +320,7 @@ class Brain:
                 vectors[missing.memory.text] = missing.memory.embeddings
             except (EmbedderMismatchError, VectorError):
                 self._resolve()  # raises if the embedder was asked for by name
-                if not vectors or self._owner == owner:
+                if not vectors or self._identity == owner:
                     raise
                 vectors.clear()  # another process has re-embedded the store
         raise StoreBusyError(f"{key} is changed by others all the time; try again")

@@ -19,7 +19,7 @@ from ..index.survey import Survey
 from ..judgements import Judgement
 from ..models import TIERS, Memory
 from .packing import placed
-from .vectors import Owner, Vector
+from .vectors import EmbedderIdentity, Vector
 
 Progress = Callable[[int, int | None], None]
 """Called with how many are done and how many there are (None while that is unknown)."""
@@ -129,7 +129,7 @@ class RecordStore(MemoryStore[Memory]):
 
     capability: ClassVar[str | None] = None
     """The name of what a subclass in `capabilities` adds."""
-    owner: Owner | None = None
+    embedder_identity: EmbedderIdentity | None = None
     encryption: Encryption | None = None
     copies: Sequence[HotStore] = ()
     """Stores at hand in this process that hold some of its memories a second time."""

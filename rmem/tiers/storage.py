@@ -125,7 +125,7 @@ class HotTier:
 
     def _use(self, work: Callable[[], Found]) -> Found:
         """Whatever keeps the store from its work (it is full, or may not be written), the archive has everything."""
-        self.store.owner = self._archive.owner
+        self.store.embedder_identity = self._archive.embedder_identity
         with self.breaker:
             try:
                 return work()

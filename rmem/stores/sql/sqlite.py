@@ -132,7 +132,7 @@ class SqliteRecordStore(SqlRecords, Forking):
     def _put_one(self, memory: Memory, derived: Derived) -> bool:
         """Write a new memory of the kind that the last one was, as agents store them one by one; False for others."""
         vector, sound = memory.embeddings.full_vector, self._sound
-        if sound is None or sound[1:] != (self.owner, None if vector is None else vector.size):
+        if sound is None or sound[1:] != (self.embedder_identity, None if vector is None else vector.size):
             return False
         if memory.memory_id or memory.step_number < 0 or self.encryption is not None:
             return False
