@@ -222,7 +222,7 @@ class Brain:
             kept += self.put(batch)
             if on_progress is not None:
                 on_progress(len(kept), total)
-        self.store.tidy()
+        self.store.compact()
         return kept
 
     def _item(self, at: int, item: Mapping[str, Any]) -> Memory:

@@ -300,7 +300,7 @@ class RecordStore(MemoryStore[Memory]):
         """Equal as long as nothing was written, by anybody; something new each time where that cannot be told."""
         return object()
 
-    def tidy(self) -> None:
+    def compact(self) -> None:
         """Called after many writes: time to bring what is derived from them into its best form."""
 
     @abstractmethod

@@ -39,8 +39,8 @@ class TestEncryptingStore(RecordStoreContract):
 class TestEncryptingStoreThroughSegments(RecordStoreContract):
     @pytest.fixture
     def store(self, tmp_path, key, monkeypatch):
-        monkeypatch.setattr(cache, "SETTLE_FROM", 1)
-        monkeypatch.setattr(cache, "SETTLE_BULK", 1)
+        monkeypatch.setattr(cache, "SEGMENT_FROM", 1)
+        monkeypatch.setattr(cache, "SEGMENT_BULK", 1)
         with SqliteRecordStore(tmp_path / "m.db", encryption=Encryption(master=key, vectors=True)) as store:
             yield store
 

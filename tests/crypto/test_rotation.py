@@ -26,7 +26,7 @@ CHILD = Path(__file__).with_name("rotation_child.py")
 def filled(path, encryption, count=200):
     with SqliteRecordStore(path, encryption=encryption) as store:
         store.put([secret(n) for n in range(count)])
-        store.settle(1)
+        store.write_segment(1)
         store.put([secret(count)])
 
 
@@ -189,7 +189,7 @@ def test_a_stale_segment_of_another_process_is_not_written_after_a_rotation(path
             return segment
 
         monkeypatch.setattr(cache, "next_segment", late)
-        other.settle(1)
+        other.write_segment(1)
         monkeypatch.undo()
     with SqliteRecordStore(path, encryption=encryption) as store:
         assert len(store.match("lighthouse", k=100)) == 51

@@ -88,7 +88,7 @@ def churn_until_killed(path: str, round_: str) -> None:
     from rmem.stores.sql.sqlite import SqliteRecordStore
     from rmem.testing.contract import clustered_vectors, example
 
-    cache.SETTLE_FROM = cache.SETTLE_BULK = 8
+    cache.SEGMENT_FROM = cache.SEGMENT_BULK = 8
     store = SqliteRecordStore(path)
     rng = random.Random(round_)
     vectors = clustered_vectors(64, 16, seed=int(round_))

@@ -246,7 +246,7 @@ class PostgresRecordStore(SqlRecords, Forking):
 
     def rebuild(self) -> None:
         self.neighbours.renew()
-        self.tidy()
+        self.compact()
 
     def derive_terms(self, on_progress: Progress | None = None, *, all_rows: bool = False) -> int:
         """Write every row again, so only for another analyser or on request."""
@@ -288,7 +288,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         bad = [f"{int(number):+,} {name}" for name, number in zip(names, wrong, strict=True) if number]
         return "counters", not bad, ", ".join(bad) + " counted wrongly" if bad else "as the rows are"
 
-    def tidy(self) -> None:
+    def compact(self) -> None:
         """Let the newest rows be found as fast as the others."""
         if not self._is_held():
             self.neighbours.build()
