@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from . import asking, checks, config
 from .asking import Asked, Sought, ask
-from .drafting import draft, draft_of, draft_of_changes, take_changes
+from .drafting import apply_changes, build_changes, build_memory, build_memory_of
 from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
 from .embed.state import MemoryVectors
 from .errors import (
@@ -176,7 +176,7 @@ class Brain:
         `metadata` is your own data and is kept in `memory.contents`; `step` defaults to the agent's next one;
         a memory with the same `id` is replaced.
         """
-        memory = draft(
+        memory = build_memory(
             text=text,
             agent=agent,
             type=type,
@@ -229,7 +229,7 @@ class Brain:
         if not isinstance(item, dict) and not isinstance(item, Mapping):
             raise checks.refuse(f"item {at}", "a mapping of remember's arguments", item)
         try:
-            return self.cleaned(draft_of(item))
+            return self.cleaned(build_memory_of(item))
         except InputError as error:
             raise type(error)(f"item {at}: {error}", field=error.field) from None
 
@@ -282,12 +282,12 @@ class Brain:
     def update(self, memory_id: str, *, only_if: Callable[[Memory], None] | None = None, **changes: Any) -> Memory:
         """Change fields of a memory, named as in `remember`. It keeps its id and its place in the session. `only_if` is
         shown the memory as it is, with nobody else changing it meanwhile; if it raises, nothing is changed."""
-        drafted = self.cleaned(draft_of_changes(changes))
+        drafted = self.cleaned(build_changes(changes))
 
         def edit(memory: Memory) -> Memory:
             if only_if is not None:
                 only_if(memory)
-            take_changes(memory, changes, drafted)
+            apply_changes(memory, changes, drafted)
             return memory
 
         embedded = "text" in changes or drafted.embeddings.full_vector is not None

@@ -25,12 +25,12 @@ _CHANGEABLE = [name for name in WRITABLE if name not in _ARGUMENTS or not _ARGUM
 _NEVER_NONE = [name for name in _CHANGEABLE if name not in _ARGUMENTS or not _ARGUMENTS[name].nullable]
 
 
-def draft(**fields: object) -> Memory:
+def build_memory(**fields: object) -> Memory:
     """A checked memory from the arguments of `remember`. It has no vector yet, nor an id, unless they are given."""
-    return draft_of(fields)
+    return build_memory_of(fields)
 
 
-def draft_of(fields: Mapping[str, Any]) -> Memory:
+def build_memory_of(fields: Mapping[str, Any]) -> Memory:
     """The same from a mapping, in which there may be no others than the arguments of `remember`."""
     text, own, vector = fields.get("text"), fields.get("metadata"), fields.get("vector")
     contents: dict[str, Any] = {"text": checks.text("text", text)}
@@ -55,7 +55,7 @@ def draft_of(fields: Mapping[str, Any]) -> Memory:
     return memory
 
 
-def draft_of_changes(changes: Mapping[str, Any]) -> Memory:
+def build_changes(changes: Mapping[str, Any]) -> Memory:
     """A draft that holds what is to be changed in a memory; its other fields mean nothing."""
     checks.known_fields("an update", changes, _CHANGEABLE)
     if not changes:
@@ -63,10 +63,10 @@ def draft_of_changes(changes: Mapping[str, Any]) -> Memory:
     for key in _NEVER_NONE:
         if key in changes and changes[key] is None:
             raise checks.refuse(key, "given a value", None)
-    return draft_of({"text": "unchanged", **changes})
+    return build_memory_of({"text": "unchanged", **changes})
 
 
-def take_changes(memory: Memory, changes: Mapping[str, Any], drafted: Memory) -> None:
+def apply_changes(memory: Memory, changes: Mapping[str, Any], drafted: Memory) -> None:
     """Change a memory to what was drafted; what a change does not name stays, and the vector goes with the text."""
     if "text" in changes:
         memory.text = drafted.text
