@@ -23,18 +23,18 @@ _CHUNK = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Upkeep:
+class TierMaintenance:
     """The rules: what each tier holds of one agent, and how fast priorities fade."""
 
     bounds: Mapping[str, Bounds]
     decay: float
 
-    def tend(self, tiers: TieredStore, agent: str) -> dict[str, int]:
+    def rebalance(self, tiers: TieredStore, agent: str) -> dict[str, int]:
         """Move what has to move; how many went each way."""
         return {f"{source}_to_{target}": self._move(tiers, agent, source, target) for source, target in _DOWN}
 
     def _move(self, tiers: TieredStore, agent: str, source: str, target: str) -> int:
-        """Chunk by chunk, each looked for anew: another process may tend the same agent."""
+        """Chunk by chunk, each looked for anew: another process may rebalance the same agent."""
         moved, more = 0, True
         while more:
             survey = tiers.archive.survey(Filter(agent=(agent,), tier=(source,)))

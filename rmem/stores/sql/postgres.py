@@ -303,9 +303,9 @@ class PostgresRecordStore(SqlRecords, Forking):
         try:
             if found is None or sum(found) > _REWRITTEN:
                 raise StoreBusyError("the tables are too large to be written anew while others use them")
-            self._link.tend(self._frame, f"VACUUM (FULL, ANALYZE) {tables}")
+            self._link.maintain(self._frame, f"VACUUM (FULL, ANALYZE) {tables}")
         except StoreBusyError as error:
-            self._link.tend(self._frame, f"VACUUM {tables}")
+            self._link.maintain(self._frame, f"VACUUM {tables}")
             log.warning(
                 "what was removed may be read from the files of PostgreSQL until it uses their places again (%s); "
                 "VACUUM FULL of the tables in the schema %s clears them, while nobody can use them",
