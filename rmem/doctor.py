@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import __version__
+from .admin import open_sql
 from .embed import embedder_for
 from .embed.state import MemoryVectors
 from .errors import KeyMissingError, KeyWrongError, RemanenceError, StoreError
@@ -27,7 +28,6 @@ from .stores.base import Progress
 from .stores.packing import short_bytes
 from .stores.sql import keys, reembed, rows
 from .stores.sql.records import SqlRecords
-from .upkeep import open_sql
 
 Result = TypeVar("Result")
 

@@ -43,7 +43,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("stores",),
     ("recall",),
     ("tiers",),
-    ("brain", "drafting", "asking", "aio", "doctor", "upkeep", "transfer", "kv"),
+    ("brain", "drafting", "asking", "aio", "doctor", "admin", "transfer", "kv"),
     ("agents", "tables"),
     ("team", "migrating"),
     ("mcp",),

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from rmem import Brain, Encryption
+from rmem.admin import backup, reindex
 from rmem.agents import AgentMemoryAPI
 from rmem.crypto.encryption import new_master_key
 from rmem.doctor import examine, repair
@@ -26,7 +27,6 @@ from rmem.stores.sql.sqlite import SqliteRecordStore
 from rmem.testing import RecordStoreContract
 from rmem.testing.contract import example
 from rmem.transfer import export, import_
-from rmem.upkeep import backup, reindex
 
 
 class TestEncryptingStore(RecordStoreContract):

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from rmem import Brain, Encryption
+from rmem.admin import data_keys, rotate_keys
 from rmem.crypto.encryption import new_master_key
 from rmem.doctor import examine
 from rmem.errors import KeyMissingError, KeyWrongError
 from rmem.stores.sql import cache, keys
 from rmem.stores.sql.sqlite import SqliteRecordStore
 from rmem.testing.contract import example
-from rmem.upkeep import data_keys, rotate_keys
 
 CHILD = Path(__file__).with_name("rotation_child.py")
 

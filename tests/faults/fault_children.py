@@ -278,13 +278,13 @@ def new_embedding(texts: list[str]) -> list[list[float]]:
 
 
 def reindex_slowly(path: str) -> None:
-    from rmem import upkeep
+    from rmem import admin
     from rmem.embed.function import FunctionEmbedder
     from rmem.stores.sql import reembed
 
     reembed._BATCH = 16
     embedder = FunctionEmbedder(new_embedding, name="slow", dimension=12)
-    done = upkeep.reindex(path, embedder, lambda done, total: say(done, total))
+    done = admin.reindex(path, embedder, lambda done, total: say(done, total))
     say("finished", done["embedded"])
 
 

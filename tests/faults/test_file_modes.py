@@ -22,7 +22,7 @@ from rmem.kv import SqliteStore
 from rmem.tables.client import Client
 from rmem.server.app import create_app
 from rmem.server.settings import ServerSettings
-from rmem.upkeep import backup
+from rmem.admin import backup
 from rmem import transfer
 
 folder = Path(sys.argv[1])

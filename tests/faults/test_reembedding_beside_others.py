@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from rmem import Brain
+from rmem.admin import reindex
 from rmem.doctor import examine
 from rmem.embed.function import FunctionEmbedder
 from rmem.errors import EmbedderError
 from rmem.stores.packing import LEVELS
 from rmem.transfer import export, import_
-from rmem.upkeep import reindex
 
 
 class Stopped(Exception):

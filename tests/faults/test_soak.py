@@ -10,11 +10,11 @@ import pytest
 from fault_children import kill_after, said, start
 
 from rmem import Brain
+from rmem.admin import backup
 from rmem.doctor import examine, repair
 from rmem.stores.sql import cache
 from rmem.stores.sql.sqlite import SqliteRecordStore
 from rmem.testing.contract import clustered_vectors, example
-from rmem.upkeep import backup
 
 pytestmark = pytest.mark.slow
 
