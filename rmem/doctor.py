@@ -20,9 +20,9 @@ from .embed.state import MemoryVectors
 from .errors import KeyMissingError, KeyWrongError, RemanenceError, StoreError
 from .filters import Filter
 from .index.analyser import VERSION as ANALYSER
+from .index.filtered_rows import nearest_rows
 from .index.manner import SEALED
 from .index.recall_index import RecallIndex
-from .index.survey import nearest_rows
 from .models import TIERS
 from .stores.base import Progress
 from .stores.packing import short_bytes

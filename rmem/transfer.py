@@ -35,7 +35,7 @@ from .stores.base import Progress
 
 if TYPE_CHECKING:
     from .brain import Brain
-    from .index.survey import Survey
+    from .index.filtered_rows import FilteredRows
 
 Vector = npt.NDArray[np.float32]
 
@@ -170,7 +170,7 @@ class _Reader:
             return None
 
 
-def _session_by_session(survey: Survey) -> npt.NDArray[np.int64]:
+def _session_by_session(survey: FilteredRows) -> npt.NDArray[np.int64]:
     """Positions so that each memory stands behind the one before it in its session."""
     everything = np.arange(survey.size)
     previous, following = survey.before(everything).tolist(), survey.after(everything).tolist()

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..index import bits
-from ..index.prospect import Prospect
-from ..index.survey import Survey, nearest_rows
+from ..index.candidate_source import CandidateSource
+from ..index.filtered_rows import FilteredRows, nearest_rows
 from .explain import Explanation
 from .gathering import gathered
 from .hybrid import Hybrid, QueryVector
@@ -34,7 +34,7 @@ class Ranked:
 
 
 def rank(
-    rows: Survey | Prospect,
+    rows: FilteredRows | CandidateSource,
     question: Question,
     query_vector: QueryVector,
     settings: RecallSettings,
@@ -46,7 +46,7 @@ def rank(
     """The best `count` rows, best first."""
     if not rows.size:
         return []
-    survey = rows if isinstance(rows, Survey) else gathered(rows, question, query_vector, settings, mode, count)
+    survey = rows if isinstance(rows, FilteredRows) else gathered(rows, question, query_vector, settings, mode, count)
     if not survey.size:
         return []
     allowed = allowed_rows(survey, question)
@@ -66,7 +66,7 @@ def _rank_hybrid(hybrid: Hybrid, allowed: Mask | None, count: int, explain: bool
 
 
 def _rank_lexical(
-    survey: Survey, question: Question, settings: RecallSettings, allowed: Mask | None, count: int, explain: bool
+    survey: FilteredRows, question: Question, settings: RecallSettings, allowed: Mask | None, count: int, explain: bool
 ) -> list[Ranked]:
     words = QuestionWords(survey, question, question.text, settings, soft=False)
     scores = words.scores if allowed is None else np.where(allowed, words.scores, np.float32(0))
@@ -80,7 +80,7 @@ def _rank_lexical(
 
 
 def _rank_vectors(
-    survey: Survey, question: Question, query_vector: QueryVector, allowed: Mask | None, count: int, explain: bool
+    survey: FilteredRows, question: Question, query_vector: QueryVector, allowed: Mask | None, count: int, explain: bool
 ) -> list[Ranked]:
     vector = query_vector(question.text, lambda word: 1.0)
     if vector is None or survey.dimension is None:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, S
 from .. import checks
 from ..errors import ConfigError, InputError
 from ..filters import Filter
-from ..index.prospect import Prospect
-from ..index.survey import Survey
+from ..index.candidate_source import CandidateSource
+from ..index.filtered_rows import FilteredRows
 from ..judgements import Judgement
 from ..models import TIERS, Memory
 from .packing import placed
@@ -200,10 +200,10 @@ class RecordStore(MemoryStore[Memory]):
         """The highest cosines; best first."""
 
     @abstractmethod
-    def survey(self, where: Filter) -> Survey:
+    def survey(self, where: Filter) -> FilteredRows:
         """The rows inside the filter as the recall engine reads them."""
 
-    def prospect(self, where: Filter) -> Survey | Prospect:
+    def prospect(self, where: Filter) -> FilteredRows | CandidateSource:
         """The same for one question: a store that searches by itself gathers the candidates for it."""
         return self.survey(where)
 

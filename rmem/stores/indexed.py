@@ -19,11 +19,11 @@ from ..index import bits
 from ..index.analyser import Terms, analyse, question_words
 from ..index.bm25 import bm25
 from ..index.columns import marks_of
+from ..index.filtered_rows import FilteredRows, FilteredRowsCache, nearest_rows
 from ..index.manner import SEALED, Manner, manner_of
 from ..index.numbers import Numbers, numbers_in
 from ..index.recall_index import IndexRow, RecallIndex
 from ..index.records import marks_in, said_by
-from ..index.survey import Survey, Surveys, nearest_rows
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
 from .base import ORDERS, Order, StoreStats
@@ -110,7 +110,7 @@ class IndexedStore(RowVectors):
     def __init__(self, word_vectors: WordVectors | None = None) -> None:
         self.word_vectors = word_vectors
         self.index = RecallIndex(word_vectors)
-        self._surveys = Surveys(self.index, self)
+        self._surveys = FilteredRowsCache(self.index, self)
 
     @abstractmethod
     def refresh(self) -> None:
@@ -124,7 +124,7 @@ class IndexedStore(RowVectors):
         self.refresh()
         return self.index.version
 
-    def survey(self, where: Filter) -> Survey:
+    def survey(self, where: Filter) -> FilteredRows:
         self.refresh()
         return self._surveys.take(where)
 
@@ -178,7 +178,7 @@ class IndexedStore(RowVectors):
         return self.read_transaction(read)
 
     def _paired(
-        self, survey: Survey, at: npt.NDArray[np.int64], scores: npt.NDArray[np.float32]
+        self, survey: FilteredRows, at: npt.NDArray[np.int64], scores: npt.NDArray[np.float32]
     ) -> list[tuple[Memory, float]]:
         """Memories with their scores; one that cannot be read is left out."""
         by_seq = dict(zip(survey.seq[at].tolist(), scores.tolist(), strict=True))

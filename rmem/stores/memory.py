@@ -13,8 +13,8 @@ import numpy.typing as npt
 from ..errors import StoreClosedError
 from ..filters import Filter
 from ..forks import new_rlock
+from ..index.filtered_rows import FilteredRows
 from ..index.recall_index import IndexRow
-from ..index.survey import Survey
 from ..index.vocabulary import WordVectors
 from ..judgements import Judgement
 from ..models import Memory
@@ -177,7 +177,7 @@ class InMemoryRecordStore(FeedbackTable, IndexedStore):
         with self._lock:
             return work()
 
-    def survey(self, where: Filter) -> Survey:
+    def survey(self, where: Filter) -> FilteredRows:
         with self._lock:
             return super().survey(where)
 

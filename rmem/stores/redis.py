@@ -23,7 +23,7 @@ from .. import checks
 from ..errors import StoreError
 from ..filters import Filter
 from ..forks import new_lock
-from ..index.survey import Survey
+from ..index.filtered_rows import FilteredRows
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
 from . import redis_rows as rows
@@ -395,7 +395,7 @@ class RedisRecordStore(HotStore, IndexedStore):
 
     # The index
 
-    def survey(self, where: Filter) -> Survey:
+    def survey(self, where: Filter) -> FilteredRows:
         looked = self._looked
         while True:
             needed = looked.of(where.agent) or self._follow(where.agent)

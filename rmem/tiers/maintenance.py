@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..filters import Filter
-from ..index.survey import Survey
+from ..index.filtered_rows import FilteredRows
 from ..models import TIERS
 from ..stores.base import RecordStore
 from ..stores.capabilities import RowVectors
@@ -45,7 +45,7 @@ class TierMaintenance:
             moved += tiers.move(agent, keys, source, target, vectors) if keys else 0
         return moved
 
-    def _leaving(self, archive: RecordStore, agent: str, tier: str, survey: Survey) -> Positions:
+    def _leaving(self, archive: RecordStore, agent: str, tier: str, survey: FilteredRows) -> Positions:
         if not survey.size:
             return np.empty(0, np.int64)
         newest = int(archive.survey(Filter(agent=(agent,))).column("step").max())
@@ -59,7 +59,7 @@ class TierMaintenance:
 
 
 def _vectors(
-    archive: RecordStore, survey: Survey, seqs: npt.NDArray[np.int64], keys: Sequence[str]
+    archive: RecordStore, survey: FilteredRows, seqs: npt.NDArray[np.int64], keys: Sequence[str]
 ) -> dict[str, Vector]:
     """What memories on their way down take with them, in case that another process has brought them further down in
     this moment: for them it is the way up."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..errors import EmbedderMismatchError, StoreClosedError, StoreError, StoreUnreachableError, VectorError
 from ..filters import Filter
 from ..forks import Forking, new_lock, watch
-from ..index.survey import Survey
+from ..index.filtered_rows import FilteredRows
 from ..models import TIERS, Memory
 from ..stores.base import RecordStore
 from ..stores.breaker import CircuitBreaker
@@ -50,12 +50,12 @@ class Mark(NamedTuple):
     sum: int
 
     @classmethod
-    def of(cls, survey: Survey, tier: str | None = None) -> Mark:
+    def of(cls, survey: FilteredRows, tier: str | None = None) -> Mark:
         """The mark of the rows of a survey, or of those in a tier."""
         return survey.once(("mark", tier), lambda: cls._of(survey, tier))
 
     @classmethod
-    def _of(cls, survey: Survey, tier: str | None) -> Mark:
+    def _of(cls, survey: FilteredRows, tier: str | None) -> Mark:
         steps = survey.column("step")
         facts = survey.column("time").view(np.int64) + 3 * survey.column("importance").view(np.int64)
         if tier is not None:
@@ -168,7 +168,7 @@ class HotTier:
         return self.store.epoch(agent, look=False)
 
 
-def _ids(store: RecordStore, survey: Survey) -> list[str]:
+def _ids(store: RecordStore, survey: FilteredRows) -> list[str]:
     return store.ids_at(survey.seq.tolist())
 
 
@@ -312,7 +312,7 @@ class TieredStore(Forking):
         self.archive.close()
 
 
-def moves(survey: Survey) -> tuple[object, ...]:
+def moves(survey: FilteredRows) -> tuple[object, ...]:
     """Another value once a memory of an agent has been in another tier. One that is new comes to the first and changes
     nothing."""
     return *survey.moves, survey.once("moves", lambda: int(survey.column("tier").astype(np.int64) @ survey.seq))

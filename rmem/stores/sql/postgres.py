@@ -26,10 +26,10 @@ from ...filters import Filter
 from ...forks import Forking, new_lock, watch
 from ...index import bits
 from ...index.analyser import VERSION as ANALYSER
+from ...index.candidate_source import CandidateSource
+from ...index.filtered_rows import FilteredRows, FilteredRowsCache
 from ...index.manner import SEALED
-from ...index.prospect import Prospect
 from ...index.recall_index import RecallIndex
-from ...index.survey import Survey, Surveys
 from ...index.vocabulary import WordVectors
 from ...models import TIERS, Memory
 from ..base import ORDERS, Order, Progress, StoreStats
@@ -42,7 +42,7 @@ from .postgres_filters import Condition, condition
 from .postgres_index import Follower, Look, State, dimension_of, look, state
 from .postgres_link import Address, Connection, Link
 from .postgres_schema import SCHEMA, prepare
-from .postgres_search import PostgresProspect
+from .postgres_search import PostgresCandidates
 from .postgres_vectors import Neighbours
 from .postgres_writer import PostgresWriter
 from .receipts import put_once
@@ -119,7 +119,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         self._reading = _ReadTransaction()
         self._whole = Follower(self.index)
         self._unpruned = 0  # writes since the change log was shortened
-        self._scopes: OrderedDict[tuple[str, ...] | None, tuple[Follower, Surveys]] = OrderedDict()
+        self._scopes: OrderedDict[tuple[str, ...] | None, tuple[Follower, FilteredRowsCache]] = OrderedDict()
         self._scopes_lock = new_lock()
         self.vocabulary = postgres_search.Words(self.word_vectors)
         self.neighbours = Neighbours(self.address, self._frame)
@@ -377,7 +377,7 @@ class PostgresRecordStore(SqlRecords, Forking):
             follower.follow(connection, now)
             self.use_keys(follower.index)
 
-    def survey(self, where: Filter) -> Survey:
+    def survey(self, where: Filter) -> FilteredRows:
         """All rows inside the filter. Of a large tenant those of the filter's agents are held, or all."""
         with self.index.lock:  # so that no other thread brings the index past this thread's transaction in between
             if self._held_now():
@@ -387,7 +387,7 @@ class PostgresRecordStore(SqlRecords, Forking):
             found = self._scopes.pop(key, None)
             if found is None:
                 index = RecallIndex(self.word_vectors)
-                found = Follower(index, key), Surveys(index, self)
+                found = Follower(index, key), FilteredRowsCache(index, self)
             self._scopes[key] = found  # the youngest is the last
             if len(self._scopes) > _SCOPES:
                 self._scopes.popitem(last=False)
@@ -397,11 +397,11 @@ class PostgresRecordStore(SqlRecords, Forking):
             self.check_keys(follower.index)
             return surveys.take(where)
 
-    def prospect(self, where: Filter) -> Survey | Prospect:
+    def prospect(self, where: Filter) -> FilteredRows | CandidateSource:
         with self.index.lock:
             if self._held_now():
                 return self._surveys.take(where)
-        return PostgresProspect(self, where)
+        return PostgresCandidates(self, where)
 
     def condition(self, connection: Connection, where: Filter) -> Condition:
         """A filter in SQL, as far as encrypted rows can be read."""
@@ -443,7 +443,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         if not isinstance(query, str):
             raise checks.refuse("query", "a text", query)
         return self.read_transaction(
-            lambda: self._scored(PostgresProspect(self, where or Filter()).best_words(query, k))
+            lambda: self._scored(PostgresCandidates(self, where or Filter()).best_words(query, k))
         )
 
     def nearest(self, vector: Vector, where: Filter | None = None, k: int = 10) -> list[tuple[Memory, float]]:
@@ -452,7 +452,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         checks.whole("k", k, low=1)
 
         def read() -> list[tuple[Memory, float]]:
-            prospect = PostgresProspect(self, where or Filter())
+            prospect = PostgresCandidates(self, where or Filter())
             query = checks.vector("vector", vector, dimension=prospect.dimension)
             if prospect.dimension is None:
                 return []

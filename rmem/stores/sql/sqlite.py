@@ -18,8 +18,8 @@ from ...errors import StoreError
 from ...filters import Filter
 from ...forks import Forking, watch
 from ...index import segments
+from ...index.filtered_rows import FilteredRows
 from ...index.recall_index import IndexRow
-from ...index.survey import Survey
 from ...index.vocabulary import WordVectors
 from ...models import Memory
 from .. import migrations
@@ -229,7 +229,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         self._heal()
         return done
 
-    def survey(self, where: Filter) -> Survey:
+    def survey(self, where: Filter) -> FilteredRows:
         with self.index.lock:  # so that no other thread brings the index past the snapshot in between
             self.refresh()
             self.check_keys(self.index)
