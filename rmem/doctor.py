@@ -21,8 +21,8 @@ from .errors import KeyMissingError, KeyWrongError, RemanenceError, StoreError
 from .filters import Filter
 from .index.analyser import VERSION as ANALYSER
 from .index.filtered_rows import nearest_rows
-from .index.manner import SEALED
 from .index.recall_index import RecallIndex
+from .index.text_features import SEALED
 from .models import TIERS
 from .stores.base import Progress
 from .stores.packing import short_bytes

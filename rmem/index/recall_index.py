@@ -21,9 +21,9 @@ from ..models import TIERS
 from .analyser import HASH, Terms
 from .bits import Vector, VectorColumns
 from .columns import Columns, RowNumbers
-from .manner import SEALED, Manner
 from .numbers import NumberColumns, Numbers
 from .postings import Block, Disguises, Postings
+from .text_features import SEALED, TextFeatures
 from .vocabulary import Vocabulary, WordVectors
 
 Scores = npt.NDArray[np.float32]
@@ -48,7 +48,7 @@ class IndexRow:
     step: int
     importance: float
     position: tuple[float, ...] | None
-    manner: Manner
+    manner: TextFeatures
     terms: Terms
     marks: bytes
     numbers: Numbers

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..index.filtered_rows import FilteredRows
-from ..index.manner import ASKS, REACTS
+from ..index.text_features import ASKS, REACTS
 from ..timewords import Span
 from .fusion import scale_of, standardised
 from .settings import RecallSettings

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..index.bits import least, most, top
 from ..index.filtered_rows import FilteredRows
-from ..index.manner import TELLS_TIME
+from ..index.text_features import TELLS_TIME
 from . import context
 from .explain import Explanation
 from .fusion import scale_of, standardised

@@ -20,10 +20,10 @@ from ..index.analyser import Terms, analyse, question_words
 from ..index.bm25 import bm25
 from ..index.columns import marks_of
 from ..index.filtered_rows import FilteredRows, FilteredRowsCache, nearest_rows
-from ..index.manner import SEALED, Manner, manner_of
 from ..index.numbers import Numbers, numbers_in
 from ..index.recall_index import IndexRow, RecallIndex
 from ..index.records import marks_in, said_by
+from ..index.text_features import SEALED, TextFeatures, text_features_of
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
 from .base import ORDERS, Order, StoreStats
@@ -41,7 +41,7 @@ class Derived(NamedTuple):
     terms: Terms
     marks: bytes
     numbers: Numbers
-    manner: Manner
+    manner: TextFeatures
 
 
 def derive(memory: Memory) -> Derived:
@@ -51,7 +51,7 @@ def derive(memory: Memory) -> Derived:
     said = None
     if is_record(memory.contents) and memory.text == text_in(layout, values):
         said = said_by(layout, values, dated)
-    terms, manner = said or (analyse(memory.text, dated), manner_of(memory.text))
+    terms, manner = said or (analyse(memory.text, dated), text_features_of(memory.text))
     return Derived(
         terms=terms,
         marks=marks_of(memory.tags, memory.place, marks_in(layout, values)),

@@ -16,8 +16,8 @@ from ..errors import StoreCorruptError
 from ..fields import Field, compiled
 from ..index.analyser import PACKED_SIZE, Terms
 from ..index.analyser import VERSION as ANALYSER
-from ..index.manner import Manner
 from ..index.numbers import Numbers
+from ..index.text_features import TextFeatures
 from ..models import FIELDS, METADATA, TIERS, Memory, memory_maker
 from .indexed import Derived, derive
 from .packing import embeddings_at, read_beside, short_vector, widen, written_beside
@@ -229,7 +229,7 @@ def vector_of(memory_id: str, value: bytes, dimension: int) -> npt.NDArray[np.fl
 class _Counts(NamedTuple):
     analyser: int
     level: int
-    manner: Manner
+    manner: TextFeatures
     terms: int
     marks: int
     numbers: int
@@ -245,7 +245,7 @@ def _counts(memory_id: str, body: bytes) -> _Counts:
     vector = derived + PACKED_SIZE * terms + 8 * marks + 16 * numbers
     if len(body) < vector or level >= len(_TYPES) or (not level and (len(body) - vector) % 4):
         raise StoreCorruptError(f"the row of {memory_id!r} in Redis is damaged: {len(body)} bytes of {vector} or more")
-    return _Counts(analyser, level, Manner(flags, specific), terms, marks, numbers, derived, vector)
+    return _Counts(analyser, level, TextFeatures(flags, specific), terms, marks, numbers, derived, vector)
 
 
 def _fields(memory_id: str, body: bytes) -> tuple[list[Any], _Counts]:

@@ -28,8 +28,8 @@ from ...index import bits
 from ...index.analyser import VERSION as ANALYSER
 from ...index.candidate_source import CandidateSource
 from ...index.filtered_rows import FilteredRows, FilteredRowsCache
-from ...index.manner import SEALED
 from ...index.recall_index import RecallIndex
+from ...index.text_features import SEALED
 from ...index.vocabulary import WordVectors
 from ...models import TIERS, Memory
 from ..base import ORDERS, Order, Progress, StoreStats

@@ -14,9 +14,9 @@ from ...crypto.vault import sealed_fields
 from ...errors import StoreCorruptError, StoreError
 from ...fields import Field, compiled
 from ...index.analyser import PACKED_SIZE, Terms
-from ...index.manner import Manner
 from ...index.numbers import NO_NUMBERS, Numbers
 from ...index.recall_index import IndexRow
+from ...index.text_features import TextFeatures
 from ...models import FIELDS, METADATA, Memory, memory_maker
 from ..indexed import Derived
 from ..packing import (
@@ -281,7 +281,7 @@ def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:
         step=step,
         importance=importance,
         position=_position(position) if position else None,
-        manner=Manner(flags, specific),
+        manner=TextFeatures(flags, specific),
         terms=terms_of(terms, words),
         marks=marks,
         numbers=Numbers(numbers) if numbers else NO_NUMBERS,

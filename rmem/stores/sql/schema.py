@@ -51,7 +51,7 @@ memories = Table(
     Column("tags", Text),  # JSON
     Column("text", Text, nullable=False),
     Column("contents", Text),  # JSON without `text` where contents["text"] is the text
-    Column("flags", Integer, nullable=False),  # how the text speaks (index/manner.py)
+    Column("flags", Integer, nullable=False),  # how the text speaks (index/text_features.py)
     Column("specific", Integer, nullable=False),
     Column("words", Text, nullable=False),
     Column("terms", LargeBinary, nullable=False),
