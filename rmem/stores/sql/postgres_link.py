@@ -18,7 +18,7 @@ from ...errors import (
     StoreReadOnlyError,
     StoreUnreachableError,
 )
-from .postgres_pool import HOW, SNAPSHOT, WRITE, Pooled, Raw, Result, TextFeatures, is_lost, line
+from .postgres_pool import HOW, SNAPSHOT, WRITE, Manner, Pooled, Raw, Result, is_lost, line
 
 try:
     import psycopg
@@ -141,7 +141,7 @@ def _quoted(text: str) -> str:
     return psycopg.sql.Literal(text).as_string()
 
 
-_MANNER = TextFeatures(12, b"SET jit = off; SET idle_in_transaction_session_timeout = '10min'", register_vector)
+_MANNER = Manner(12, b"SET jit = off; SET idle_in_transaction_session_timeout = '10min'", register_vector)
 
 
 class Link(Pooled[Connection]):

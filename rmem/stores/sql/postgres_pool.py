@@ -56,7 +56,7 @@ _END = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TextFeatures:
+class Manner:
     """How a part of the package uses connections: how many at most, what is set for as long as it has one, what is
     registered with each, and after how often a statement is prepared."""
 
@@ -80,8 +80,8 @@ class TextFeatures:
 class Raw(psycopg.Connection[tuple[Any, ...]]):
     """A connection that knows whose it was last, and which process opened it."""
 
-    manner: TextFeatures | None = None
-    registered: frozenset[TextFeatures] = frozenset()
+    manner: Manner | None = None
+    registered: frozenset[Manner] = frozenset()
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
@@ -101,7 +101,7 @@ class _Shared:
 
     def __init__(self, url: str) -> None:
         self.users = 0
-        self.sizes: dict[TextFeatures, int] = {}
+        self.sizes: dict[Manner, int] = {}
         self.pool: ConnectionPool[Raw] = ConnectionPool(
             url,
             connection_class=Raw,
@@ -114,7 +114,7 @@ class _Shared:
             name="rmem",
         )
 
-    def join(self, manner: TextFeatures, size: int) -> None:
+    def join(self, manner: Manner, size: int) -> None:
         self.users += 1
         if size > self.sizes.get(manner, 0):
             self.sizes[manner] = size
@@ -166,7 +166,7 @@ class Pooled(Forking, ABC, Generic[Hand]):
     causes: ClassVar[bool]
     """Whether errors carry PostgreSQL's own, which may say more than a user should know."""
 
-    def __init__(self, url: str, manner: TextFeatures, size: int | None = None) -> None:
+    def __init__(self, url: str, manner: Manner, size: int | None = None) -> None:
         self._manner, self._url, self._size = manner, url, size or manner.size
         self._key = tuple(sorted((name, str(value)) for name, value in conninfo_to_dict(url).items()))
         self._closed = False

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from ...forks import new_rlock
 from ...index.analyser import Terms, Word, analyse, question_words
 from ...index.bm25 import Scored, score_words
+from ...index.filtered_rows import Matches
 from ...index.postings import Block, Postings
-from ...index.survey import Matches
 from ..deadline import check
 from .slots import Growing, Positions, Rows, Slots
 
