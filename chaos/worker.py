@@ -70,7 +70,7 @@ class Worker:
         self.face: Face
 
     def run(self) -> None:
-        cache.SETTLE_FROM = cache.SETTLE_BULK = _SETTLE
+        cache.SEGMENT_FROM = cache.SEGMENT_BULK = _SETTLE
         log = (self.task.folder / f"{self.task.name}.stacks").open("w")
         faulthandler.register(signal.SIGUSR2, log)
         signal.signal(signal.SIGTERM, lambda *_: setattr(self, "stopping", True))

@@ -25,15 +25,15 @@ _HOMES = {
     "Filter": "filters",
     "Hit": "models",
     "Hits": "models",
-    "InMemoryStore": "keyed.memory",
+    "InMemoryStore": "kv.memory",
     "Memory": "models",
     "MemoryStore": "stores.base",
     "RecallSettings": "recall.settings",
     "RecordStore": "stores.base",
-    "RedisStore": "keyed.redis",
+    "RedisStore": "kv.redis",
     "RemanenceError": "errors",
-    "SqliteStore": "keyed.sqlite",
-    "VectorMemoryStore": "keyed.vector",
+    "SqliteStore": "kv.sqlite",
+    "VectorMemoryStore": "kv.vector",
     "by_session": "recall.sessions",
     "errors": "errors",
     "open": "tables.dataset",
@@ -76,10 +76,10 @@ if TYPE_CHECKING:
     from .embed.base import Embedder
     from .errors import RemanenceError
     from .filters import Filter
-    from .keyed.memory import InMemoryStore
-    from .keyed.redis import RedisStore
-    from .keyed.sqlite import SqliteStore
-    from .keyed.vector import VectorMemoryStore
+    from .kv.memory import InMemoryStore
+    from .kv.redis import RedisStore
+    from .kv.sqlite import SqliteStore
+    from .kv.vector import VectorMemoryStore
     from .models import Hit, Hits, Memory
     from .recall.explain import Explanation
     from .recall.sessions import by_session

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, ove
 
 from . import checks, config
 from .annotations import Changes, Durability, MemoryOrId, Mode, Moment, Names, NewMemory, Stats, Tier, VectorLike, Where
-from .drafting import draft, draft_of, draft_of_changes, take_changes
+from .drafting import apply_changes, build_changes, build_memory, build_memory_of
 from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
 from .embed.state import MemoryVectors
 from .errors import (
@@ -35,7 +35,7 @@ from .recall.pipeline import load_hits, parse_request, search
 from .recall.settings import RecallSettings
 from .stores import open_store
 from .stores.base import Edit, Edited, Order, Progress, RecordStore
-from .stores.vectors import Owner, check_vectors
+from .stores.vectors import EmbedderIdentity, check_vectors
 from .tiers import forgetting
 from .tiers.forgetting import DAY, ForgettingPolicy, Subject
 
@@ -110,7 +110,7 @@ class Brain:
         self._wanted = embedder
         self._embedder: Embedder | None = None
         self._vectors: MemoryVectors | None = None
-        self._owner: Owner | None = None
+        self._identity: EmbedderIdentity | None = None
         self._recalls = Recalls()
         self._lock = new_rlock()
         try:
@@ -128,16 +128,16 @@ class Brain:
         The store is asked each time, because another process may have re-embedded it. Writers need not: the
         store compares again in the transaction.
         """
-        if writing and self._owner is not None:
+        if writing and self._identity is not None:
             return self._embedder
         known = self.store.note("embedder")  # without the lock: whoever waits for it may hold the last connection
         with self._lock:
-            if self._owner is not None and known in (None, self._owner.name):
+            if self._identity is not None and known in (None, self._identity.name):
                 return self._embedder
         spec = self.store.note("embedder_spec")
         with self._lock:
             if self._wanted == "none" or (self._wanted is None and known == "none"):
-                self._embedder, self._vectors, owner = None, None, Owner("none", "none")
+                self._embedder, self._vectors, owner = None, None, EmbedderIdentity("none", "none")
             else:
                 wanted = self._wanted if self._wanted is not None else spec
                 if wanted is None and known is not None:
@@ -147,9 +147,9 @@ class Brain:
                     )
                 self._embedder = embedder_for(wanted)
                 self._vectors = MemoryVectors(self._embedder)
-                owner = Owner(self._embedder.name, spec_of(wanted))
+                owner = EmbedderIdentity(self._embedder.name, spec_of(wanted))
             owner.check(known)
-            self._owner = self.store.owner = owner
+            self._identity = self.store.embedder_identity = owner
             return self._embedder
 
     def vector_of(self, text: str, contents: Mapping[str, Any] | None = None) -> Vector | None:
@@ -192,7 +192,7 @@ class Brain:
         What is given is read under the same name: `metadata` is your own data and comes back as `memory.metadata`.
         `step` defaults to the agent's next one; a memory with the same `id` is replaced.
         """
-        memory = draft(
+        memory = build_memory(
             text=text,
             agent=agent,
             type=type,
@@ -238,14 +238,14 @@ class Brain:
             kept += self.put(batch)
             if on_progress is not None:
                 on_progress(len(kept), total)
-        self.store.tidy()
+        self.store.compact()
         return kept
 
     def _item(self, at: int, item: NewMemory | Mapping[str, Any]) -> Memory:
         if not isinstance(item, dict) and not isinstance(item, Mapping):
             raise checks.refuse(f"item {at}", "a mapping of remember's arguments", item)
         try:
-            return self.cleaned(draft_of(item))
+            return self.cleaned(build_memory_of(item))
         except InputError as error:
             raise type(error)(f"item {at}: {error}", field=error.field) from None
 
@@ -265,12 +265,12 @@ class Brain:
         """Embed memories and write them. If another process has re-embedded the store meanwhile, do both again."""
         bare = self._embed(memories)
         for _ in range(_REEMBEDDED):
-            owner = self._owner
+            owner = self._identity
             try:
                 return write()
             except (EmbedderMismatchError, VectorError):
                 self._resolve()  # raises if the embedder was asked for by name
-                if self._owner == owner or len(bare) < len(memories):
+                if self._identity == owner or len(bare) < len(memories):
                     raise
                 for memory in bare:
                     memory.embeddings = Embeddings()
@@ -300,12 +300,12 @@ class Brain:
     ) -> Memory:
         """Change fields of a memory, named as in `remember`. It keeps its id and its place in the session. `only_if` is
         shown the memory as it is, with nobody else changing it meanwhile; if it raises, nothing is changed."""
-        drafted = self.cleaned(draft_of_changes(changes))
+        drafted = self.cleaned(build_changes(changes))
 
         def edit(memory: Memory) -> Memory:
             if only_if is not None:
                 only_if(memory)
-            take_changes(memory, changes, drafted)
+            apply_changes(memory, changes, drafted)
             return memory
 
         embedded = "text" in changes or drafted.embeddings.full_vector is not None
@@ -329,7 +329,7 @@ class Brain:
             return edited
 
         for _ in range(_OVERTAKEN):
-            owner = self._owner
+            owner = self._identity
             try:
                 return self.store.edit(key, embedded)
             except _NotEmbedded as missing:
@@ -338,7 +338,7 @@ class Brain:
                 vectors[missing.memory.text] = missing.memory.embeddings
             except (EmbedderMismatchError, VectorError):
                 self._resolve()  # raises if the embedder was asked for by name
-                if not vectors or self._owner == owner:
+                if not vectors or self._identity == owner:
                     raise
                 vectors.clear()  # another process has re-embedded the store
         raise StoreBusyError(f"{key} is changed by others all the time; try again")
@@ -507,7 +507,7 @@ class Brain:
             embedder = self._resolve() if request.needs_embedder else None
             return load_hits(self.store, search(self.store, rows, request, embedder))
 
-        hits = Hits(self.store.together(read), self.new_recall(request.text, request.where))
+        hits = Hits(self.store.read_transaction(read), self.new_recall(request.text, request.where))
         if request.touch:
             self.store.touch([hit.memory.memory_id for hit in hits], time.time())
         return hits

@@ -14,20 +14,20 @@ import numpy as np
 import numpy.typing as npt
 
 from . import __version__
+from .admin import open_sql
 from .embed import embedder_for
 from .embed.state import MemoryVectors
 from .errors import KeyMissingError, KeyWrongError, RemanenceError, StoreError
 from .filters import Filter
 from .index.analyser import VERSION as ANALYSER
-from .index.manner import SEALED
+from .index.filtered_rows import nearest_rows
 from .index.recall_index import RecallIndex
-from .index.survey import nearest_rows
+from .index.text_features import SEALED
 from .models import TIERS
 from .stores.base import Progress
 from .stores.packing import short_bytes
 from .stores.sql import keys, reembed, rows
 from .stores.sql.records import SqlRecords
-from .upkeep import open_sql
 
 Result = TypeVar("Result")
 
@@ -59,7 +59,7 @@ def examine(address: str | Path | None = None) -> list[Finding]:
         return [*findings, Finding("store", False, str(error))]
     try:
         findings.append(Finding("store", True, store.describe()))
-        findings += store.together(lambda: [_checked(check, store) for check in _CHECKS])
+        findings += store.read_transaction(lambda: [_checked(check, store) for check in _CHECKS])
     finally:
         store.close()
     return findings

@@ -9,71 +9,53 @@ from typing import Any
 from . import checks
 from .errors import InputError
 from .index.bits import unit_vector
-from .models import TIERS, Bookkeeping, Embeddings, Memory
+from .models import BOOKKEEPING, FIELDS, Bookkeeping, Embeddings, Memory
 
-WRITABLE = (
-    "text", "agent", "type", "session", "actor", "tags", "importance", "when", "metadata", "step", "position",
-    "place", "vector", "id", "tier",
-)  # fmt: skip
-_WRITABLE_SET = frozenset(WRITABLE)
-_CHANGEABLE = [name for name in WRITABLE if name not in ("id", "agent")]
-_NEVER_NONE = ("text", "type", "importance", "when", "step", "tier", "vector", "tags", "metadata")
+_ARGUMENTS = {one.stored.argument: one for one in (*FIELDS, *BOOKKEEPING) if one.stored.argument is not None}
+_BODY = ("text", "metadata", "vector")
+"""The arguments that make text, contents and vector, which go together. The others are fields of their own."""
+_OWN = {
+    name: (one.stored.check, one.name, bool(one.inside), one.default)
+    for name, one in _ARGUMENTS.items()
+    if name not in _BODY
+}
+_TAKES_NONE = {name for name in _OWN if _ARGUMENTS[name].takes_none}
+WRITABLE = (*_BODY, *_OWN)
+_CHANGEABLE = [name for name in WRITABLE if name not in _ARGUMENTS or not _ARGUMENTS[name].stored.fixed]
+_NEVER_NONE = [name for name in _CHANGEABLE if name not in _ARGUMENTS or not _ARGUMENTS[name].nullable]
 
 
-def draft(
-    text: object = None,
-    agent: object = "default",
-    type: object = "memory",
-    session: object = None,
-    actor: object = None,
-    tags: object = None,
-    importance: object = 0.5,
-    when: object = None,
-    metadata: object = None,
-    step: object = None,
-    position: object = None,
-    place: object = None,
-    vector: object = None,
-    id: object = None,
-    tier: object = "stm",
-) -> Memory:
-    """A checked memory that has no vector yet, nor an id, unless they are given."""
-    written = checks.text("text", text)
-    own = checks.json_object("metadata", metadata if metadata is not None else {})
-    if "text" in own:
-        raise InputError("metadata must not hold the key 'text': the text itself is kept there", field="metadata")
+def build_memory(**fields: object) -> Memory:
+    """A checked memory from the arguments of `remember`. It has no vector yet, nor an id, unless they are given."""
+    return build_memory_of(fields)
+
+
+def build_memory_of(fields: Mapping[str, Any]) -> Memory:
+    """The same from a mapping, in which there may be no others than the arguments of `remember`."""
+    text, own, vector = fields.get("text"), fields.get("metadata"), fields.get("vector")
+    contents: dict[str, Any] = {"text": checks.text("text", text)}
+    if own is not None:
+        contents |= checks.json_object("metadata", own)
+        if "text" in own:
+            raise InputError("metadata must not hold the key 'text': the text itself is kept there", field="metadata")
     now = time.time()
-    return Memory(
-        memory_id="" if id is None else checks.memory_id("id", id),
-        agent_id=checks.name("agent", agent),
-        step_number=-1 if step is None else checks.whole("step", step),
-        timestamp=now if when is None else checks.moment("when", when),
-        contents={"text": written, **own},
-        bookkeeping=Bookkeeping(
-            creation_time=now,
-            last_access_time=now,
-            importance_score=checks.share("importance", importance),
-            memory_type=checks.name("type", type),
-        ),
-        embeddings=Embeddings(full_vector=None if vector is None else unit_vector("vector", vector)),
-        text=written,
-        session=None if session is None else checks.name("session", session),
-        actor=None if actor is None else checks.name("actor", actor),
-        tags=checks.labels("tags", tags if tags is not None else {}),
-        tier=checks.one_of("tier", tier, TIERS),
-        position=None if position is None else checks.point("position", position),
-        place=None if place is None else checks.name("place", place),
-    )
+    bookkeeping = Bookkeeping(now, now)
+    embeddings = Embeddings(None if vector is None else unit_vector("vector", vector))
+    memory = Memory("", "default", -1, now, contents, bookkeeping, embeddings, contents["text"])
+    for name, value in fields.items():
+        if value is None and name in _TAKES_NONE:
+            continue
+        own_field = _OWN.get(name)
+        if own_field is not None:
+            check, attribute, in_bookkeeping, default = own_field
+            if value is not default:
+                setattr(bookkeeping if in_bookkeeping else memory, attribute, check(name, value))
+        elif name not in _BODY:
+            checks.known_fields("a memory to remember", fields, WRITABLE)
+    return memory
 
 
-def draft_of(fields: Mapping[str, Any]) -> Memory:
-    """The draft with these fields, of which there may be no others than the arguments of `remember`."""
-    if not _WRITABLE_SET.issuperset(fields):
-        checks.known_fields("a memory to remember", fields, WRITABLE)
-    return draft(**fields)
-
-
-def draft_of_changes(changes: Mapping[str, Any]) -> Memory:
+def build_changes(changes: Mapping[str, Any]) -> Memory:
     """A draft that holds what is to be changed in a memory; its other fields mean nothing."""
     checks.known_fields("an update", changes, _CHANGEABLE)
     if not changes:
@@ -81,10 +63,10 @@ def draft_of_changes(changes: Mapping[str, Any]) -> Memory:
     for key in _NEVER_NONE:
         if key in changes and changes[key] is None:
             raise checks.refuse(key, "given a value", None)
-    return draft(**{"text": "unchanged", **changes})
+    return build_memory_of({"text": "unchanged", **changes})
 
 
-def take_changes(memory: Memory, changes: Mapping[str, Any], drafted: Memory) -> None:
+def apply_changes(memory: Memory, changes: Mapping[str, Any], drafted: Memory) -> None:
     """Change a memory to what was drafted; what a change does not name stays, and the vector goes with the text."""
     if "text" in changes:
         memory.text = drafted.text
@@ -93,14 +75,8 @@ def take_changes(memory: Memory, changes: Mapping[str, Any], drafted: Memory) ->
         memory.contents = {**drafted.contents, "text": memory.text}
     if "text" in changes or drafted.embeddings.full_vector is not None:
         memory.embeddings = drafted.embeddings
-    if "when" in changes:
-        memory.timestamp = drafted.timestamp
-    if "step" in changes:
-        memory.step_number = drafted.step_number
-    if "importance" in changes:
-        memory.bookkeeping.importance_score = drafted.importance
-    if "type" in changes:
-        memory.bookkeeping.memory_type = drafted.type
-    for key in ("session", "actor", "tags", "tier", "position", "place"):
-        if key in changes:
-            setattr(memory, key, getattr(drafted, key))
+    for name in changes:
+        if name in _OWN:
+            _, attribute, in_bookkeeping, _ = _OWN[name]
+            before, after = (memory.bookkeeping, drafted.bookkeeping) if in_bookkeeping else (memory, drafted)
+            setattr(before, attribute, getattr(after, attribute))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from . import checks
-from .drafting import draft_of
+from .drafting import build_memory_of
 from .errors import InputError
 from .models import Memory
 from .tables.chunks import chunks, sections
@@ -58,7 +58,7 @@ def _memory_of_line(document: Mapping[str, Any], defaults: Mapping[str, Any]) ->
 
 
 def _memory(fields: Mapping[str, Any], defaults: Mapping[str, Any]) -> Memory:
-    memory = draft_of({**defaults, **fields})
+    memory = build_memory_of({**defaults, **fields})
     if not memory.memory_id:
         said = json.dumps({**defaults, **fields}, sort_keys=True, default=str)
         memory.memory_id = f"import-{blake2b(said.encode('utf-8', 'surrogatepass'), digest_size=10).hexdigest()}"

@@ -94,7 +94,7 @@ def _migrated(
     sums = {} if tables is None else tables.copy(lambda done: tell(counts["memories"] + done))
     checksums = _compared(old, new)
     new.write(lambda connection: connection.execute("DELETE FROM notes WHERE key = ?", (_MIGRATING,)))
-    new.tidy()
+    new.compact()
     return {
         "dry_run": False,
         "resumed": begun == name,

@@ -3,9 +3,10 @@ both. How lists look and become tables is in `display`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from . import checks
 from .contents import ATTACHMENTS, without_attachments
 from .errors import InputError
+from .fields import Field, compiled, declared, stored
 
 if TYPE_CHECKING:
     import pandas
@@ -34,12 +36,14 @@ Vector = npt.NDArray[np.float32]
 class Bookkeeping:
     """What the store keeps about a memory itself; `document()` and JSON call it "metadata", as the structure has it."""
 
-    creation_time: float = 0.0
-    last_access_time: float = 0.0
-    compression_level: int = 0
-    importance_score: float = 0.5
-    retrieval_count: int = 0
-    memory_type: str = "memory"
+    creation_time: float = field(default=0.0, metadata=stored(checks.moment, column="created", slot=1))
+    last_access_time: float = field(default=0.0, metadata=stored(checks.moment))
+    compression_level: int = field(default=0, metadata=stored(checks.whole, column="level"))
+    importance_score: float = field(
+        default=0.5, metadata=stored(checks.share, argument="importance", column="importance", slot=2)
+    )
+    retrieval_count: int = field(default=0, metadata=stored(partial(checks.whole, high=_MOST_RECALLS)))
+    memory_type: str = field(default="memory", metadata=stored(checks.name, argument="type", column="type", slot=3))
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -74,20 +78,28 @@ class Memory:
     `contents` holds the text and the caller's metadata together, `bookkeeping` what the store notes about it.
     """
 
-    memory_id: str
-    agent_id: str
-    step_number: int
-    timestamp: float
-    contents: dict[str, Any]
+    memory_id: str = field(metadata=stored(checks.memory_id, argument="id", fixed=True, filled=True, column="id"))
+    agent_id: str = field(metadata=stored(checks.name, argument="agent", fixed=True, column="agent"))
+    step_number: int = field(metadata=stored(checks.whole, argument="step", filled=True, column="step"))
+    timestamp: float = field(metadata=stored(checks.moment, argument="when", filled=True, column="time", slot=0))
+    contents: dict[str, Any] = field(metadata=stored(checks.json_object, argument="metadata", filled=True, slot=11))
     bookkeeping: Bookkeeping = field(default_factory=Bookkeeping)
     embeddings: Embeddings = field(default_factory=Embeddings)
-    text: str = ""
-    session: str | None = None
-    actor: str | None = None
-    tags: dict[str, str] = field(default_factory=dict)
-    tier: str = "stm"
-    position: tuple[float, ...] | None = None
-    place: str | None = None
+    text: str = field(default="", metadata=stored(checks.text, argument="text", slot=10))
+    session: str | None = field(
+        default=None, metadata=stored(checks.name, argument="session", column="session", slot=5)
+    )
+    actor: str | None = field(default=None, metadata=stored(checks.name, argument="actor", column="actor", slot=6))
+    tags: dict[str, str] = field(
+        default_factory=dict, metadata=stored(checks.labels, argument="tags", filled=True, slot=9)
+    )
+    tier: str = field(
+        default="stm", metadata=stored(partial(checks.one_of, choices=TIERS), argument="tier", column="tier", slot=4)
+    )
+    position: tuple[float, ...] | None = field(
+        default=None, metadata=stored(checks.point, argument="position", column="position", slot=8)
+    )
+    place: str | None = field(default=None, metadata=stored(checks.name, argument="place", column="place", slot=7))
 
     @property
     def id(self) -> str:
@@ -133,77 +145,42 @@ class Memory:
 
     def copied(self) -> Memory:
         """A record of its own that shares the parts; `dataclasses.replace` takes five times as long."""
-        return Memory(
-            self.memory_id,
-            self.agent_id,
-            self.step_number,
-            self.timestamp,
-            self.contents,
-            self.bookkeeping,
-            self.embeddings,
-            self.text,
-            self.session,
-            self.actor,
-            self.tags,
-            self.tier,
-            self.position,
-            self.place,
-        )
+        return _copied(self)
 
     def document(self) -> dict[str, Any]:
         """The documented structure, exactly its keys, ready for JSON."""
-        kept, vectors = self.bookkeeping, self.embeddings
-        return {
-            "memory_id": self.memory_id,
-            "agent_id": self.agent_id,
-            "step_number": self.step_number,
-            "timestamp": self.timestamp,
-            "contents": self.contents,
-            "metadata": {
-                "creation_time": kept.creation_time,
-                "last_access_time": kept.last_access_time,
-                "compression_level": kept.compression_level,
-                "importance_score": kept.importance_score,
-                "retrieval_count": kept.retrieval_count,
-                "memory_type": kept.memory_type,
-            },
-            "embeddings": {
-                "full_vector": None if vectors.full_vector is None else vectors.full_vector.tolist(),
-                "compressed_vector": None if vectors.compressed_vector is None else vectors.compressed_vector.tolist(),
-                "abstract_vector": None if vectors.abstract_vector is None else vectors.abstract_vector.tolist(),
-            },
-        }
+        whole = self.to_dict()
+        return {name: whole[name] for name in _DOCUMENTED}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON; `Memory.from_dict` reads it back."""
-        extra = {key: getattr(self, key) for key in _EXTRA}
-        extra["position"] = list(self.position) if self.position is not None else None
-        return {**self.document(), **extra}
+    def to_dict(self, *, vectors: bool = True) -> dict[str, Any]:
+        """Everything, ready for JSON; `Memory.from_dict` reads it back. Without `vectors` there are no embeddings."""
+        told = _told(self)
+        if vectors:
+            held = self.embeddings
+            told["embeddings"] = {
+                name: None if (one := getattr(held, name)) is None else one.tolist() for name in VECTORS
+            }
+        return told
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Memory:
         """The reverse of `to_dict`; every field is checked and unknown ones are refused."""
         if not isinstance(data, Mapping):
             raise checks.refuse("memory", "a mapping", data)
-        checks.known_fields("a memory", data, _DOCUMENT)
-        for key in ("memory_id", "agent_id", "step_number", "timestamp", "contents"):
-            if key not in data:
-                raise InputError(f"a memory must have the field {key!r}", field=key)
+        checks.known_fields("a memory", data, _JSON_NAMES)
+        for one in FIELDS:
+            if one.required and one.name not in data:
+                raise InputError(f"a memory must have the field {one.name!r}", field=one.name)
         for key in ("metadata", "embeddings"):
             if data.get(key) is not None and not isinstance(data[key], Mapping):
                 raise checks.refuse(key, "a mapping", data[key])
-        body = _read_bookkeeping(data.get("metadata") or {})
-        vectors = data.get("embeddings") or {}
-        checks.known_fields("embeddings", vectors, [f.name for f in fields(Embeddings)])
-        contents = checks.json_object("contents", data["contents"])
-        written = data.get("text") or contents.get("text")
+        body, vectors = data.get("metadata") or {}, data.get("embeddings") or {}
+        checks.known_fields("metadata", body, _BOOKKEEPING_NAMES)
+        checks.known_fields("embeddings", vectors, VECTORS)
+        read = {one.name: one.read(data) for one in FIELDS if one.name != "text"}
         return cls(
-            memory_id=checks.memory_id("memory_id", data["memory_id"]),
-            agent_id=checks.name("agent_id", data["agent_id"]),
-            step_number=checks.whole("step_number", data["step_number"]),
-            timestamp=checks.moment("timestamp", data["timestamp"]),
-            contents=contents,
-            bookkeeping=body,
+            **read,
+            bookkeeping=Bookkeeping(*(one.read(body) for one in BOOKKEEPING)),
             embeddings=Embeddings(
                 **{
                     key: checks.vector(f"embeddings.{key}", value, low=8 if key == "full_vector" else 1)
@@ -211,35 +188,42 @@ class Memory:
                     if value is not None
                 }
             ),
-            text=checks.text("text", written),
-            session=_optional_name("session", data.get("session")),
-            actor=_optional_name("actor", data.get("actor")),
-            tags=checks.labels("tags", {} if data.get("tags") is None else data["tags"]),
-            tier=checks.one_of("tier", data.get("tier", "stm"), TIERS),
-            position=None if data.get("position") is None else checks.point("position", data["position"]),
-            place=_optional_name("place", data.get("place")),
+            text=checks.text("text", data.get("text") or read["contents"].get("text")),
         )
 
 
-_DOCUMENT = ["metadata" if f.name == "bookkeeping" else f.name for f in fields(Memory)]
-_EXTRA = ("text", "session", "actor", "tags", "tier", "position", "place")
+FIELDS: tuple[Field, ...] = declared(Memory)
+"""The fields of a memory, without its bookkeeping and embeddings."""
+BOOKKEEPING: tuple[Field, ...] = declared(Bookkeeping, "bookkeeping")
+"""The fields of its bookkeeping, which JSON calls "metadata"."""
+VECTORS = tuple(one.name for one in fields(Embeddings))
+_NAMES = tuple(one.name for one in fields(Memory))
+_BOOKKEEPING_NAMES = tuple(one.name for one in BOOKKEEPING)
+_JSON_NAMES = tuple("metadata" if name == "bookkeeping" else name for name in _NAMES)
+_DOCUMENTED = _JSON_NAMES[: _NAMES.index("embeddings") + 1]
+_copied: Callable[[Memory], Memory] = compiled(["m"], f"Memory({', '.join(f'm.{n}' for n in _NAMES)})", Memory=Memory)
 
 
-def _optional_name(field_name: str, value: object) -> str | None:
-    return None if value is None else checks.name(field_name, value)
+def _told_of(one: Field) -> str:
+    """The expression that gives a field of the memory `m` for JSON."""
+    listed = f"None if m.{one.path} is None else list(m.{one.path})"
+    return f"{one.name!r}: {listed if one.kind.startswith('tuple') else f'm.{one.path}'}"
 
 
-def _read_bookkeeping(data: Mapping[str, Any]) -> Bookkeeping:
-    checks.known_fields("metadata", data, [f.name for f in fields(Bookkeeping)])
-    default = Bookkeeping()
-    return Bookkeeping(
-        creation_time=checks.moment("creation_time", data.get("creation_time", default.creation_time)),
-        last_access_time=checks.moment("last_access_time", data.get("last_access_time", default.last_access_time)),
-        compression_level=checks.whole("compression_level", data.get("compression_level", 0)),
-        importance_score=checks.share("importance_score", data.get("importance_score", default.importance_score)),
-        retrieval_count=checks.whole("retrieval_count", data.get("retrieval_count", 0), high=_MOST_RECALLS),
-        memory_type=checks.name("memory_type", data.get("memory_type", default.memory_type)),
-    )
+_told: Callable[[Memory], dict[str, Any]] = compiled(
+    ["m"], f"{{{', '.join(map(_told_of, FIELDS))}, 'metadata': {{{', '.join(map(_told_of, BOOKKEEPING))}}}}}"
+)
+
+
+def memory_maker(
+    arguments: Iterable[str], values: Mapping[str, str], *, only_if: str = "", **names: Any
+) -> Callable[..., Memory]:
+    """Return a function that makes a memory from some arguments. `values` has an expression for each path, such as
+    "bookkeeping.memory_type"; `only_if` is "condition else what to do". In all of them `names` may occur."""
+    own = ", ".join(values[one.path] for one in BOOKKEEPING)
+    whole = ", ".join(f"Bookkeeping({own})" if name == "bookkeeping" else values[name] for name in _NAMES)
+    guard = f" if {only_if}" if only_if else ""
+    return compiled(arguments, f"Memory({whole}){guard}", Memory=Memory, Bookkeeping=Bookkeeping, **names)
 
 
 def described(memory: Memory) -> str:
@@ -293,8 +277,7 @@ class Hit:
 
     def to_dict(self) -> dict[str, Any]:
         """The hit for JSON, without its vectors and attachments."""
-        memory = self.memory.to_dict()
-        del memory["embeddings"]
+        memory = self.memory.to_dict(vectors=False)
         memory["contents"] = without_attachments(memory["contents"])
         result: dict[str, Any] = {"score": self.score, "relevance": self.relevance, "memory": memory}
         if self.explanation is not None:

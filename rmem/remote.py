@@ -21,7 +21,7 @@ from urllib.parse import quote, urlencode
 from . import __version__, checks
 from .annotations import Changes, MemoryOrId, Mode, Moment, Names, NewMemory, Stats, VectorLike, Where
 from .brain import Brain
-from .drafting import draft_of, draft_of_changes
+from .drafting import build_changes, build_memory_of
 from .errors import (
     ConfigError,
     InputError,
@@ -131,7 +131,7 @@ class RemoteBrain(Brain):
         self, memory_id: MemoryOrId, *, only_if: Callable[[Memory], None] | None = None, **changes: Unpack[Changes]
     ) -> Memory:
         key = id_of(memory_id)
-        body = _canonical(changes, draft_of_changes(changes))
+        body = _canonical(changes, build_changes(changes))
         if only_if is None:
             self._ask("PATCH", _path(key), body)
         else:
@@ -376,7 +376,7 @@ def _new(at: int, item: NewMemory | Mapping[str, Any]) -> dict[str, Any]:
 def _body_of(fields: Mapping[str, Any]) -> dict[str, Any]:
     """A memory to remember, checked here as Brain does, so that errors name the field."""
     given = {name: value for name, value in fields.items() if value is not None}
-    return _canonical(given, draft_of(given))
+    return _canonical(given, build_memory_of(given))
 
 
 def _canonical(given: Mapping[str, Any], drafted: Memory) -> dict[str, Any]:

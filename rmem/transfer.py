@@ -29,13 +29,13 @@ from .errors import (
 )
 from .extras import require
 from .filters import Filter
-from .models import Embeddings, Memory
+from .models import BOOKKEEPING, FIELDS, VECTORS, Embeddings, Memory
 from .private_files import opener
 from .stores.base import Progress
 
 if TYPE_CHECKING:
     from .brain import Brain
-    from .index.survey import Survey
+    from .index.filtered_rows import FilteredRows
 
 Vector = npt.NDArray[np.float32]
 
@@ -46,10 +46,6 @@ _PART = 100  # memories that a stream hands out at a time
 _REEMBEDDED = 3  # times that a store may be re-embedded while one batch is imported
 _TOLD = 5  # bad lines that an error names
 _EXTENSIONS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
-_METADATA = (
-    "creation_time", "last_access_time", "compression_level", "importance_score", "retrieval_count", "memory_type",
-)  # fmt: skip
-_VECTORS = ("full_vector", "compressed_vector", "abstract_vector")
 
 
 def format_of(path: str | Path, given: str | None = None) -> str:
@@ -140,7 +136,7 @@ class _Reader:
             survey = self._store.survey(inside)
             return self._store.ids_at(survey.seq[_session_by_session(survey)].tolist())
 
-        self.ids = self._store.together(ids)
+        self.ids = self._store.read_transaction(ids)
         self.done = 0  # ids whose turn has come
         self.read = 0
         self.damaged = 0
@@ -174,7 +170,7 @@ class _Reader:
             return None
 
 
-def _session_by_session(survey: Survey) -> npt.NDArray[np.int64]:
+def _session_by_session(survey: FilteredRows) -> npt.NDArray[np.int64]:
     """Positions so that each memory stands behind the one before it in its session."""
     everything = np.arange(survey.size)
     previous, following = survey.before(everything).tolist(), survey.after(everything).tolist()
@@ -229,10 +225,9 @@ def _jsonl_header(header: Mapping[str, Any]) -> bytes:
 
 def _jsonl(memory: Memory) -> bytes:
     """A memory as a line; it is left without its vectors."""
-    vectors = {name: getattr(memory.embeddings, name) for name in _VECTORS}
+    vectors = {name: getattr(memory.embeddings, name) for name in VECTORS}
     memory.embeddings = Embeddings()
-    document = memory.to_dict()
-    del document["embeddings"]
+    document = memory.to_dict(vectors=False)
     written = ",".join(f'"{name}":{_numbers(vector)}' for name, vector in vectors.items())
     return f'{_json(document)[:-1]},"embeddings":{{{written}}}}}\n'.encode()
 
@@ -451,27 +446,18 @@ def _pyarrow() -> Any:
 def _schema(arrow: Any) -> Any:
     text, number, whole = arrow.string(), arrow.float64(), arrow.int64()
     vector = arrow.list_(arrow.float32())
+    kinds = {
+        "str": text,
+        "float": number,
+        "int": whole,
+        "tuple[float, ...]": arrow.list_(number),
+        "dict[str, str]": arrow.map_(text, text),
+        "dict[str, Any]": text,  # as JSON: its shape is the caller's
+    }
     return arrow.schema(
         [
-            arrow.field("memory_id", text, nullable=False),
-            arrow.field("agent_id", text, nullable=False),
-            arrow.field("step_number", whole, nullable=False),
-            arrow.field("timestamp", number, nullable=False),
-            arrow.field("contents", text, nullable=False),  # as JSON: its shape is the caller's
-            ("text", text),
-            ("session", text),
-            ("actor", text),
-            ("tags", arrow.map_(text, text)),
-            ("tier", text),
-            ("position", arrow.list_(number)),
-            ("place", text),
-            ("creation_time", number),
-            ("last_access_time", number),
-            ("compression_level", whole),
-            ("importance_score", number),
-            ("retrieval_count", whole),
-            ("memory_type", text),
-            *((name, vector) for name in _VECTORS),
+            *(arrow.field(one.name, kinds[one.kind], nullable=not one.required) for one in (*FIELDS, *BOOKKEEPING)),
+            *((name, vector) for name in VECTORS),
         ]
     )
 
@@ -485,16 +471,14 @@ def _write_parquet(sink: IO[bytes], header: Mapping[str, Any], memories: Iterato
 
 
 def _row(memory: Memory) -> dict[str, Any]:
-    row = memory.document()
+    row = memory.to_dict(vectors=False)
     bookkeeping = row.pop("metadata")
-    del row["embeddings"]
     return {
         **row,
         **bookkeeping,
         "contents": json.dumps(memory.contents, ensure_ascii=False),
-        **{name: getattr(memory, name) for name in ("text", "session", "actor", "tier", "position", "place")},
         "tags": list(memory.tags.items()),
-        **{name: getattr(memory.embeddings, name) for name in _VECTORS},
+        **{name: getattr(memory.embeddings, name) for name in VECTORS},
     }
 
 
@@ -505,9 +489,9 @@ def _read_parquet(source: IO[bytes]) -> Iterator[Item]:
         columns, told = file.schema_arrow.names, (file.schema_arrow.metadata or {}).get(b"remanence")
         known = _schema(arrow).names
         checks.known_fields("a Parquet file of memories", columns, known)
-        for name in known[:5]:
-            if name not in columns:
-                raise InputError(f"the column {name!r} is missing", field=name)
+        for one in FIELDS:
+            if one.required and one.name not in columns:
+                raise InputError(f"the column {one.name!r} is missing", field=one.name)
         embedder = None if told is None else _embedder_told(json.loads(told))
     except (arrow.ArrowException, OSError, ValueError) as error:  # our own InputError is a ValueError
         yield Item("the file", None, None, " ".join(str(error).split()))
@@ -525,8 +509,8 @@ def _read_parquet(source: IO[bytes]) -> Iterator[Item]:
 def _document(row: dict[str, Any]) -> dict[str, Any]:
     """A row of the table in the form that `Memory.from_dict` reads."""
     given = {key: value for key, value in row.items() if value is not None}
-    metadata = {key: given.pop(key) for key in _METADATA if key in given}
-    embeddings = {key: given.pop(key) for key in _VECTORS if key in given}
+    metadata = {key: given.pop(key) for key in [one.name for one in BOOKKEEPING] if key in given}
+    embeddings = {key: given.pop(key) for key in VECTORS if key in given}
     try:
         contents = json.loads(given["contents"]) if "contents" in given else None
     except (TypeError, ValueError):

@@ -14,7 +14,7 @@ from rmem.contents import laid_out, leaves, text_of, words_in
 from rmem.filters import attribute_marks
 from rmem.index.analyser import HASH, analyse
 from rmem.index.columns import attribute_mark
-from rmem.index.manner import TELLS_TIME
+from rmem.index.text_features import TELLS_TIME
 from rmem.models import Memory
 from rmem.stores.indexed import date_words, derive
 

@@ -171,7 +171,7 @@ class AgentMemoryAPI:
         """Move between tiers what has to move, of one agent or of all: how many went each way, in all and by agent."""
         with tending(agent_id):
             agents = self._system.agents() if agent_id is None else [checks.name("agent_id", agent_id)]
-            by_agent = {agent: self._system.tend(agent) for agent in agents}
+            by_agent = {agent: self._system.rebalance(agent) for agent in agents}
             total: Counter[str] = Counter({"stm_to_im": 0, "im_to_ltm": 0})
             for moved in by_agent.values():
                 total.update(moved)

@@ -17,8 +17,8 @@ from ..contents import ATTACHMENTS, without_attachments
 from ..crypto.encryption import Encryption
 from ..embed import EmbedderSpec
 from ..errors import InputError
-from ..keyed.base import MAX_NAMESPACE, Hits, text_of
-from ..keyed.sqlite import sqlite_path
+from ..kv.base import MAX_NAMESPACE, Hits, text_of
+from ..kv.sqlite import sqlite_path
 from ..models import Memory
 from ..privacy.choice import PrivacySpec
 from .context import block

@@ -16,8 +16,8 @@ from ..embed import EmbedderSpec
 from ..embed.base import Vector
 from ..errors import EmbedderMismatchError
 from ..filters import Filter
-from ..keyed.base import Entry, Hits, checked_query
-from ..keyed.records import RecordValues
+from ..kv.base import Entry, Hits, checked_query
+from ..kv.records import RecordValues
 from ..models import Bookkeeping, Memory
 from .numbering import numbers_for
 

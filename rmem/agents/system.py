@@ -26,7 +26,7 @@ from ..forks import new_lock
 from ..models import Memory
 from ..stores.breaker import CircuitBreaker
 from ..tiers import copies
-from ..tiers.maintenance import Upkeep
+from ..tiers.maintenance import TierMaintenance
 from ..tiers.policy import Bounds
 from ..tiers.storage import HotTier, TieredStore, moves
 from .cache import QueryCache
@@ -51,7 +51,7 @@ class MemorySystem:
         if hot:
             copies.register(archive, [tier.store for tier in hot.values()])
         self.cache = QueryCache(config.cache_ttl, config.cache_size)
-        self.upkeep = _upkeep(config)
+        self.maintenance = _maintenance(config)
         self.state_failures: Counter[str] = Counter()
         """How often `get_state` of hooked agents has failed, by agent."""
         self._inserted: dict[str, int] = {}
@@ -73,7 +73,7 @@ class MemorySystem:
             )
         if changed & {"cache_ttl", "cache_size"}:
             self.cache = QueryCache(config.cache_ttl, config.cache_size)
-        self.config, self.upkeep = config, _upkeep(config)
+        self.config, self.maintenance = config, _maintenance(config)
 
     def reopening(self) -> MemoryConfig:
         """The configuration by which another process opens the same memory, for a pickle."""
@@ -101,13 +101,13 @@ class MemorySystem:
         self.cache.invalidate(agent)
 
     def store(self, agent: str, memories: Sequence[Memory]) -> list[Memory]:
-        """Keep memories of an agent and, now and then, tend its tiers."""
+        """Keep memories of an agent and, now and then, rebalance its tiers."""
         kept = self.brain.keep(memories)
         self.tiers.follow(kept)
         self.cache.invalidate(agent)
         try:
             if self._is_due(agent, kept):
-                self.tend(agent)
+                self.rebalance(agent)
         except RemanenceError as error:  # the memories are kept; the next round will find what is left
             log.warning("the tiers of %s were not tended: %s", agent, error)
         return kept
@@ -124,10 +124,10 @@ class MemorySystem:
             self._inserted[agent] = 0 if count >= interval else count
             return count >= interval
 
-    def tend(self, agent: str) -> dict[str, int]:
+    def rebalance(self, agent: str) -> dict[str, int]:
         """Move what has to move between an agent's tiers."""
         try:
-            return self.upkeep.tend(self.tiers, agent)
+            return self.maintenance.rebalance(self.tiers, agent)
         finally:
             self.cache.invalidate(agent)
 
@@ -176,9 +176,9 @@ def _facts(config: MemoryConfig) -> dict[str, Any]:
     return facts
 
 
-def _upkeep(config: MemoryConfig) -> Upkeep:
+def _maintenance(config: MemoryConfig) -> TierMaintenance:
     bounds = {"stm": _bounds(config.stm_config), "im": _bounds(config.im_config)}
-    return Upkeep(bounds, config.memory_priority_decay)
+    return TierMaintenance(bounds, config.memory_priority_decay)
 
 
 def _bounds(config: STMConfig | IMConfig) -> Bounds:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from .. import checks
 from ..filters import Filter
 from ..forks import new_rlock
-from ..keyed.memory import InMemoryStore
+from ..kv.memory import InMemoryStore
 from ..models import Memory
 from ..recall.budget import estimate_tokens, shorten
 from .long_term import LongTermMemory

@@ -64,7 +64,7 @@ def list_(face: Face) -> None:
       rmem keys list
       rmem keys list --json | jq '.keys[] | select(.opens | not)'
     """
-    from ..upkeep import data_keys
+    from ..admin import data_keys
 
     found = data_keys(face.address)
     if face.json:
@@ -109,8 +109,8 @@ def rotate(face: Face, master_env: str | None, master_file: str | None, data: bo
       rmem keys rotate --master-file new-master.key --data
       rmem keys rotate --data
     """
+    from ..admin import rotate_keys
     from ..crypto.encryption import Encryption, master_from
-    from ..upkeep import rotate_keys
 
     if master_env is not None and master_file is not None:
         raise InputError("give the new master key by --master-env or by --master-file, not by both", field="master_env")

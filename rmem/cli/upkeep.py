@@ -31,7 +31,7 @@ def backup(face: Face, target: str) -> None:
       rmem backup memories-2026-05-01.db
       rmem --store team.db backup /mnt/backups/team.db --json
     """
-    from ..upkeep import backup as copy
+    from ..admin import backup as copy
 
     with progress("Copying", stopped="Nothing was written; run it again for a whole copy.") as bar:
         done = copy(face.address, target, on_progress=bar)
@@ -57,7 +57,7 @@ def reindex(face: Face, embedder: str | None) -> None:
       rmem reindex --embedder minilm
       rmem --store team.db reindex --embedder onnx:models/bge-small
     """
-    from ..upkeep import reindex as embed_anew
+    from ..admin import reindex as embed_anew
 
     with progress("Embedding", stopped="The store works as it is; `rmem reindex` goes on from here.") as bar:
         done = embed_anew(face.address, embedder, on_progress=bar)

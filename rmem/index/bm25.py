@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .analyser import Word
-from .survey import Matches
+from .filtered_rows import Matches
 
 K1, B = 0.5, 0.75
 _SPARSE = 32  # so many rows are added in a row as fast as one by its number

@@ -21,9 +21,9 @@ from ..models import TIERS
 from .analyser import HASH, Terms
 from .bits import Vector, VectorColumns
 from .columns import Columns, RowNumbers
-from .manner import SEALED, Manner
 from .numbers import NumberColumns, Numbers
 from .postings import Block, Disguises, Postings
+from .text_features import SEALED, TextFeatures
 from .vocabulary import Vocabulary, WordVectors
 
 Scores = npt.NDArray[np.float32]
@@ -48,7 +48,7 @@ class IndexRow:
     step: int
     importance: float
     position: tuple[float, ...] | None
-    manner: Manner
+    manner: TextFeatures
     terms: Terms
     marks: bytes
     numbers: Numbers
@@ -74,7 +74,7 @@ class RecallIndex:
             self.whole = whole
 
     def clear(self) -> None:
-        """Forget all rows. Surveys taken before keep what they saw."""
+        """Forget all rows. FilteredRowsCache taken before keep what they saw."""
         self.columns = Columns()
         self.postings = Postings(disguises=self._disguises)
         self.marks = Postings(disguises=self._disguises)
@@ -88,7 +88,7 @@ class RecallIndex:
         self._disguises = self.postings.disguises = self.marks.disguises = disguises
 
     def adopt(self, other: RecallIndex) -> None:
-        """Take over the rows of an index that was built aside. Surveys taken before keep what they saw."""
+        """Take over the rows of an index that was built aside. FilteredRowsCache taken before keep what they saw."""
         self.columns, self.postings, self.marks = other.columns, other.postings, other.marks
         self.numbers, self.number_columns = other.numbers, other.number_columns
         self.vectors, self.vocabulary = other.vectors, other.vocabulary

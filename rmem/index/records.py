@@ -11,13 +11,13 @@ from ..contents import Layout, names_in, words_in
 from ..filters import written
 from .analyser import Counted, Terms, chunks, counted, fresh_hash, gathered, speaks_for_none, term_hash, terms_of
 from .columns import attribute_prefix
-from .manner import MOST_SPECIFIC, TELLS_TIME, Manner, manner_of
+from .text_features import MOST_SPECIFIC, TELLS_TIME, TextFeatures, text_features_of
 
 _YEARS = range(1900, 2100)
 _SHORT = 256  # characters of what may well come again
 
 
-def said_by(layout: Layout, values: list[Any], extra: Iterable[str]) -> tuple[Terms, Manner] | None:
+def said_by(layout: Layout, values: list[Any], extra: Iterable[str]) -> tuple[Terms, TextFeatures] | None:
     """The terms that `analyse` finds in the text of a record, and its manner: that of its words, to which numbers add
     something specific and years a time. None if words speak for a language, which only the whole text decides."""
     names: Counted | None = layout.derived[_terms_of_names]
@@ -42,14 +42,14 @@ def said_by(layout: Layout, values: list[Any], extra: Iterable[str]) -> tuple[Te
                 return None
             said += pieces
     words = words_in(layout, values)
-    manner = _manner_of_words(words) if len(words) <= _SHORT else manner_of(words)
+    manner = _manner_of_words(words) if len(words) <= _SHORT else text_features_of(words)
     return (
         gathered([*terms_of(said), *terms_of(extra)], names),
-        Manner(manner.flags | flags, min(manner.specific + specific, MOST_SPECIFIC)),
+        TextFeatures(manner.flags | flags, min(manner.specific + specific, MOST_SPECIFIC)),
     )
 
 
-_manner_of_words = lru_cache(maxsize=4096)(manner_of)
+_manner_of_words = lru_cache(maxsize=4096)(text_features_of)
 
 
 def _pieces(text: str) -> list[str] | None:

@@ -7,8 +7,8 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
-from ..index.manner import ASKS, REACTS
-from ..index.survey import Survey
+from ..index.filtered_rows import FilteredRows
+from ..index.text_features import ASKS, REACTS
 from ..timewords import Span
 from .fusion import scale_of, standardised
 from .settings import RecallSettings
@@ -23,7 +23,7 @@ _SAID, _NAMED = (np.log1p(np.arange(much + 1, dtype=np.float32)) for much in (30
 """What a number of words, and of names, is worth; from the last on more of them is no better."""
 
 
-def dependence(survey: Survey, at: Positions, settings: RecallSettings) -> Scores:
+def dependence(survey: FilteredRows, at: Positions, settings: RecallSettings) -> Scores:
     """How far each row is understood by what surrounds it, between 0 and 1: the shorter it is, among short ones, the
     more. What is long, and the notes of one person, speak for themselves."""
     if not settings.context:
@@ -34,7 +34,7 @@ def dependence(survey: Survey, at: Positions, settings: RecallSettings) -> Score
     return weights
 
 
-def in_dialogue(survey: Survey, at: Positions) -> npt.NDArray[np.bool_]:
+def in_dialogue(survey: FilteredRows, at: Positions) -> npt.NDArray[np.bool_]:
     """Whether somebody else speaks before or after each row."""
     actors, before, after = survey.column_at("actor", at), survey.before(at), survey.after(at)
     others: npt.NDArray[np.bool_] = (before >= 0) & (survey.column_at("actor", before) != actors)
@@ -45,7 +45,7 @@ def in_dialogue(survey: Survey, at: Positions) -> npt.NDArray[np.bool_]:
 class Surroundings:
     """What is around some rows, and what they are worth, whatever is asked."""
 
-    def __init__(self, survey: Survey, at: Positions, settings: RecallSettings) -> None:
+    def __init__(self, survey: FilteredRows, at: Positions, settings: RecallSettings) -> None:
         before, after = survey.before(at), survey.after(at)
         self.places = np.concatenate([before, after, survey.before(before), survey.after(after)])  # -1 for none
         self.dependence = dependence(survey, at, settings)
@@ -71,7 +71,7 @@ class Surroundings:
         return prior[self.sessions] * self.dependence
 
 
-def standing(survey: Survey, at: Positions, settings: RecallSettings) -> dict[str, Scores]:
+def standing(survey: FilteredRows, at: Positions, settings: RecallSettings) -> dict[str, Scores]:
     """What a row is worth before any question: of turns of a dialogue, substance up, questions and mere reactions down;
     importance. Among a handful of rows scores cannot be many deviations apart, so this counts less there."""
     trust = dependence(survey, at, settings) * in_dialogue(survey, at)

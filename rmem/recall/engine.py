@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from ..annotations import Mode
 from ..index import bits
-from ..index.prospect import Prospect
-from ..index.survey import Survey, nearest_rows
+from ..index.candidate_source import CandidateSource
+from ..index.filtered_rows import FilteredRows, nearest_rows
 from .explain import Explanation
 from .gathering import gathered
 from .hybrid import Hybrid, QueryVector, Ranked
@@ -25,7 +25,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def rank(
-    rows: Survey | Prospect,
+    rows: FilteredRows | CandidateSource,
     question: Question,
     query_vector: QueryVector,
     settings: RecallSettings,
@@ -37,7 +37,7 @@ def rank(
     """The best `count` rows, best first."""
     if not rows.size:
         return []
-    survey = rows if isinstance(rows, Survey) else gathered(rows, question, query_vector, settings, mode, count)
+    survey = rows if isinstance(rows, FilteredRows) else gathered(rows, question, query_vector, settings, mode, count)
     if not survey.size:
         return []
     allowed = allowed_rows(survey, question)
@@ -51,7 +51,7 @@ def rank(
 
 
 def _rank_lexical(
-    survey: Survey, question: Question, settings: RecallSettings, allowed: Mask | None, count: int, explain: bool
+    survey: FilteredRows, question: Question, settings: RecallSettings, allowed: Mask | None, count: int, explain: bool
 ) -> list[Ranked]:
     words = QuestionWords(survey, question, question.text, settings, soft=False)
     scores = words.scores if allowed is None else np.where(allowed, words.scores, np.float32(0))
@@ -76,7 +76,7 @@ def _rank_lexical(
 
 
 def _rank_vectors(
-    survey: Survey, question: Question, query_vector: QueryVector, allowed: Mask | None, count: int, explain: bool
+    survey: FilteredRows, question: Question, query_vector: QueryVector, allowed: Mask | None, count: int, explain: bool
 ) -> list[Ranked]:
     vector = query_vector(question.text, lambda word: 1.0)
     if vector is None or survey.dimension is None:

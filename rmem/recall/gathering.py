@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from ..index.analyser import question_words
 from ..index.bm25 import idf
-from ..index.prospect import Asked, Prospect
-from ..index.survey import Survey
+from ..index.candidate_source import Asked, CandidateSource
+from ..index.filtered_rows import FilteredRows
 from .hybrid import FUNCTION_WORD, QueryVector
 from .question import Question, is_open, without_names
 from .settings import RecallSettings
@@ -16,8 +16,13 @@ _SIDE = 512  # rows that each side sends; the scales of both come from the best 
 
 
 def gathered(
-    prospect: Prospect, question: Question, query_vector: QueryVector, settings: RecallSettings, mode: str, count: int
-) -> Survey:
+    prospect: CandidateSource,
+    question: Question,
+    query_vector: QueryVector,
+    settings: RecallSettings,
+    mode: str,
+    count: int,
+) -> FilteredRows:
     """A survey of the candidates for a question."""
     phrases = [
         [word.hashes for word in question_words(phrase.written)] for phrase in (*question.must, *question.quoted)

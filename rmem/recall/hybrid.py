@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..index.bits import least, most, top
-from ..index.manner import TELLS_TIME
-from ..index.survey import Survey
+from ..index.filtered_rows import FilteredRows
+from ..index.text_features import TELLS_TIME
 from . import context
 from .explain import Explanation
 from .fusion import scale_of, standardised
@@ -78,7 +78,9 @@ class _Scored(NamedTuple):
 
 
 class Hybrid:
-    def __init__(self, survey: Survey, question: Question, query_vector: QueryVector, settings: RecallSettings) -> None:
+    def __init__(
+        self, survey: FilteredRows, question: Question, query_vector: QueryVector, settings: RecallSettings
+    ) -> None:
         self.survey, self.question, self.settings = survey, question, settings
         self.named = survey.actors_named(question.text)
         bare = without_names(question.topic, [name for _, name in self.named])

@@ -6,14 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..index.analyser import Phrase, Word, question_words, says
+from ..index.filtered_rows import FilteredRows
 from ..index.stopwords import VOTES
-from ..index.survey import Survey
 from .question import Question
 
 Mask = npt.NDArray[np.bool_]
 
 
-def allowed_rows(survey: Survey, question: Question) -> Mask | None:
+def allowed_rows(survey: FilteredRows, question: Question) -> Mask | None:
     """Rows that hold every phrase that they must and none that they must not; None for all."""
     if not (question.must or question.must_not):
         return None
@@ -25,13 +25,13 @@ def allowed_rows(survey: Survey, question: Question) -> Mask | None:
     return allowed
 
 
-def _holding(survey: Survey, word: Word) -> Mask:
+def _holding(survey: FilteredRows, word: Word) -> Mask:
     held = np.zeros(survey.size, np.bool_)
     held[survey.matches(word.hashes).at] = True
     return held
 
 
-def saying(survey: Survey, phrase: Phrase, among: Mask) -> Mask:
+def saying(survey: FilteredRows, phrase: Phrase, among: Mask) -> Mask:
     """Rows (among some) whose text holds a phrase word for word."""
     candidates = among.copy()
     for word in question_words(phrase.written):

@@ -23,8 +23,8 @@ from .settings import RecallSettings
 
 if TYPE_CHECKING:
     from ..embed.base import Embedder
-    from ..index.prospect import Prospect
-    from ..index.survey import Survey
+    from ..index.candidate_source import CandidateSource
+    from ..index.filtered_rows import FilteredRows
     from ..stores.base import RecordStore
 
 Vector = npt.NDArray[np.float32]
@@ -107,7 +107,7 @@ def _phrases(field: str, given: object) -> Sequence[str]:
 
 
 def search(
-    store: RecordStore, rows: Survey | Prospect, request: RecallRequest, embedder: Embedder | None
+    store: RecordStore, rows: FilteredRows | CandidateSource, request: RecallRequest, embedder: Embedder | None
 ) -> RankedRows:
     """Rank the rows inside the filter of a request."""
     given = request.vector

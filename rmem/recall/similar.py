@@ -17,8 +17,8 @@ import numpy.typing as npt
 from ..contents import laid_out
 from ..index.bits import top
 from ..index.columns import attribute_mark
+from ..index.filtered_rows import FilteredRows
 from ..index.numbers import as_number, path_hash
-from ..index.survey import Survey
 
 Distances = npt.NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class StateQuestion:
         return len(self.values) + len(self.marks)
 
 
-def deviations(survey: Survey, question: StateQuestion) -> tuple[float, ...]:
+def deviations(survey: FilteredRows, question: StateQuestion) -> tuple[float, ...]:
     """How much the numbers under each path differ among these rows."""
     return tuple(_deviation(survey.numbers(path)) for path in question.paths)
 
@@ -68,7 +68,7 @@ def _deviation(column: npt.NDArray[np.float64]) -> float:
 
 
 def similar_rows(
-    survey: Survey, question: StateQuestion, scales: tuple[float, ...], k: int
+    survey: FilteredRows, question: StateQuestion, scales: tuple[float, ...], k: int
 ) -> tuple[npt.NDArray[np.int64], Distances]:
     """The positions of the k rows most like a state, and their distances. Of equals the last steps come first; rows
     that share no path and no value with the question are left out."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..index.manner import ASKS, REACTS, manner_of
+from ..index.text_features import ASKS, REACTS, text_features_of
 from .budget import estimate_tokens, shorten
 
 Matrix = npt.NDArray[np.float32]
@@ -116,7 +116,7 @@ def _short(sentence: str) -> list[str]:
 
 def weight(sentence: str) -> float:
     """What a sentence is worth by itself: for what it holds, less for merely asking or reacting."""
-    manner = manner_of(sentence)
+    manner = text_features_of(sentence)
     gained = ERROR * bool(_ERROR.search(sentence)) + DECISION * bool(_DECISION.search(sentence))
     gained += NUMBER * bool(_NUMBER.search(sentence)) + NAME * min(2, len(_NAME.findall(sentence))) / 2
     lost = ASKING * bool(manner.flags & ASKS) + REACTING * bool(manner.flags & REACTS)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..index.analyser import Word, plain
 from ..index.bm25 import idf, move, score_terms
-from ..index.survey import Survey
+from ..index.filtered_rows import FilteredRows
 from .context import dependence
 from .explain import WordMatch
 from .question import Question
@@ -77,7 +77,9 @@ def sought(source: Related, question: Question, text: str, settings: RecallSetti
 class QuestionWords:
     """Every word of a question (less the names in it), scored over a survey. `scores` is BM25 for each row."""
 
-    def __init__(self, survey: Survey, question: Question, text: str, settings: RecallSettings, *, soft: bool) -> None:
+    def __init__(
+        self, survey: FilteredRows, question: Question, text: str, settings: RecallSettings, *, soft: bool
+    ) -> None:
         found = sought(survey, question, text, settings, soft=soft)
         self._parts = found.parts
         self._scored = score_terms(survey, found.terms, found.shares, settings.k1, settings.b)
@@ -85,7 +87,7 @@ class QuestionWords:
         self.weights = found.weights(survey.population, self._counts)
         self.scores = self._sum(survey, settings, settings.spread if soft and settings.context else 0.0)
 
-    def _sum(self, survey: Survey, settings: RecallSettings, spread: float) -> Scores:
+    def _sum(self, survey: FilteredRows, settings: RecallSettings, spread: float) -> Scores:
         """Each row's sum over the words of the best term. A word also counts, weakly, for the turns around one that
         holds it: half of that again at two steps."""
         total = np.zeros(survey.size + 1, np.float32)  # the last place takes what is lent to nobody (-1)
@@ -124,7 +126,7 @@ class QuestionWords:
         return matched
 
 
-def _neighbours(survey: Survey, parts: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def _neighbours(survey: FilteredRows, parts: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     """The rows one and two steps after and before those of all parts, a line for each step."""
     at = np.concatenate([np.empty(0, np.int64), *parts])
     after, before = survey.after(at), survey.before(at)

@@ -18,7 +18,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
-from .. import __version__, doctor, upkeep
+from .. import __version__, admin, doctor
 from ..errors import ConfigError, InputError, StoreError
 from ..private_files import make_file, make_folder, opener
 from ..stores.base import Progress
@@ -109,7 +109,7 @@ def _copy_files(data: Path, folder: Path, on_progress: Progress | None) -> None:
         target = folder / path.relative_to(data)
         make_folder(target.parent)
         try:
-            upkeep.backup(path, target)
+            admin.backup(path, target)
         except StoreError:
             if path.exists():
                 raise

@@ -72,31 +72,9 @@ def fields_of(body: object, kind: str, names: Collection[str], needed: Collectio
 
 def memory_document(memory: Memory, *, vectors: bool = False, attachments: bool = True) -> Document:
     """A memory for JSON; its vectors only where they were asked for."""
-    data = memory.bookkeeping
-    document = {
-        "memory_id": memory.memory_id,
-        "agent_id": memory.agent_id,
-        "step_number": memory.step_number,
-        "timestamp": memory.timestamp,
-        "text": memory.text,
-        "contents": memory.contents if attachments else without_attachments(memory.contents),
-        "metadata": {
-            "creation_time": data.creation_time,
-            "last_access_time": data.last_access_time,
-            "compression_level": data.compression_level,
-            "importance_score": data.importance_score,
-            "retrieval_count": data.retrieval_count,
-            "memory_type": data.memory_type,
-        },
-        "session": memory.session,
-        "actor": memory.actor,
-        "tags": memory.tags,
-        "tier": memory.tier,
-        "position": memory.position,
-        "place": memory.place,
-    }
-    if vectors:
-        document["embeddings"] = memory.document()["embeddings"]
+    document = memory.to_dict(vectors=vectors)
+    if not attachments:
+        document["contents"] = without_attachments(memory.contents)
     return document
 
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, S
 from .. import checks
 from ..errors import ConfigError, InputError
 from ..filters import Filter
-from ..index.prospect import Prospect
-from ..index.survey import Survey
+from ..index.candidate_source import CandidateSource
+from ..index.filtered_rows import FilteredRows
 from ..judgements import Judgement
 from ..models import TIERS, Memory
 from .packing import placed
-from .vectors import Owner, Vector
+from .vectors import EmbedderIdentity, Vector
 
 Progress = Callable[[int, int | None], None]
 """Called with how many are done and how many there are (None while that is unknown)."""
@@ -129,7 +129,7 @@ class RecordStore(MemoryStore[Memory]):
 
     capability: ClassVar[str | None] = None
     """The name of what a subclass in `capabilities` adds."""
-    owner: Owner | None = None
+    embedder_identity: EmbedderIdentity | None = None
     encryption: Encryption | None = None
     copies: Sequence[HotStore] = ()
     """Stores at hand in this process that hold some of its memories a second time."""
@@ -200,14 +200,14 @@ class RecordStore(MemoryStore[Memory]):
         """The highest cosines; best first."""
 
     @abstractmethod
-    def survey(self, where: Filter) -> Survey:
+    def survey(self, where: Filter) -> FilteredRows:
         """The rows inside the filter as the recall engine reads them."""
 
-    def prospect(self, where: Filter) -> Survey | Prospect:
+    def prospect(self, where: Filter) -> FilteredRows | CandidateSource:
         """The same for one question: a store that searches by itself gathers the candidates for it."""
         return self.survey(where)
 
-    def together(self, work: Callable[[], Result]) -> Result:
+    def read_transaction(self, work: Callable[[], Result]) -> Result:
         """Do what reads several times. Nothing that it sees is older than this call; a store may show it all of one
         moment, and may do it again when a connection was lost."""
         return work()
@@ -300,7 +300,7 @@ class RecordStore(MemoryStore[Memory]):
         """Equal as long as nothing was written, by anybody; something new each time where that cannot be told."""
         return object()
 
-    def tidy(self) -> None:
+    def compact(self) -> None:
         """Called after many writes: time to bring what is derived from them into its best form."""
 
     @abstractmethod

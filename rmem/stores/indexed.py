@@ -19,11 +19,11 @@ from ..index import bits
 from ..index.analyser import Terms, analyse, question_words
 from ..index.bm25 import bm25
 from ..index.columns import marks_of
-from ..index.manner import SEALED, Manner, manner_of
+from ..index.filtered_rows import FilteredRows, FilteredRowsCache, nearest_rows
 from ..index.numbers import Numbers, numbers_in
 from ..index.recall_index import IndexRow, RecallIndex
 from ..index.records import marks_in, said_by
-from ..index.survey import Survey, Surveys, nearest_rows
+from ..index.text_features import SEALED, TextFeatures, text_features_of
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
 from .base import ORDERS, Order, StoreStats
@@ -41,7 +41,7 @@ class Derived(NamedTuple):
     terms: Terms
     marks: bytes
     numbers: Numbers
-    manner: Manner
+    manner: TextFeatures
 
 
 def derive(memory: Memory) -> Derived:
@@ -51,7 +51,7 @@ def derive(memory: Memory) -> Derived:
     said = None
     if is_record(memory.contents) and memory.text == text_in(layout, values):
         said = said_by(layout, values, dated)
-    terms, manner = said or (analyse(memory.text, dated), manner_of(memory.text))
+    terms, manner = said or (analyse(memory.text, dated), text_features_of(memory.text))
     return Derived(
         terms=terms,
         marks=marks_of(memory.tags, memory.place, marks_in(layout, values)),
@@ -110,7 +110,7 @@ class IndexedStore(RowVectors):
     def __init__(self, word_vectors: WordVectors | None = None) -> None:
         self.word_vectors = word_vectors
         self.index = RecallIndex(word_vectors)
-        self._surveys = Surveys(self.index, self)
+        self._surveys = FilteredRowsCache(self.index, self)
 
     @abstractmethod
     def refresh(self) -> None:
@@ -124,7 +124,7 @@ class IndexedStore(RowVectors):
         self.refresh()
         return self.index.version
 
-    def survey(self, where: Filter) -> Survey:
+    def survey(self, where: Filter) -> FilteredRows:
         self.refresh()
         return self._surveys.take(where)
 
@@ -144,7 +144,7 @@ class IndexedStore(RowVectors):
             ranked = ranked if order in ("oldest", "step") else ranked[::-1]
             return [memory for _, memory in self.memories_at(survey.seq[ranked[offset:end]].tolist())]
 
-        return self.together(read)
+        return self.read_transaction(read)
 
     def count(self, where: Filter | None = None) -> int:
         return self.survey(where or Filter()).size
@@ -161,7 +161,7 @@ class IndexedStore(RowVectors):
             best = best[scores[best] > 0]
             return self._paired(survey, best, scores[best])
 
-        return self.together(read)
+        return self.read_transaction(read)
 
     def nearest(self, vector: Vector, where: Filter | None = None, k: int = 10) -> list[tuple[Memory, float]]:
         checks.whole("k", k, low=1)
@@ -175,10 +175,10 @@ class IndexedStore(RowVectors):
             at, scores = nearest_rows(survey, query, k)
             return self._paired(survey, at, scores)
 
-        return self.together(read)
+        return self.read_transaction(read)
 
     def _paired(
-        self, survey: Survey, at: npt.NDArray[np.int64], scores: npt.NDArray[np.float32]
+        self, survey: FilteredRows, at: npt.NDArray[np.int64], scores: npt.NDArray[np.float32]
     ) -> list[tuple[Memory, float]]:
         """Memories with their scores; one that cannot be read is left out."""
         by_seq = dict(zip(survey.seq[at].tolist(), scores.tolist(), strict=True))

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from ..errors import StoreClosedError
 from ..filters import Filter
 from ..forks import new_rlock
+from ..index.filtered_rows import FilteredRows
 from ..index.recall_index import IndexRow
-from ..index.survey import Survey
 from ..index.vocabulary import WordVectors
 from ..judgements import Judgement
 from ..models import Memory
@@ -22,7 +22,7 @@ from .base import Edit, StoreStats
 from .capabilities import FeedbackTable
 from .indexed import Derived, IndexedStore, derive, index_row, new_id
 from .packing import full_vector
-from .vectors import check_format, check_vectors, first_vector
+from .vectors import check_vector_format, check_vectors, first_vector
 
 Result = TypeVar("Result")
 
@@ -52,7 +52,7 @@ class InMemoryRecordStore(FeedbackTable, IndexedStore):
             kept = [copy.deepcopy(memory) for memory in memories]
             check_vectors(kept, None if self.index.vectors is None else self.index.vectors.dimension)
             given = first_vector(kept)
-            facts = {} if given is None else check_format(given, self._notes, self.owner)
+            facts = {} if given is None else check_vector_format(given, self._notes, self.embedder_identity)
             derived = [derive(memory) for memory in kept]  # may refuse; nothing is changed yet
             self._notes |= facts
             with self.index.changing():
@@ -173,11 +173,11 @@ class InMemoryRecordStore(FeedbackTable, IndexedStore):
             self._rows.clear()
             self.index.clear()
 
-    def together(self, work: Callable[[], Result]) -> Result:
+    def read_transaction(self, work: Callable[[], Result]) -> Result:
         with self._lock:
             return work()
 
-    def survey(self, where: Filter) -> Survey:
+    def survey(self, where: Filter) -> FilteredRows:
         with self._lock:
             return super().survey(where)
 

@@ -23,7 +23,7 @@ from .. import checks
 from ..errors import StoreError
 from ..filters import Filter
 from ..forks import new_lock
-from ..index.survey import Survey
+from ..index.filtered_rows import FilteredRows
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
 from . import redis_rows as rows
@@ -37,7 +37,7 @@ from .redis_mirror import NOTHING, Mirror, News, Seen
 from .redis_rows import Held
 from .redis_scripts import FOLLOW, FORGET, PUT, SCRUB, TOUCH
 from .touches import Touches
-from .vectors import Vector, check_format, check_vectors, first_vector
+from .vectors import Vector, check_vector_format, check_vectors, first_vector
 
 log = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ class RedisRecordStore(HotStore, IndexedStore):
         memories = [memory.copied() for memory in memories]
         holder: dict[str, str] = {}
         if any(holder.setdefault(one.memory_id, one.agent_id) != one.agent_id for one in memories if one.memory_id):
-            self._check_kind(memories)  # refuses before anything is written
+            self._check_vector_format(memories)  # refuses before anything is written
             return [self.put([memory])[0] for memory in memories]  # an id changes hands inside the batch
         return [memory for memory in self._write(memories, [], {}) if memory is not None]
 
@@ -125,7 +125,7 @@ class RedisRecordStore(HotStore, IndexedStore):
         self._meet_server()
         if self._touches.due(memories):
             self.flush()
-        dimension = self._check_kind(memories)
+        dimension = self._check_vector_format(memories)
         derived = derived or [derive(memory) for memory in memories]
         agents: dict[str, list[int]] = defaultdict(list)
         for at, memory in enumerate(memories):
@@ -157,14 +157,14 @@ class RedisRecordStore(HotStore, IndexedStore):
                 self._mirror.wrote(agent, epoch, before, written, dimension)
             if flushed:
                 self._kind = None
-                self._check_kind(memories)  # the notes went with the rest
+                self._check_vector_format(memories)  # the notes went with the rest
         listed = {name: decoded(agent) for name, agent in zip(ids, answers[0], strict=True) if agent} if ids else {}
         elsewhere = self._ids.elsewhere([memory for memory in kept if memory is not None], listed)
         self._note_removals(self._ids.ask(elsewhere.ids, self._removal))
         self._ids.unlist(elsewhere.unlisted)
         return kept
 
-    def _check_kind(self, memories: Sequence[Memory]) -> int | None:
+    def _check_vector_format(self, memories: Sequence[Memory]) -> int | None:
         """Refuse vectors that are not of the store's kind, and note the kind of the first ones. The dimension."""
         given = first_vector(memories)
         some = given is not None or any(short_vector(memory) is not None for memory in memories)
@@ -176,17 +176,17 @@ class RedisRecordStore(HotStore, IndexedStore):
                     self._mirror.reset()
         check_vectors(memories, None if self.index.vectors is None else self.index.vectors.dimension)
         known = {name: str(value) for name, value in kind._asdict().items() if value is not None}
-        facts = check_format(given, known, self.owner) if some else {}
+        facts = check_vector_format(given, known, self.embedder_identity) if some else {}
         if not self._suits(kind, given, some):
             self._link.run([("HSETNX", self._keys.notes, key, value) for key, value in facts.items()])
-            return self._check_kind(memories)  # another process may have been faster, with another kind
+            return self._check_vector_format(memories)  # another process may have been faster, with another kind
         self._kind = kind
         return kind.dimension
 
     def _suits(self, kind: _Kind, given: Vector | None, some: bool) -> bool:
         """Whether a kind tells what a full vector, or some vector, needs to be known by."""
         return (given is None or kind.dimension == given.size) and (
-            not some or self.owner is None or kind.embedder is not None
+            not some or self.embedder_identity is None or kind.embedder is not None
         )
 
     def _known(self, memories: Sequence[Memory]) -> bool:
@@ -395,7 +395,7 @@ class RedisRecordStore(HotStore, IndexedStore):
 
     # The index
 
-    def survey(self, where: Filter) -> Survey:
+    def survey(self, where: Filter) -> FilteredRows:
         looked = self._looked
         while True:
             needed = looked.of(where.agent) or self._follow(where.agent)

@@ -43,7 +43,7 @@ class Mirror:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all rows. Surveys that were just taken still find theirs by name."""
+        """Forget all rows. FilteredRowsCache that were just taken still find theirs by name."""
         with self._index.changing(anew=True):
             self._index.clear()
             self._old_names, self._names = self._names, {}

@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import StoreCorruptError
+from ..fields import Field, compiled
 from ..index.analyser import PACKED_SIZE, Terms
 from ..index.analyser import VERSION as ANALYSER
-from ..index.manner import Manner
 from ..index.numbers import Numbers
-from ..models import TIERS, Bookkeeping, Memory
+from ..index.text_features import TextFeatures
+from ..models import BOOKKEEPING, FIELDS, TIERS, Memory, memory_maker
 from .indexed import Derived, derive
 from .packing import embeddings_at, read_beside, short_vector, widen, written_beside
 from .redis_ids import encoded
@@ -85,25 +86,56 @@ def _zstd() -> _Zstd:
     return _made[0]
 
 
+_WORDS = 12  # where the words of the terms stand among the slots
+_slots = {one.stored.slot: one for one in (*FIELDS, *BOOKKEEPING) if one.stored.slot is not None}
+_CELLS = [f"c{slot}" for slot in range(len(_slots) + 1)]
+_TEXT, _CONTENTS, _CREATED = (
+    next(slot for slot, one in _slots.items() if one.path == path)
+    for path in ("text", "contents", "bookkeeping.creation_time")
+)
+_DEFAULTS = [_slots[slot].initial() if slot in _slots else "" for slot in range(len(_CELLS))]
+_BESIDE = {
+    "memory_id": "memory_id",
+    "agent_id": "agent",
+    "step_number": "step",
+    "bookkeeping.compression_level": "level",
+    "embeddings": "embeddings",
+}
+
+
+def _written(slot: int) -> str:
+    """The expression that gives the value in a slot, of the memory `m`."""
+    if slot == _WORDS:
+        return "words"
+    path = _slots[slot].path
+    return {"tier": "TIERS.index(m.tier)", "contents": "written_beside(m.text, m.contents)"}.get(path, f"m.{path}")
+
+
+def _read(one: Field, cell: str) -> str:
+    """The expression that gives a field from the value in its slot."""
+    if one.path == "contents":
+        return f"read_beside(c{_TEXT}, {cell})"
+    if one.kind == "tuple[float, ...]":
+        return f"None if {cell} is None else tuple({cell})"
+    return f"TIERS[{cell}]" if one.path == "tier" else cell
+
+
+_values = compiled(
+    ["m", "words"], f"[{', '.join(map(_written, range(len(_CELLS))))}]", TIERS=TIERS, written_beside=written_beside
+)
+_memory_from = memory_maker(
+    [*_CELLS, *_BESIDE.values()],
+    {one.path: _read(one, f"c{slot}") for slot, one in _slots.items()}
+    | _BESIDE
+    | {"bookkeeping.last_access_time": f"c{_CREATED}", "bookkeeping.retrieval_count": "0"},
+    TIERS=TIERS,
+    read_beside=read_beside,
+)
+
+
 def pack(memory: Memory, derived: Derived) -> bytes:
     """The body of a memory's value."""
-    fields = _encode(
-        [
-            memory.timestamp,
-            memory.bookkeeping.creation_time,
-            memory.importance,
-            memory.type,
-            TIERS.index(memory.tier),
-            memory.session,
-            memory.actor,
-            memory.place,
-            memory.position,
-            memory.tags,
-            memory.text,
-            written_beside(memory.text, memory.contents),
-            "\n".join(derived.terms.words),
-        ]
-    )
+    fields = _encode(_values(memory, "\n".join(derived.terms.words)))
     frame = _zstd().writer.compress(fields.encode())
     terms, marks, numbers, manner = derived.terms, derived.marks, derived.numbers, derived.manner
     vector = short_vector(memory)
@@ -162,7 +194,7 @@ def unpack(agent: str, memory_id: str, value: bytes) -> Row:
     head = split(value)
     fields, counts = _fields(memory_id, head.body)
     memory = _memory(agent, memory_id, head, fields, counts)
-    return Row(memory, _derived(head.body, counts, fields[-1]) or derive(memory), head.born)
+    return Row(memory, _derived(head.body, counts, fields[_WORDS]) or derive(memory), head.born)
 
 
 def memory_of(agent: str, memory_id: str, value: bytes) -> Memory:
@@ -185,7 +217,7 @@ def with_access(memory: Memory, held: Held) -> Memory:
 
 def text_of(memory_id: str, value: bytes) -> str:
     fields, _ = _fields(memory_id, split(value).body)
-    return str(fields[10])
+    return str(fields[_TEXT])
 
 
 def vector_of(memory_id: str, value: bytes, dimension: int) -> npt.NDArray[np.float32] | None:
@@ -199,7 +231,7 @@ def vector_of(memory_id: str, value: bytes, dimension: int) -> npt.NDArray[np.fl
 class _Counts(NamedTuple):
     analyser: int
     level: int
-    manner: Manner
+    manner: TextFeatures
     terms: int
     marks: int
     numbers: int
@@ -215,7 +247,7 @@ def _counts(memory_id: str, body: bytes) -> _Counts:
     vector = derived + PACKED_SIZE * terms + 8 * marks + 16 * numbers
     if len(body) < vector or level >= len(_TYPES) or (not level and (len(body) - vector) % 4):
         raise StoreCorruptError(f"the row of {memory_id!r} in Redis is damaged: {len(body)} bytes of {vector} or more")
-    return _Counts(analyser, level, Manner(flags, specific), terms, marks, numbers, derived, vector)
+    return _Counts(analyser, level, TextFeatures(flags, specific), terms, marks, numbers, derived, vector)
 
 
 def _fields(memory_id: str, body: bytes) -> tuple[list[Any], _Counts]:
@@ -228,22 +260,10 @@ def _fields(memory_id: str, body: bytes) -> tuple[list[Any], _Counts]:
 
 
 def _memory(agent: str, memory_id: str, head: Head, fields: list[Any], counts: _Counts) -> Memory:
-    time, created, importance, kind, tier, session, actor, place, position, tags, text, contents, _ = fields
-    return Memory(  # by position, which takes half as long as names
-        memory_id,
-        agent,
-        head.step,
-        time,
-        read_beside(text, contents),
-        Bookkeeping(created, created, counts.level, importance, 0, kind),
-        embeddings_at(counts.level, _vector(head.body, counts)),
-        text,
-        session,
-        actor,
-        tags,
-        TIERS[tier],
-        None if position is None else tuple(position),
-        place,
+    if len(fields) != len(_CELLS):  # written by a version with fewer fields, or with more
+        fields = [*fields, *_DEFAULTS[len(fields) :]][: len(_CELLS)]
+    return _memory_from(
+        *fields, memory_id, agent, head.step, counts.level, embeddings_at(counts.level, _vector(head.body, counts))
     )
 
 

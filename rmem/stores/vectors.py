@@ -20,7 +20,7 @@ Vector = npt.NDArray[np.float32]
 _UNEVEN = 1e-3  # how far the square of a vector's length may be from one
 
 
-class Owner(NamedTuple):
+class EmbedderIdentity(NamedTuple):
     """The embedder that made some vectors: its name, and the words by which it can be loaded again."""
 
     name: str
@@ -61,7 +61,9 @@ def check_dimension(vectors: Iterable[Vector], dimension: int | None) -> None:
         checks.vector("vector", vector, dimension=dimension)
 
 
-def check_format(given: Vector | None, known: Mapping[str, str], owner: Owner | None) -> dict[str, str]:
+def check_vector_format(
+    given: Vector | None, known: Mapping[str, str], owner: EmbedderIdentity | None
+) -> dict[str, str]:
     """Refuse a vector that is not of the format that a store knows; return the facts that describe it.
 
     `known` holds the facts `embedder` and `dimension` of the store, as far as it has vectors. Without a vector at hand

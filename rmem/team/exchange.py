@@ -19,7 +19,7 @@ from typing import Any
 
 from .. import checks
 from ..brain import Brain
-from ..drafting import draft
+from ..drafting import build_memory
 from ..errors import ConfigError, InputError
 from ..models import Memory
 from ..stores.base import Edited
@@ -314,7 +314,7 @@ def changed_by(brain: Brain, memory_id: str, edit: Callable[[Memory | None], Edi
 def memory_of(told: Document, known: Memory | None, tags: Mapping[str, str]) -> Memory:
     """The memory that a document describes, with the vector and the place in its session of the one that is known."""
     body = told["contents"]
-    made = draft(
+    made = build_memory(
         text=told["text"],
         id=told["id"],
         agent=told["agent"],

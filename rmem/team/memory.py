@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import checks, config
 from ..brain import Brain
-from ..drafting import draft
+from ..drafting import build_memory
 from ..errors import InputError, NotFoundError
 from ..filters import Filter
 from ..models import Hits, Memory
@@ -78,7 +78,7 @@ class TeamMemory:
 
     def _drafted(self, note: Note, when: float) -> Memory:
         """The memory that a note becomes, as the privacy policy lets it in; it may say whose it is."""
-        memory = draft(
+        memory = build_memory(
             text=note.text,
             id=note.id,
             agent=note.agent,

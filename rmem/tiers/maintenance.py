@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..filters import Filter
-from ..index.survey import Survey
+from ..index.filtered_rows import FilteredRows
 from ..models import TIERS
 from ..stores.base import RecordStore
 from ..stores.capabilities import RowVectors
@@ -23,18 +23,18 @@ _CHUNK = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Upkeep:
+class TierMaintenance:
     """The rules: what each tier holds of one agent, and how fast priorities fade."""
 
     bounds: Mapping[str, Bounds]
     decay: float
 
-    def tend(self, tiers: TieredStore, agent: str) -> dict[str, int]:
+    def rebalance(self, tiers: TieredStore, agent: str) -> dict[str, int]:
         """Move what has to move; how many went each way."""
         return {f"{source}_to_{target}": self._move(tiers, agent, source, target) for source, target in _DOWN}
 
     def _move(self, tiers: TieredStore, agent: str, source: str, target: str) -> int:
-        """Chunk by chunk, each looked for anew: another process may tend the same agent."""
+        """Chunk by chunk, each looked for anew: another process may rebalance the same agent."""
         moved, more = 0, True
         while more:
             survey = tiers.archive.survey(Filter(agent=(agent,), tier=(source,)))
@@ -45,7 +45,7 @@ class Upkeep:
             moved += tiers.move(agent, keys, source, target, vectors) if keys else 0
         return moved
 
-    def _leaving(self, archive: RecordStore, agent: str, tier: str, survey: Survey) -> Positions:
+    def _leaving(self, archive: RecordStore, agent: str, tier: str, survey: FilteredRows) -> Positions:
         if not survey.size:
             return np.empty(0, np.int64)
         newest = int(archive.survey(Filter(agent=(agent,))).column("step").max())
@@ -59,7 +59,7 @@ class Upkeep:
 
 
 def _vectors(
-    archive: RecordStore, survey: Survey, seqs: npt.NDArray[np.int64], keys: Sequence[str]
+    archive: RecordStore, survey: FilteredRows, seqs: npt.NDArray[np.int64], keys: Sequence[str]
 ) -> dict[str, Vector]:
     """What memories on their way down take with them, in case that another process has brought them further down in
     this moment: for them it is the way up."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..index.survey import Survey
+from ..index.filtered_rows import FilteredRows
 
 Positions = npt.NDArray[np.int64]
 
@@ -30,7 +30,7 @@ class Bounds:
 
 
 def leaving(
-    survey: Survey,
+    survey: FilteredRows,
     bounds: Bounds,
     *,
     decay: float,

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..errors import EmbedderMismatchError, StoreClosedError, StoreError, StoreUnreachableError, VectorError
 from ..filters import Filter
 from ..forks import Forking, new_lock, watch
-from ..index.survey import Survey
+from ..index.filtered_rows import FilteredRows
 from ..models import TIERS, Memory
 from ..stores.base import RecordStore
 from ..stores.breaker import CircuitBreaker
@@ -50,12 +50,12 @@ class Mark(NamedTuple):
     sum: int
 
     @classmethod
-    def of(cls, survey: Survey, tier: str | None = None) -> Mark:
+    def of(cls, survey: FilteredRows, tier: str | None = None) -> Mark:
         """The mark of the rows of a survey, or of those in a tier."""
         return survey.once(("mark", tier), lambda: cls._of(survey, tier))
 
     @classmethod
-    def _of(cls, survey: Survey, tier: str | None) -> Mark:
+    def _of(cls, survey: FilteredRows, tier: str | None) -> Mark:
         steps = survey.column("step")
         facts = survey.column("time").view(np.int64) + 3 * survey.column("importance").view(np.int64)
         if tier is not None:
@@ -125,7 +125,7 @@ class HotTier:
 
     def _use(self, work: Callable[[], Found]) -> Found:
         """Whatever keeps the store from its work (it is full, or may not be written), the archive has everything."""
-        self.store.owner = self._archive.owner
+        self.store.embedder_identity = self._archive.embedder_identity
         with self.breaker:
             try:
                 return work()
@@ -168,7 +168,7 @@ class HotTier:
         return self.store.epoch(agent, look=False)
 
 
-def _ids(store: RecordStore, survey: Survey) -> list[str]:
+def _ids(store: RecordStore, survey: FilteredRows) -> list[str]:
     return store.ids_at(survey.seq.tolist())
 
 
@@ -297,7 +297,7 @@ class TieredStore(Forking):
 
     def _search_archive(self, tiers: Sequence[str], search: Search[Found], where: Filter) -> list[Found]:
         inside = where if len(tiers) == len(TIERS) else Filter.of(where, tier=tuple(tiers))
-        return self.archive.together(lambda: search(self.archive, inside))
+        return self.archive.read_transaction(lambda: search(self.archive, inside))
 
     def _start(self, work: Callable[[str], list[Found]], tier: str) -> Future[list[Found]]:
         try:
@@ -312,7 +312,7 @@ class TieredStore(Forking):
         self.archive.close()
 
 
-def moves(survey: Survey) -> tuple[object, ...]:
+def moves(survey: FilteredRows) -> tuple[object, ...]:
     """Another value once a memory of an agent has been in another tier. One that is new comes to the first and changes
     nothing."""
     return *survey.moves, survey.once("moves", lambda: int(survey.column("tier").astype(np.int64) @ survey.seq))

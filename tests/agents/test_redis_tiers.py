@@ -11,10 +11,10 @@ import time
 import numpy as np
 import pytest
 
+from rmem.admin import reindex
 from rmem.agents import MemoryConfig, MemoryRetrievalException, RedisIMConfig, RedisSTMConfig
 from rmem.filters import Filter
 from rmem.testing.redis import RedisCluster, RedisServer, free_port
-from rmem.upkeep import reindex
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from rmem_runner import Rmem
 
 from rmem import Brain
-from rmem.drafting import draft
+from rmem.drafting import build_memory
 from rmem.tiers.forgetting import DAY
 
 
@@ -19,7 +19,7 @@ def old(rmem: Rmem) -> Rmem:
     path = rmem.home / "memories.db"
     os.makedirs(rmem.home, exist_ok=True)
     with Brain(path) as brain:
-        drafts = [draft(text=f"old story {n} of Ann", id=f"old-{n}", importance=0.1) for n in range(2)]
+        drafts = [build_memory(text=f"old story {n} of Ann", id=f"old-{n}", importance=0.1) for n in range(2)]
         for one in drafts:
             one.timestamp = one.bookkeeping.creation_time = one.bookkeeping.last_access_time = time.time() - 365 * DAY
         brain.keep(drafts)

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from rmem import Brain, Encryption
+from rmem.admin import backup, reindex
 from rmem.agents import AgentMemoryAPI
 from rmem.crypto.encryption import new_master_key
 from rmem.doctor import examine, repair
@@ -26,7 +27,6 @@ from rmem.stores.sql.sqlite import SqliteRecordStore
 from rmem.testing import RecordStoreContract
 from rmem.testing.contract import example
 from rmem.transfer import export, import_
-from rmem.upkeep import backup, reindex
 
 
 class TestEncryptingStore(RecordStoreContract):
@@ -39,8 +39,8 @@ class TestEncryptingStore(RecordStoreContract):
 class TestEncryptingStoreThroughSegments(RecordStoreContract):
     @pytest.fixture
     def store(self, tmp_path, key, monkeypatch):
-        monkeypatch.setattr(cache, "SETTLE_FROM", 1)
-        monkeypatch.setattr(cache, "SETTLE_BULK", 1)
+        monkeypatch.setattr(cache, "SEGMENT_FROM", 1)
+        monkeypatch.setattr(cache, "SEGMENT_BULK", 1)
         with SqliteRecordStore(tmp_path / "m.db", encryption=Encryption(master=key, vectors=True)) as store:
             yield store
 

@@ -48,7 +48,7 @@ def hashes_in(raw: bytes) -> list[str]:
 @pytest.mark.parametrize("bulk", [False, True], ids=["a row at a time", "in bulk and in segments"])
 def test_nothing_that_was_said_is_on_the_disk(path, on_disk, encryption, bulk, monkeypatch):
     if bulk:
-        monkeypatch.setattr(cache, "SETTLE_BULK", 1)
+        monkeypatch.setattr(cache, "SEGMENT_BULK", 1)
     with SqliteRecordStore(path, encryption=encryption) as store:
         memories = [secret(number) for number in range(300 if bulk else 3)]
         if bulk:
@@ -56,7 +56,7 @@ def test_nothing_that_was_said_is_on_the_disk(path, on_disk, encryption, bulk, m
         else:
             for memory in memories:
                 store.put([memory])
-        store.settle(1)
+        store.write_segment(1)
         open_files = on_disk()  # with the log of pages, before it is folded in
         assert store.stats().segments == 1
         assert store.get("m1").text == f"{SAID} 1"
@@ -97,7 +97,7 @@ def test_changing_moving_pruning_and_judging_leave_nothing_either(path, on_disk,
 def test_what_was_readable_is_gone_from_the_files_once_it_was_written_with_a_key(path, on_disk, encryption):
     with SqliteRecordStore(path) as store:
         store.put([secret(number) for number in range(300)])
-        store.settle(1)
+        store.write_segment(1)
     assert "rumpelstiltskin" in found_in(on_disk())
     with SqliteRecordStore(path, encryption=encryption) as store:
         for memory in store.select():

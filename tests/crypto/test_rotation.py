@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from rmem import Brain, Encryption
+from rmem.admin import data_keys, rotate_keys
 from rmem.crypto.encryption import new_master_key
 from rmem.doctor import examine
 from rmem.errors import KeyMissingError, KeyWrongError
 from rmem.stores.sql import cache, keys
 from rmem.stores.sql.sqlite import SqliteRecordStore
 from rmem.testing.contract import example
-from rmem.upkeep import data_keys, rotate_keys
 
 CHILD = Path(__file__).with_name("rotation_child.py")
 
@@ -26,7 +26,7 @@ CHILD = Path(__file__).with_name("rotation_child.py")
 def filled(path, encryption, count=200):
     with SqliteRecordStore(path, encryption=encryption) as store:
         store.put([secret(n) for n in range(count)])
-        store.settle(1)
+        store.write_segment(1)
         store.put([secret(count)])
 
 
@@ -189,7 +189,7 @@ def test_a_stale_segment_of_another_process_is_not_written_after_a_rotation(path
             return segment
 
         monkeypatch.setattr(cache, "next_segment", late)
-        other.settle(1)
+        other.write_segment(1)
         monkeypatch.undo()
     with SqliteRecordStore(path, encryption=encryption) as store:
         assert len(store.match("lighthouse", k=100)) == 51

@@ -88,7 +88,7 @@ def churn_until_killed(path: str, round_: str) -> None:
     from rmem.stores.sql.sqlite import SqliteRecordStore
     from rmem.testing.contract import clustered_vectors, example
 
-    cache.SETTLE_FROM = cache.SETTLE_BULK = 8
+    cache.SEGMENT_FROM = cache.SEGMENT_BULK = 8
     store = SqliteRecordStore(path)
     rng = random.Random(round_)
     vectors = clustered_vectors(64, 16, seed=int(round_))
@@ -273,13 +273,13 @@ def new_embedding(texts: list[str]) -> list[list[float]]:
 
 
 def reindex_slowly(path: str) -> None:
-    from rmem import upkeep
+    from rmem import admin
     from rmem.embed.function import FunctionEmbedder
     from rmem.stores.sql import reembed
 
     reembed._BATCH = 16
     embedder = FunctionEmbedder(new_embedding, name="slow", dimension=12)
-    done = upkeep.reindex(path, embedder, lambda done, total: say(done, total))
+    done = admin.reindex(path, embedder, lambda done, total: say(done, total))
     say("finished", done["embedded"])
 
 

@@ -69,7 +69,7 @@ def test_updates_at_a_constant_size_leave_a_constant_file_and_index(tmp_path):
         churn(store, 60, first=60)
         late = sizes(path)
         assert late["memories"] == LIVE
-        assert late["changes"] <= cache.CHANGES_KEPT + cache.CHANGES_FROM + 2 * cache.SETTLE_FROM
+        assert late["changes"] <= cache.CHANGES_KEPT + cache.CHANGES_FROM + 2 * cache.SEGMENT_FROM
         assert late["rows in segments"] <= LIVE
         assert late["access"] <= LIVE
         assert late["bytes"] < 1.3 * early["bytes"] + 100_000
@@ -79,7 +79,7 @@ def test_updates_at_a_constant_size_leave_a_constant_file_and_index(tmp_path):
             assert one.index.size < 20_000, "dead rows are taken out of memory as well"
     with SqliteRecordStore(path) as fresh:
         assert len(fresh.match("memory", k=1000)) == LIVE
-        assert fresh.index.size <= LIVE + 2 * cache.SETTLE_FROM
+        assert fresh.index.size <= LIVE + 2 * cache.SEGMENT_FROM
     assert [finding for finding in examine(path) if not finding.ok] == []
 
 
@@ -90,7 +90,7 @@ def test_tier_moves_alone_leave_a_short_change_log(tmp_path):
         store.put([memory(n, 0) for n in range(LIVE)])
         for number in range(200):
             store.move(keys, ("im", "ltm")[number % 2])
-        assert sizes(path)["changes"] <= cache.CHANGES_KEPT + cache.CHANGES_FROM + 2 * cache.SETTLE_FROM
+        assert sizes(path)["changes"] <= cache.CHANGES_KEPT + cache.CHANGES_FROM + 2 * cache.SEGMENT_FROM
         assert {one.tier for one in store.select()} == {"ltm"}
     with SqliteRecordStore(path) as fresh:
         assert {one.tier for one in fresh.select()} == {"ltm"}
@@ -109,7 +109,7 @@ def test_the_write_ahead_log_is_cut_once_a_long_reader_is_gone(tmp_path, caplog)
             return log.stat().st_size
 
         with caplog.at_level(logging.WARNING):
-            grown = reader.together(read_slowly)
+            grown = reader.read_transaction(read_slowly)
         assert grown > 20 << 20
         assert "kept the write-ahead log" in caplog.text
         churn(store, 15, first=61)

@@ -28,8 +28,8 @@ def original(tmp_path_factory):
     rng = np.random.default_rng(5)
     vectors = clustered_vectors(1000, 48)
     with pytest.MonkeyPatch.context() as patch, SqliteRecordStore(path, durability="normal") as store:
-        patch.setattr(cache, "SETTLE_FROM", 64)
-        patch.setattr(cache, "SETTLE_BULK", 64)
+        patch.setattr(cache, "SEGMENT_FROM", 64)
+        patch.setattr(cache, "SEGMENT_BULK", 64)
         for start in range(0, 900, 50):
             if start == 700:
                 patch.setattr("rmem.index.segments.TARGET_RATIO", 0)  # no more merging
@@ -316,7 +316,7 @@ def test_an_open_store_follows_a_repair_by_another(settled, before):
 
 
 def test_segments_of_two_processes_that_settle_at_once_do_not_harm(tmp_path, monkeypatch):
-    monkeypatch.setattr(cache, "SETTLE_FROM", 16)
+    monkeypatch.setattr(cache, "SEGMENT_FROM", 16)
     path = tmp_path / "memories.db"
     with SqliteRecordStore(path) as one, SqliteRecordStore(path) as two:
         for number in range(200):
@@ -324,8 +324,8 @@ def test_segments_of_two_processes_that_settle_at_once_do_not_harm(tmp_path, mon
             writer.put([example(f"stone {number}", memory_id=f"m{number}")])
             if number % 9 == 8:
                 (two, one)[number % 2].forget(f"m{number - 4}")
-                one.settle(1)
-                two.settle(1)
+                one.write_segment(1)
+                two.write_segment(1)
         expected = [memory.memory_id for memory in one.select()]
         assert [memory.memory_id for memory in two.select()] == expected
         spans = _segments(path)

@@ -18,11 +18,11 @@ import sys
 from pathlib import Path
 from rmem import Brain
 from rmem.agents import AgentMemoryAPI, MemoryConfig
-from rmem.keyed import SqliteStore
+from rmem.kv import SqliteStore
 from rmem.tables.client import Client
 from rmem.server.app import create_app
 from rmem.server.settings import ServerSettings
-from rmem.upkeep import backup
+from rmem.admin import backup
 from rmem import transfer
 
 folder = Path(sys.argv[1])

@@ -63,7 +63,7 @@ def test_a_disk_that_fills_up_while_a_segment_is_made_keeps_the_memory(tmp_path,
     """The memory is durable before its segment is written: `put` must not fail, or must not have kept it."""
     from rmem.stores.sql import cache
 
-    monkeypatch.setattr(cache, "SETTLE_FROM", 64)
+    monkeypatch.setattr(cache, "SEGMENT_FROM", 64)
     path = tmp_path / "memories.db"
     vectors = clustered_vectors(200, 256)
     with SqliteRecordStore(path) as store:

@@ -93,7 +93,7 @@ def follow(store: SqliteRecordStore) -> None:
 
 
 def settle(store: SqliteRecordStore) -> None:
-    store.settle(1)
+    store.write_segment(1)
 
 
 def nearest(store: SqliteRecordStore) -> None:
@@ -104,7 +104,7 @@ def nearest(store: SqliteRecordStore) -> None:
 @pytest.mark.parametrize("kind", [MemoryError, KeyboardInterrupt])
 @pytest.mark.parametrize("work", [follow, settle, nearest])
 def test_an_exception_anywhere_leaves_no_wrong_answer(tmp_path, monkeypatch, work, kind, stride):
-    monkeypatch.setattr(cache, "SETTLE_FROM", 10_000)
+    monkeypatch.setattr(cache, "SEGMENT_FROM", 10_000)
     monkeypatch.setattr(cache, "CHANGES_FROM", 5)
     monkeypatch.setattr(recall_index, "_MANY_DEAD", 20)
     monkeypatch.setattr(recall_index, "_PACK_TAIL", 200)
@@ -123,7 +123,7 @@ def test_an_exception_anywhere_leaves_no_wrong_answer(tmp_path, monkeypatch, wor
                     pass
                 assert wire.tripped or wire.lines < at
                 same_as_rows(store, alive)
-                store.settle(1)  # what others get of it
+                store.write_segment(1)  # what others get of it
             at += stride
         with SqliteRecordStore(path, word_vectors=word_vectors) as fresh:
             same_as_rows(fresh, alive)
@@ -132,7 +132,7 @@ def test_an_exception_anywhere_leaves_no_wrong_answer(tmp_path, monkeypatch, wor
 
 def _fill(writer: SqliteRecordStore) -> set[str]:
     writer.put(memories(0, 90))
-    writer.settle(1)
+    writer.write_segment(1)
     writer.put(memories(90, 40))
     return {f"m{n}" for n in range(130)}
 

@@ -11,11 +11,11 @@ import pytest
 from fault_children import kill_after, new_embedding, said, start
 
 from rmem import Brain
+from rmem.admin import backup, reindex
 from rmem.doctor import examine
 from rmem.embed.function import FunctionEmbedder
 from rmem.errors import EmbedderMismatchError, InputError, StoreError
 from rmem.stores.sql.sqlite import SqliteRecordStore
-from rmem.upkeep import backup, reindex
 
 
 def old_embedding(texts):

@@ -105,7 +105,7 @@ def test_processes_that_open_a_file_at_the_same_moment_all_succeed(tmp_path):
 
 
 def test_threads_share_one_store_with_settling_changing_and_forgetting(tmp_path, monkeypatch):
-    monkeypatch.setattr(cache, "SETTLE_FROM", 16)
+    monkeypatch.setattr(cache, "SEGMENT_FROM", 16)
     vectors = clustered_vectors(400, 16)
     expected: list[dict[str, str]] = [{} for _ in range(8)]
     errors: list[BaseException] = []

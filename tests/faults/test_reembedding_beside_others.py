@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from rmem import Brain
+from rmem.admin import reindex
 from rmem.doctor import examine
 from rmem.embed.function import FunctionEmbedder
 from rmem.errors import EmbedderError
 from rmem.stores.packing import LEVELS
 from rmem.transfer import export, import_
-from rmem.upkeep import reindex
 
 
 class Stopped(Exception):
@@ -80,7 +80,7 @@ def test_processes_that_are_open_go_on_after_another_has_re_embedded(path, tmp_p
     if name == "letters":
         monkeypatch.setattr("rmem.brain.embedder_for", lambda spec: chosen)  # a function has no name to load it by
         held._wanted = chosen
-        held._owner = held._owner._replace(name="wordllama")  # as resolved before
+        held._identity = held._identity._replace(name="wordllama")  # as resolved before
     held.pin("a")
     assert held.update("a", importance=0.9).importance == 0.9
     assert held.update("b", text="the ferry goes once a day").text.endswith("once a day")

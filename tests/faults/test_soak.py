@@ -10,11 +10,11 @@ import pytest
 from fault_children import kill_after, said, start
 
 from rmem import Brain
+from rmem.admin import backup
 from rmem.doctor import examine, repair
 from rmem.stores.sql import cache
 from rmem.stores.sql.sqlite import SqliteRecordStore
 from rmem.testing.contract import clustered_vectors, example
-from rmem.upkeep import backup
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +80,7 @@ def test_four_processes_write_ten_thousand_memories_together(tmp_path):
 
 def test_a_store_that_is_rewritten_for_long_stays_in_shape(tmp_path, monkeypatch):
     """Updates and removals leave nothing behind that grows without end."""
-    monkeypatch.setattr(cache, "SETTLE_FROM", 256)
+    monkeypatch.setattr(cache, "SEGMENT_FROM", 256)
     path, vectors = tmp_path / "memories.db", clustered_vectors(500, 64)
     with SqliteRecordStore(path, durability="normal") as store:
         for turn in range(60):

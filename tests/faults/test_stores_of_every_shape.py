@@ -47,7 +47,7 @@ def wordly(tmp_path_factory):
             store.put(
                 [example(f"{words[n]} {words[(7 * n) % 3000]}", vector=vectors[n]) for n in range(start, start + 1000)]
             )
-        store.settle(1)
+        store.write_segment(1)
         assert store.stats().segments == 1
     return path, words, vectors
 
@@ -56,7 +56,7 @@ def test_a_later_segment_without_new_words_keeps_nobody_from_opening_the_store(w
     path, words, vectors = wordly
     monkeypatch.setattr(segments, "TARGET_RATIO", 0)  # as with segments too large to be merged
     with SqliteRecordStore(path, durability="normal", word_vectors=word_vectors) as store:
-        for n in range(cache.SETTLE_FROM // 128 + 1):
+        for n in range(cache.SEGMENT_FROM // 128 + 1):
             store.put(
                 [example(words[i], vector=vectors[3000 + i]) for i in range(128 * n % 1024, 128 * n % 1024 + 128)]
             )
@@ -74,11 +74,11 @@ def test_a_segment_without_a_live_row_keeps_nobody_from_opening_the_store(tmp_pa
     vectors = clustered_vectors(4000, 64)
     with SqliteRecordStore(path, durability="normal", word_vectors=word_vectors) as store:
         store.put([example(f"lasting memory number{n}", vector=vectors[n]) for n in range(2000)])
-        store.settle(1)
+        store.write_segment(1)
         kept = store.put([example("passing", vector=vectors[2000 + n]) for n in range(300)])
         store.forget_many([memory.memory_id for memory in kept])
         store._unscrubbed = False
-        store.settle(1)
+        store.write_segment(1)
         assert store.stats().segments == 2
     assert open_in_new_process(path, "lasting") == (2000, 2000, 2000)
 
@@ -91,7 +91,7 @@ def test_more_words_than_the_vocabulary_holds_keep_nobody_from_opening_the_store
     for part in range(4):
         with SqliteRecordStore(path, durability="normal", word_vectors=word_vectors) as store:
             store.put([example(f"{letters[50 * part + n]} every") for n in range(50)])
-            store.settle(1)
+            store.write_segment(1)
             assert len(store.match("every", k=1000)) == 50 * (part + 1)
     with SqliteRecordStore(path, word_vectors=word_vectors) as store:
         assert len(store.match("every", k=1000)) == 200
@@ -120,7 +120,7 @@ def test_any_history_gives_the_same_answers_to_whoever_opens_the_store(tmp_path_
     vectors = clustered_vectors(200, 40)
     number = 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cache, "SETTLE_FROM", settle_from)
+        patch.setattr(cache, "SEGMENT_FROM", settle_from)
         patch.setattr(cache, "CHANGES_FROM", 3)
         patch.setattr(cache, "CHANGES_KEPT", 2)
         patch.setattr(segments, "TARGET_RATIO", ratio)
@@ -148,7 +148,7 @@ def test_any_history_gives_the_same_answers_to_whoever_opens_the_store(tmp_path_
                     elif what == "move" and keys:
                         store.move(keys[:3], value)
                     elif what == "settle":
-                        store.settle(1)
+                        store.write_segment(1)
                     _same(store, alive)
                 with SqliteRecordStore(path, durability="normal") as fresh_eyes:
                     _same(fresh_eyes, alive)
@@ -195,7 +195,7 @@ def test_damaged_derived_data_keeps_nobody_from_opening_the_store(tmp_path, what
     with SqliteRecordStore(path) as store:
         store.put([example(f"wolf number{n}", memory_id=f"m{n}", vector=vectors[n]) for n in range(40)])
         if "segment" in what or "arrays" in what:
-            store.settle(1)
+            store.write_segment(1)
     _execute(path, DAMAGE[what])
     with caplog.at_level(logging.WARNING), SqliteRecordStore(path) as store:
         assert len(store.match("wolf", k=100)) == 40
@@ -259,8 +259,8 @@ def _execute(path, *statements):
 def test_a_failure_behind_the_commit_does_not_reach_whoever_remembers(tmp_path, monkeypatch, caplog):
     """The row is stored: who is told otherwise stores it again."""
     path = tmp_path / "memories.db"
-    monkeypatch.setattr(cache, "SETTLE_FROM", 4)
-    monkeypatch.setattr(cache, "SETTLE_BULK", 4)
+    monkeypatch.setattr(cache, "SEGMENT_FROM", 4)
+    monkeypatch.setattr(cache, "SEGMENT_BULK", 4)
     monkeypatch.setattr(segments, "pack", _fail)
     with Brain(path) as brain:
         for n in range(6):

@@ -7,12 +7,12 @@ import threading
 import pytest
 
 from rmem import Brain, Filter
+from rmem.admin import backup
 from rmem.crypto.encryption import Encryption, new_master_key
 from rmem.doctor import examine
 from rmem.errors import InputError, StoreUnreachableError
 from rmem.stores.sql import dictionaries
 from rmem.stores.sql.sqlite import SqliteRecordStore
-from rmem.upkeep import backup
 
 PEOPLE = [f"Person{chr(97 + n // 26)}{chr(97 + n % 26)} Quillfeather{n}" for n in range(30)]
 EACH = 40

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rmem import Brain
-from rmem.drafting import draft
+from rmem.drafting import build_memory
 from rmem.errors import InputError
 from rmem.stores.sql import audit
 from rmem.stores.sql.sqlite import SqliteRecordStore
@@ -23,7 +23,7 @@ def path(tmp_path):
 
 def aged(brain: Brain, text: str, days: float, **more) -> str:
     """A memory that was kept and last used so many days ago."""
-    memory = draft(text=text, **more)
+    memory = build_memory(text=text, **more)
     then = time.time() - days * DAY
     memory.timestamp = memory.bookkeeping.creation_time = memory.bookkeeping.last_access_time = then
     return brain.keep([memory])[0].memory_id

@@ -10,8 +10,8 @@ import pytest
 
 from rmem import Brain, Filter
 from rmem.index import survey as survey_module
+from rmem.index.filtered_rows import FilteredRows, nearest_rows
 from rmem.index.recall_index import RecallIndex
-from rmem.index.survey import Survey, nearest_rows
 from rmem.stores.indexed import derive, index_row
 from rmem.testing.contract import example
 from rmem.testing.synthetic import clustered_vectors, synthetic_memories
@@ -51,7 +51,7 @@ def index_of(vectors, batches):
 
 def recall_at_10(index, vectors, questions, where, rows):
     """The share of the true ten nearest that were found; equally near ones are equally good."""
-    survey = Survey(index, where, Rows(vectors))
+    survey = FilteredRows(index, where, Rows(vectors))
     inside = vectors if rows is None else vectors[rows]
     hits = 0
     for question in questions:
@@ -139,7 +139,7 @@ def test_memories_without_a_vector_are_never_near():
     vectors[::3] = 0
     given = [vector if vector.any() else None for vector in vectors]
     index = index_of(given, (5, 600))
-    survey = Survey(index, Filter(), Rows(vectors))
+    survey = FilteredRows(index, Filter(), Rows(vectors))
     for question in clustered_vectors(10, 64, part=3):
         at, scores = nearest_rows(survey, question, 2500)
         assert len(at) == 2000
@@ -153,7 +153,7 @@ def test_vectors_may_begin_after_any_number_of_memories_without(first):
     vectors = clustered_vectors(2600, 48)
     given = [None if at < first else vector for at, vector in enumerate(vectors)]
     index = index_of(given, (300,))
-    survey = Survey(index, Filter(), Rows(vectors))
+    survey = FilteredRows(index, Filter(), Rows(vectors))
     for question in vectors[-10:]:
         at, _ = nearest_rows(survey, question, 10)
         exact = vectors[first:] @ question

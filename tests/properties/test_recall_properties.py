@@ -172,8 +172,8 @@ def test_a_token_budget_is_kept_and_loses_only_what_does_not_fit(library, questi
 @settings(max_examples=15)
 def test_segments_and_tail_answer_as_a_fresh_index_does(tmp_path_factory, library, questions):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cache, "SETTLE_FROM", 5)
-        patch.setattr(cache, "SETTLE_BULK", 5)
+        patch.setattr(cache, "SEGMENT_FROM", 5)
+        patch.setattr(cache, "SEGMENT_BULK", 5)
         path = tmp_path_factory.mktemp("segments") / "memories.db"
         with Brain(path, durability="normal") as brain:
             for number, item in enumerate(_numbered(library)):

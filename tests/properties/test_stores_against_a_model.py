@@ -257,8 +257,8 @@ class SqliteAgainstModel(StoreAgainstModel):
     def __init__(self):
         super().__init__()
         self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(cache, "SETTLE_FROM", 6)
-        self.patch.setattr(cache, "SETTLE_BULK", 6)
+        self.patch.setattr(cache, "SEGMENT_FROM", 6)
+        self.patch.setattr(cache, "SEGMENT_BULK", 6)
         self.folder = Path(tempfile.mkdtemp(prefix="rmem-model-"))
         self.path = Path(shutil.copy(self.empty, self.folder / "memories.db"))
         self.other = None
@@ -287,7 +287,7 @@ class SqliteAgainstModel(StoreAgainstModel):
 
     @rule()
     def settle(self):
-        self.store.settle(1)
+        self.store.write_segment(1)
 
     @rule()
     def rebuild(self):

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from rmem import Brain
+from rmem.admin import backup
 from rmem.cli.app import rmem
-from rmem.upkeep import backup
 
 
 @pytest.fixture

@@ -30,8 +30,8 @@ class TestSqliteStoreThroughSegments(RecordStoreContract):
 
     @pytest.fixture
     def store(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(cache, "SETTLE_FROM", 1)
-        monkeypatch.setattr(cache, "SETTLE_BULK", 1)
+        monkeypatch.setattr(cache, "SEGMENT_FROM", 1)
+        monkeypatch.setattr(cache, "SEGMENT_BULK", 1)
         with SqliteRecordStore(tmp_path / "memories.db") as store:
             yield store
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmem import InMemoryStore, RedisStore, SqliteStore, VectorMemoryStore
-from rmem.keyed.base import text_of
+from rmem.kv.base import text_of
 from rmem.testing import MemoryStoreContract
 
 

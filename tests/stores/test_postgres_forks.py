@@ -20,7 +20,7 @@ import pytest
 from rmem import Brain
 from rmem.agents import AgentMemoryAPI, MemoryConfig
 from rmem.errors import StoreClosedError, StoreForkedError
-from rmem.keyed import RedisStore
+from rmem.kv import RedisStore
 from rmem.stores.redis import RedisRecordStore
 from rmem.stores.sql.postgres import PostgresRecordStore
 from rmem.tables.workspace import Workspace

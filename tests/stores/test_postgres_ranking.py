@@ -26,7 +26,7 @@ def brains(postgres, tmp_path_factory):
             Brain(PostgresRecordStore(url, word_vectors=word_vectors, held_up_to=0)) as large,
         ):
             small.remember_many(given)
-            large.store.tidy()
+            large.store.compact()
             yield sqlite, small, large
     postgres.drop_database(url)
 

@@ -12,11 +12,11 @@ import numpy as np
 import psycopg
 import pytest
 
-from rmem import Brain, upkeep
+from rmem import Brain, admin
 from rmem.crypto.encryption import Encryption, new_master_key
 from rmem.embed import word_vectors
 from rmem.errors import ConfigError, KeyMissingError
-from rmem.keyed import PostgresStore
+from rmem.kv import PostgresStore
 from rmem.stores.sql.postgres import PostgresRecordStore
 from rmem.testing import MemoryStoreContract
 
@@ -93,7 +93,7 @@ def test_a_store_can_be_given_another_embedder(postgres_url, large):
     with Brain(PostgresRecordStore(postgres_url, **options)) as old:
         old.remember_many([{"text": f"memory number {number}"} for number in range(40)])
         assert old.store.stats().dimension == 256
-        done = upkeep.reindex(postgres_url, embedder=arbitrary)
+        done = admin.reindex(postgres_url, embedder=arbitrary)
         assert (done["memories"], done["embedded"], done["dimension"]) == (40, 40, 32)
         assert old.store.stats().dimension == 32
         query = arbitrary(["memory number 7"])[0]
@@ -106,4 +106,4 @@ def test_a_store_can_be_given_another_embedder(postgres_url, large):
 
 def test_what_is_for_files_says_so(postgres_url, tmp_path):
     with pytest.raises(ConfigError, match="pg_dump"):
-        upkeep.backup(postgres_url, tmp_path / "copy.db")
+        admin.backup(postgres_url, tmp_path / "copy.db")

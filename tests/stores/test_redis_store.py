@@ -22,7 +22,7 @@ from rmem.models import Embeddings
 from rmem.stores import redis as redis_store
 from rmem.stores.indexed import derive
 from rmem.stores.redis import RedisRecordStore
-from rmem.stores.vectors import Owner
+from rmem.stores.vectors import EmbedderIdentity
 from rmem.testing.contract import clustered_vectors, example
 from rmem.testing.redis import RedisServer
 
@@ -236,7 +236,7 @@ def test_a_flushed_server_is_noticed(redis_server, open_store):
 def test_rows_written_over_a_flush_are_complete(redis_server, open_store):
     """Nobody looked between the flush and the write, so that the writer had no chance to see it."""
     store = open_store()
-    store.owner = Owner("an embedder", "its spec")
+    store.embedder_identity = EmbedderIdentity("an embedder", "its spec")
     vectors = clustered_vectors(2, 16)
     store.put([example("old", vector=vectors[0])])
     redis_server.flush()
@@ -472,7 +472,7 @@ def test_access_counts_survive_and_travel(open_store):
 def test_vectors_of_another_embedder_are_refused(open_store):
     first, second = open_store(), open_store()
     vectors = clustered_vectors(2, 16)
-    first.owner, second.owner = Owner("one", None), Owner("another", None)
+    first.owner, second.owner = EmbedderIdentity("one", None), EmbedderIdentity("another", None)
     first.put([example("mine", vector=vectors[0])])
     with pytest.raises(EmbedderMismatchError, match="'one'"):
         second.put([example("yours", vector=vectors[1])])

@@ -11,7 +11,7 @@ from rmem import Brain
 from rmem.errors import EmbedderMismatchError, StoreBusyError, VectorError
 from rmem.models import Embeddings, Memory
 from rmem.stores.sql.sqlite import SqliteRecordStore
-from rmem.stores.vectors import Owner
+from rmem.stores.vectors import EmbedderIdentity
 from rmem.testing.contract import clustered_vectors
 
 VECTORS = clustered_vectors(4, 16, seed=3)
@@ -38,7 +38,7 @@ def test_memories_of_one_step_and_second_get_ids_of_their_own(path):
 
 def test_what_another_process_did_to_the_kind_of_the_store_is_noticed(path):
     one, other = SqliteRecordStore(path), SqliteRecordStore(path)
-    one.owner = Owner("letters", None)
+    one.owner = EmbedderIdentity("letters", None)
     one.put([memory("first")])
     one.put([memory("second", 2)])
     other.note("embedder", "newer")

@@ -53,7 +53,7 @@ def test_one_memory_is_one_row(path):
 
 
 def test_segments_stay_few_however_much_is_written(path, monkeypatch):
-    monkeypatch.setattr(cache, "SETTLE_FROM", 8)
+    monkeypatch.setattr(cache, "SEGMENT_FROM", 8)
     with SqliteRecordStore(path, durability="normal") as store:
         for n in range(400):
             store.put([example(f"stone {n}", memory_id=f"m{n}")])

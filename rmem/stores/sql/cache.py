@@ -19,8 +19,8 @@ from ...index.segments import Segment
 
 log = logging.getLogger(__name__)
 
-SETTLE_FROM = 2048  # rows behind the last segment that are worth a new one
-SETTLE_BULK = 16_384  # the same while rows come in thousands
+SEGMENT_FROM = 2048  # rows behind the last segment that are worth a new one
+SEGMENT_BULK = 16_384  # the same while rows come in thousands
 CHANGES_FROM = 8192  # changes behind the oldest segment that are worth packing all of them again
 CHANGES_KEPT = 4096  # entries of the change log that stay although no segment needs them
 

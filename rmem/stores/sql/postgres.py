@@ -26,10 +26,10 @@ from ...filters import Filter
 from ...forks import Forking, new_lock, watch
 from ...index import bits
 from ...index.analyser import VERSION as ANALYSER
-from ...index.manner import SEALED
-from ...index.prospect import Prospect
+from ...index.candidate_source import CandidateSource
+from ...index.filtered_rows import FilteredRows, FilteredRowsCache
 from ...index.recall_index import RecallIndex
-from ...index.survey import Survey, Surveys
+from ...index.text_features import SEALED
 from ...index.vocabulary import WordVectors
 from ...models import TIERS, Memory
 from ..base import ORDERS, Order, Progress, StoreStats
@@ -42,7 +42,7 @@ from .postgres_filters import Condition, condition
 from .postgres_index import Follower, Look, State, dimension_of, look, state
 from .postgres_link import Address, Connection, Link
 from .postgres_schema import SCHEMA, prepare
-from .postgres_search import PostgresProspect
+from .postgres_search import PostgresCandidates
 from .postgres_vectors import Neighbours
 from .postgres_writer import PostgresWriter
 from .receipts import put_once
@@ -69,7 +69,7 @@ _ORDERS: dict[Order, str] = {
 }
 
 
-class _Together(local):
+class _ReadTransaction(local):
     """The transaction in which a thread reads several things at the moment, and what it saw first."""
 
     connection: Connection | None = None
@@ -116,10 +116,10 @@ class PostgresRecordStore(SqlRecords, Forking):
     def _hold(self) -> None:
         """Make what is held in memory."""
         self._writer = PostgresWriter(self._link, self._frame, self.touches, self.dialect.touch)
-        self._together = _Together()
+        self._reading = _ReadTransaction()
         self._whole = Follower(self.index)
         self._unpruned = 0  # writes since the change log was shortened
-        self._scopes: OrderedDict[tuple[str, ...] | None, tuple[Follower, Surveys]] = OrderedDict()
+        self._scopes: OrderedDict[tuple[str, ...] | None, tuple[Follower, FilteredRowsCache]] = OrderedDict()
         self._scopes_lock = new_lock()
         self.vocabulary = postgres_search.Words(self.word_vectors)
         self.neighbours = Neighbours(self.address, self._frame)
@@ -133,19 +133,19 @@ class PostgresRecordStore(SqlRecords, Forking):
     # Transactions
 
     def read(self, work: Callable[[Connection], Result]) -> Result:
-        connection = self._together.connection
+        connection = self._reading.connection
         return self._link.read(self._frame, work) if connection is None else work(connection)
 
-    def together(self, work: Callable[[], Result]) -> Result:
-        if self._together.connection is not None:
+    def read_transaction(self, work: Callable[[], Result]) -> Result:
+        if self._reading.connection is not None:
             return work()
 
         def inside(connection: Connection) -> Result:
-            self._together.connection, self._together.look = connection, None
+            self._reading.connection, self._reading.look = connection, None
             try:
                 return work()
             finally:
-                self._together.connection = self._together.look = None
+                self._reading.connection = self._reading.look = None
 
         for _ in range(_OVERTAKEN):
             try:
@@ -156,15 +156,15 @@ class PostgresRecordStore(SqlRecords, Forking):
 
     def _look(self, connection: Connection) -> Look:
         """How things stand; the transaction of this thread, which sees one state, is asked once."""
-        seen = self._together.look
+        seen = self._reading.look
         if seen is None:
             seen = look(connection)
-            if self._together.connection is connection:
-                self._together.look = seen
+            if self._reading.connection is connection:
+                self._reading.look = seen
         return seen
 
     def note(self, key: str, value: str | None = None) -> str | None:
-        if key in KIND and value is None and self._together.connection is not None:
+        if key in KIND and value is None and self._reading.connection is not None:
             return self.read(self._look).notes.get(key)
         return super().note(key, value)
 
@@ -246,7 +246,7 @@ class PostgresRecordStore(SqlRecords, Forking):
 
     def rebuild(self) -> None:
         self.neighbours.renew()
-        self.tidy()
+        self.compact()
 
     def derive_terms(self, on_progress: Progress | None = None, *, all_rows: bool = False) -> int:
         """Write every row again, so only for another analyser or on request."""
@@ -288,7 +288,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         bad = [f"{int(number):+,} {name}" for name, number in zip(names, wrong, strict=True) if number]
         return "counters", not bad, ", ".join(bad) + " counted wrongly" if bad else "as the rows are"
 
-    def tidy(self) -> None:
+    def compact(self) -> None:
         """Let the newest rows be found as fast as the others."""
         if not self._is_held():
             self.neighbours.build()
@@ -303,9 +303,9 @@ class PostgresRecordStore(SqlRecords, Forking):
         try:
             if found is None or sum(found) > _REWRITTEN:
                 raise StoreBusyError("the tables are too large to be written anew while others use them")
-            self._link.tend(self._frame, f"VACUUM (FULL, ANALYZE) {tables}")
+            self._link.maintain(self._frame, f"VACUUM (FULL, ANALYZE) {tables}")
         except StoreBusyError as error:
-            self._link.tend(self._frame, f"VACUUM {tables}")
+            self._link.maintain(self._frame, f"VACUUM {tables}")
             log.warning(
                 "what was removed may be read from the files of PostgreSQL until it uses their places again (%s); "
                 "VACUUM FULL of the tables in the schema %s clears them, while nobody can use them",
@@ -371,13 +371,13 @@ class PostgresRecordStore(SqlRecords, Forking):
         if not follower.is_behind(now.state):
             return
         with follower.index.lock:
-            if self._together.connection is not None and follower.is_ahead(now.state):
+            if self._reading.connection is not None and follower.is_ahead(now.state):
                 raise _Overtaken
             self.vault.follow(data_keys.read(connection))
             follower.follow(connection, now)
             self.use_keys(follower.index)
 
-    def survey(self, where: Filter) -> Survey:
+    def survey(self, where: Filter) -> FilteredRows:
         """All rows inside the filter. Of a large tenant those of the filter's agents are held, or all."""
         with self.index.lock:  # so that no other thread brings the index past this thread's transaction in between
             if self._held_now():
@@ -387,7 +387,7 @@ class PostgresRecordStore(SqlRecords, Forking):
             found = self._scopes.pop(key, None)
             if found is None:
                 index = RecallIndex(self.word_vectors)
-                found = Follower(index, key), Surveys(index, self)
+                found = Follower(index, key), FilteredRowsCache(index, self)
             self._scopes[key] = found  # the youngest is the last
             if len(self._scopes) > _SCOPES:
                 self._scopes.popitem(last=False)
@@ -397,11 +397,11 @@ class PostgresRecordStore(SqlRecords, Forking):
             self.check_keys(follower.index)
             return surveys.take(where)
 
-    def prospect(self, where: Filter) -> Survey | Prospect:
+    def prospect(self, where: Filter) -> FilteredRows | CandidateSource:
         with self.index.lock:
             if self._held_now():
                 return self._surveys.take(where)
-        return PostgresProspect(self, where)
+        return PostgresCandidates(self, where)
 
     def condition(self, connection: Connection, where: Filter) -> Condition:
         """A filter in SQL, as far as encrypted rows can be read."""
@@ -426,7 +426,7 @@ class PostgresRecordStore(SqlRecords, Forking):
             sql = f"SELECT m.seq FROM memories m{inside.where} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?"
             return [seq for (seq,) in connection.execute(sql, (*inside.values, limit, offset))]
 
-        return self.together(lambda: [memory for _, memory in self.memories_at(self.read(work))])
+        return self.read_transaction(lambda: [memory for _, memory in self.memories_at(self.read(work))])
 
     def count(self, where: Filter | None = None) -> int:
         def work(connection: Connection) -> int:
@@ -442,7 +442,9 @@ class PostgresRecordStore(SqlRecords, Forking):
         checks.whole("k", k, low=1)
         if not isinstance(query, str):
             raise checks.refuse("query", "a text", query)
-        return self.together(lambda: self._scored(PostgresProspect(self, where or Filter()).best_words(query, k)))
+        return self.read_transaction(
+            lambda: self._scored(PostgresCandidates(self, where or Filter()).best_words(query, k))
+        )
 
     def nearest(self, vector: Vector, where: Filter | None = None, k: int = 10) -> list[tuple[Memory, float]]:
         if self._is_held():
@@ -450,13 +452,13 @@ class PostgresRecordStore(SqlRecords, Forking):
         checks.whole("k", k, low=1)
 
         def read() -> list[tuple[Memory, float]]:
-            prospect = PostgresProspect(self, where or Filter())
+            prospect = PostgresCandidates(self, where or Filter())
             query = checks.vector("vector", vector, dimension=prospect.dimension)
             if prospect.dimension is None:
                 return []
             return self._scored(prospect.best_vectors(bits.unit(query[None, :])[0], k))
 
-        return self.together(read)
+        return self.read_transaction(read)
 
     def _scored(self, scores: dict[int, float]) -> list[tuple[Memory, float]]:
         return [(memory, scores[seq]) for seq, memory in self.memories_at(list(scores))]

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...filters import Filter
 from ...index.columns import marks_asked
-from ...index.manner import SEALED
 from ...index.postings import Disguises
+from ...index.text_features import SEALED
 from .postgres_rows import signed
 
 _FAR, _NEAR = 1e150, 1e-150  # a square beyond them does not fit in a float, and PostgreSQL refuses to make it

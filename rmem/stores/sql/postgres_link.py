@@ -179,7 +179,7 @@ class Link(Pooled[Connection]):
         counts. `too_late` is called if this is interrupted when all is written already."""
         return self._repeated(frame, WRITE, work, too_late)
 
-    def tend(self, frame: Frame, statement: str) -> None:
+    def maintain(self, frame: Frame, statement: str) -> None:
         """Run a statement that looks after tables, outside any transaction; StoreBusyError where others use what it
         needs for itself, because everybody would wait behind it."""
         with connect(self.address) as raw:

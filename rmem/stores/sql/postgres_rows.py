@@ -11,8 +11,8 @@ import numpy.typing as npt
 from pgvector import HalfVector
 
 from ...index.analyser import HASH, plain, term_hash
-from ...index.manner import Manner
 from ...index.numbers import NO_NUMBERS
+from ...index.text_features import TextFeatures
 from ...models import Memory
 from ..indexed import Derived
 from ..packing import full_vector
@@ -49,7 +49,7 @@ def copy(connection: Connection, copied: Sequence[tuple[Any, ...]], dimension: i
             rows.terms_of(held["terms"], held["words"]),
             held["marks"],
             NO_NUMBERS,
-            Manner(held["flags"], held["specific"]),
+            TextFeatures(held["flags"], held["specific"]),
         )
         vector = rows.vector_of(held["vector"], held["level"], dimension)
         whole.append((*row, *_extra(held["agent"], held["session"], held["actor"], derived, vector)))

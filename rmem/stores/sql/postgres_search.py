@@ -15,8 +15,8 @@ from ...forks import new_lock
 from ...index.analyser import Word, plain, question_words
 from ...index.bits import top
 from ...index.bm25 import K1, B, idf
-from ...index.prospect import Asked, Gathered, Prospect
-from ...index.survey import Survey
+from ...index.candidate_source import Asked, CandidateSource, Gathered
+from ...index.filtered_rows import FilteredRows
 from ...index.vocabulary import Vocabulary, WordVectors, needing
 from .postgres_candidates import laid_out
 from .postgres_filters import Condition, known_as
@@ -60,7 +60,7 @@ class Words:
             return self._known.relatives(words, floor, most)
 
 
-class PostgresProspect(Prospect):
+class PostgresCandidates(CandidateSource):
     """The rows of a large tenant inside one filter."""
 
     def __init__(self, store: PostgresRecordStore, where: Filter) -> None:
@@ -139,10 +139,10 @@ class PostgresProspect(Prospect):
         best = top(exact, k)
         return dict(zip(seqs[best].tolist(), exact[best].tolist(), strict=True))
 
-    def gather(self, asked: Asked) -> Survey:
+    def gather(self, asked: Asked) -> FilteredRows:
         return self._store.read(lambda connection: self._gather(connection, asked))
 
-    def _gather(self, connection: Connection, asked: Asked) -> Survey:
+    def _gather(self, connection: Connection, asked: Asked) -> FilteredRows:
         held = {**self._holding(connection, asked.terms), **asked.held}
         seqs = set(self._by_words(connection, asked, asked.side)) if asked.words else set()
         if asked.vector is not None:

@@ -28,7 +28,7 @@ from ..capabilities import AuditEntry, AuditLog, Counters, FeedbackTable, Trash
 from ..indexed import Derived, IndexedStore, derive
 from ..packing import Codec
 from ..touches import Touches
-from ..vectors import Owner, Vector, check_dimension, check_format, check_vectors, first_vector
+from ..vectors import EmbedderIdentity, Vector, check_dimension, check_vector_format, check_vectors, first_vector
 from . import audit, dictionaries, inserts, removal, rows, sealing
 from . import judgements as judged
 from . import keys as data_keys
@@ -71,7 +71,9 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, Counters, IndexedStore):
         self._train_from = packing.TRAIN_FROM
         self._unscrubbed = False
         self._encrypted = False  # whether something that was readable was encrypted
-        self._sound: tuple[Mapping[str, str], Owner | None, int | None] | None = None  # what _check_kind saw last
+        self._sound: tuple[Mapping[str, str], EmbedderIdentity | None, int | None] | None = (
+            None  # what _check_vector_format saw last
+        )
 
     @abstractmethod
     def read(self, work: Callable[[Connection], Result]) -> Result:
@@ -105,7 +107,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, Counters, IndexedStore):
             for memory in memories:
                 memory.embeddings = Embeddings()
         if not own_vectors:
-            self._check_kind(connection, memories)
+            self._check_vector_format(connection, memories)
         if any(memory.bookkeeping.compression_level for memory in memories):
             dictionaries.use_newest(self, connection)
         given = [memory.memory_id for memory in memories if memory.memory_id]
@@ -118,16 +120,16 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, Counters, IndexedStore):
         self._unscrubbed |= self._encrypted
         return list(memories), derived
 
-    def _check_kind(self, connection: Connection, memories: Sequence[Memory]) -> None:
+    def _check_vector_format(self, connection: Connection, memories: Sequence[Memory]) -> None:
         """Refuse vectors that are not of the store's kind; note the kind of the first ones."""
         known = self.kind(connection)
         given = first_vector(memories)
-        asked = known, self.owner, None if given is None else given.size
+        asked = known, self.embedder_identity, None if given is None else given.size
         if asked == self._sound:
             return
         fresh = {} if "analyser" in known else {"analyser": str(ANALYSER)}
         if given is not None:
-            fresh |= check_format(given, known, self.owner)
+            fresh |= check_vector_format(given, known, self.embedder_identity)
         new = [(key, value) for key, value in fresh.items() if key not in known]
         if new:
             connection.executemany("INSERT INTO notes VALUES (?, ?)", new)

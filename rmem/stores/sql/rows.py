@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from ...crypto.vault import sealed_fields
 from ...errors import StoreCorruptError, StoreError
+from ...fields import Field, compiled
 from ...index.analyser import PACKED_SIZE, Terms
-from ...index.manner import Manner
 from ...index.numbers import NO_NUMBERS, Numbers
 from ...index.recall_index import IndexRow
-from ...models import Bookkeeping, Memory
+from ...index.text_features import TextFeatures
+from ...models import BOOKKEEPING, FIELDS, Memory, memory_maker
 from ..indexed import Derived
 from ..packing import (
     LEVELS,
@@ -36,16 +37,14 @@ from .sealing import Seal
 log = logging.getLogger(__name__)
 _TOGETHER = 500  # rows that one statement reads
 
-MEMORY = (
-    "id", "agent", "session", "type", "actor", "tier", "step", "time", "created", "importance", "level",
-    "position", "place", "tags", "text", "contents", "vector", "packed", "unpacked", "sealed", "key_version",
-)  # fmt: skip
+_PLAIN = tuple(one for one in (*FIELDS, *BOOKKEEPING) if one.stored.column is not None)
+BODY = ("tags", "text", "contents", "vector", "packed", "unpacked", "sealed", "key_version")
+MEMORY = (*(str(one.stored.column) for one in _PLAIN), *BODY)
 _INDEX = (
     "seq", "born", "agent", "session", "type", "actor", "tier", "step", "time", "importance", "position", "flags",
     "specific", "words", "terms", "marks", "numbers", "vector", "level",
 )  # fmt: skip
 DERIVED = ("flags", "specific", "words", "terms", "marks", "numbers")
-BODY = MEMORY[MEMORY.index("tags") :]
 COLUMNS = ("seq", *MEMORY, "born", *DERIVED)
 KIND = ("analyser", "dimension", "embedder", "embedder_spec")
 """The notes that tell of which kind the terms and vectors of a store are."""
@@ -73,23 +72,7 @@ def to_row(
 
 def memory_values(memory: Memory, codec: Codec, seal: Seal | None = None) -> tuple[Any, ...]:
     """The values of MEMORY."""
-    own = memory.bookkeeping
-    return (
-        memory.memory_id,
-        memory.agent_id,
-        memory.session,
-        own.memory_type,
-        memory.actor,
-        memory.tier,
-        memory.step_number,
-        memory.timestamp,
-        own.creation_time,
-        own.importance_score,
-        own.compression_level,
-        None if memory.position is None else str(list(memory.position)),
-        memory.place,
-        *body_values(memory, codec, seal),
-    )
+    return *_plain_values(memory), *body_values(memory, codec, seal)
 
 
 def body_values(memory: Memory, codec: Codec, seal: Seal | None = None) -> tuple[Any, ...]:
@@ -130,42 +113,81 @@ def to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
 
 
 def _to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
-    (
-        _, memory_id, agent, session, kind, actor, tier, step, time, created, importance, level,
-        position, place, tags, text, contents, vector, packed, _, sealed, version, accessed, count,
-    ) = row  # fmt: skip
+    plain, memory_id = row[1:_END], row[1]
+    tags, text, contents, vector, packed, _, sealed, version, accessed, count = row[_END:]
     opened = None
     if sealed is not None or version is not None:
         if sealed is None:
             raise StoreCorruptError(f"the encrypted fields of memory {memory_id!r} are gone; restore it from a backup")
         opened = codec.vault.open(memory_id, sealed, version)
     text, body = body_of(text, contents, packed, codec, opened)
-    _check_cells(row[0], memory_id, agent, session, kind, actor, tier, step, time, importance)
-    if not isinstance(created, float | int) or not isinstance(text, str) or level not in (0, 1, 2):
+    level = plain[_LEVEL]
+    if plain[_TIER] not in LEVELS or not isinstance(text, str) or level not in (0, 1, 2):
         raise StoreCorruptError(f"memory {memory_id!r} is damaged; restore it from a backup")
     short = None if vector is None or len(vector) % _TYPES[level].itemsize else np.frombuffer(vector, _TYPES[level])
-    # By position, because names take twice as long and a question may read thousands.
-    return Memory(
-        memory_id,
-        agent,
-        step,
-        time,
+    return _memory_from(
+        *plain,
+        plain[_CREATED] if accessed is None else accessed,
+        count or 0,
         body,
-        Bookkeeping(created, created if accessed is None else accessed, level, importance, count or 0, kind),
-        embeddings_at(level, short),
         text,
-        session,
-        actor,
         sealing.tags_of(opened) if opened and "tags" in opened else decoded(tags) if tags else {},
-        tier,
-        _position(position),
-        place,
+        embeddings_at(level, short),
     )
+
+
+def _position(stored: str) -> tuple[float, ...]:
+    return tuple(map(float, stored[1:-1].split(",")))
+
+
+_END = 1 + len(_PLAIN)
+_CELLS = [f"c{at}" for at in range(len(_PLAIN))]
+_BESIDE = {
+    "bookkeeping.last_access_time": "last",
+    "bookkeeping.retrieval_count": "count",
+    "contents": "contents",
+    "text": "text",
+    "tags": "tags",
+    "embeddings": "embeddings",
+}
+_POINT = "tuple[float, ...]"
+_SOUND = {"str": "type({0}) is str", "int": "type({0}) is int", "float": "(type({0}) is float or type({0}) is int)"}
+_paths = [one.path for one in _PLAIN]
+_LEVEL, _TIER = _paths.index("bookkeeping.compression_level"), _paths.index("tier")
+_CREATED = _paths.index("bookkeeping.creation_time")
+
+
+def _written(one: Field) -> str:
+    """The expression that gives the cell of a field of the memory `m`."""
+    return f"None if m.{one.path} is None else str(list(m.{one.path}))" if one.kind == _POINT else f"m.{one.path}"
+
+
+def _checked(one: Field, cell: str) -> str:
+    """The expression that tells whether a cell is of the type that we write, as in a damaged file it may not be."""
+    sound = _SOUND.get(one.kind, _SOUND["str"]).format(cell)
+    return f"({cell} is None or {sound})" if one.nullable else sound
+
+
+def _damaged(memory_id: object) -> NoReturn:
+    raise StoreCorruptError(f"memory {memory_id!r} holds damaged cells; restore it from a backup")
+
+
+_plain_values = compiled(["m"], f"({', '.join(map(_written, _PLAIN))})")
+_memory_from = memory_maker(
+    [*_CELLS, *_BESIDE.values()],
+    {
+        one.path: f"None if not {cell} else _position({cell})" if one.kind == _POINT else cell
+        for one, cell in zip(_PLAIN, _CELLS, strict=True)
+    }
+    | _BESIDE,
+    only_if=f"{' and '.join(map(_checked, _PLAIN, _CELLS))} else _damaged(c0)",
+    _position=_position,
+    _damaged=_damaged,
+)
 
 
 def _check_cells(
     seq: Any,
-    memory_id: Any,
     agent: Any,
     session: Any,
     kind: Any,
@@ -178,7 +200,6 @@ def _check_cells(
     """Refuse a row whose cells are not of the types that we write, as a damaged file may have them."""
     if not (
         isinstance(seq, int)
-        and isinstance(memory_id, str)
         and isinstance(agent, str)
         and (session is None or isinstance(session, str))
         and isinstance(kind, str)
@@ -241,7 +262,7 @@ def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:
         seq, born, agent, session, kind, actor, tier, step, time, importance, position, flags,
         specific, words, terms, marks, numbers, vector, level,
     ) = row  # fmt: skip
-    _check_cells(seq, "", agent, session, kind, actor, tier, step, time, importance)
+    _check_cells(seq, agent, session, kind, actor, tier, step, time, importance)
     sound = isinstance(born, int) and isinstance(flags, int) and isinstance(specific, int) and isinstance(words, str)
     sound = sound and 0 <= flags <= 255 and 0 <= specific <= 255
     sound = sound and level in (0, 1, 2)
@@ -259,8 +280,8 @@ def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:
         time=time,
         step=step,
         importance=importance,
-        position=_position(position),
-        manner=Manner(flags, specific),
+        position=_position(position) if position else None,
+        manner=TextFeatures(flags, specific),
         terms=terms_of(terms, words),
         marks=marks,
         numbers=Numbers(numbers) if numbers else NO_NUMBERS,
@@ -296,10 +317,6 @@ def stored_vector(short: npt.NDArray[Any] | None, level: int) -> bytes | None:
 
 
 _TYPES = tuple(np.dtype(kind) for kind in ("<f4", "i1", "u1"))  # of the numbers of a vector, by its level
-
-
-def _position(stored: str | None) -> tuple[float, ...] | None:
-    return None if not stored else tuple(map(float, stored[1:-1].split(",")))
 
 
 def terms_of(packed: bytes, words: str) -> Terms:

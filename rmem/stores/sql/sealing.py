@@ -12,8 +12,8 @@ from ...crypto.encryption import MASTER_KEY, MASTER_KEY_FILE, Encryption
 from ...crypto.vault import Vault
 from ...errors import ConfigError, KeyMissingError
 from ...index.analyser import HASH, Terms
-from ...index.manner import SEALED, Manner
 from ...index.numbers import NO_NUMBERS
+from ...index.text_features import SEALED, TextFeatures
 from ..indexed import Derived
 from ..packing import Codec, Written
 
@@ -31,13 +31,13 @@ class Seal(NamedTuple):
 
 def disguised(derived: Derived, seal: Seal, vault: Vault) -> Derived:
     """What the index gets of an encrypted memory: blind terms in an order that tells nothing, and no words."""
-    terms, numbers, manner = derived.terms, derived.numbers, Manner(SEALED, 0)
+    terms, numbers, manner = derived.terms, derived.numbers, TextFeatures(SEALED, 0)
     if "text" in seal.fields:
         hashes = vault.blind(terms.hashes, seal.version).astype(HASH, copy=False)
         order = np.argsort(hashes)
         terms = Terms(hashes[order].tobytes() + terms.counts[order].tobytes(), ("",) * hashes.size)
     else:
-        manner = Manner(derived.manner.flags | SEALED, derived.manner.specific)
+        manner = TextFeatures(derived.manner.flags | SEALED, derived.manner.specific)
     if "contents" in seal.fields:
         numbers = NO_NUMBERS
     marks = np.sort(vault.blind(np.frombuffer(derived.marks, HASH), seal.version))

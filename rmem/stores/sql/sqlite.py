@@ -18,8 +18,8 @@ from ...errors import StoreError
 from ...filters import Filter
 from ...forks import Forking, watch
 from ...index import segments
+from ...index.filtered_rows import FilteredRows
 from ...index.recall_index import IndexRow
-from ...index.survey import Survey
 from ...index.vocabulary import WordVectors
 from ...models import Memory
 from .. import migrations
@@ -85,7 +85,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         self._seen = _State(0, 0, 0)
         self._loaded = False
         self._distrusted: int | None = None
-        self._unsettled: int | None = None  # rows and changes behind the last segment; None before the first write
+        self._unpacked_rows: int | None = None  # rows and changes behind the last segment; None before the first write
         watch(self)
 
     # Writing
@@ -110,10 +110,10 @@ class SqliteRecordStore(SqlRecords, Forking):
 
     def wrote(self, number: int) -> None:
         """Now and then, pack what was written. Nothing that goes wrong here concerns the caller."""
-        threshold = cache.SETTLE_FROM if number < _BULK else cache.SETTLE_BULK
-        known, self._unsettled = self._unsettled, (self._unsettled or 0) + number
-        if known is None or self._unsettled >= threshold:
-            self._settle_if_possible(threshold)
+        threshold = cache.SEGMENT_FROM if number < _BULK else cache.SEGMENT_BULK
+        known, self._unpacked_rows = self._unpacked_rows, (self._unpacked_rows or 0) + number
+        if known is None or self._unpacked_rows >= threshold:
+            self._try_write_segment(threshold)
 
     def _repeatable(
         self, memories: Sequence[Memory], derived: Sequence[Derived]
@@ -132,7 +132,7 @@ class SqliteRecordStore(SqlRecords, Forking):
     def _put_one(self, memory: Memory, derived: Derived) -> bool:
         """Write a new memory of the kind that the last one was, as agents store them one by one; False for others."""
         vector, sound = memory.embeddings.full_vector, self._sound
-        if sound is None or sound[1:] != (self.owner, None if vector is None else vector.size):
+        if sound is None or sound[1:] != (self.embedder_identity, None if vector is None else vector.size):
             return False
         if memory.memory_id or memory.step_number < 0 or self.encryption is not None:
             return False
@@ -176,7 +176,7 @@ class SqliteRecordStore(SqlRecords, Forking):
             covered = cache.covering_changes(connection)
         if covered is not None:
             self.write(lambda connection: cache.drop_from(connection, covered))
-            self.settle(1)
+            self.write_segment(1)
         self._unscrubbed = not self._writer.between(self._empty_log)
 
     def _empty_log(self, connection: sqlite3.Connection) -> bool:
@@ -216,7 +216,7 @@ class SqliteRecordStore(SqlRecords, Forking):
 
     # The index
 
-    def together(self, work: Callable[[], Result]) -> Result:
+    def read_transaction(self, work: Callable[[], Result]) -> Result:
         """Run reads in one snapshot of the file, which the index is brought to."""
         if self._snapshot.connection is not None:
             return work()
@@ -229,7 +229,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         self._heal()
         return done
 
-    def survey(self, where: Filter) -> Survey:
+    def survey(self, where: Filter) -> FilteredRows:
         with self.index.lock:  # so that no other thread brings the index past the snapshot in between
             self.refresh()
             self.check_keys(self.index)
@@ -251,7 +251,7 @@ class SqliteRecordStore(SqlRecords, Forking):
     def _heal(self) -> None:
         """Replace segments that could not be used."""
         if self._distrusted is not None:
-            self._settle_if_possible(1)
+            self._try_write_segment(1)
 
     def _is_at(self, state: _State) -> bool:
         """Whether the index shows the file in this state."""
@@ -348,7 +348,7 @@ class SqliteRecordStore(SqlRecords, Forking):
             derived = sealing.disguised(derived, seal, self.vault)
         return index_row(memory, derived, seq, born, dimension)
 
-    def settle(self, threshold: int = cache.SETTLE_FROM) -> None:
+    def write_segment(self, threshold: int = cache.SEGMENT_FROM) -> None:
         """Pack the rows behind the last good segment into a new one, if there are enough of them; pack older segments
         again if much has changed in them; shorten the change log."""
         if self._file.read_only:
@@ -357,7 +357,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         if distrusted is not None:
             self.write(lambda connection: cache.drop_from(connection, distrusted))
         with self._file.reading() as connection:
-            uncovered = self._unsettled = cache.uncovered(connection)
+            uncovered = self._unpacked_rows = cache.uncovered(connection)
             behind = cache.changes_behind(connection)
         if uncovered < threshold and behind < cache.CHANGES_FROM:
             return
@@ -378,18 +378,18 @@ class SqliteRecordStore(SqlRecords, Forking):
                 cache.prune_changes(connection)
 
         self.write(save)
-        self._unsettled = 0
+        self._unpacked_rows = 0
 
-    def tidy(self) -> None:
+    def compact(self) -> None:
         """Pack what the last bulk left behind, or every new process would read it row by row."""
-        self._settle_if_possible(cache.SETTLE_FROM)
+        self._try_write_segment(cache.SEGMENT_FROM)
 
-    def _settle_if_possible(self, threshold: int) -> None:
-        """Best-effort settle(); log failures. Not inside a snapshot, which must not see a newer state."""
+    def _try_write_segment(self, threshold: int) -> None:
+        """Best-effort write_segment(); log failures. Not inside a snapshot, which must not see a newer state."""
         if self._snapshot.connection is not None:
             return
         try:
-            self.settle(threshold)
+            self.write_segment(threshold)
         except StoreError as error:
             log.warning("no new segment was written: %s", error)
         except Exception:
@@ -410,7 +410,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         with self.index.lock:
             self._loaded = False
         self.refresh()
-        self.settle(1)
+        self.write_segment(1)
 
     def derive_terms(self, on_progress: Progress | None = None, *, all_rows: bool = False) -> int:
         return reembed.reanalyse(self, on_progress)  # which writes only the rows that differ

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from ...forks import new_rlock
 from ...index.analyser import MOST_COUNTED, Word, question_words, term_hashes
 from ...index.bm25 import Scored, score_words
+from ...index.filtered_rows import Matches
 from ...index.postings import Block, Postings
 from ...index.segments import Segment, sound_postings
-from ...index.survey import Matches
 from ..deadline import check
 from .slots import LAST, Growing, Positions, Prints, Rows, Slots, fingerprint, replaced_rows
 

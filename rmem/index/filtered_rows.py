@@ -48,7 +48,7 @@ class RowSource(Protocol):
         """The texts; empty for rows that are gone."""
 
 
-class Survey:
+class FilteredRows:
     """Rows by position 0…size-1 in order of arrival; every array here is indexed by that position."""
 
     def __init__(self, index: RecallIndex, where: Filter, source: RowSource) -> None:
@@ -265,21 +265,21 @@ def _only(
     return at[kept], counts[kept], np.searchsorted(kept, ends).tolist()
 
 
-class Surveys:
+class FilteredRowsCache:
     """The last surveys of an index, used again while it stays as it was: an agent asks much of the same rows."""
 
     def __init__(self, index: RecallIndex, source: RowSource) -> None:
         self._index, self._source = index, source
         self._version = index.version
-        self._kept: dict[str, Survey] = {}
+        self._kept: dict[str, FilteredRows] = {}
 
-    def take(self, where: Filter) -> Survey:
+    def take(self, where: Filter) -> FilteredRows:
         with self._index.lock:
             if self._version != self._index.version:
                 self._kept.clear()
                 self._version = self._index.version
             key = where.key()
-            survey = self._kept.pop(key, None) or Survey(self._index, where, self._source)
+            survey = self._kept.pop(key, None) or FilteredRows(self._index, where, self._source)
             self._kept[key] = survey  # the youngest is the last
             if len(self._kept) > _KEPT:
                 del self._kept[next(iter(self._kept))]
@@ -314,7 +314,7 @@ _ALL_CLOSE = 16_384
 
 
 def nearest_rows(
-    survey: Survey, query: npt.NDArray[np.float32], k: int, allowed: npt.NDArray[np.bool_] | None = None
+    survey: FilteredRows, query: npt.NDArray[np.float32], k: int, allowed: npt.NDArray[np.bool_] | None = None
 ) -> tuple[npt.NDArray[np.int64], Scores]:
     """Positions and cosines of the k nearest.
 

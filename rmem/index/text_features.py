@@ -33,18 +33,18 @@ _NOTE_AT_END = re.compile(r"\s*\[[^\[\]]*\]\s*$")  # an annotation such as [imag
 _LOOKED_AT = 20_000  # characters; more would say nothing new
 
 
-class Manner(NamedTuple):
+class TextFeatures(NamedTuple):
     flags: int
     specific: int
 
 
-def manner_of(text: str) -> Manner:
+def text_features_of(text: str) -> TextFeatures:
     said = _without_note(text[-2000:]).rstrip()
     head = text[:_LOOKED_AT]
     flags = ASKS * said.endswith("?")
     flags |= REACTS * bool(_REACTION.match(text.lstrip()))
     flags |= TELLS_TIME * _tells_time(head.lower())
-    return Manner(flags, min(len(_SPECIFIC.findall(_without_note(head))), MOST_SPECIFIC))
+    return TextFeatures(flags, min(len(_SPECIFIC.findall(_without_note(head))), MOST_SPECIFIC))
 
 
 def _without_note(text: str) -> str:

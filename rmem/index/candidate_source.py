@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ..filters import Filter
 from .analyser import Word
+from .filtered_rows import FilteredRows, Matches, RowSource
 from .recall_index import RecallIndex
-from .survey import Matches, RowSource, Survey
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Asked:
         return list(dict.fromkeys([*told, *self.also]))
 
 
-class Prospect(ABC):
+class CandidateSource(ABC):
     """The rows inside one filter, seen from afar."""
 
     size: int
@@ -61,21 +61,23 @@ class Prospect(ABC):
 
     @abstractmethod
     def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]:
-        """As `Survey.relatives`."""
+        """As `FilteredRows.relatives`."""
 
     @abstractmethod
     def holding(self, terms: Sequence[int]) -> dict[int, int]:
         """In how many rows terms occur."""
 
     @abstractmethod
-    def gather(self, asked: Asked) -> Survey:
+    def gather(self, asked: Asked) -> FilteredRows:
         """The best rows of each side and their neighbours in the sessions."""
 
 
-class Gathered(Survey):
+class Gathered(FilteredRows):
     """Candidates, with statistics of all rows that they were chosen from."""
 
-    def __init__(self, index: RecallIndex, source: RowSource, prospect: Prospect, held: Mapping[int, int]) -> None:
+    def __init__(
+        self, index: RecallIndex, source: RowSource, prospect: CandidateSource, held: Mapping[int, int]
+    ) -> None:
         super().__init__(index, Filter(), source)
         self.average_length = prospect.average_length
         self._prospect, self._held = prospect, held

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module 'rmem.keyed' has no attribute {name!r}")
+        raise AttributeError(f"module 'rmem.kv' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f"rmem.keyed.{home}"), name)
+    value = getattr(import_module(f"rmem.kv.{home}"), name)
     globals()[name] = value
     return value
 

@@ -1,0 +1,99 @@
+"""The field table of a memory: what each field is, declared once beside it in `models`. Rows, JSON, files, the
+arguments of `remember` and the fields of `update` are derived from it.
+
+To add a field, add one line to `Memory` or `Metadata` and a migration for its column:
+
+    mood: str | None = field(default=None, metadata=stored(checks.name, argument="mood", column="mood", slot=13))
+
+That is enough for SQLite, PostgreSQL, Redis, JSON, JSONL, Parquet, the trash, `remember_many` and `update`. Faces that
+name their arguments or columns themselves (`Brain.remember`, the forms of the server, options of the command line) show
+it when they are told to. The search index has a format of its own (`index/columns.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+Check = Callable[[str, Any], Any]
+"""Checks a value that is called by a name in errors; returns it as it is kept."""
+
+_KEY = "stored"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a declaration says of a field beside its type and its default."""
+
+    check: Check
+    argument: str | None = None
+    """What `remember` and `update` call it; None if they do not take it."""
+    fixed: bool = False
+    """Whether `update` must not change it."""
+    filled: bool = False
+    """Whether None stands for "not given", as of an argument that the store fills in."""
+    column: str | None = None
+    """Its column in `memories`; None for what has no column of its own, or one that is packed and encrypted."""
+    slot: int | None = None
+    """Its place in the list of values in Redis, for good: a new field takes the next free number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a memory, or of its metadata."""
+
+    name: str
+    kind: str
+    """Its type as it is written, without `| None`."""
+    nullable: bool
+    required: bool
+    default: Any
+    inside: str
+    """The part of a memory that holds it: "metadata", or nothing."""
+    stored: Stored
+
+    @property
+    def path(self) -> str:
+        """Its place in a memory, as `operator.attrgetter` takes it."""
+        return f"{self.inside}.{self.name}" if self.inside else self.name
+
+    @property
+    def takes_none(self) -> bool:
+        """Whether None may be given for it."""
+        return self.nullable or self.stored.filled
+
+    def initial(self) -> Any:
+        """Return the default, a new one where it can be changed."""
+        return self.default() if callable(self.default) else self.default
+
+    def read(self, document: Mapping[str, Any]) -> Any:
+        """Return the checked value in a document; the default if it has none."""
+        value = document.get(self.name, self)
+        if value is self or (value is None and self.takes_none and not self.required):
+            return self.initial()
+        return self.stored.check(self.name, value)
+
+
+def stored(check: Check, **facts: Any) -> dict[str, Stored]:
+    """Declare a field: `field(metadata=stored(checks.name, column="actor"))`."""
+    return {_KEY: Stored(check, **facts)}
+
+
+def declared(cls: type, inside: str = "") -> tuple[Field, ...]:
+    """Return the fields of a dataclass that were declared with `stored`, in their order."""
+    found = []
+    for one in fields(cls):
+        if _KEY in one.metadata:
+            kind, _, rest = str(one.type).partition(" | ")
+            required = one.default is MISSING and one.default_factory is MISSING
+            default = one.default if one.default_factory is MISSING else one.default_factory
+            found.append(Field(one.name, kind, rest == "None", required, default, inside, one.metadata[_KEY]))
+    return tuple(found)
+
+
+def compiled(arguments: Iterable[str], expression: str, **names: Any) -> Callable[..., Any]:
+    """Return a function of some arguments that gives an expression, made once. Hot paths need it: a loop over the table
+    takes half as long again as code that names every field."""
+    made: Callable[..., Any] = eval(f"lambda {', '.join(arguments)}: {expression}", names)
+    return made
