@@ -472,7 +472,7 @@ def test_access_counts_survive_and_travel(open_store):
 def test_vectors_of_another_embedder_are_refused(open_store):
     first, second = open_store(), open_store()
     vectors = clustered_vectors(2, 16)
-    first.owner, second.owner = EmbedderIdentity("one", None), EmbedderIdentity("another", None)
+    first.embedder_identity, second.embedder_identity = EmbedderIdentity("one", None), EmbedderIdentity("another", None)
     first.put([example("mine", vector=vectors[0])])
     with pytest.raises(EmbedderMismatchError, match="'one'"):
         second.put([example("yours", vector=vectors[1])])

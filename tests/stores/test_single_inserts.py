@@ -38,7 +38,7 @@ def test_memories_of_one_step_and_second_get_ids_of_their_own(path):
 
 def test_what_another_process_did_to_the_kind_of_the_store_is_noticed(path):
     one, other = SqliteRecordStore(path), SqliteRecordStore(path)
-    one.owner = EmbedderIdentity("letters", None)
+    one.embedder_identity = EmbedderIdentity("letters", None)
     one.put([memory("first")])
     one.put([memory("second", 2)])
     other.note("embedder", "newer")
