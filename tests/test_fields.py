@@ -17,7 +17,7 @@ import pytest
 import rmem
 from rmem import Brain
 from rmem.drafting import WRITABLE
-from rmem.models import FIELDS, METADATA
+from rmem.models import BOOKKEEPING, FIELDS
 from rmem.stores import migrations
 from rmem.stores.redis import RedisRecordStore
 from rmem.testing.contract import example
@@ -111,7 +111,7 @@ def test_a_new_field_is_known_to_redis(changed):
 
 
 def test_columns_slots_and_arguments_are_given_once():
-    declared = [one.stored for one in (*FIELDS, *METADATA)]
+    declared = [one.stored for one in (*FIELDS, *BOOKKEEPING)]
     for facts in ("column", "slot", "argument"):
         given = [getattr(one, facts) for one in declared if getattr(one, facts) is not None]
         assert len(given) == len(set(given)), facts
@@ -139,7 +139,7 @@ KNOWING = {
 
 def test_no_other_module_lists_the_fields_of_a_memory():
     package = Path(rmem.__file__).parent
-    metadata = [rf"\b{one.name}\b" for one in METADATA]
+    metadata = [rf"\b{one.name}\b" for one in BOOKKEEPING]
     own = [rf"[\"'.]{name}\b" for name in ("session", "actor", "place", "position", "tier", "importance")]
     found = set()
     for path in sorted(package.rglob("*.py")):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rmem import Brain, Filter
-from rmem.index import survey as survey_module
+from rmem.index import filtered_rows as filtered_rows_module
 from rmem.index.filtered_rows import FilteredRows, nearest_rows
 from rmem.index.recall_index import RecallIndex
 from rmem.stores.indexed import derive, index_row
@@ -95,7 +95,7 @@ def test_nearest_of_a_hundred_thousand_are_the_true_nearest(dimension, batches):
 
 def test_neighbours_whose_bits_are_not_among_the_best_are_found_as_well(monkeypatch):
     """Among a million rows the first look takes one in a thousand, fewer than are alike; here it takes as few."""
-    monkeypatch.setattr(survey_module, "_FIRST", 64)
+    monkeypatch.setattr(filtered_rows_module, "_FIRST", 64)
     rng = np.random.default_rng(4)
     vectors, questions = rng.standard_normal((60_000, 256)), rng.standard_normal((50, 256))
     theme = rng.standard_normal(256)

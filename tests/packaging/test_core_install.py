@@ -71,7 +71,7 @@ CALLS = {  # a line of Python, and the extra that it asks for
     "rmem.Brain('postgresql://me@127.0.0.1/none')": "postgres",
     "rmem.Brain(privacy='default')": "privacy",
     "rmem.Brain(encryption=rmem.Encryption(master=bytes(range(32)).hex())).remember('x')": "privacy",
-    "__import__('rmem.keyed').keyed.PostgresStore('postgresql://me@127.0.0.1/none')": "postgres",
+    "__import__('rmem.kv').kv.PostgresStore('postgresql://me@127.0.0.1/none')": "postgres",
     "rmem.RedisStore()": "redis",
     "rmem.Client(path='tables.db')": "tables",
     "rmem.open('rmem://lab/rows')": "tables",

@@ -7,11 +7,11 @@ from datetime import datetime
 import pytest
 
 from rmem import Brain
-from rmem.index import survey
+from rmem.index import filtered_rows
 from rmem.testing.synthetic import synthetic_memories, synthetic_questions
 
 NOW = datetime(2026, 5, 20, 15, 30)
-COUNT = survey._SMALL + 2500
+COUNT = filtered_rows._SMALL + 2500
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_candidates_give_the_ranking_of_all_rows(large, monkeypatch):
     for question in synthetic_questions(40, size=COUNT):
         few = _ids(large.recall(question, k=10, now=NOW))
         with monkeypatch.context() as patch:
-            patch.setattr(survey, "_SMALL", 10**9)
+            patch.setattr(filtered_rows, "_SMALL", 10**9)
             everything = _ids(large.recall(question, k=10, now=NOW))
         asked += 1
         best += few[0] == everything[0]

@@ -87,7 +87,7 @@ def test_an_edit_with_an_entry_in_the_audit_log_is_done_once(opened):
 
     def halve(memory: Memory | None) -> Edited | None:
         assert memory is not None
-        memory.metadata.importance_score /= 2
+        memory.bookkeeping.importance_score /= 2
         return Edited(memory, "me", "halve")
 
     number = receipts.new_number()
