@@ -132,7 +132,7 @@ def test_a_write_that_did_not_arrive_is_told_when_the_server_stays_away(proxy):
 
 
 def test_an_interrupt_behind_the_commit_fails_the_job_of_its_own_thread_only(postgres_url, monkeypatch):
-    run = postgres_pool._Attempt.run
+    run = postgres_pool.Attempt.run
     interrupted: list[object] = []
 
     def interrupt(self, raw, frame, kind, work):
@@ -148,7 +148,7 @@ def test_an_interrupt_behind_the_commit_fails_the_job_of_its_own_thread_only(pos
             found = [pool.submit(store.put, [example(f"note {number}")]) for number in range(8)]
             while len(store._writer._queue) < 8:
                 time.sleep(0.01)
-            monkeypatch.setattr(postgres_pool._Attempt, "run", interrupt)
+            monkeypatch.setattr(postgres_pool.Attempt, "run", interrupt)
         told = [one.exception() for one in found]
         assert [type(one) for one in told if one is not None] == [KeyboardInterrupt]
         assert texts(store) == sorted(["first", *(f"note {number}" for number in range(8))])
