@@ -93,13 +93,14 @@ class Postings:
             lists[1].append(count)
             self._tail_entries += 1
 
-    def add_block(self, block: Block) -> None:
-        """Rows that are newer than all others, packed."""
+    def add_block(self, block: Block, *, join: bool = True) -> None:
+        """Rows that are newer than all others, packed. Blocks of segments are few and need not be joined with those
+        before them: that would take longer than reading them."""
         self.pack_tail()
         if not block.terms.size:
             return
         self.blocks.append(block)
-        while len(self.blocks) > 1 and self.blocks[-2].rows.size <= 2 * self.blocks[-1].rows.size:
+        while join and len(self.blocks) > 1 and self.blocks[-2].rows.size <= 2 * self.blocks[-1].rows.size:
             self.blocks[-2:] = [_joined(self.blocks[-2:])]
 
     def pack_tail(self) -> None:

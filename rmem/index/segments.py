@@ -190,7 +190,8 @@ def absorb(index: RecallIndex, segment: Segment) -> None:
                 arrays[f"{name}.offsets"],
                 rows if first == 0 else rows + np.uint32(first),
                 arrays[f"{name}.counts"],
-            )
+            ),
+            join=False,
         )
     text = arrays["words.text"].tobytes().decode()
     parts = {part: arrays.get(f"words.{part}") for part in _WORD_ARRAYS}

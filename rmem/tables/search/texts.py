@@ -135,7 +135,8 @@ class TextColumn:
             arrays, first = segment.arrays, self._slots.size
             terms, offsets, rows, counts = (arrays[f"terms.{part}"] for part in _PARTS)
             self._texts = None
-            self._postings.add_block(Block(terms, offsets, rows + np.uint32(first) if first else rows, counts))
+            block = Block(terms, offsets, rows + np.uint32(first) if first else rows, counts)
+            self._postings.add_block(block, join=False)
             self._slots.add(arrays["rows"], arrays["prints"])
             self._lengths.append(arrays["lengths"])
 
