@@ -7,7 +7,7 @@ DEV    := $(VENV)/.installed-dev
 
 unexport PYTHONDONTWRITEBYTECODE # or each of thousands of processes would compile everything again
 
-.PHONY: help demo test check unit test-slow chaos eval bench bench-peers clean
+.PHONY: help demo test check unit quick docs pictures test-slow chaos eval bench bench-peers clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  +##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -18,12 +18,12 @@ $(VENV)/bin/python:
 
 $(STAMP): pyproject.toml | $(VENV)/bin/python
 	@echo "Installing Remanence into $(VENV) (once)…"
-	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e .
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e . -e ./aliases
 	@touch $@
 
 $(DEV): pyproject.toml | $(VENV)/bin/python
 	@echo "Installing Remanence and its test tools into $(VENV) (once)…"
-	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e '.[dev]' -e ./aliases
 	@touch $@ $(STAMP)
 
 demo: $(STAMP)   ## the story of one fix, learned by one agent and recalled by another
@@ -36,8 +36,14 @@ check: $(DEV)    ## ruff and mypy
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-unit: $(DEV)     ## the tests alone
-	@$(BIN)/python -m pytest -n 3 --dist worksteal
+unit: $(DEV)     ## the tests alone; RERUNS=1 gives a test that failed on a busy machine a second try, and says so
+	@$(BIN)/python -m pytest -n 3 --dist worksteal $(if $(RERUNS),--reruns $(RERUNS))
+
+docs: $(DEV)     ## the manual as a site, in build/site
+	@$(BIN)/mkdocs build --strict
+
+pictures: $(DEV) ## the pictures of the README and the manual, from benchmarks/results and a run of the demo
+	@$(BIN)/python benchmarks/pictures.py
 
 test-slow: $(DEV) ## soak and million-row tests
 	@$(BIN)/python -m pytest -m slow

@@ -16,10 +16,10 @@ class NotPossible(Exception):
 
 
 class Remanence:
-    package = "remanence"
+    package = "rmem"
 
     def __init__(self, folder: Path) -> None:
-        from remanence import Brain
+        from rmem import Brain
 
         self.brain = Brain(folder / "memories.db", embedder="static")
 
@@ -209,4 +209,4 @@ class _Known:
         return [self.vectors[text] for text in texts]
 
 
-PEERS: dict[str, Any] = {"remanence": Remanence, "lancedb": LanceDB, "chromadb": Chroma, "mem0": Mem0}
+PEERS: dict[str, Any] = {"rmem": Remanence, "lancedb": LanceDB, "chromadb": Chroma, "mem0": Mem0}

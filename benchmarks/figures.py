@@ -26,8 +26,8 @@ from peers import ROWS  # noqa: E402
 from peers import cell as peer_cell  # noqa: E402
 
 from chaos.report import table as chaos_table  # noqa: E402
-from remanence.bench import agents_report, report  # noqa: E402
-from remanence.bench.report import figure, figure_at, judged  # noqa: E402
+from rmem.bench import agents_report, report  # noqa: E402
+from rmem.bench.report import figure, figure_at, judged  # noqa: E402
 
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 PRIVACY_PAGE = HERE.parent / "docs" / "privacy.md"

@@ -29,9 +29,9 @@ import numpy as np  # noqa: E402
 from adapters import PEERS  # noqa: E402
 from work import QUERIES, SINGLE  # noqa: E402
 
-from remanence.bench import machine  # noqa: E402
-from remanence.embed import embedder_for  # noqa: E402
-from remanence.testing.synthetic import synthetic_memories, synthetic_questions  # noqa: E402
+from rmem.bench import machine  # noqa: E402
+from rmem.embed import embedder_for  # noqa: E402
+from rmem.testing.synthetic import synthetic_memories, synthetic_questions  # noqa: E402
 
 NO_TELEMETRY = {
     "MEM0_TELEMETRY": "False",
@@ -115,7 +115,7 @@ def prepare(data: Path, size: int) -> None:
 def attempt(peer: str, environment: Path, data: Path, folder: Path) -> dict[str, Any]:
     """Install one library and run its work; what went wrong, if something did."""
     python = environment / ("Scripts" if os.name == "nt" else "bin") / "python"
-    package = str(HERE.parent) if peer == "remanence" else PEERS[peer].package
+    package = str(HERE.parent) if peer == "rmem" else PEERS[peer].package
     try:
         if not python.exists():
             tell(f"{peer}: installing")
@@ -183,7 +183,7 @@ def show(report: dict[str, Any]) -> None:
             notes[f"{peer} failed: {figures['failed'].splitlines()[-1] if figures['failed'] else 'unknown'}"] = None
     for note in notes:
         console.print(f"– {note}", highlight=False, markup=False)
-    console.print(f"remanence {metadata.version('remanence')}, {datetime.now():%Y-%m-%d}", highlight=False)
+    console.print(f"rmem {metadata.version('rmem')}, {datetime.now():%Y-%m-%d}", highlight=False)
 
 
 def cell(value: Any) -> str:

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from remanence.embed import embedder_for
-from remanence.evaluate.locomo import read
-from remanence.recall.fusion import scale_of, share_of_vector, share_of_words, standardised
-from remanence.tables.search.texts import TextColumn
-from remanence.tables.search.vectors import VectorColumn
+from rmem.embed import embedder_for
+from rmem.evaluate.locomo import read
+from rmem.recall.fusion import scale_of, share_of_vector, share_of_words, standardised
+from rmem.tables.search.texts import TextColumn
+from rmem.tables.search.vectors import VectorColumn
 
 Values = npt.NDArray[np.float64]
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from remanence.tables.workspace import Workspace
-from remanence.testing.synthetic import clustered_vectors, synthetic_memories, synthetic_questions
+from rmem.tables.workspace import Workspace
+from rmem.testing.synthetic import clustered_vectors, synthetic_memories, synthetic_questions
 
 DIMENSION, BATCH, ASKED = 256, 16_384, 30
 HYBRID = "(e, body) <#> deeplake_hybrid_record($1::float4[], $2, 0.5, 0.5)"

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from remanence.bench.machine import facts
+from rmem.bench.machine import facts
 
 from . import embedder, report
 from .faults import compile_shim
@@ -100,10 +100,10 @@ def _run(
     home.mkdir()
     embedder.install(home / "plugins")
     paths = [str(home / "plugins"), *filter(None, sys.path), str(Path.cwd())]
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("REMANENCE_")}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("RMEM_")}
     environment |= {
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
-        "REMANENCE_HOME": str(home / "home"),
+        "RMEM_HOME": str(home / "home"),
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
     }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from remanence.embed.function import FunctionEmbedder
+from rmem.embed.function import FunctionEmbedder
 
 DIMENSION = 96
 
@@ -32,4 +32,4 @@ def install(folder: Path) -> None:
     info = folder / "chaos_embedder-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: chaos-embedder\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[remanence.embedders]\nchaos = {__name__}:make\n")
+    (info / "entry_points.txt").write_text(f"[rmem.embedders]\nchaos = {__name__}:make\n")

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from remanence import Brain, Filter
-from remanence.doctor import examine
-from remanence.models import Memory
-from remanence.stores.base import RecordStore
+from rmem import Brain, Filter
+from rmem.doctor import examine
+from rmem.models import Memory
+from rmem.stores.base import RecordStore
 
 from .faces import AgentFace, BrainFace, Setting, names, pairs
 from .model import Seen

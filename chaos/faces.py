@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from remanence import Brain
-from remanence.agents import AgentMemoryAPI, MemoryConfig, RedisIMConfig, RedisSTMConfig
-from remanence.errors import MemoryAPIException, StoreError, VectorError
-from remanence.transfer import export
+from rmem import Brain
+from rmem.agents import AgentMemoryAPI, MemoryConfig, RedisIMConfig, RedisSTMConfig
+from rmem.errors import MemoryAPIException, StoreError, VectorError
+from rmem.transfer import export
 
 from .plan import EVER_PRESENT, text_of
 

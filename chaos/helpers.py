@@ -36,7 +36,7 @@ def help_with(fault: Fault, address: str, journal: Journal) -> None:
 def _run(journal: Journal, op: str, address: str, *arguments: str, patience: float = PATIENCE) -> bool:
     """Run `rmem`; whether it ended well."""
     number = journal.issue(op, {"command": ["rmem", *arguments]})
-    command = [sys.executable, "-m", "remanence.cli", "--store", address, *arguments]
+    command = [sys.executable, "-m", "rmem", "--store", address, *arguments]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         output, _ = child.communicate(timeout=patience)

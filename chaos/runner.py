@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from remanence.embed import static_embedder
-from remanence.testing.postgres import PostgresServer
-from remanence.testing.redis import RedisServer
+from rmem.embed import static_embedder
+from rmem.testing.postgres import PostgresServer
+from rmem.testing.redis import RedisServer
 
 from .faces import Setting
 from .faults import Control

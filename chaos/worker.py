@@ -14,8 +14,8 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, NamedTuple
 
-from remanence.errors import NotFoundError
-from remanence.stores.sql import cache
+from rmem.errors import NotFoundError
+from rmem.stores.sql import cache
 
 from . import plan
 from .faces import Face, Setting, is_excusable

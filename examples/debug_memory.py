@@ -1,7 +1,7 @@
 """A team's debugging memory as a table: traces of many agents, found by meaning and by words in one SQL statement.
 
 swe-01 ingests a trace among those of its team; swe-02 meets a similar bug and asks. `python examples/debug_memory.py`
-uses a temporary file; with `--server URL` (and REMANENCE_API_KEY) the same code runs against `rmem serve`. Ends with 1
+uses a temporary file; with `--server URL` (and RMEM_API_KEY) the same code runs against `rmem serve`. Ends with 1
 if the fix is not the first row.
 """
 
@@ -15,8 +15,8 @@ from pathlib import Path
 
 from team_traces import TRACES
 
-from remanence import Client
-from remanence.embed import embedder_for
+from rmem import Client
+from rmem.embed import embedder_for
 
 FIX = {
     "task": "Fix OOM crash in data pipeline when processing 50GB parquet files",

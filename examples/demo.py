@@ -29,7 +29,7 @@ from rich.table import Table
 from rich.text import Text
 from team_traces import TRACES
 
-from remanence import Brain, config
+from rmem import Brain, config
 
 QUESTION = "ETL job killed by OOM when loading large CSV exports"
 
@@ -185,13 +185,13 @@ def show_next(home: Path) -> None:
     if beside.is_relative_to(Path.cwd()):
         rmem = str(beside.relative_to(Path.cwd()))
     for command in (
-        f"export REMANENCE_HOME={shlex.quote(str(home))}",
+        f"export RMEM_HOME={shlex.quote(str(home))}",
         f"{rmem} recall {shlex.quote(QUESTION)} -k 3 --explain",
         f"{rmem} recall 'flaky test' --tag repo=web-app --since 'two months ago'",
         f"{rmem} remember 'Streaming the CSV exports with pyarrow.csv works too' --agent swe-02 --type error_fix",
         f"{rmem} list --limit 5",
         f"{rmem} doctor",
-        f"rm -r {shlex.quote(str(home))}   # when you are done; without REMANENCE_HOME, rmem uses your own store",
+        f"rm -r {shlex.quote(str(home))}   # when you are done; without RMEM_HOME, rmem uses your own store",
     ):
         say(f"  {command}")
 
@@ -199,7 +199,7 @@ def show_next(home: Path) -> None:
 def story(home: Path) -> int:
     started = time.perf_counter()
     os.environ[config.HOME] = str(home)
-    os.environ.pop("REMANENCE_EMBEDDER", None)
+    os.environ.pop("RMEM_EMBEDDER", None)
     say(f"A new store in {home} (your own memories are not touched)")
 
     heading("1. swe-01 resolves the OOM in the data pipeline and stores the trace")
@@ -239,7 +239,7 @@ def main() -> int:
         return 0
     if given.home is not None and given.home.exists() and any(given.home.iterdir()):
         options.error(f"--home must be an empty or new folder, but {given.home} has files in it")
-    return story(given.home or Path(tempfile.mkdtemp(prefix="remanence-demo-")))
+    return story(given.home or Path(tempfile.mkdtemp(prefix="rmem-demo-")))
 
 
 if __name__ == "__main__":

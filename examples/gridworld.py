@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from remanence.agents import AgentMemoryAPI, MemoryConfig, MemorySpace
+from rmem.agents import AgentMemoryAPI, MemoryConfig, MemorySpace
 
 SIZE = 40  # the world is a square with so many fields on each side
 BUSHES = 16
@@ -232,7 +232,7 @@ def main(arguments: list[str] | None = None) -> int:
         options.error(f"--plot must be a file .png in a folder that exists, got {given.plot}")
     out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     with (
-        tempfile.TemporaryDirectory(prefix="remanence-gridworld-") as folder,
+        tempfile.TemporaryDirectory(prefix="rmem-gridworld-") as folder,
         Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bars,
     ):
         task = bars.add_task("walking", total=2 * given.steps)

@@ -12,21 +12,21 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from remanence import Filter
-from remanence.testing.postgres import PostgresServer
+from rmem import Filter
+from rmem.testing.postgres import PostgresServer
 
 if TYPE_CHECKING:
     from running_server import Running
 
 settings.register_profile(
-    "remanence",
+    "rmem",
     deadline=None,
     max_examples=30,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.register_profile("thorough", parent=settings.get_profile("remanence"), max_examples=1000)
-settings.load_profile("remanence")
+settings.register_profile("thorough", parent=settings.get_profile("rmem"), max_examples=1000)
+settings.load_profile("rmem")
 
 
 _homes = itertools.count()
@@ -43,9 +43,9 @@ def _home_of_its_own(tmp_path_factory, monkeypatch):
     """No test reads or writes the memories of whoever runs it."""
     home = tmp_path_factory.getbasetemp() / "homes" / str(next(_homes))
     home.mkdir(parents=True)
-    monkeypatch.setenv("REMANENCE_HOME", str(home))
+    monkeypatch.setenv("RMEM_HOME", str(home))
     for name in os.environ:
-        if name.startswith(("REMANENCE_API", "REMANENCE_WORKSPACE", "REMANENCE_EMBEDDER", "DEEPLAKE_")):
+        if name.startswith(("RMEM_API", "RMEM_WORKSPACE", "RMEM_EMBEDDER", "DEEPLAKE_")):
             monkeypatch.delenv(name)
 
 
@@ -69,7 +69,7 @@ def server_with(tmp_path) -> Iterator:
     """A function that starts a real server, with a data folder, settings and limits of your own."""
     from running_server import Running
 
-    from remanence.server.settings import Limits, ServerSettings
+    from rmem.server.settings import Limits, ServerSettings
 
     running: list[Running] = []
 

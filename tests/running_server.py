@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import httpx
 import uvicorn
 
-from remanence.server.app import create_app
-from remanence.server.control import Role
-from remanence.server.service import Service
-from remanence.server.settings import ServerSettings
+from rmem.server.app import create_app
+from rmem.server.control import Role
+from rmem.server.service import Service
+from rmem.server.settings import ServerSettings
 
 
 def eventually(found: Callable[[], object], seconds: float = 20) -> object:

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from remanence import AsyncBrain, Brain
-from remanence.errors import InputError, NotFoundError, StoreClosedError
+from rmem import AsyncBrain, Brain
+from rmem.errors import InputError, NotFoundError, StoreClosedError
 
 
 def test_everything_is_the_same_awaited(tmp_path):

@@ -7,9 +7,9 @@ from datetime import datetime
 
 import pytest
 
-from remanence import Brain, RecallSettings
-from remanence.asking import ask
-from remanence.errors import InputError
+from rmem import Brain, RecallSettings
+from rmem.asking import ask
+from rmem.errors import InputError
 
 FACTS = ("the carrier import fails on empty rows", "invoices are sent on Mondays", "the carrier wants ISO dates")
 WRONG = {  # in the order in which they are complained of

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from remanence import Brain, Filter, Hit, Memory, RecallSettings
-from remanence.errors import ConfigError, EmbedderError, EmbedderMismatchError, StoreError
-from remanence.recall.budget import estimate_tokens
-from remanence.stores.memory import InMemoryRecordStore
-from remanence.stores.sql.sqlite import SqliteRecordStore
+from rmem import Brain, Filter, Hit, Memory, RecallSettings
+from rmem.errors import ConfigError, EmbedderError, EmbedderMismatchError, StoreError
+from rmem.recall.budget import estimate_tokens
+from rmem.stores.memory import InMemoryRecordStore
+from rmem.stores.sql.sqlite import SqliteRecordStore
 
 
 @pytest.fixture(params=["file", "memory"])
@@ -35,7 +35,7 @@ def _ids(hits):
 
 def in_another_process(path, code):
     """What `code` prints in a process of its own that has a `brain` on the same file."""
-    script = f"from remanence import Brain\nbrain = Brain({str(path)!r})\n{code}"
+    script = f"from rmem import Brain\nbrain = Brain({str(path)!r})\n{code}"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -170,7 +170,7 @@ def test_another_brain_and_another_process_see_every_write_at_once(path):
 
 
 def test_the_default_file_is_in_the_home_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path / "deep" / "home"))
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path / "deep" / "home"))
     with Brain() as brain:
         brain.remember("kept at home")
         assert Path(brain.address) == tmp_path / "deep" / "home" / "memories.db"
@@ -178,8 +178,8 @@ def test_the_default_file_is_in_the_home_folder(tmp_path, monkeypatch):
     with Brain() as brain:
         assert [memory.text for memory in brain.memories()] == ["kept at home"]
     (tmp_path / "file").write_text("x")
-    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path / "file"))
-    with pytest.raises(ConfigError, match="REMANENCE_HOME"):
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path / "file"))
+    with pytest.raises(ConfigError, match="RMEM_HOME"):
         Brain()
 
 

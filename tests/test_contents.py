@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.contents import laid_out, leaves, text_of, words_in
-from remanence.filters import attribute_marks
-from remanence.index.analyser import HASH, analyse
-from remanence.index.columns import attribute_mark
-from remanence.index.manner import TELLS_TIME
-from remanence.models import Memory
-from remanence.stores.indexed import date_words, derive
+from rmem.contents import laid_out, leaves, text_of, words_in
+from rmem.filters import attribute_marks
+from rmem.index.analyser import HASH, analyse
+from rmem.index.columns import attribute_mark
+from rmem.index.manner import TELLS_TIME
+from rmem.models import Memory
+from rmem.stores.indexed import date_words, derive
 
 WHEN = time.time()
 

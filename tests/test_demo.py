@@ -7,14 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from remanence import Brain
+from rmem import Brain
 
 ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "examples" / "demo.py"
 
 
 def run(*arguments: object, home: Path) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"REMANENCE_HOME": str(home), "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1"}
+    environment = os.environ | {"RMEM_HOME": str(home), "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1"}
     return subprocess.run(
         [sys.executable, str(DEMO), *map(str, arguments)],
         capture_output=True,
@@ -42,7 +42,7 @@ def test_the_output_is_plain_when_piped(tmp_path):
     done = run("--home", tmp_path / "new", home=tmp_path / "own")
     assert "\x1b" not in done.stdout
     assert "─" not in done.stdout
-    for part in ("words ", "vectors ", "BM25", "cosine", "memories.db", "rmem doctor", "REMANENCE_HOME="):
+    for part in ("words ", "vectors ", "BM25", "cosine", "memories.db", "rmem doctor", "RMEM_HOME="):
         assert part in done.stdout
 
 

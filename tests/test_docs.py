@@ -1,7 +1,7 @@
 """The documentation is true: its code runs, its links lead somewhere, and nothing that exists is left out.
 
 In each page the `python` blocks run in order in one namespace, and the `$ rmem …` lines of `console` blocks in
-between run with the real command, in one working folder with a REMANENCE_HOME of its own. Output that a block shows
+between run with the real command, in one working folder with a RMEM_HOME of its own. Output that a block shows
 must occur, whatever its digits. A block that cannot run is marked `text`."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pytest
 
-from remanence import Filter, RecallSettings
+from rmem import Filter, RecallSettings
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -80,7 +80,7 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     if not bin_folder.exists():
         bin_folder.mkdir()
         shim = bin_folder / "rmem"
-        shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m remanence.cli "$@"\n')
+        shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m rmem "$@"\n')
         shim.chmod(0o755)
     environment = os.environ | {"PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}", "PYTHONIOENCODING": "utf-8"}
     return subprocess.run(
@@ -97,7 +97,7 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("page", [p for p in PAGES if name_of(p) not in TAKES_MINUTES], ids=name_of)
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path / "home"))
     namespace: dict[str, object] = {"__name__": "docs"}
     for block in blocks(page):
         if block.kind == "python":
@@ -145,9 +145,20 @@ def test_links_lead_somewhere(page):
 
 
 def test_every_page_can_be_reached_from_the_map():
-    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    for page in (ROOT / "docs").rglob("*.md"):
-        assert page.name == "index.md" or f"({page.relative_to(ROOT / 'docs').as_posix()})" in text, page
+    docs = ROOT / "docs"
+    text = (docs / "index.md").read_text(encoding="utf-8") + (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    decisions = (docs / "decisions" / "index.md").read_text(encoding="utf-8")
+    for page in docs.rglob("*.md"):
+        listed = decisions if page.parent.name == "decisions" else text
+        name = page.name if listed is decisions else page.relative_to(docs).as_posix()
+        assert page.name == "index.md" or name in listed, page
+
+
+def test_the_site_is_built_without_a_dead_link(tmp_path):
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "remember" in (tmp_path / "reference" / "python" / "index.html").read_text(encoding="utf-8")
 
 
 def test_every_knob_of_recall_is_described_with_its_default():
@@ -165,8 +176,8 @@ def test_every_field_of_a_filter_is_described():
 
 
 def test_every_command_and_exit_code_is_described():
-    from remanence.cli import endings
-    from remanence.cli.app import COMMANDS
+    from rmem.cli import endings
+    from rmem.cli.app import COMMANDS
 
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     assert [name for name in COMMANDS if f"`rmem {name}" not in text] == []

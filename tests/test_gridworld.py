@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from remanence.agents import AgentMemoryAPI, MemoryConfig
+from rmem.agents import AgentMemoryAPI, MemoryConfig
 
 ROOT = Path(__file__).parents[1]
 SMALL = ("--steps", "150", "--agents", "3", "--seed", "7")
@@ -17,7 +17,7 @@ SMALL = ("--steps", "150", "--agents", "3", "--seed", "7")
 
 def script(*arguments: object, folder: Path, before: str = "pass") -> subprocess.CompletedProcess[str]:
     run = f"import runpy, sys; {before}; runpy.run_path({str(ROOT / 'examples/gridworld.py')!r}, run_name='__main__')"
-    environment = os.environ | {"REMANENCE_HOME": str(folder / "own"), "TMPDIR": str(folder), "NO_COLOR": "1"}
+    environment = os.environ | {"RMEM_HOME": str(folder / "own"), "TMPDIR": str(folder), "NO_COLOR": "1"}
     return subprocess.run(
         [sys.executable, "-c", run, *map(str, arguments)],
         capture_output=True,
@@ -71,7 +71,7 @@ def test_it_ends_in_a_table_recollections_and_a_picture(tmp_path):
         assert part in done.stdout
     assert (tmp_path / "berries.png").read_bytes().startswith(b"\x89PNG")
     assert not (tmp_path / "own").exists(), "the user's own store must not be touched"
-    assert not list(tmp_path.glob("remanence-gridworld-*")), "its own store is gone"
+    assert not list(tmp_path.glob("rmem-gridworld-*")), "its own store is gone"
 
 
 def test_without_matplotlib_it_says_what_is_missing(tmp_path):

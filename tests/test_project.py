@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-import remanence
+import rmem
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "remanence"
+PACKAGE = ROOT / "rmem"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
 
 # From the bottom up; a part may import its own row and the rows above it in this list, less what is forbidden.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("receipts",),
+    ("receipts", "old_names"),
     (
         "errors",
         "forks",
@@ -48,7 +48,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("mcp",),
     ("server",),
     ("testing", "evaluate", "bench"),
-    ("cli",),
+    ("cli", "__main__"),
 )
 FORBIDDEN = {  # beside the layers
     "index": {"embed"},
@@ -59,7 +59,7 @@ LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 
 
 def part_of(path: Path) -> str:
-    """`brain` for remanence/brain.py, `index` for remanence/index/bits.py, "" for remanence/__init__.py."""
+    """`brain` for rmem/brain.py, `index` for rmem/index/bits.py, "" for rmem/__init__.py."""
     inside = path.relative_to(PACKAGE)
     return "" if inside.name == "__init__.py" and len(inside.parts) == 1 else inside.parts[0].removesuffix(".py")
 
@@ -86,10 +86,10 @@ def imports(path: Path) -> Iterator[tuple[int, str, bool]]:
             base = folder[: len(folder) - node.level + 1] if node.level else []
             stem = ".".join([*base, *([node.module] if node.module else [])])
             # `from .. import checks` names the part behind "import"
-            targets = [f"{stem}.{name.name}" for name in node.names] if stem == "remanence" else [stem]
+            targets = [f"{stem}.{name.name}" for name in node.names] if stem == "rmem" else [stem]
         for target in targets:
             names = target.split(".")
-            if names[0] == "remanence" and len(names) > 1:
+            if names[0] == "rmem" and len(names) > 1:
                 yield node.lineno, names[1], node.lineno in typing_only
 
 
@@ -108,7 +108,7 @@ def test_imports_point_downwards_only():
             upwards = LEVEL[target] > LEVEL[part]
             # A name in an annotation binds nothing together when the program runs.
             if (upwards or target in FORBIDDEN.get(part, ())) and not typing_only:
-                wrong.append(f"{path.relative_to(ROOT)}:{line} ({part}) imports remanence.{target}")
+                wrong.append(f"{path.relative_to(ROOT)}:{line} ({part}) imports rmem.{target}")
     assert not wrong, "\n".join(wrong)
 
 
@@ -122,21 +122,21 @@ def test_the_import_check_sees_both_ways_of_writing_an_import():
 
 
 def test_exported_names_are_those_with_a_home():
-    assert sorted(remanence.__all__) == sorted([*remanence._HOMES, "__version__"])
+    assert sorted(rmem.__all__) == sorted([*rmem._HOMES, "__version__"])
 
 
-@pytest.mark.parametrize("name", remanence.__all__)
+@pytest.mark.parametrize("name", rmem.__all__)
 def test_an_exported_name_resolves(name):
-    assert getattr(remanence, name) is not None
+    assert getattr(rmem, name) is not None
 
 
 def test_dir_lists_the_public_names_in_order():
-    assert dir(remanence) == sorted(remanence.__all__)
+    assert dir(rmem) == sorted(rmem.__all__)
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'Brian'"):
-        _ = remanence.Brian
+        _ = rmem.Brian
 
 
 HEAVY = ("numpy", "sqlalchemy", "alembic", "rich", "click", "dateparser", "pyarrow", "onnxruntime", "pydantic")
@@ -149,14 +149,14 @@ def loaded_by(code: str) -> set[str]:
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    assert loaded_by("import remanence") == set()
+    assert loaded_by("import rmem") == set()
 
 
 def test_recalling_from_a_file_loads_no_schema_tools(tmp_path):
     path = tmp_path / "memories.db"
-    with remanence.Brain(path) as brain:
+    with rmem.Brain(path) as brain:
         brain.remember("the schema exists now")
-    asked = f"import remanence\nwith remanence.Brain({str(path)!r}) as brain: assert brain.recall('the schema')"
+    asked = f"import rmem\nwith rmem.Brain({str(path)!r}) as brain: assert brain.recall('the schema')"
     assert loaded_by(asked) == {"numpy"}
 
 
@@ -167,7 +167,7 @@ def test_head_is_the_newest_migration():
     from alembic.config import Config
     from alembic.script import ScriptDirectory
 
-    from remanence.stores import migrations
+    from rmem.stores import migrations
 
     config = Config()
     config.set_main_option("script_location", str(PACKAGE / "stores" / "migrations").replace("%", "%%"))
@@ -180,10 +180,10 @@ def test_migrations_build_the_schema_as_described(tmp_path):
     from alembic.runtime.migration import MigrationContext
     from sqlalchemy import create_engine
 
-    from remanence.stores.sql.schema import metadata
+    from rmem.stores.sql.schema import metadata
 
     path = tmp_path / "new.db"
-    remanence.Brain(path).close()
+    rmem.Brain(path).close()
     engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(path))
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
@@ -195,8 +195,8 @@ def test_migrations_build_the_schema_as_described(tmp_path):
 
 def test_the_package_has_one_version():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert remanence.__version__ == project["version"]
-    assert f"## {remanence.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert rmem.__version__ == project["version"]
+    assert f"## {rmem.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def test_types_are_shipped():

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence import Brain, Memory
-from remanence.errors import InputError, UnknownFieldError
-from remanence.transfer import export, format_of, import_
+from rmem import Brain, Memory
+from rmem.errors import InputError, UnknownFieldError
+from rmem.transfer import export, format_of, import_
 
 FORMATS = ("jsonl", "parquet")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from remanence.agents import AgentMemoryAPI, MemoryConfig
+from rmem.agents import AgentMemoryAPI, MemoryConfig
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from remanence.agents import AgentMemory, AgentMemoryAPI, EnhancedAgentMemory, MemoryStoreException
-from remanence.crypto.encryption import Encryption
-from remanence.transfer import export, import_
+from rmem.agents import AgentMemory, AgentMemoryAPI, EnhancedAgentMemory, MemoryStoreException
+from rmem.crypto.encryption import Encryption
+from rmem.transfer import export, import_
 
 PNG = b"\x89PNG\r\n\x1a\n" + Random(1).randbytes(30_000)
 BASE64 = b64encode(PNG).decode()
@@ -127,7 +127,7 @@ def test_what_has_no_end_is_refused_as_before(api):
 
 
 def test_blobs_come_back_from_every_tier_and_from_redis(new_api):
-    from remanence.testing.redis import RedisServer
+    from rmem.testing.redis import RedisServer
 
     with RedisServer() as server:
         where = {"host": "127.0.0.1", "port": server.port}
@@ -181,6 +181,6 @@ def test_a_privacy_policy_cleans_the_words_and_leaves_the_blobs():
 
 
 def test_a_server_tells_bytes_as_data_urls(tmp_path):
-    from remanence.server.bodies import encoded
+    from rmem.server.bodies import encoded
 
     assert json.loads(encoded({"camera": PNG})) == {"camera": URL}

@@ -16,8 +16,8 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from remanence.agents.cache import QueryCache, cacheable, key_of
-from remanence.errors import InputError
+from rmem.agents.cache import QueryCache, cacheable, key_of
+from rmem.errors import InputError
 
 
 class Clock:

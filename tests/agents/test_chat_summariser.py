@@ -9,10 +9,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from remanence import EnhancedAgentMemory
-from remanence.agents import ChatSummariser
-from remanence.errors import ConfigError, InputError, SummariserError
-from remanence.recall.budget import estimate_tokens
+from rmem import EnhancedAgentMemory
+from rmem.agents import ChatSummariser
+from rmem.errors import ConfigError, InputError, SummariserError
+from rmem.recall.budget import estimate_tokens
 
 KEY = "key-of-the-chat-server-0123456789"
 TEXTS = ["user: The build failed with error E42.", "assistant: We will pin numpy to 2.1."]
@@ -68,7 +68,7 @@ class ChatServer:
 @pytest.fixture
 def server(monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setenv("REMANENCE_CHAT_API_KEY", KEY)
+    monkeypatch.setenv("RMEM_CHAT_API_KEY", KEY)
     server = ChatServer()
     yield server
     server.close()
@@ -125,7 +125,7 @@ def test_other_failures_are_told_without_the_key_or_stepped_in_for(server, caplo
 
 
 def test_a_server_that_is_away_costs_no_message(server, monkeypatch):
-    monkeypatch.setattr("remanence.embed.endpoint._FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("rmem.embed.endpoint._FIRST_PAUSE", 0.01)
     away = ChatSummariser("m", "http://127.0.0.1:9/v1", retries=1, timeout=0.5)
     with EnhancedAgentMemory(token_limit=200, summariser=away) as memory:
         for number in range(30):
@@ -135,8 +135,8 @@ def test_a_server_that_is_away_costs_no_message(server, monkeypatch):
 
 
 def test_working_memory_is_summarised_by_the_model(server, monkeypatch):
-    monkeypatch.setenv("REMANENCE_CHAT_MODEL", "some/model")
-    monkeypatch.setenv("REMANENCE_CHAT_URL", server.url)
+    monkeypatch.setenv("RMEM_CHAT_MODEL", "some/model")
+    monkeypatch.setenv("RMEM_CHAT_URL", server.url)
     with EnhancedAgentMemory(token_limit=200, summariser="chat") as memory:
         for number in range(40):
             memory.add_message("user", f"Crate {number} holds some copper and a little silver.")

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from remanence.agents.config import (
+from rmem.agents.config import (
     IMConfig,
     LTMConfig,
     MemoryConfig,
@@ -20,7 +20,7 @@ from remanence.agents.config import (
     RedisSTMConfig,
     STMConfig,
 )
-from remanence.errors import ConfigError, InputError, MemoryAPIException, MemoryConfigException
+from rmem.errors import ConfigError, InputError, MemoryAPIException, MemoryConfigException
 
 NAN, INF = float("nan"), float("inf")
 NOT_WHOLE = [True, np.True_, 1.0, "1", NAN, None, [1], -1]
@@ -258,5 +258,5 @@ def test_a_file_that_is_no_configuration_is_refused(tmp_path, name, text, told):
 def test_yaml_without_its_library_says_how_to_install_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "yaml", None)
     (tmp_path / "a.yaml").write_text("cleanup_interval: 7")
-    with pytest.raises(MemoryConfigException, match=r"pip install 'remanence\[yaml\]'"):
+    with pytest.raises(MemoryConfigException, match=r"pip install 'rmem\[yaml\]'"):
         MemoryConfig.from_file(tmp_path / "a.yaml")

@@ -12,8 +12,8 @@ import time
 
 import pytest
 
-import remanence.agents
-from remanence.testing.redis import RedisServer
+import rmem.agents
+from rmem.testing.redis import RedisServer
 
 BLOCKS = {
     "installation": """
@@ -411,7 +411,7 @@ def test_memory_management(run, capsys):
 def test_memory_hooks(run, caplog):
     names = run("hooks")
     assert names["result"] == "sunny, since you ask: What's the weather today?"
-    with remanence.agents.AgentMemoryAPI() as api:
+    with rmem.agents.AgentMemoryAPI() as api:
         (action,) = api.retrieve_by_time_range("agent-456", 0, 10)
         assert action["contents"]["arguments"] == {"observation": {"user_input": "What's the weather today?"}}
         assert action["contents"]["result"] == names["result"]
@@ -535,14 +535,14 @@ def test_the_aliases_are_the_same_objects():
     import memory.api
     import memory.config
 
-    for name in remanence.agents.__all__:
-        assert getattr(memory.api, name) is getattr(remanence.agents, name)
+    for name in rmem.agents.__all__:
+        assert getattr(memory.api, name) is getattr(rmem.agents, name)
     for name in memory.config.__all__:
-        assert getattr(memory.config, name) is getattr(remanence.agents, name)
-    assert sorted(remanence.agents.__all__) == sorted(remanence.agents._HOMES)
-    assert dir(remanence.agents) == sorted(remanence.agents.__all__)
+        assert getattr(memory.config, name) is getattr(rmem.agents, name)
+    assert sorted(rmem.agents.__all__) == sorted(rmem.agents._HOMES)
+    assert dir(rmem.agents) == sorted(rmem.agents.__all__)
     with pytest.raises(AttributeError, match="no attribute 'AgentMemoryApi'"):
-        _ = remanence.agents.AgentMemoryApi
+        _ = rmem.agents.AgentMemoryApi
 
 
 def test_a_structured_state_is_found_again_at_another_step(run):

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remanence import Brain, Encryption, EnhancedAgentMemory, SqliteStore
-from remanence.agents import AgentMemory
-from remanence.errors import ConfigError, InputError, StoreClosedError
-from remanence.recall.budget import estimate_tokens
-from remanence.testing import synthetic_memories
+from rmem import Brain, Encryption, EnhancedAgentMemory, SqliteStore
+from rmem.agents import AgentMemory
+from rmem.errors import ConfigError, InputError, StoreClosedError
+from rmem.recall.budget import estimate_tokens
+from rmem.testing import synthetic_memories
 
 
 @pytest.fixture
@@ -426,7 +426,7 @@ def test_agents_and_sessions_of_one_file_stay_apart(tmp_path):
 def test_processes_and_threads_that_share_an_agent_never_share_a_key(tmp_path):
     path = tmp_path / "agent.db"
     code = (
-        "import sys\nfrom remanence import EnhancedAgentMemory\n"
+        "import sys\nfrom rmem import EnhancedAgentMemory\n"
         f"with EnhancedAgentMemory(persistent=True, path={str(path)!r}, session=sys.argv[1]) as memory:\n"
         "    print(*(memory.add_experience(f'{sys.argv[1]} {n}') for n in range(25)))\n"
     )

@@ -11,10 +11,10 @@ from enum import Enum
 import numpy as np
 import pytest
 
-from remanence.agents import MemoryRetrievalException, MemoryStoreException, RedisIMConfig, RedisSTMConfig
-from remanence.filters import Filter
-from remanence.models import Memory, Metadata
-from remanence.testing.redis import RedisServer
+from rmem.agents import MemoryRetrievalException, MemoryStoreException, RedisIMConfig, RedisSTMConfig
+from rmem.filters import Filter
+from rmem.models import Memory, Metadata
+from rmem.testing.redis import RedisServer
 
 
 def steps(found):

@@ -6,9 +6,9 @@ import pickle
 
 import pytest
 
-from remanence import errors
-from remanence.agents import AgentMemoryAPI
-from remanence.errors import (
+from rmem import errors
+from rmem.agents import AgentMemoryAPI
+from rmem.errors import (
     ConfigError,
     InputError,
     MemoryAPIException,

@@ -9,8 +9,8 @@ import types
 
 import pytest
 
-from remanence import EnhancedAgentMemory, InMemoryStore, MemoryStore, VectorMemoryStore
-from remanence.embed import static_embedder
+from rmem import EnhancedAgentMemory, InMemoryStore, MemoryStore, VectorMemoryStore
+from rmem.embed import static_embedder
 
 MEMORY_STORE = """
 from abc import ABC, abstractmethod

@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from remanence import Brain
-from remanence.agents import (
+from rmem import Brain
+from rmem.agents import (
     AgentMemoryAPI,
     AsyncAgentMemoryAPI,
     BaseAgent,
@@ -19,7 +19,7 @@ from remanence.agents import (
     install_memory_hooks,
     with_memory,
 )
-from remanence.agents.recording import shared_memory
+from rmem.agents.recording import shared_memory
 
 
 @install_memory_hooks
@@ -138,7 +138,7 @@ def test_a_step_that_cannot_be_set_is_left_to_the_agent(tmp_path, caplog):
         def act(self):
             return "acted"
 
-    with opened(tmp_path) as api, caplog.at_level(logging.WARNING, "remanence"):
+    with opened(tmp_path) as api, caplog.at_level(logging.WARNING, "rmem"):
         Gatherer(agent_id="a", memory_api=api).act()
         assert Fixed(agent_id="a", memory_api=api).act() == "acted"
         assert steps(api, "a") == [0, 0]
@@ -152,7 +152,7 @@ def test_a_failing_get_state_is_logged_once_and_counted(tmp_path, caplog):
         def get_state(self):
             raise AttributeError("no such thing")
 
-    with opened(tmp_path) as api, caplog.at_level(logging.DEBUG, "remanence"):
+    with opened(tmp_path) as api, caplog.at_level(logging.DEBUG, "rmem"):
         shy, other = with_memory(Shy(), "shy", api), with_memory(Shy(), "other", api)
         for _ in range(5):
             shy.act(1)

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from remanence.agents import (
+from rmem.agents import (
     ActionResult,
     AgentMemoryAPI,
     AgentState,
@@ -26,7 +26,7 @@ from remanence.agents import (
     install_memory_hooks,
     with_memory,
 )
-from remanence.errors import InputError
+from rmem.errors import InputError
 
 
 @pytest.fixture
@@ -278,7 +278,7 @@ def closed(tmp_path):
 
 def test_a_closed_memory_does_not_disturb_the_agent(tmp_path, caplog):
     walker = with_memory(Walker(), "walker", closed(tmp_path))
-    with caplog.at_level(logging.WARNING, logger="remanence.agents"):
+    with caplog.at_level(logging.WARNING, logger="rmem.agents"):
         assert walker.act("east") == {"moved": "east"}
         with pytest.raises(RuntimeError, match="there is a wall"):
             walker.act("wall")
@@ -303,7 +303,7 @@ def test_a_memory_that_breaks_during_the_act_does_not_disturb_the_agent(tmp_path
 
 def test_a_default_memory_that_cannot_be_opened_does_not_disturb_the_agent(tmp_path, monkeypatch, caplog):
     (tmp_path / "file").write_text("not a folder")
-    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path / "file"))
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path / "file"))
 
     @install_memory_hooks
     class Agent(BaseAgent):

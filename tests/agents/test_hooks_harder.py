@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from remanence.agents import AgentMemoryAPI, BaseAgent, MemoryConfig, install_memory_hooks, with_memory
-from remanence.errors import InputError
+from rmem.agents import AgentMemoryAPI, BaseAgent, MemoryConfig, install_memory_hooks, with_memory
+from rmem.errors import InputError
 
 
 @pytest.fixture

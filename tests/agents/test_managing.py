@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from remanence import Brain
-from remanence.agents import (
+from rmem import Brain
+from rmem.agents import (
     AgentMemoryAPI,
     MemoryConfig,
     MemoryConfigException,
@@ -17,9 +17,9 @@ from remanence.agents import (
     RedisIMConfig,
     RedisSTMConfig,
 )
-from remanence.crypto.encryption import Encryption
-from remanence.filters import Filter
-from remanence.testing.redis import RedisServer
+from rmem.crypto.encryption import Encryption
+from rmem.filters import Filter
+from rmem.testing.redis import RedisServer
 
 
 @pytest.fixture

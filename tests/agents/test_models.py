@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from remanence.agents.changes import amount_of, changed_paths, value_at
-from remanence.agents.models import ActionData, ActionResult, AgentState
-from remanence.errors import InputError, MemoryAPIException, UnknownFieldError
+from rmem.agents.changes import amount_of, changed_paths, value_at
+from rmem.agents.models import ActionData, ActionResult, AgentState
+from rmem.errors import InputError, MemoryAPIException, UnknownFieldError
 
 NAN, INF = float("nan"), float("inf")
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 import memory.api
 import memory.config
+import pytest
 from memory.api import hooks, models, types
 from memory.config import AutoencoderConfig, SQLiteLTMConfig
 from memory.config.models import MemoryConfigModel, SQLiteLTMConfigModel
-from remanence.agents import AgentMemoryAPI, BaseAgent, MemoryConfig, MemoryConfigException
-from remanence.agents.entries import MemoryEntry
-from remanence.stores.base import MemoryStore
+
+from rmem.agents import AgentMemoryAPI, BaseAgent, MemoryConfig, MemoryConfigException
+from rmem.agents.entries import MemoryEntry
+from rmem.stores.base import MemoryStore
 
 
 def test_the_modules_are_other_paths_to_the_same_things():

@@ -11,8 +11,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as some
 
-from remanence import checks
-from remanence.agents.plain import plain
+from rmem import checks
+from rmem.agents.plain import plain
 
 LEAVES = (
     some.none() | some.booleans() | some.integers() | some.floats() | some.text() | some.binary() | some.dates()

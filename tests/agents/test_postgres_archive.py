@@ -10,8 +10,8 @@ from test_similar_states import *  # noqa: F403
 from test_space import *  # noqa: F403
 from test_tiers import *  # noqa: F403
 
-from remanence.agents import AgentMemoryAPI, MemoryConfig
-from remanence.stores.sql.postgres import PostgresRecordStore
+from rmem.agents import AgentMemoryAPI, MemoryConfig
+from rmem.stores.sql.postgres import PostgresRecordStore
 
 for _left_out in (  # about the index in memory, which is the same, or about times that a server may take to answer
     "test_old_memories_move_when_their_time_is_up",

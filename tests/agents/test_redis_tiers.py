@@ -11,10 +11,10 @@ import time
 import numpy as np
 import pytest
 
-from remanence.agents import MemoryConfig, MemoryRetrievalException, RedisIMConfig, RedisSTMConfig
-from remanence.filters import Filter
-from remanence.testing.redis import RedisCluster, RedisServer, free_port
-from remanence.upkeep import reindex
+from rmem.agents import MemoryConfig, MemoryRetrievalException, RedisIMConfig, RedisSTMConfig
+from rmem.filters import Filter
+from rmem.testing.redis import RedisCluster, RedisServer, free_port
+from rmem.upkeep import reindex
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def test_an_outage_is_warned_of_once_and_so_is_the_next(new_api, server, caplog)
 
     def warnings():
         caplog.clear()
-        with caplog.at_level(logging.WARNING, "remanence.tiers"):
+        with caplog.at_level(logging.WARNING, "rmem.tiers"):
             for n in range(2, 12):
                 api.store_agent_state("a", state(n), n)
                 api.retrieve_by_time_range("a", 0, 99)
@@ -163,7 +163,7 @@ def test_a_memory_that_redis_never_got_is_found(new_api, server):
     api, other = (new_api("shared", **redis_config(server, stm=100), cache_ttl=0) for _ in range(2))
     fill(api, 3)
     everything_is_there(other, 3)
-    from remanence.agents.records import record
+    from rmem.agents.records import record
 
     api._system.brain.keep([record("a", "state", state(3), 3, 1.0)])
     everything_is_there(other, 4)
@@ -278,7 +278,7 @@ def test_two_processes_share_the_hot_tiers(new_api, server, tmp_path):
     api = new_api("shared", **redis_config(server, stm=100))
     fill(api, 3)
     code = f"""
-from remanence.agents import AgentMemoryAPI, MemoryConfig
+from rmem.agents import AgentMemoryAPI, MemoryConfig
 api = AgentMemoryAPI(MemoryConfig(
     ltm_config={{"path": {str(tmp_path / "shared.db")!r}}},
     stm_config={{"host": "127.0.0.1", "port": {server.port}, "memory_limit": 100}}))

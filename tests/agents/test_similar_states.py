@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from remanence.agents import MemoryRetrievalException
+from rmem.agents import MemoryRetrievalException
 
 
 def contents(found):

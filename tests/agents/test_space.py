@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from remanence.agents import (
+from rmem.agents import (
     AgentMemoryAPI,
     AsyncAgentMemoryAPI,
     MemoryAPIException,
@@ -21,7 +21,7 @@ from remanence.agents import (
     MemorySpace,
     MemoryStoreException,
 )
-from remanence.models import Memory, Metadata
+from rmem.models import Memory, Metadata
 
 
 def steps(found):

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import zstandard
 
-from remanence.agents import AgentMemoryAPI, MemoryConfig, MemoryMaintenanceException, MemoryRetrievalException
-from remanence.doctor import examine
-from remanence.stores.packing import shorten, widen
-from remanence.stores.sql.sqlite import SqliteRecordStore
+from rmem.agents import AgentMemoryAPI, MemoryConfig, MemoryMaintenanceException, MemoryRetrievalException
+from rmem.doctor import examine
+from rmem.stores.packing import shorten, widen
+from rmem.stores.sql.sqlite import SqliteRecordStore
 
 
 def state(n: int) -> dict:
@@ -170,7 +170,7 @@ def test_maintenance_of_all_agents_says_what_moved_for_each(new_api):
 def test_two_processes_tend_one_agent_and_no_vector_is_lost(tmp_path):
     code = f"""
 import sys
-from remanence.agents import AgentMemoryAPI
+from rmem.agents import AgentMemoryAPI
 with AgentMemoryAPI({{
     "ltm_config": {{"path": {str(tmp_path / "shared.db")!r}, "durability": "normal"}}, "cleanup_interval": 3,
     "stm_config": {{"memory_limit": 10}}, "im_config": {{"memory_limit": 5}},

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from remanence import Brain, Filter, Memory, RecallSettings
-from remanence.checks import MAX_NAME, MAX_TEXT
-from remanence.errors import ConfigError, InputError, NotFoundError, RemanenceError, UnknownFieldError, VectorError
+from rmem import Brain, Filter, Memory, RecallSettings
+from rmem.checks import MAX_NAME, MAX_TEXT
+from rmem.errors import ConfigError, InputError, NotFoundError, RemanenceError, UnknownFieldError, VectorError
 
 NAN, INF = float("nan"), float("inf")
 HUGE = 10**400
@@ -573,7 +573,7 @@ def test_vectors_of_any_length_point_where_they_point(scale):
 
 
 def test_the_drawn_tree_of_errors_is_the_real_one():
-    from remanence import errors
+    from rmem import errors
 
     drawn = re.findall(r"\b([A-Z]\w+Error)\b", errors.__doc__.split("\n\n")[1])
     real = [name for name in vars(errors) if name.endswith("Error")]

@@ -5,10 +5,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from remanence.bench.agents import RESULTS, life
-from remanence.bench.agents_report import SINGLE, TARGETS, TIMED
-from remanence.bench.command import bench, run_agents
-from remanence.bench.report import figure_at, judged
+from rmem.bench.agents import RESULTS, life
+from rmem.bench.agents_report import SINGLE, TARGETS, TIMED
+from rmem.bench.command import bench, run_agents
+from rmem.bench.report import figure_at, judged
 
 QUESTIONS = ("similar", "time_range", "attributes", "recent", "content")
 

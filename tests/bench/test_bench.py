@@ -8,9 +8,9 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from remanence.bench.command import PARTS, bench, run
-from remanence.bench.measure import Samples, interleaved, ratios
-from remanence.bench.report import TARGETS, judged
+from rmem.bench.command import PARTS, bench, run
+from rmem.bench.measure import Samples, interleaved, ratios
+from rmem.bench.report import TARGETS, judged
 
 TIMING = {"calls", "wall_ms", "cpu_ms"}
 SHARES = {"p50", "p95", "p99", "mean"}
@@ -38,7 +38,7 @@ def test_every_part_is_reported(report, figures):
 
 def test_machine_facts_have_no_names_or_paths(report):
     facts = report["machine"]
-    assert {"cpu_count", "python", "numpy", "sqlite", "remanence", "filesystem", "blas_threads"} <= set(facts)
+    assert {"cpu_count", "python", "numpy", "sqlite", "rmem", "filesystem", "blas_threads"} <= set(facts)
     told = json.dumps(report)
     assert "/" not in json.dumps(facts)
     assert os.uname().nodename not in told or len(os.uname().nodename) < 4
@@ -72,7 +72,7 @@ def test_recall_of_vectors_is_compared_with_brute_force(figures):
 
 def test_processes_and_space_are_measured(figures):
     assert is_timing(figures["start"]["recall_in_a_new_process"])
-    assert figures["start"]["import_remanence_ms"] > 0
+    assert figures["start"]["import_rmem_ms"] > 0
     assert figures["memory"]["rss_bytes"] > 10_000_000
     assert figures["file"]["bytes"] > 400 * 1000
 
@@ -94,7 +94,7 @@ def test_tables_for_a_reader(tmp_path):
 
 
 def test_it_runs_as_a_module_and_prints_only_json(tmp_path):
-    line = [sys.executable, "-m", "remanence.bench", "--size", "150", "--calls", "1", "--only", "bulk", "--json"]
+    line = [sys.executable, "-m", "rmem.bench", "--size", "150", "--calls", "1", "--only", "bulk", "--json"]
     done = subprocess.run([*line, "--folder", str(tmp_path)], capture_output=True, text=True, check=True)
     report = json.loads(done.stdout)
     assert report["machine"]["blas_threads"] == os.environ.get("OPENBLAS_NUM_THREADS", "1")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remanence.bench.hooks import measure
+from rmem.bench.hooks import measure
 
 
 def test_the_bench_of_hooks_counts_what_was_answered():

@@ -10,12 +10,12 @@ from dataclasses import asdict, replace
 import pytest
 from click.testing import CliRunner
 
-from remanence import Brain
-from remanence.bench import load as loading
-from remanence.bench.command import bench
-from remanence.bench.load import Load, healthy, orders, run, shared
-from remanence.bench.load_command import told
-from remanence.bench.load_worker import Agent, Order, is_marked, marked
+from rmem import Brain
+from rmem.bench import load as loading
+from rmem.bench.command import bench
+from rmem.bench.load import Load, healthy, orders, run, shared
+from rmem.bench.load_command import told
+from rmem.bench.load_worker import Agent, Order, is_marked, marked
 
 QUICK = Load(readers=6, writers=4, seconds=2.0, processes=2, memories=300)
 
@@ -137,7 +137,7 @@ def test_an_agent_whose_calls_fail_goes_on():
 
 def test_a_process_that_dies_is_an_error_of_the_report(tmp_path):
     order = Order(str(tmp_path), ["r"], [], 0.1, 0.0, 0, 0)  # a folder is no store
-    process = loading.WorkerProcess("remanence.bench.load_worker", asdict(order))
+    process = loading.WorkerProcess("rmem.bench.load_worker", asdict(order))
     while not process.ended:
         pass
     process.say("go")
@@ -176,7 +176,7 @@ def test_a_write_is_known_again_by_its_mark():
 
 
 def test_global_options_reach_it(tmp_path):
-    from remanence.cli.app import rmem
+    from rmem.cli.app import rmem
 
     path = tmp_path / "mine.db"
     line = ["--json", "--store", str(path), "bench", "load", "--agents", "2", "--seconds", "0.3", "--memories", "0"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remanence.bench.noisy import NoisyLoad, run
+from rmem.bench.noisy import NoisyLoad, run
 
 
 def test_a_quiet_organisation_is_measured_beside_a_noisy_one(tmp_path):

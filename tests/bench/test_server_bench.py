@@ -11,11 +11,11 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from remanence.bench.command import bench
-from remanence.bench.server import ServerLoad, ServerProcess, healthy, orders, run
-from remanence.bench.server_clients import Link
-from remanence.bench.server_command import told
-from remanence.bench.usage import tree_usage
+from rmem.bench.command import bench
+from rmem.bench.server import ServerLoad, ServerProcess, healthy, orders, run
+from rmem.bench.server_clients import Link
+from rmem.bench.server_command import told
+from rmem.bench.usage import tree_usage
 
 QUICK = ServerLoad(clients=6, seconds=2.0, processes=2, memories=200)
 

@@ -6,9 +6,9 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from remanence import Brain
-from remanence.index.stopwords import ENGLISH
-from remanence.testing.synthetic import clustered_vectors, synthetic_memories, synthetic_questions, vocabulary
+from rmem import Brain
+from rmem.index.stopwords import ENGLISH
+from rmem.testing.synthetic import clustered_vectors, synthetic_memories, synthetic_questions, vocabulary
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,6 @@ from rmem_runner import Rmem
 
 @pytest.fixture
 def rmem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rmem:
-    monkeypatch.delenv("REMANENCE_EMBEDDER", raising=False)
+    monkeypatch.delenv("RMEM_EMBEDDER", raising=False)
     monkeypatch.chdir(tmp_path)
     return Rmem(tmp_path / "home")

@@ -13,9 +13,9 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from remanence.cli.app import rmem
+from rmem.cli.app import rmem
 
-COMMAND = (sys.executable, "-m", "remanence.cli")
+COMMAND = (sys.executable, "-m", "rmem")
 
 
 @dataclass
@@ -44,12 +44,12 @@ class Rmem:
     home: Path
 
     def __call__(self, *arguments: str, input: str | bytes | None = None) -> Answer:
-        result = CliRunner().invoke(rmem, arguments, input=input, env={"REMANENCE_HOME": str(self.home)})
+        result = CliRunner().invoke(rmem, arguments, input=input, env={"RMEM_HOME": str(self.home)})
         return Answer(result.exit_code, result.stdout, result.stderr)
 
     def environment(self, **more: str) -> dict[str, str]:
         inherited = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
-        return {**inherited, "REMANENCE_HOME": str(self.home), "COLUMNS": "100", **more}
+        return {**inherited, "RMEM_HOME": str(self.home), "COLUMNS": "100", **more}
 
     def process(self, *arguments: str, input: str = "", **environment: str) -> Answer:
         """As a shell runs it, with pipes."""

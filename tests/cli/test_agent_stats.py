@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rmem_runner import Rmem
 
-from remanence.agents import AgentMemoryAPI
+from rmem.agents import AgentMemoryAPI
 
 
 @pytest.fixture

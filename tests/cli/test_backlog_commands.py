@@ -10,10 +10,10 @@ import time
 import psutil
 import pytest
 
-from remanence import Brain
-from remanence.team import outage, spool
-from remanence.team.events import Event, Kind
-from remanence.team.work import Work
+from rmem import Brain
+from rmem.team import outage, spool
+from rmem.team.events import Event, Kind
+from rmem.team.work import Work
 
 GOOD = "Always run the linter before a commit"
 
@@ -21,8 +21,8 @@ GOOD = "Always run the linter before a commit"
 @pytest.fixture
 def home(rmem, monkeypatch):
     """The home of `rmem`, for this process too. Its keeper ends with the test."""
-    monkeypatch.setenv("REMANENCE_HOME", str(rmem.home))
-    monkeypatch.setenv("REMANENCE_KEEPER_IDLE", "2")
+    monkeypatch.setenv("RMEM_HOME", str(rmem.home))
+    monkeypatch.setenv("RMEM_KEEPER_IDLE", "2")
     monkeypatch.setenv("HOME", str(rmem.home.parent))
     yield rmem.home
     for process in keepers():
@@ -32,8 +32,8 @@ def home(rmem, monkeypatch):
 def keepers():
     found = []
     for process in psutil.process_iter(["cmdline", "environ"]):
-        is_ours = (process.info["environ"] or {}).get("REMANENCE_HOME") == os.environ["REMANENCE_HOME"]
-        if "remanence.team.keeper" in (process.info["cmdline"] or []) and is_ours:
+        is_ours = (process.info["environ"] or {}).get("RMEM_HOME") == os.environ["RMEM_HOME"]
+        if "rmem.team.keeper" in (process.info["cmdline"] or []) and is_ours:
             found.append(process)
     return found
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rmem_runner import Rmem
 
-from remanence import Brain
+from rmem import Brain
 
 LINES = (
     {"memories": [{"id": "m1", "text": "Parquet it is, CSV is dropped"}, "Lunch is at noon", "The job runs at six"]},

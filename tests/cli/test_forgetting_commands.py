@@ -8,9 +8,9 @@ import time
 import pytest
 from rmem_runner import Rmem
 
-from remanence import Brain
-from remanence.drafting import draft
-from remanence.tiers.forgetting import DAY
+from rmem import Brain
+from rmem.drafting import draft
+from rmem.tiers.forgetting import DAY
 
 
 @pytest.fixture

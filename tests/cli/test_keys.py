@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from remanence.crypto.encryption import MASTER_KEY, MASTER_KEY_FILE, key_of, new_master_key
+from rmem.crypto.encryption import MASTER_KEY, MASTER_KEY_FILE, key_of, new_master_key
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def test_without_the_key_show_fails_clearly_and_recall_finds_the_rest(rmem, key,
     assert rmem("remember", "the safe is green").code == 4
     shown = rmem("show", "m", "--json")
     assert (shown.code, shown.error["type"]) == (4, "KeyMissingError")
-    assert "REMANENCE_MASTER_KEY" in shown.error["message"]
+    assert "RMEM_MASTER_KEY" in shown.error["message"]
     assert [hit["memory"]["memory_id"] for hit in rmem("recall", "safe", "--json").json["hits"]] == ["n"]
     assert {one["opens"] for one in rmem("keys", "list", "--json").json["keys"]} == {None}
     exported = rmem("export", str(tmp_path / "out.jsonl"))

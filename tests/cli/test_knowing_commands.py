@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from rmem_runner import Rmem
 
-from remanence import Brain
-from remanence.team.identity import repository
-from remanence.team.memory import TeamMemory
-from remanence.team.notes import Note
-from remanence.team.review import waiting
+from rmem import Brain
+from rmem.team.identity import repository
+from rmem.team.memory import TeamMemory
+from rmem.team.notes import Note
+from rmem.team.review import waiting
 
 REPOSITORY = "github.com/acme/etl"
 

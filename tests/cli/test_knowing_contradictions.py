@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from remanence import Brain
-from remanence.team.memory import TeamMemory
-from remanence.team.notes import Note
-from remanence.team.review import contradictions
+from rmem import Brain
+from rmem.team.memory import TeamMemory
+from rmem.team.notes import Note
+from rmem.team.review import contradictions
 
 PEACEFUL = [
     "Always run ruff format before committing.",

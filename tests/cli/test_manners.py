@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 from rmem_runner import COMMAND, Rmem
 
-import remanence
-from remanence import Brain
-from remanence.cli.app import COMMANDS, SECTIONS
+from rmem import Brain
+from rmem.cli.app import COMMANDS, SECTIONS
 
 _ESCAPE = re.compile(r"\x1b\[")
 _BOXES = re.compile("[\u2500-\u257f]")
@@ -44,7 +43,7 @@ def test_every_command_teaches_by_example_and_takes_json(rmem: Rmem, name: str) 
 
 
 def test_version(rmem: Rmem) -> None:
-    assert rmem.process("--version").out == f"rmem {remanence.__version__}\n"
+    assert rmem.process("--version").out == f"rmem {rmem.__version__}\n"
 
 
 def test_the_installed_script_is_the_same_command(rmem: Rmem) -> None:
@@ -196,7 +195,7 @@ def test_ctrl_c_ends_quietly(rmem: Rmem, tmp_path: Path) -> None:
 
 def test_long_work_shows_a_bar_on_a_terminal_and_nothing_in_a_pipe(rmem: Rmem) -> None:
     script = (
-        "from remanence.cli import progress\n"
+        "from rmem.cli import progress\n"
         "progress._PATIENCE = 0\n"
         "with progress.progress('Embedding') as bar:\n"
         "    bar.under('Checking')(1, None)\n"
@@ -216,7 +215,7 @@ def test_an_answer_in_a_pipe_loads_nothing_it_does_not_need(rmem: Rmem) -> None:
     rmem("remember", "Fixed the OOM")
     script = (
         "import sys\n"
-        "from remanence.cli.app import rmem\n"
+        "from rmem.cli.app import rmem\n"
         "try: rmem.main(['recall', 'OOM'])\n"
         "finally: print(' '.join({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)\n"
     )
@@ -231,7 +230,7 @@ def test_an_answer_in_a_pipe_loads_nothing_it_does_not_need(rmem: Rmem) -> None:
 def test_help_does_not_even_load_numpy(rmem: Rmem) -> None:
     script = (
         "import sys\n"
-        "from remanence.cli.app import rmem\n"
+        "from rmem.cli.app import rmem\n"
         "try: rmem.main(['--help'])\n"
         "finally: assert 'numpy' not in sys.modules\n"
     )

@@ -88,12 +88,12 @@ def test_exporting_a_store_that_is_not_there_is_exit_code_4(rmem: Rmem, tmp_path
 
 
 def test_parquet_without_pyarrow_says_what_to_install(three: Rmem) -> None:
-    script = "import sys; sys.modules['pyarrow'] = None; from remanence.cli import main; main()"
+    script = "import sys; sys.modules['pyarrow'] = None; from rmem.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", script, "export", "out.parquet"], capture_output=True, text=True, env=three.environment()
     )
     assert done.returncode == 2
-    assert "pip install 'remanence[parquet]'" in done.stderr
+    assert "pip install 'rmem[parquet]'" in done.stderr
 
 
 def test_a_backup_is_a_store(three: Rmem) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from remanence import Brain
-from remanence.crypto.encryption import MASTER_KEY, MASTER_KEY_FILE, new_master_key
+from rmem import Brain
+from rmem.crypto.encryption import MASTER_KEY, MASTER_KEY_FILE, new_master_key
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +55,7 @@ def test_doctor_tells_of_a_database_that_is_away(rmem):
 
 @pytest.mark.parametrize("held_up_to", [20_000, 3], ids=["held in memory", "searched by the database"])
 def test_rotate_changes_master_and_data_keys_in_a_database(rmem, postgres_url, monkeypatch, held_up_to):
-    monkeypatch.setattr("remanence.stores.sql.postgres.HELD_UP_TO", held_up_to)
+    monkeypatch.setattr("rmem.stores.sql.postgres.HELD_UP_TO", held_up_to)
     monkeypatch.setenv(MASTER_KEY, new_master_key())
     at = ("--store", postgres_url)
     with Brain(postgres_url) as brain:

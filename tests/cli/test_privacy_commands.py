@@ -28,7 +28,7 @@ def test_check_of_a_clean_text_gives_it_back(rmem):
 def test_check_uses_the_policy_of_the_environment(rmem, monkeypatch, tmp_path):
     policy = tmp_path / "policy.json"
     policy.write_text('{"actions": {"email": "block"}}')
-    monkeypatch.setenv("REMANENCE_PRIVACY", str(policy))
+    monkeypatch.setenv("RMEM_PRIVACY", str(policy))
     assert rmem("privacy", "check", "to anna@example.org").lines[-1] == "refused"
     assert rmem("privacy", "check", "to anna@example.org", "--json").json["kept"] is None
 
@@ -81,7 +81,7 @@ def test_bench_tells_megabytes_per_second(rmem):
 
 
 def test_remember_import_and_update_follow_the_environment(rmem, monkeypatch, tmp_path):
-    monkeypatch.setenv("REMANENCE_PRIVACY", "default")
+    monkeypatch.setenv("RMEM_PRIVACY", "default")
     assert rmem("remember", "to anna@example.org", "--id", "m").code == 0
     assert rmem("update", "m", "--text", "from bob@example.org").code == 0
     shown = rmem("show", "m", "--json")
@@ -93,7 +93,7 @@ def test_remember_import_and_update_follow_the_environment(rmem, monkeypatch, tm
 def test_a_blocked_memory_is_bad_input(rmem, monkeypatch, tmp_path):
     policy = tmp_path / "policy.json"
     policy.write_text('{"actions": {"email": "block"}}')
-    monkeypatch.setenv("REMANENCE_PRIVACY", str(policy))
+    monkeypatch.setenv("RMEM_PRIVACY", str(policy))
     answer = rmem("remember", "to anna@example.org", "--json")
     assert answer.code == 2
     assert answer.error["type"] == "PrivacyError"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from remanence import Encryption
-from remanence.crypto.encryption import MASTER_KEY, MASTER_KEY_FILE, new_master_key
+from rmem import Encryption
+from rmem.crypto.encryption import MASTER_KEY, MASTER_KEY_FILE, new_master_key
 
 
 @pytest.fixture(autouse=True)

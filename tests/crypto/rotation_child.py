@@ -9,7 +9,7 @@ import time
 
 
 def main() -> None:
-    from remanence.upkeep import rotate_keys
+    from rmem.upkeep import rotate_keys
 
     def told(done: int, total: int | None) -> None:
         print(done, total, flush=True)

@@ -9,24 +9,24 @@ import sys
 
 import pytest
 
-from remanence import Brain, Encryption
-from remanence.agents import AgentMemoryAPI
-from remanence.crypto.encryption import new_master_key
-from remanence.doctor import examine, repair
-from remanence.errors import (
+from rmem import Brain, Encryption
+from rmem.agents import AgentMemoryAPI
+from rmem.crypto.encryption import new_master_key
+from rmem.doctor import examine, repair
+from rmem.errors import (
     ConfigError,
     KeyMissingError,
     KeyWrongError,
     MemoryRetrievalException,
     StoreCorruptError,
 )
-from remanence.stores.memory import InMemoryRecordStore
-from remanence.stores.sql import cache
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.testing import RecordStoreContract
-from remanence.testing.contract import example
-from remanence.transfer import export, import_
-from remanence.upkeep import backup, reindex
+from rmem.stores.memory import InMemoryRecordStore
+from rmem.stores.sql import cache
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.testing import RecordStoreContract
+from rmem.testing.contract import example
+from rmem.transfer import export, import_
+from rmem.upkeep import backup, reindex
 
 
 class TestEncryptingStore(RecordStoreContract):
@@ -102,7 +102,7 @@ def test_without_the_key_other_memories_are_recalled_and_encrypted_ones_are_not_
             lambda: brain.update("plain-1", text="the lighthouse keeper likes tin"),
             lambda: brain.recall("lighthouse", mode="vector"),
         ):
-            with pytest.raises(KeyMissingError, match="REMANENCE_MASTER_KEY"):
+            with pytest.raises(KeyMissingError, match="RMEM_MASTER_KEY"):
                 act()
         assert brain.stats()["memories"] == 4
         assert brain.forget("secret-2")
@@ -149,8 +149,8 @@ def test_what_is_not_kept_of_encrypted_memories_is_not_searched_in_vain(path, en
 
 
 def test_the_command_line_tells_of_a_wrong_key(mixed, monkeypatch):
-    monkeypatch.setenv("REMANENCE_MASTER_KEY", new_master_key())
-    command = [sys.executable, "-m", "remanence.cli", "--store", str(mixed)]
+    monkeypatch.setenv("RMEM_MASTER_KEY", new_master_key())
+    command = [sys.executable, "-m", "rmem", "--store", str(mixed)]
     for words in (("recall", "lighthouse"), ("list",), ("remember", "anything")):
         done = subprocess.run([*command, *words], capture_output=True, text=True, timeout=60)
         assert done.returncode != 0
@@ -222,7 +222,7 @@ def test_reindex_and_repair_leave_encrypted_memories_findable_and_without_vector
     def embed(texts):
         return [[float(len(text)), *[1.0] * 15] for text in texts]
 
-    monkeypatch.setenv("REMANENCE_MASTER_KEY", key)
+    monkeypatch.setenv("RMEM_MASTER_KEY", key)
     done = reindex(mixed, embed)
     assert (done["memories"], done["reanalysed"]) == (4, 0)
     with sqlite3.connect(mixed) as plain:
@@ -250,10 +250,10 @@ def test_the_doctor_counts_encrypted_memories_and_tries_the_key(mixed, key, monk
     assert "not checked" in found["keys"].detail
     assert all(one.ok for one in found.values())
     assert "but 2 encrypted ones" in found["rows"].detail
-    monkeypatch.setenv("REMANENCE_MASTER_KEY", key)
+    monkeypatch.setenv("RMEM_MASTER_KEY", key)
     assert "opened by the master key" in findings(mixed)["keys"].detail
     assert "all readable" in findings(mixed)["rows"].detail
-    monkeypatch.setenv("REMANENCE_MASTER_KEY", new_master_key())
+    monkeypatch.setenv("RMEM_MASTER_KEY", new_master_key())
     assert not findings(mixed)["keys"].ok
 
 
@@ -313,12 +313,12 @@ def test_what_was_set_aside_needs_the_key_to_come_back(path, encryption):
 
 def test_two_processes_make_one_set_of_keys_and_find_each_others_memories(path, key):
     code = (
-        "import sys; from remanence import Brain\n"
+        "import sys; from rmem import Brain\n"
         "with Brain(sys.argv[1]) as brain:\n"
         "    for n in range(20): brain.remember(f'word{sys.argv[2]} number {n}')\n"
         "    print(len(brain.recall('number', k=100, mode='lexical')))\n"
     )
-    environment = {"REMANENCE_MASTER_KEY": key, "PATH": "", "REMANENCE_HOME": str(path.parent)}
+    environment = {"RMEM_MASTER_KEY": key, "PATH": "", "RMEM_HOME": str(path.parent)}
     children = [
         subprocess.Popen([sys.executable, "-c", code, str(path), name], env=environment, stdout=subprocess.PIPE)
         for name in "ab"

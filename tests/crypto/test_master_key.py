@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from remanence import Brain, Encryption
-from remanence.crypto import vault
-from remanence.crypto.encryption import key_of, new_master_key
-from remanence.errors import ConfigError, InputError, KeyMissingError, KeyWrongError
+from rmem import Brain, Encryption
+from rmem.crypto import vault
+from rmem.crypto.encryption import key_of, new_master_key
+from rmem.errors import ConfigError, InputError, KeyMissingError, KeyWrongError
 
 RAW = bytes(range(100, 132))
 
@@ -91,22 +91,22 @@ def test_a_key_is_in_no_repr(key):
 
 
 def test_the_environment_gives_a_key_or_the_name_of_a_file(key, path, tmp_path, monkeypatch):
-    monkeypatch.setenv("REMANENCE_MASTER_KEY", key)
+    monkeypatch.setenv("RMEM_MASTER_KEY", key)
     with Brain(path) as brain:
         brain.remember("the lighthouse is dark", id="m")
         assert brain.stats()["encrypted"] == 1
     (tmp_path / "key").write_text(key + "\n")
-    monkeypatch.setenv("REMANENCE_MASTER_KEY_FILE", str(tmp_path / "key"))
+    monkeypatch.setenv("RMEM_MASTER_KEY_FILE", str(tmp_path / "key"))
     with pytest.raises(ConfigError, match="both set"):
         Brain(path)
-    monkeypatch.delenv("REMANENCE_MASTER_KEY")
+    monkeypatch.delenv("RMEM_MASTER_KEY")
     with Brain(path) as brain:
         assert brain.recall("lighthouse")[0].text == "the lighthouse is dark"
     with Brain(path, encryption=False) as brain, pytest.raises(KeyMissingError):
         brain.get("m")
-    monkeypatch.setenv("REMANENCE_MASTER_KEY_FILE", "")
-    monkeypatch.setenv("REMANENCE_MASTER_KEY", "my passphrase")
-    with pytest.raises(ConfigError, match=r"REMANENCE_MASTER_KEY is not a key.*rmem keys new") as caught:
+    monkeypatch.setenv("RMEM_MASTER_KEY_FILE", "")
+    monkeypatch.setenv("RMEM_MASTER_KEY", "my passphrase")
+    with pytest.raises(ConfigError, match=r"RMEM_MASTER_KEY is not a key.*rmem keys new") as caught:
         Brain(path)
     assert "passphrase;" in str(caught.value)
     assert "my passphrase" not in str(caught.value)
@@ -162,7 +162,7 @@ def test_without_the_library_there_is_one_clear_error(key, path, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", missing)
     with Brain(path, encryption=Encryption(master=key)) as brain:
-        with pytest.raises(ConfigError, match=r"pip install 'remanence\[privacy\]'"):
+        with pytest.raises(ConfigError, match=r"pip install 'rmem\[privacy\]'"):
             brain.remember("not written")
         assert brain.recall("written") == []
 

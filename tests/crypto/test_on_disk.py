@@ -7,12 +7,12 @@ import sqlite3
 import numpy as np
 import pytest
 
-from remanence import Brain, Encryption
-from remanence.index.analyser import analyse, term_hash
-from remanence.index.numbers import path_hash
-from remanence.stores.sql import cache
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.testing.contract import example
+from rmem import Brain, Encryption
+from rmem.index.analyser import analyse, term_hash
+from rmem.index.numbers import path_hash
+from rmem.stores.sql import cache
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.testing.contract import example
 
 SAID = "The Zanzibar vault opens with Rumpelstiltskin at quarter past eleven"
 FORBIDDEN = ("Zanzibar", "zanzibar", "Rumpelstiltskin", "rumpelstiltskin", "quarter", "quarterback", "xylophone",

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from remanence import Brain, Encryption
-from remanence.crypto.encryption import new_master_key
-from remanence.doctor import examine
-from remanence.errors import KeyMissingError, KeyWrongError
-from remanence.stores.sql import cache, keys
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.testing.contract import example
-from remanence.upkeep import data_keys, rotate_keys
+from rmem import Brain, Encryption
+from rmem.crypto.encryption import new_master_key
+from rmem.doctor import examine
+from rmem.errors import KeyMissingError, KeyWrongError
+from rmem.stores.sql import cache, keys
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.testing.contract import example
+from rmem.upkeep import data_keys, rotate_keys
 
 CHILD = Path(__file__).with_name("rotation_child.py")
 
@@ -60,10 +60,10 @@ def test_a_new_master_key_opens_everything_and_the_old_one_nothing(path, key, mo
     fresh = Encryption(master=new_master_key())
     with pytest.raises(KeyMissingError, match="present master key"):
         rotate_keys(path, fresh)
-    monkeypatch.setenv("REMANENCE_MASTER_KEY", new_master_key())
+    monkeypatch.setenv("RMEM_MASTER_KEY", new_master_key())
     with pytest.raises(KeyWrongError, match="nothing was rotated"):
         rotate_keys(path, fresh)
-    monkeypatch.setenv("REMANENCE_MASTER_KEY", key)
+    monkeypatch.setenv("RMEM_MASTER_KEY", key)
     with Brain(path) as running:  # its keys stay open
         assert running.get("m0")
         assert rotate_keys(path, fresh) == {"rewrapped": 4}
@@ -82,7 +82,7 @@ def test_a_new_master_key_opens_everything_and_the_old_one_nothing(path, key, mo
 def test_new_data_keys_change_every_value_and_no_answer(path, key, monkeypatch):
     encryption = Encryption(master=key)
     filled(path, encryption)
-    monkeypatch.setenv("REMANENCE_MASTER_KEY", key)
+    monkeypatch.setenv("RMEM_MASTER_KEY", key)
     with sqlite3.connect(path) as plain:
         before = dict(plain.execute("SELECT id, sealed FROM memories"))
         terms = {term for (term,) in plain.execute("SELECT terms FROM memories")}
@@ -147,7 +147,7 @@ def test_a_rotation_that_is_killed_goes_on_where_it_stopped(path, key, tmp_path)
     filled(path, encryption, 1500)
     with SqliteRecordStore(path, encryption=encryption) as store:
         expected = answers(store)
-    environment = os.environ | {"REMANENCE_MASTER_KEY": key}
+    environment = os.environ | {"RMEM_MASTER_KEY": key}
     done = 0
     for attempt in range(3):
         child = subprocess.Popen(
@@ -203,7 +203,7 @@ def test_a_running_process_follows_a_key_file(path, tmp_path, key, monkeypatch):
         assert running.get("m1")
         fresh = new_master_key()
         (tmp_path / "new.key").write_text(fresh)
-        monkeypatch.setenv("REMANENCE_MASTER_KEY", key)
+        monkeypatch.setenv("RMEM_MASTER_KEY", key)
         done = rotate_keys(path, Encryption(master=tmp_path / "new.key"), data=True)
         assert (done["rewrapped"], done["memories"]) == (4, 21)
         with pytest.raises(KeyWrongError):
@@ -234,7 +234,7 @@ def test_rows_that_do_not_open_keep_their_keys(path, key):
 def test_a_store_without_keys_has_nothing_to_rotate(path, key, monkeypatch):
     with Brain(path) as brain:
         brain.remember("plain")
-    monkeypatch.setenv("REMANENCE_MASTER_KEY", key)
+    monkeypatch.setenv("RMEM_MASTER_KEY", key)
     for arguments in ({"master": Encryption(master=new_master_key())}, {"data": True}):
         with pytest.raises(KeyMissingError, match="nothing in it is encrypted"):
             rotate_keys(path, **arguments)

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from remanence.crypto.encryption import new_master_key
-from remanence.crypto.values import ValueCipher
-from remanence.errors import ConfigError, InputError, KeyWrongError
-from remanence.privacy.policy import PrivacyPolicy
+from rmem.crypto.encryption import new_master_key
+from rmem.crypto.values import ValueCipher
+from rmem.errors import ConfigError, InputError, KeyWrongError
+from rmem.privacy.policy import PrivacyPolicy
 
 
 def test_a_value_comes_back_and_never_looks_the_same(key):

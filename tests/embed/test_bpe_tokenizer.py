@@ -10,9 +10,9 @@ import tokenizers
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from remanence.embed.bpe import PieceTokenizer
-from remanence.embed.wheels import file_in_wheel
-from remanence.errors import EmbedderError
+from rmem.embed.bpe import PieceTokenizer
+from rmem.embed.wheels import file_in_wheel
+from rmem.errors import EmbedderError
 
 FILE = file_in_wheel("wordllama", "tokenizers/l2_supercat_tokenizer_config.json", install="pip install wordllama")
 OURS = PieceTokenizer.from_file(FILE)

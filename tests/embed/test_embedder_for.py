@@ -7,16 +7,16 @@ import sys
 
 import pytest
 
-from remanence.embed import embedder_for
-from remanence.embed.function import FunctionEmbedder
-from remanence.embed.http import HttpEmbedder
-from remanence.embed.static import StaticEmbedder
-from remanence.errors import ConfigError
+from rmem.embed import embedder_for
+from rmem.embed.function import FunctionEmbedder
+from rmem.embed.http import HttpEmbedder
+from rmem.embed.static import StaticEmbedder
+from rmem.errors import ConfigError
 
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("REMANENCE_EMBEDDER", "REMANENCE_EMBED_URL", "REMANENCE_EMBED_MODEL"):
+    for name in ("RMEM_EMBEDDER", "RMEM_EMBED_URL", "RMEM_EMBED_MODEL"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -27,7 +27,7 @@ def test_static_is_the_default_and_shared_by_the_process() -> None:
 
 
 def test_the_environment_chooses_when_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REMANENCE_EMBEDDER", "http:m@http://127.0.0.1:1/v1")
+    monkeypatch.setenv("RMEM_EMBEDDER", "http:m@http://127.0.0.1:1/v1")
     assert embedder_for(None).name == "http:m"
     assert embedder_for("static").name == "static:l2_supercat_256"
 
@@ -60,8 +60,8 @@ def test_an_http_spec_holds_model_and_address(spec: str, name: str) -> None:
 
 
 def test_bare_http_reads_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REMANENCE_EMBED_URL", "https://openrouter.ai/api/v1/")
-    monkeypatch.setenv("REMANENCE_EMBED_MODEL", "a/b")
+    monkeypatch.setenv("RMEM_EMBED_URL", "https://openrouter.ai/api/v1/")
+    monkeypatch.setenv("RMEM_EMBED_MODEL", "a/b")
     assert repr(embedder_for("http")) == "HttpEmbedder('a/b', 'https://openrouter.ai/api/v1')"
     assert embedder_for("http:c").name == "http:c"
 
@@ -89,7 +89,7 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(spec: str) -> None
 
 def test_importing_the_package_is_light() -> None:
     code = (
-        "import sys, remanence.embed;"
+        "import sys, rmem.embed;"
         "print([m for m in ('tokenizers', 'onnxruntime', 'wordllama', 'urllib.request') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

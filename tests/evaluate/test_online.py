@@ -8,12 +8,12 @@ from datetime import datetime
 
 import pytest
 
-from remanence import Brain
-from remanence.errors import InputError
-from remanence.evaluate.online import drift, report, window
-from remanence.judgements import Judgement
-from remanence.stores.base import RecordStore
-from remanence.stores.memory import InMemoryRecordStore
+from rmem import Brain
+from rmem.errors import InputError
+from rmem.evaluate.online import drift, report, window
+from rmem.judgements import Judgement
+from rmem.stores.base import RecordStore
+from rmem.stores.memory import InMemoryRecordStore
 
 MONDAY = datetime(2026, 5, 4, 12).timestamp()
 DAY = 86_400.0

@@ -7,12 +7,12 @@ import math
 
 import pytest
 
-from remanence import Brain
-from remanence.errors import InputError, UnknownFieldError
-from remanence.evaluate.measures import gains, measured
-from remanence.evaluate.offline import Setting, evaluate
-from remanence.evaluate.question_sets import read
-from remanence.testing import synthetic_memories
+from rmem import Brain
+from rmem.errors import InputError, UnknownFieldError
+from rmem.evaluate.measures import gains, measured
+from rmem.evaluate.offline import Setting, evaluate
+from rmem.evaluate.question_sets import read
+from rmem.testing import synthetic_memories
 
 MEMORIES = [
     {"id": "m1", "text": "Parquet it is, CSV is dropped", "agent": "swe-01"},

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from remanence.errors import InputError
-from remanence.evaluate.offline import Setting
-from remanence.evaluate.recall_sets import MEASURES, PlainBM25, evaluate, fused, plot
+from rmem.errors import InputError
+from rmem.evaluate.offline import Setting
+from rmem.evaluate.recall_sets import MEASURES, PlainBM25, evaluate, fused, plot
 
 TEXTS = [
     "the harbour master lost his keys",

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from remanence.evaluate.significance import paired_interval, paired_p, unpaired_p
+from rmem.evaluate.significance import paired_interval, paired_p, unpaired_p
 
 
 def test_a_difference_that_is_always_there_is_found():

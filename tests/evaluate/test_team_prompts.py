@@ -9,12 +9,12 @@ import subprocess
 
 import pytest
 
-from remanence.errors import InputError
-from remanence.evaluate.team import BARS, Asked, Found, Prompt, builtin, measure, mistakes
-from remanence.evaluate.team.fitting import asked_of_others, examples, fit
-from remanence.evaluate.team.repositories import imported, read_prompts
-from remanence.team.briefing import BAR
-from remanence.team.relevance import FEATURES
+from rmem.errors import InputError
+from rmem.evaluate.team import BARS, Asked, Found, Prompt, builtin, measure, mistakes
+from rmem.evaluate.team.fitting import asked_of_others, examples, fit
+from rmem.evaluate.team.repositories import imported, read_prompts
+from rmem.team.briefing import BAR
+from rmem.team.relevance import FEATURES
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ COMMITS = {
 @pytest.fixture
 def clones(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path / "memory"))
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path / "memory"))
     return [clone(tmp_path / name) for name in ("etl", "site")]
 
 

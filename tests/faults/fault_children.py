@@ -72,7 +72,7 @@ def say(*words: object) -> None:
 
 def write_until_killed(path: str, round_: str) -> None:
     """One memory after another, each announced once it is acknowledged."""
-    from remanence import Brain
+    from rmem import Brain
 
     brain = Brain(path)
     for number in range(1_000_000):
@@ -84,9 +84,9 @@ def write_until_killed(path: str, round_: str) -> None:
 def churn_until_killed(path: str, round_: str) -> None:
     """Writes, lists, changes and removals with segments made and merged all the time. Each act is announced
     before and after: `["will", …]` and `["did", …]`."""
-    from remanence.stores.sql import cache
-    from remanence.stores.sql.sqlite import SqliteRecordStore
-    from remanence.testing.contract import clustered_vectors, example
+    from rmem.stores.sql import cache
+    from rmem.stores.sql.sqlite import SqliteRecordStore
+    from rmem.testing.contract import clustered_vectors, example
 
     cache.SETTLE_FROM = cache.SETTLE_BULK = 8
     store = SqliteRecordStore(path)
@@ -125,7 +125,7 @@ def churn_until_killed(path: str, round_: str) -> None:
 
 def write_with_threads(path: str, name: str, threads: str, each: str) -> None:
     """Several threads at once; a shared agent, so that steps and ids are contested."""
-    from remanence import Brain
+    from rmem import Brain
 
     brain = Brain(path)
     lock, failures = threading.Lock(), []
@@ -153,7 +153,7 @@ def write_with_threads(path: str, name: str, threads: str, each: str) -> None:
 
 def obey(path: str) -> None:
     """Remember or recall what stdin asks for, one line at a time."""
-    from remanence import Brain
+    from rmem import Brain
 
     brain = Brain(path)
     say("ready")
@@ -172,8 +172,8 @@ def open_at_once(*paths: str) -> None:
     import alembic.command
     import sqlalchemy  # loaded before, so that all children reach the file at the same moment
 
-    from remanence.stores.sql.sqlite import SqliteRecordStore
-    from remanence.testing.contract import example
+    from rmem.stores.sql.sqlite import SqliteRecordStore
+    from rmem.testing.contract import example
 
     assert alembic.command
     assert sqlalchemy
@@ -188,8 +188,8 @@ def write_under_a_file_limit(path: str, limit: str) -> None:
     """Write until no file may grow further, then say which error came and what is still there."""
     import resource
 
-    from remanence import Brain
-    from remanence.errors import StoreError
+    from rmem import Brain
+    from rmem.errors import StoreError
 
     brain = Brain(path)
     kept = [brain.remember(f"before the limit {number}").memory_id for number in range(5)]
@@ -209,8 +209,8 @@ def open_under_a_file_limit(path: str, limit: str) -> None:
     """Open a store where not even the file that its readers share can be made."""
     import resource
 
-    from remanence import Brain
-    from remanence.errors import StoreError
+    from rmem import Brain
+    from rmem.errors import StoreError
 
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
     try:
@@ -221,8 +221,8 @@ def open_under_a_file_limit(path: str, limit: str) -> None:
 
 def fill_the_disk(path: str) -> None:
     """The same on a file system that is really full; ends with an orderly close."""
-    from remanence import Brain
-    from remanence.errors import StoreError
+    from rmem import Brain
+    from rmem.errors import StoreError
 
     brain = Brain(path)
     kept = [brain.remember(f"before it was full {number}").memory_id for number in range(5)]
@@ -234,7 +234,7 @@ def fill_the_disk(path: str) -> None:
         found = [memory is not None for memory in brain.store.get_many(kept)]
         hits = brain.recall("before it was full", k=5, mode="lexical")
         brain.close()
-        from remanence.doctor import examine
+        from rmem.doctor import examine
 
         unsound = [finding.detail for finding in examine(path) if not finding.ok]
         say(type(error).__name__, str(error), kept, all(found), len(hits), unsound)
@@ -242,8 +242,8 @@ def fill_the_disk(path: str) -> None:
 
 def use_without_permission(path: str, warm: str) -> None:
     """As an unprivileged user: read and write a store that this user may only read."""
-    from remanence import Brain
-    from remanence.errors import RemanenceError
+    from rmem import Brain
+    from rmem.errors import RemanenceError
 
     with Brain(warm) as other:  # everything that is loaded late, while the interpreter's folder can be read
         other.remember("warm up")
@@ -278,9 +278,9 @@ def new_embedding(texts: list[str]) -> list[list[float]]:
 
 
 def reindex_slowly(path: str) -> None:
-    from remanence import upkeep
-    from remanence.embed.function import FunctionEmbedder
-    from remanence.stores.sql import reembed
+    from rmem import upkeep
+    from rmem.embed.function import FunctionEmbedder
+    from rmem.stores.sql import reembed
 
     reembed._BATCH = 16
     embedder = FunctionEmbedder(new_embedding, name="slow", dimension=12)
@@ -290,7 +290,7 @@ def reindex_slowly(path: str) -> None:
 
 def write_until_told(path: str) -> None:
     """Memories in pairs, always both in one transaction, until stdin closes."""
-    from remanence import Brain
+    from rmem import Brain
 
     brain = Brain(path)
     stop = threading.Event()
@@ -305,8 +305,8 @@ def write_until_told(path: str) -> None:
 
 def close_under_writers(path: str) -> None:
     """Close a store while threads write to it; say which errors they met."""
-    from remanence.stores.sql.sqlite import SqliteRecordStore
-    from remanence.testing.contract import example
+    from rmem.stores.sql.sqlite import SqliteRecordStore
+    from rmem.testing.contract import example
 
     store = SqliteRecordStore(path, durability="normal")
     kept: list[str] = []

@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from remanence import Brain
-from remanence.doctor import examine
-from remanence.errors import StoreClosedError
-from remanence.stores.indexed import derive
-from remanence.stores.memory import InMemoryRecordStore
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.testing.contract import clustered_vectors, example
+from rmem import Brain
+from rmem.doctor import examine
+from rmem.errors import StoreClosedError
+from rmem.stores.indexed import derive
+from rmem.stores.memory import InMemoryRecordStore
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.testing.contract import clustered_vectors, example
 
 
 @pytest.fixture(params=["file", "memory"])

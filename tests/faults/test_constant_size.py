@@ -14,11 +14,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from remanence import Brain
-from remanence.doctor import examine
-from remanence.stores.sql import cache
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.testing.contract import clustered_vectors, example
+from rmem import Brain
+from rmem.doctor import examine
+from rmem.stores.sql import cache
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.testing.contract import clustered_vectors, example
 
 LIVE = 100
 VECTORS = clustered_vectors(LIVE, 64)
@@ -122,8 +122,8 @@ def test_processes_that_write_all_the_time_leave_each_other_a_chance(tmp_path):
     Brain(path).close()
     script = (
         "import sqlite3, sys, time\n"
-        "from remanence import Brain\n"
-        "from remanence.stores.sql.file import SqliteFile\n"
+        "from rmem import Brain\n"
+        "from rmem.stores.sql.file import SqliteFile\n"
         "class Slow(sqlite3.Connection):\n"
         "    def execute(self, sql, *values):\n"
         "        done = super().execute(sql, *values)\n"

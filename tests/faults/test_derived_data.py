@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from remanence import Filter
-from remanence.doctor import examine, repair
-from remanence.index.segments import checksum
-from remanence.stores.sql import cache
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.testing.contract import FILTERS, WORDS, clustered_vectors, example
+from rmem import Filter
+from rmem.doctor import examine, repair
+from rmem.index.segments import checksum
+from rmem.stores.sql import cache
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.testing.contract import FILTERS, WORDS, clustered_vectors, example
 
 QUERIES = ("wolf", "copper bridge", "river winter signal", "violet lantern harbour")
 
@@ -32,7 +32,7 @@ def original(tmp_path_factory):
         patch.setattr(cache, "SETTLE_BULK", 64)
         for start in range(0, 900, 50):
             if start == 700:
-                patch.setattr("remanence.index.segments.TARGET_RATIO", 0)  # no more merging
+                patch.setattr("rmem.index.segments.TARGET_RATIO", 0)  # no more merging
             store.put(
                 [
                     example(
@@ -277,7 +277,7 @@ def test_lost_marks_are_computed_again_by_repair(settled, before):
 
 def test_words_are_known_after_settling_whoever_settled(settled):
     """A store opened without word vectors packs segments too; others then still find related words there."""
-    from remanence import Brain
+    from rmem import Brain
 
     with SqliteRecordStore(settled) as store:
         store.rebuild()

@@ -16,14 +16,14 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no modes of
 WORK = """
 import sys
 from pathlib import Path
-from remanence import Brain
-from remanence.agents import AgentMemoryAPI, MemoryConfig
-from remanence.keyed import SqliteStore
-from remanence.tables.client import Client
-from remanence.server.app import create_app
-from remanence.server.settings import ServerSettings
-from remanence.upkeep import backup
-from remanence import transfer
+from rmem import Brain
+from rmem.agents import AgentMemoryAPI, MemoryConfig
+from rmem.keyed import SqliteStore
+from rmem.tables.client import Client
+from rmem.server.app import create_app
+from rmem.server.settings import ServerSettings
+from rmem.upkeep import backup
+from rmem import transfer
 
 folder = Path(sys.argv[1])
 with Brain(folder / "deep" / "down" / "memories.db") as brain:

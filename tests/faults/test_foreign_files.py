@@ -7,12 +7,12 @@ import sqlite3
 
 import pytest
 
-from remanence import Brain
-from remanence.doctor import examine
-from remanence.errors import StoreBusyError, StoreCorruptError, StoreError, StoreVersionError
-from remanence.stores.sql.file import APPLICATION_ID
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.testing.contract import example
+from rmem import Brain
+from rmem.doctor import examine
+from rmem.errors import StoreBusyError, StoreCorruptError, StoreError, StoreVersionError
+from rmem.stores.sql.file import APPLICATION_ID
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.testing.contract import example
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from remanence import Brain
-from remanence.doctor import examine
-from remanence.errors import StoreForkedError
-from remanence.stores.sql.sqlite import SqliteRecordStore
+from rmem import Brain
+from rmem.doctor import examine
+from rmem.errors import StoreForkedError
+from rmem.stores.sql.sqlite import SqliteRecordStore
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 PATIENCE = 60
@@ -132,7 +132,7 @@ def test_a_daemon_keeps_what_it_stores_although_others_close(path, tmp_path):
     script = tmp_path / "daemon.py"
     script.write_text(
         "import os, sys, time\n"
-        "from remanence import Brain\n"
+        "from rmem import Brain\n"
         "brain = Brain(sys.argv[1])\n"
         "brain.remember('before', id='before')\n"
         "if os.fork(): os._exit(0)\n"
@@ -194,7 +194,7 @@ def test_gunicorn_may_open_the_store_before_it_forks(path, tmp_path):
     application = tmp_path / "application.py"
     application.write_text(
         "import os\n"
-        "from remanence import Brain\n"
+        "from rmem import Brain\n"
         f"brain = Brain({str(path)!r})\n"
         "brain.remember('from the master', id='master')\n"
         "def app(environ, start_response):\n"

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from fault_children import HERE, run, start
 
-from remanence import Brain
-from remanence.doctor import examine
-from remanence.errors import StoreFullError, StoreReadOnlyError
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.testing.contract import clustered_vectors, example
+from rmem import Brain
+from rmem.doctor import examine
+from rmem.errors import StoreFullError, StoreReadOnlyError
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.testing.contract import clustered_vectors, example
 
 
 def _sound(path):
@@ -61,7 +61,7 @@ def test_a_full_disk_is_reported_and_loses_nothing(tmp_path, listed):
 
 def test_a_disk_that_fills_up_while_a_segment_is_made_keeps_the_memory(tmp_path, monkeypatch):
     """The memory is durable before its segment is written: `put` must not fail, or must not have kept it."""
-    from remanence.stores.sql import cache
+    from rmem.stores.sql import cache
 
     monkeypatch.setattr(cache, "SETTLE_FROM", 64)
     path = tmp_path / "memories.db"
@@ -152,7 +152,7 @@ def test_a_file_system_without_space_gives_an_error_and_an_intact_store(tmp_path
 @pytest.fixture
 def shelf():
     """A folder that any user of this machine may enter."""
-    folder = Path(tempfile.mkdtemp(prefix="remanence-read-only-"))
+    folder = Path(tempfile.mkdtemp(prefix="rmem-read-only-"))
     folder.chmod(0o755)
     yield folder
     for one in [folder, *folder.rglob("*")]:

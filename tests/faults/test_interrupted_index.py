@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from remanence import Filter
-from remanence.doctor import examine
-from remanence.embed import word_vectors
-from remanence.errors import StoreCorruptError
-from remanence.index import recall_index, segments
-from remanence.stores.memory import InMemoryRecordStore
-from remanence.stores.sql import cache
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.testing.contract import WORDS, clustered_vectors, example
+from rmem import Filter
+from rmem.doctor import examine
+from rmem.embed import word_vectors
+from rmem.errors import StoreCorruptError
+from rmem.index import recall_index, segments
+from rmem.stores.memory import InMemoryRecordStore
+from rmem.stores.sql import cache
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.testing.contract import WORDS, clustered_vectors, example
 
 VECTORS = clustered_vectors(400, 48)
 SPARSE, DENSE = 61, 5  # every how many lines an exception is injected
@@ -38,9 +38,7 @@ class Tripwire:
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
         name = frame.f_code.co_filename
-        if "/remanence/index/" not in name and not name.endswith(
-            ("/sql/sqlite.py", "/sql/cache.py", "/stores/memory.py")
-        ):
+        if "/rmem/index/" not in name and not name.endswith(("/sql/sqlite.py", "/sql/cache.py", "/stores/memory.py")):
             return None
         if event == "line":
             self.lines += 1

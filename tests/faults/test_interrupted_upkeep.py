@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from fault_children import kill_after, new_embedding, said, start
 
-from remanence import Brain
-from remanence.doctor import examine
-from remanence.embed.function import FunctionEmbedder
-from remanence.errors import EmbedderMismatchError, InputError, StoreError
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.upkeep import backup, reindex
+from rmem import Brain
+from rmem.doctor import examine
+from rmem.embed.function import FunctionEmbedder
+from rmem.errors import EmbedderMismatchError, InputError, StoreError
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.upkeep import backup, reindex
 
 
 def old_embedding(texts):

@@ -6,11 +6,11 @@ import json
 import subprocess
 import sys
 
-from remanence import Brain
+from rmem import Brain
 
 READS = """
 import json, random, signal, sys, time
-from remanence import Brain
+from rmem import Brain
 
 def interrupt(*_):
     raise KeyboardInterrupt
@@ -38,7 +38,7 @@ print(json.dumps([interrupted, stale]))
 
 WRITES = """
 import json, random, signal, sys, threading, time
-from remanence import Brain
+from rmem import Brain
 
 def interrupt(*_):
     raise KeyboardInterrupt

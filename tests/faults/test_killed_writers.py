@@ -9,9 +9,9 @@ import sqlite3
 import pytest
 from fault_children import kill_after, said, start
 
-from remanence import Brain
-from remanence.doctor import examine
-from remanence.stores.sql.sqlite import SqliteRecordStore
+from rmem import Brain
+from rmem.doctor import examine
+from rmem.stores.sql.sqlite import SqliteRecordStore
 
 KILLS = pytest.mark.parametrize("kills", [6, pytest.param(20, marks=pytest.mark.slow)])
 

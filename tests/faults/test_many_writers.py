@@ -11,13 +11,13 @@ import time
 import pytest
 from fault_children import run, start, word
 
-from remanence import Brain
-from remanence.doctor import examine
-from remanence.errors import StoreBusyError
-from remanence.stores.sql import cache
-from remanence.stores.sql.file import APPLICATION_ID
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.testing.contract import clustered_vectors, example
+from rmem import Brain
+from rmem.doctor import examine
+from rmem.errors import StoreBusyError
+from rmem.stores.sql import cache
+from rmem.stores.sql.file import APPLICATION_ID
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.testing.contract import clustered_vectors, example
 
 
 def _ask(child, order):

@@ -12,15 +12,15 @@ from contextlib import contextmanager
 
 import pytest
 
-from remanence import Brain
-from remanence.agents import AgentMemoryAPI, MemoryConfig
-from remanence.doctor import examine
-from remanence.errors import NotFoundError
-from remanence.transfer import export, lines
+from rmem import Brain
+from rmem.agents import AgentMemoryAPI, MemoryConfig
+from rmem.doctor import examine
+from rmem.errors import NotFoundError
+from rmem.transfer import export, lines
 
 UPDATE = """
 import sys, time
-from remanence import Brain
+from rmem import Brain
 n = 0
 with Brain(sys.argv[1], durability="normal") as brain:
     print("ready", flush=True)

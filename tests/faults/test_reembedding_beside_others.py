@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from remanence import Brain
-from remanence.doctor import examine
-from remanence.embed.function import FunctionEmbedder
-from remanence.errors import EmbedderError
-from remanence.stores.packing import LEVELS
-from remanence.transfer import export, import_
-from remanence.upkeep import reindex
+from rmem import Brain
+from rmem.doctor import examine
+from rmem.embed.function import FunctionEmbedder
+from rmem.errors import EmbedderError
+from rmem.stores.packing import LEVELS
+from rmem.transfer import export, import_
+from rmem.upkeep import reindex
 
 
 class Stopped(Exception):
@@ -78,7 +78,7 @@ def test_processes_that_are_open_go_on_after_another_has_re_embedded(path, tmp_p
     held.recall("bridge")
     reindex(path, chosen)
     if name == "letters":
-        monkeypatch.setattr("remanence.brain.embedder_for", lambda spec: chosen)  # a function has no name to load it by
+        monkeypatch.setattr("rmem.brain.embedder_for", lambda spec: chosen)  # a function has no name to load it by
         held._wanted = chosen
         held._owner = held._owner._replace(name="wordllama")  # as resolved before
     held.pin("a")

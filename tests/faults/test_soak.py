@@ -9,12 +9,12 @@ import threading
 import pytest
 from fault_children import kill_after, said, start
 
-from remanence import Brain
-from remanence.doctor import examine, repair
-from remanence.stores.sql import cache
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.testing.contract import clustered_vectors, example
-from remanence.upkeep import backup
+from rmem import Brain
+from rmem.doctor import examine, repair
+from rmem.stores.sql import cache
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.testing.contract import clustered_vectors, example
+from rmem.upkeep import backup
 
 pytestmark = pytest.mark.slow
 

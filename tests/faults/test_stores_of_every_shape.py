@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence import Brain
-from remanence.doctor import examine
-from remanence.embed import word_vectors
-from remanence.index import segments, vocabulary
-from remanence.stores.sql import cache
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.testing.contract import clustered_vectors, example
+from rmem import Brain
+from rmem.doctor import examine
+from rmem.embed import word_vectors
+from rmem.index import segments, vocabulary
+from rmem.stores.sql import cache
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.testing.contract import clustered_vectors, example
 
 OPEN = """
 import sys
-from remanence.embed import word_vectors
-from remanence.stores.sql.sqlite import SqliteRecordStore
+from rmem.embed import word_vectors
+from rmem.stores.sql.sqlite import SqliteRecordStore
 with SqliteRecordStore(sys.argv[1], word_vectors=word_vectors) as store:
-    survey = store.survey(__import__("remanence").Filter())
+    survey = store.survey(__import__("rmem").Filter())
     print(survey.size, store.stats().memories, len(store.match(sys.argv[2], k=100_000)))
 """
 
@@ -124,7 +124,7 @@ def test_any_history_gives_the_same_answers_to_whoever_opens_the_store(tmp_path_
         patch.setattr(cache, "CHANGES_FROM", 3)
         patch.setattr(cache, "CHANGES_KEPT", 2)
         patch.setattr(segments, "TARGET_RATIO", ratio)
-        patch.setattr("remanence.index.recall_index._MANY_DEAD", 4)
+        patch.setattr("rmem.index.recall_index._MANY_DEAD", 4)
         with SqliteRecordStore(path, durability="normal") as lasting:  # follows along from the beginning
             for what, value, with_vectors in steps:
                 with SqliteRecordStore(path, durability="normal") as store:
@@ -167,7 +167,7 @@ def _same(store, alive):
     assert {memory.memory_id for memory, _ in store.match("wolf", k=1000)} == {
         key for key, text in alive.items() if "wolf" in text
     }
-    survey = store.survey(__import__("remanence").Filter())
+    survey = store.survey(__import__("rmem").Filter())
     if survey.dimension is not None and survey.size:
         exact = {memory.memory_id: memory for memory, _ in store.nearest(clustered_vectors(1, 40)[0], k=1000)}
         assert set(exact) <= set(alive)
@@ -266,7 +266,7 @@ def test_a_failure_behind_the_commit_does_not_reach_whoever_remembers(tmp_path, 
         for n in range(6):
             brain.remember(f"number {n}")
         brain.update(brain.memories()[0].memory_id, importance=0.9)
-        monkeypatch.setattr("remanence.index.recall_index.RecallIndex.extend", _fail)
+        monkeypatch.setattr("rmem.index.recall_index.RecallIndex.extend", _fail)
         brain.remember_many([{"text": f"bulk {n}"} for n in range(300)])
     monkeypatch.undo()
     assert "no new segment was written" in caplog.text

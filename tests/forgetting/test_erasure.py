@@ -6,13 +6,13 @@ import threading
 
 import pytest
 
-from remanence import Brain, Filter
-from remanence.crypto.encryption import Encryption, new_master_key
-from remanence.doctor import examine
-from remanence.errors import InputError, StoreUnreachableError
-from remanence.stores.sql import dictionaries
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.upkeep import backup
+from rmem import Brain, Filter
+from rmem.crypto.encryption import Encryption, new_master_key
+from rmem.doctor import examine
+from rmem.errors import InputError, StoreUnreachableError
+from rmem.stores.sql import dictionaries
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.upkeep import backup
 
 PEOPLE = [f"Person{chr(97 + n // 26)}{chr(97 + n % 26)} Quillfeather{n}" for n in range(30)]
 EACH = 40
@@ -163,9 +163,9 @@ def values_of(server) -> bytes:
 
 
 def test_nothing_of_a_forgotten_person_is_left_in_redis_tiers(tmp_path):
-    from remanence.agents import AgentMemoryAPI, MemoryConfig
-    from remanence.agents.config import RedisIMConfig, RedisSTMConfig
-    from remanence.testing.redis import RedisServer
+    from rmem.agents import AgentMemoryAPI, MemoryConfig
+    from rmem.agents.config import RedisIMConfig, RedisSTMConfig
+    from rmem.testing.redis import RedisServer
 
     gone, path = PEOPLE[7], tmp_path / "memories.db"
     with RedisServer(password="harbour") as server:
@@ -192,8 +192,8 @@ def test_nothing_of_a_forgotten_person_is_left_in_redis_tiers(tmp_path):
 
 
 def test_nothing_of_a_forgotten_person_is_left_in_a_redis_store(tmp_path):
-    from remanence.stores.redis import RedisRecordStore
-    from remanence.testing.redis import RedisServer
+    from rmem.stores.redis import RedisRecordStore
+    from rmem.testing.redis import RedisServer
 
     gone = PEOPLE[7]
     with RedisServer() as server, RedisRecordStore(**server.connection()) as store, Brain(store) as brain:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from remanence import Brain
-from remanence.drafting import draft
-from remanence.errors import InputError
-from remanence.stores.sql import audit
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.tiers.forgetting import DAY, ForgettingPolicy
+from rmem import Brain
+from rmem.drafting import draft
+from rmem.errors import InputError
+from rmem.stores.sql import audit
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.tiers.forgetting import DAY, ForgettingPolicy
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_forgetting_a_subject_removes_all_that_concerns_it(path):
 
 
 def test_every_removal_is_in_the_audit_log_and_tampering_shows(path, monkeypatch):
-    monkeypatch.setenv("REMANENCE_USER", "tester")
+    monkeypatch.setenv("RMEM_USER", "tester")
     with Brain(path) as brain:
         one = brain.remember("one").memory_id
         two = aged(brain, "two", 300, importance=0.0)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence import Brain
-from remanence.errors import InputError
-from remanence.index import analyser
-from remanence.index.analyser import analyse, question_words
+from rmem import Brain
+from rmem.errors import InputError
+from rmem.index import analyser
+from rmem.index.analyser import analyse, question_words
 
 FILLER = (
     "a quiet afternoon by the lake",

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remanence import Filter
-from remanence.index import bits, segments
-from remanence.index.postings import Postings
-from remanence.index.recall_index import RecallIndex
-from remanence.stores.indexed import derive, index_row
-from remanence.testing.contract import FILTERS, WORDS, clustered_vectors, example
+from rmem import Filter
+from rmem.index import bits, segments
+from rmem.index.postings import Postings
+from rmem.index.recall_index import RecallIndex
+from rmem.stores.indexed import derive, index_row
+from rmem.testing.contract import FILTERS, WORDS, clustered_vectors, example
 
 
 def _rows(count, dimension=48, seed=1):

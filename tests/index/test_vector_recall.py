@@ -8,13 +8,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from remanence import Brain, Filter
-from remanence.index import survey as survey_module
-from remanence.index.recall_index import RecallIndex
-from remanence.index.survey import Survey, nearest_rows
-from remanence.stores.indexed import derive, index_row
-from remanence.testing.contract import example
-from remanence.testing.synthetic import clustered_vectors, synthetic_memories
+from rmem import Brain, Filter
+from rmem.index import survey as survey_module
+from rmem.index.recall_index import RecallIndex
+from rmem.index.survey import Survey, nearest_rows
+from rmem.stores.indexed import derive, index_row
+from rmem.testing.contract import example
+from rmem.testing.synthetic import clustered_vectors, synthetic_memories
 
 PATTERN = index_row(example("the same words"), derive(example("the same words")), 1, 1)
 

@@ -9,7 +9,7 @@ import pytest
 from mcp_clients import LEGACY, MODERN, Talk, clone
 from running_server import Running
 
-from remanence.server.settings import ServerSettings
+from rmem.server.settings import ServerSettings
 
 
 @pytest.fixture(autouse=True)

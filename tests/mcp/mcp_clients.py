@@ -46,7 +46,7 @@ class Talk:
     def stdio(cls, folder: Path, *more: str, name: str = "claude-code", mode: str = LEGACY) -> Talk:
         @asynccontextmanager
         async def client() -> AsyncIterator[Client]:
-            arguments = ["-m", "remanence.cli", *more, "mcp", "--project", str(folder)]
+            arguments = ["-m", "rmem", *more, "mcp", "--project", str(folder)]
             server = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
             info = Implementation(name=name, version="1")
             async with Client(stdio_client(server), mode=mode, client_info=info) as made:
@@ -67,7 +67,7 @@ class Talk:
     ) -> Talk:
         sent = {"Authorization": f"Bearer {token}", **headers}
         if repository is not None:
-            sent["X-Remanence-Repository"] = repository
+            sent["X-Rmem-Repository"] = repository
 
         @asynccontextmanager
         async def client() -> AsyncIterator[Client]:

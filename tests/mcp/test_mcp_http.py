@@ -14,9 +14,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_clients import ETL, LEGACY, MODERN, Talk, answer, refusal
 from running_server import eventually
 
-from remanence import Brain
-from remanence.server.settings import Limits
-from remanence.team.sessions import Sessions, SessionState
+from rmem import Brain
+from rmem.server.settings import Limits
+from rmem.team.sessions import Sessions, SessionState
 
 RECALL = {
     "jsonrpc": "2.0",
@@ -168,7 +168,7 @@ def test_what_is_learned_without_a_repository_is_personal(member):
     found = nowhere.call("recall", query="is the importer fragile", repository=ETL)["memories"]
     assert [one["line"] for one in found] == ["[codebase] The importer is fragile"]
     assert member("eve", repository="").call("list_recent")["memories"] == []
-    assert "X-Remanence-Repository must" in member("eve", repository="x" * 600).refusal("list_recent")
+    assert "X-Rmem-Repository must" in member("eve", repository="x" * 600).refusal("list_recent")
 
 
 def test_secrets_are_taken_out_but_not_the_authors_own_name(member):
@@ -185,7 +185,7 @@ def test_secrets_are_taken_out_but_not_the_authors_own_name(member):
 @pytest.mark.parametrize("mode", [LEGACY, MODERN])
 def test_what_an_agent_does_is_written_down(server, mode):
     token = server.token_for("acme", "lab", "WRITE", member="ann")
-    talk = Talk.http(server, "lab", token, mode=mode, **{"X-Remanence-Agent": "codex-mcp-client"})
+    talk = Talk.http(server, "lab", token, mode=mode, **{"X-Rmem-Agent": "codex-mcp-client"})
 
     async def work(client):
         kept = await answer(client, "remember", text="Use uv, never pip")
@@ -211,7 +211,7 @@ def test_what_an_agent_does_is_written_down(server, mode):
 def test_limits_request_ids_logs_and_metrics_apply(server_with, caplog):
     server = server_with(Limits(requests_per_second=0.001, burst=3, body_bytes=2000))
     client = server.client_for("acme", "lab", "READ")
-    caplog.set_level(logging.INFO, logger="remanence.server")
+    caplog.set_level(logging.INFO, logger="rmem.server")
     long = {**RECALL, "params": {"name": "recall", "arguments": {"query": "x" * 3000}}}
     assert client.post("/workspaces/lab/mcp", json=long, headers=ACCEPT).status_code == 413
     ok = client.post("/workspaces/lab/mcp", json=RECALL, headers={**ACCEPT, "X-Request-Id": "mine"})
@@ -235,7 +235,7 @@ def test_limits_request_ids_logs_and_metrics_apply(server_with, caplog):
 def test_many_clients_at_once_are_all_answered_while_others_are(lasting, member):
     token = lasting.token_for("acme", member.workspace, "WRITE", member=f"ann-{member.workspace}@acme.io")
     address = f"{lasting.url}/workspaces/{member.workspace}/mcp"
-    headers = {"Authorization": f"Bearer {token}", "X-Remanence-Repository": ETL, **ACCEPT}
+    headers = {"Authorization": f"Bearer {token}", "X-Rmem-Repository": ETL, **ACCEPT}
 
     async def work():
         async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
@@ -332,12 +332,12 @@ def test_a_broken_store_gives_a_clean_error(server):
 
 
 def test_a_server_without_the_sdk_says_what_is_missing(server, monkeypatch):
-    monkeypatch.setitem(sys.modules, "remanence.server.mcp_host", None)
+    monkeypatch.setitem(sys.modules, "rmem.server.mcp_host", None)
     client = server.client_for("acme", "lab", "READ")
     for _ in range(2):
         refused = client.post("/workspaces/lab/mcp", json=RECALL, headers=ACCEPT)
         assert refused.status_code == 501
-        assert "pip install 'remanence[mcp]'" in refused.json()["error"]
+        assert "pip install 'rmem[mcp]'" in refused.json()["error"]
 
 
 def test_memories_of_mcp_are_those_of_the_other_routes(lasting, member):

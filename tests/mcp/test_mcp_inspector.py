@@ -48,13 +48,13 @@ def npm(tmp_path_factory):
 def inspect(request, npm, tmp_path):
     """A function: what the inspector prints for a method, as a document; each call is a process of its own."""
     if request.param == "stdio":
-        target = [sys.executable, "-m", "remanence.cli", "mcp", "--project", str(clone(tmp_path, "ann"))]
-        more = ["-e", f"REMANENCE_HOME={os.environ['REMANENCE_HOME']}"]
+        target = [sys.executable, "-m", "rmem", "mcp", "--project", str(clone(tmp_path, "ann"))]
+        more = ["-e", f"RMEM_HOME={os.environ['RMEM_HOME']}"]
     else:
         server = request.getfixturevalue("server")
         target = [f"{server.url}/workspaces/lab/mcp"]
         token = server.token_for("acme", "lab", "WRITE", member="ann@acme.io")
-        headers = [f"Authorization: Bearer {token}", f"X-Remanence-Repository: {ETL}"]
+        headers = [f"Authorization: Bearer {token}", f"X-Rmem-Repository: {ETL}"]
         more = ["--transport", "http", *(part for header in headers for part in ("--header", header))]
 
     def run(method: str, *options: str, well: bool = True):

@@ -9,9 +9,9 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_clients import MODERN, Talk, answer, clone, refusal
 
-from remanence import Brain
-from remanence.team.login import Login, keep
-from remanence.team.sessions import Sessions, SessionState
+from rmem import Brain
+from rmem.team.login import Login, keep
+from rmem.team.sessions import Sessions, SessionState
 
 
 def entries():
@@ -124,13 +124,13 @@ def test_sessions_files_and_wishes_of_the_project_count(tmp_path):
         assert "ann@acme.io" in told["text"]
         assert "stale" not in told
 
-        (folder / ".remanence.toml").write_text('scope = "personal"\n')
+        (folder / ".rmem.toml").write_text('scope = "personal"\n')
         assert (await answer(client, "remember", text="Only for me"))["scope"] == "personal"
-        (folder / ".remanence.toml").write_text("capture = false\n")
+        (folder / ".rmem.toml").write_text("capture = false\n")
         assert "opted out" in await refusal(client, "remember", text="Not for anybody")
         assert "opted out" in await refusal(client, "forget", id=kept["id"])
         assert (await answer(client, "recall", query="deadlock"))["memories"]
-        (folder / ".remanence.toml").write_text("recall = false\n")
+        (folder / ".rmem.toml").write_text("recall = false\n")
         for tool, arguments in (("recall", {"query": "x"}), ("list_recent", {}), ("session_state", {})):
             assert "opted out" in await refusal(client, tool, **arguments), tool
         assert [str(one.uri) for one in (await client.list_resources()).resources] == ["remanence://briefing"]

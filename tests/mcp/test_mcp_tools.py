@@ -10,7 +10,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_clients import ETL, answer, refusal
 
-from remanence.team.briefing import BAR
+from rmem.team.briefing import BAR
 
 TOOLS = {
     "recall", "remember", "forget", "get_memory", "list_recent", "session_state", "who_knows", "file_history",

@@ -10,15 +10,15 @@ import time
 
 from mcp_clients import Talk, answer, clone
 
-from remanence.mcp.server import INSTRUCTIONS
-from remanence.team import spool
-from remanence.team.install.tool import shipped
+from rmem.mcp.server import INSTRUCTIONS
+from rmem.team import spool
+from rmem.team.install.tool import shipped
 
 SKILL = " ".join(shipped("skill.md").split())
 
 
 def hook(event: str, payload: dict) -> None:
-    command = [sys.executable, "-m", "remanence.cli", "hook", "claude-code", event]
+    command = [sys.executable, "-m", "rmem", "hook", "claude-code", event]
     subprocess.run(command, input=json.dumps(payload), text=True, check=True, capture_output=True, timeout=60)
 
 
@@ -48,7 +48,7 @@ def test_the_skill_and_the_instructions_name_only_what_there_is(tmp_path):
 
 
 def test_each_sentence_of_the_skill_holds(tmp_path, monkeypatch):
-    monkeypatch.setenv("REMANENCE_KEEPER_IDLE", "5")
+    monkeypatch.setenv("RMEM_KEEPER_IDLE", "5")
     folder = clone(tmp_path, "ann")
     (folder / "pool.py").write_text("".join(f"def f{n}():\n    return {n}\n" for n in range(40)))
     for words in ("add .", "-c user.name=ann commit -q -m first"):
@@ -117,6 +117,6 @@ def test_each_sentence_of_the_skill_holds(tmp_path, monkeypatch):
         await answer(client, "feedback", recall_id=found["recall_id"], id=new["id"])
 
     Talk.stdio(folder).having(work)
-    words = [sys.executable, "-m", "remanence.cli", "eval", "online", "--json"]
+    words = [sys.executable, "-m", "rmem", "eval", "online", "--json"]
     told = json.loads(subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout)
     assert (told["overall"]["recalls"], told["overall"]["hits"]) == (1, 1)

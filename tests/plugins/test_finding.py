@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from remanence import Brain
-from remanence.cli.app import rmem
-from remanence.embed import embedder_for
-from remanence.errors import ConfigError, EmbedderError, StoreError
-from remanence.plugins import installed, plugin
-from remanence.stores.plugins import open_plugin
+from rmem import Brain
+from rmem.cli.app import rmem
+from rmem.embed import embedder_for
+from rmem.errors import ConfigError, EmbedderError, StoreError
+from rmem.plugins import installed, plugin
+from rmem.stores.plugins import open_plugin
 
 MODULE = """
 import numpy as np
-from remanence import Embedder, MemoryStore
-from remanence.errors import StoreBusyError
-from remanence.stores.memory import InMemoryRecordStore
+from rmem import Embedder, MemoryStore
+from rmem.errors import StoreBusyError
+from rmem.stores.memory import InMemoryRecordStore
 
 def opened(address, *, word_vectors=None, **options):
     if address.endswith("busy"):
@@ -66,7 +66,7 @@ class Shelf:
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n")
         lines = [
-            f"[remanence.{group}]\n" + "".join(f"{key} = {value}\n" for key, value in found.items())
+            f"[rmem.{group}]\n" + "".join(f"{key} = {value}\n" for key, value in found.items())
             for group, found in entries.items()
         ]
         (info / "entry_points.txt").write_text("\n".join(lines))
@@ -138,9 +138,9 @@ def test_nothing_is_loaded_before_it_is_used(shelf):
 
 def test_built_in_stores_do_not_even_look_for_plugins(tmp_path):
     script = (
-        "import sys; from remanence import Brain\n"
+        "import sys; from rmem import Brain\n"
         "with Brain(sys.argv[1]) as brain: brain.remember('x'); brain.recall('x')\n"
-        "assert 'importlib.metadata' not in sys.modules or 'remanence.plugins' not in sys.modules"
+        "assert 'importlib.metadata' not in sys.modules or 'rmem.plugins' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "m.db")], check=True)
 
@@ -208,7 +208,7 @@ def test_a_name_that_no_address_can_have_is_told(shelf):
 
 def test_damaged_metadata_harms_nobody(good):
     for name, listed_entries in (
-        ("torn", "[remanence.stores]\nno value\n"),
+        ("torn", "[rmem.stores]\nno value\n"),
         ("other", "[console_scripts]\nno value\n"),
     ):
         info = good.folder / f"{name}-1.dist-info"
@@ -217,7 +217,7 @@ def test_damaged_metadata_harms_nobody(good):
         (info / "entry_points.txt").write_text(listed_entries)
     nameless = good.folder / "nameless-1.dist-info"
     nameless.mkdir()
-    (nameless / "entry_points.txt").write_text("[remanence.stores]\nnameless = good_plugin:opened\n")
+    (nameless / "entry_points.txt").write_text("[rmem.stores]\nnameless = good_plugin:opened\n")
     Brain("good://x").close()
     Brain("nameless://x").close()
     code, out = listed("--kind", "store", "--json")
@@ -247,7 +247,7 @@ def test_a_store_that_only_keeps_values_is_no_store_for_a_brain(good):
 
 
 def test_what_goes_wrong_inside_is_told_with_the_plugins_name(good):
-    from remanence.errors import StoreBusyError
+    from rmem.errors import StoreBusyError
 
     with pytest.raises(StoreBusyError, match="try again"):
         Brain("good://busy")

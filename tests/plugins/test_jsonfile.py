@@ -15,8 +15,8 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PLUGIN = ROOT / "examples" / "plugins" / "remanence-jsonfile"
-OURS = ("remanence", "memory", "pyproject.toml", "README.md", "LICENSE", "NOTICE")
+PLUGIN = ROOT / "examples" / "plugins" / "rmem-jsonfile"
+OURS = ("rmem", "pyproject.toml", "README.md", "LICENSE", "NOTICE")
 
 
 class Environment(NamedTuple):
@@ -30,14 +30,14 @@ class Environment(NamedTuple):
         return subprocess.run(
             [self.python, *arguments],
             cwd=self.folder,
-            env={**clean, "REMANENCE_HOME": str(self.folder / "home")},
+            env={**clean, "RMEM_HOME": str(self.folder / "home")},
             capture_output=True,
             encoding="utf-8",
             timeout=300,
         )
 
     def rmem(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.run("-m", "remanence.cli", *arguments)
+        return self.run("-m", "rmem", *arguments)
 
 
 def pip(*arguments: object) -> None:
@@ -54,12 +54,12 @@ def fresh(tmp_path_factory):
     skipped = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
     for name in OURS:  # copied, because building leaves traces beside the sources
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, sources / "remanence" / name, ignore=skipped)
+            shutil.copytree(ROOT / name, sources / "rmem" / name, ignore=skipped)
         else:
-            shutil.copy(ROOT / name, sources / "remanence" / name)
+            shutil.copy(ROOT / name, sources / "rmem" / name)
     shutil.copytree(PLUGIN, sources / "plugin", ignore=skipped)
     options = ("--quiet", "--no-deps", "--no-build-isolation")
-    pip("wheel", *options, "--wheel-dir", base / "wheels", sources / "remanence", sources / "plugin")
+    pip("wheel", *options, "--wheel-dir", base / "wheels", sources / "rmem", sources / "plugin")
     venv.create(base / "venv", with_pip=False)
     python = base / "venv" / "bin" / "python"
     told = subprocess.run(
@@ -79,15 +79,15 @@ def environment(fresh, tmp_path):
     return fresh._replace(folder=tmp_path)
 
 
-def test_the_environment_has_its_own_remanence(environment):
-    told = environment.run("-c", "import remanence, remanence_jsonfile; print(remanence.__file__)")
+def test_the_environment_has_its_own_package(environment):
+    told = environment.run("-c", "import rmem, rmem_jsonfile; print(rmem.__file__)")
     assert told.returncode == 0, told.stderr
     assert str(environment.python.parents[1]) in told.stdout
 
 
 def test_it_passes_the_suite_and_its_own_tests(environment):
-    shutil.copy(PLUGIN / "test_remanence_jsonfile.py", environment.folder)
-    done = environment.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_remanence_jsonfile.py")
+    shutil.copy(PLUGIN / "test_rmem_jsonfile.py", environment.folder)
+    done = environment.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_rmem_jsonfile.py")
     assert done.returncode == 0, done.stdout[-5000:]
     assert "passed" in done.stdout
 
@@ -95,15 +95,15 @@ def test_it_passes_the_suite_and_its_own_tests(environment):
 def test_it_is_listed(environment):
     listed = environment.rmem("plugins")
     assert listed.returncode == 0, listed.stderr
-    assert listed.stdout.splitlines()[1].split() == ["store", "jsonfile", "remanence-jsonfile", "0.1.0", "loads"]
+    assert listed.stdout.splitlines()[1].split() == ["store", "jsonfile", "rmem-jsonfile", "0.1.0", "loads"]
     told = json.loads(environment.rmem("plugins", "--json").stdout)
     assert told["plugins"] == [
         {
             "kind": "store",
             "name": "jsonfile",
-            "distribution": "remanence-jsonfile",
+            "distribution": "rmem-jsonfile",
             "version": "0.1.0",
-            "target": "remanence_jsonfile:JsonFileStore",
+            "target": "rmem_jsonfile:JsonFileStore",
             "loads": True,
             "problem": None,
         }

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remanence.privacy import KINDS, PrivacyPolicy, scan
-from remanence.privacy.corpora import labelled
-from remanence.privacy.evaluate import evaluate
-from remanence.privacy.findings import Finding, resolved
-from remanence.privacy.samples import MAKERS, read_labelled
+from rmem.privacy import KINDS, PrivacyPolicy, scan
+from rmem.privacy.corpora import labelled
+from rmem.privacy.evaluate import evaluate
+from rmem.privacy.findings import Finding, resolved
+from rmem.privacy.samples import MAKERS, read_labelled
 
 LABELLED = Path(__file__).parent / "labelled.tsv"
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remanence.models import Memory, Metadata
-from remanence.privacy import PrivacyPolicy, scan
-from remanence.privacy.findings import SECRETS
-from remanence.privacy.go_patterns import matching, python_pattern
-from remanence.privacy.samples import assembled
+from rmem.models import Memory, Metadata
+from rmem.privacy import PrivacyPolicy, scan
+from rmem.privacy.findings import SECRETS
+from rmem.privacy.go_patterns import matching, python_pattern
+from rmem.privacy.samples import assembled
 
 FOREIGN = [
     tuple(line.replace("·", "").replace("\\n", "\n").split("\t", 1))

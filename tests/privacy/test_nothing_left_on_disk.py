@@ -11,12 +11,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from remanence import Brain
-from remanence.agents import AgentMemoryAPI, MemoryConfig
-from remanence.errors import MemoryStoreException, PrivacyError
-from remanence.privacy import KINDS, PrivacyPolicy
-from remanence.privacy.samples import MAKERS
-from remanence.transfer import export, import_
+from rmem import Brain
+from rmem.agents import AgentMemoryAPI, MemoryConfig
+from rmem.errors import MemoryStoreException, PrivacyError
+from rmem.privacy import KINDS, PrivacyPolicy
+from rmem.privacy.samples import MAKERS
+from rmem.transfer import export, import_
 
 RANDOM = Random(7)
 VALUES = {
@@ -136,7 +136,7 @@ def test_the_agents_memory_leaves_no_trace(tmp_path, policy, caplog):
 
 
 def test_the_environment_covers_every_door(tmp_path, monkeypatch, caplog):
-    monkeypatch.setenv("REMANENCE_PRIVACY", "default")
+    monkeypatch.setenv("RMEM_PRIVACY", "default")
     with Brain(tmp_path / "a.db") as brain:
         brain.remember(TEXT, metadata=CONTENTS)
     with AgentMemoryAPI(MemoryConfig(ltm_config={"path": tmp_path / "b.db"})) as api:
@@ -225,7 +225,7 @@ def test_the_configuration_of_agents_takes_a_policy_in_every_form(monkeypatch):
         config = MemoryConfig(privacy=given)
         assert config.privacy == policy
         assert MemoryConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
-    monkeypatch.setenv("REMANENCE_PRIVACY", "default")
+    monkeypatch.setenv("RMEM_PRIVACY", "default")
     with AgentMemoryAPI(MemoryConfig(ltm_config={"path": ":memory:"}, privacy="off")) as api:
         api.store_agent_state("agent", {"ip": VALUES["ip"]}, 1)
         assert VALUES["ip"] in str(api.get_memory_space("agent").retrieve_recent_states(1)[0])

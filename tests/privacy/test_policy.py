@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from remanence import errors
-from remanence.errors import ConfigError, InputError, PrivacyError, UnknownFieldError
-from remanence.models import Embeddings, Memory, Metadata
-from remanence.privacy import ACTIONS, KINDS, PrivacyPolicy, policy_of
+from rmem import errors
+from rmem.errors import ConfigError, InputError, PrivacyError, UnknownFieldError
+from rmem.models import Embeddings, Memory, Metadata
+from rmem.privacy import ACTIONS, KINDS, PrivacyPolicy, policy_of
 
 KEY = "sixteen bytes or more"
 
@@ -77,8 +77,8 @@ def test_encrypting_needs_a_function():
 
 
 def test_hashing_needs_a_key(monkeypatch):
-    monkeypatch.delenv("REMANENCE_PRIVACY_KEY", raising=False)
-    with pytest.raises(ConfigError, match="REMANENCE_PRIVACY_KEY"):
+    monkeypatch.delenv("RMEM_PRIVACY_KEY", raising=False)
+    with pytest.raises(ConfigError, match="RMEM_PRIVACY_KEY"):
         PrivacyPolicy(actions={"email": "hash"})
 
 
@@ -94,10 +94,10 @@ def test_the_key_comes_from_argument_environment_or_file(monkeypatch, tmp_path):
     file.write_text(KEY + "\n")
     by_argument = hashing().clean("a@example.org")
     by_file = PrivacyPolicy(actions={"email": "hash"}, key_file=file).clean("a@example.org")
-    monkeypatch.setenv("REMANENCE_PRIVACY_KEY", KEY)
+    monkeypatch.setenv("RMEM_PRIVACY_KEY", KEY)
     by_environment = PrivacyPolicy(actions={"email": "hash"}).clean("a@example.org")
     assert by_argument == by_file == by_environment
-    monkeypatch.delenv("REMANENCE_PRIVACY_KEY")
+    monkeypatch.delenv("RMEM_PRIVACY_KEY")
     with pytest.raises(ConfigError, match="key_file"):
         PrivacyPolicy(actions={"email": "hash"}, key_file=tmp_path / "missing")
 
@@ -233,17 +233,17 @@ def test_a_blocked_value_is_named_by_its_place():
 
 
 def test_none_is_what_the_environment_says(monkeypatch, tmp_path):
-    monkeypatch.delenv("REMANENCE_PRIVACY", raising=False)
+    monkeypatch.delenv("RMEM_PRIVACY", raising=False)
     assert policy_of(None) is None
-    monkeypatch.setenv("REMANENCE_PRIVACY", "default")
+    monkeypatch.setenv("RMEM_PRIVACY", "default")
     assert policy_of(None) == PrivacyPolicy.default()
     assert policy_of("off") is None
     file = tmp_path / "policy.json"
     file.write_text('{"actions": {"ip": "drop"}}')
-    monkeypatch.setenv("REMANENCE_PRIVACY", str(file))
+    monkeypatch.setenv("RMEM_PRIVACY", str(file))
     assert policy_of(None) == PrivacyPolicy(actions={"ip": "drop"})
-    monkeypatch.setenv("REMANENCE_PRIVACY", "defualt")
-    with pytest.raises(ConfigError, match="REMANENCE_PRIVACY"):
+    monkeypatch.setenv("RMEM_PRIVACY", "defualt")
+    with pytest.raises(ConfigError, match="RMEM_PRIVACY"):
         policy_of(None)
 
 
@@ -262,8 +262,8 @@ def test_a_missing_library_is_named_with_the_way_to_install_it(module, kind, lib
 import importlib.util, sys
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == {module!r} else found(name, *rest)
-from remanence.privacy import PrivacyPolicy
-from remanence.errors import ConfigError
+from rmem.privacy import PrivacyPolicy
+from rmem.errors import ConfigError
 try:
     PrivacyPolicy(actions={{{kind!r}: "mask"}})
 except ConfigError as error:
@@ -272,12 +272,10 @@ PrivacyPolicy(actions={{"email": "mask"}})
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert library in done.stdout
-    assert "pip install 'remanence[privacy]'" in done.stdout
+    assert "pip install 'rmem[privacy]'" in done.stdout
 
 
 def test_without_a_policy_no_detector_is_loaded():
-    code = (
-        "import remanence, sys; remanence.Brain(':memory:').close(); print('remanence.privacy.scanner' in sys.modules)"
-    )
+    code = "import rmem, sys; rmem.Brain(':memory:').close(); print('rmem.privacy.scanner' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from remanence.testing.contract import clustered_vectors, example
+from rmem.testing.contract import clustered_vectors, example
 
 AGENTS = ("ann", "ben", "agent-3")
 SESSIONS = (None, "s1", "s2", "Sitzung ü")

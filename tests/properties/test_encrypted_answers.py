@@ -10,9 +10,9 @@ import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence import Brain, Encryption
-from remanence.crypto.encryption import new_master_key
-from remanence.models import Embeddings
+from rmem import Brain, Encryption
+from rmem.crypto.encryption import new_master_key
+from rmem.models import Embeddings
 
 WORDS = st.sampled_from(strategies.WORDS)
 QUESTIONS = st.one_of(

@@ -12,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import AGENTS, WORDS
 
-from remanence import Brain
-from remanence.errors import InputError
-from remanence.index.analyser import fold
-from remanence.index.stopwords import VOTES
-from remanence.recall.question import read_question
-from remanence.stores.indexed import date_words
-from remanence.stores.sql import cache
-from remanence.testing.contract import clustered_vectors, plain_bm25
-from remanence.timewords import time_span
+from rmem import Brain
+from rmem.errors import InputError
+from rmem.index.analyser import fold
+from rmem.index.stopwords import VOTES
+from rmem.recall.question import read_question
+from rmem.stores.indexed import date_words
+from rmem.stores.sql import cache
+from rmem.testing.contract import clustered_vectors, plain_bm25
+from rmem.timewords import time_span
 
 NOW = datetime(2026, 5, 20, 15, 30)
 PLAIN = [word for word in WORDS if word.isascii() and word not in ("running", "runs", "cats")]  # one form of a stem
@@ -156,7 +156,7 @@ def test_since_and_until_are_the_bounds_of_the_answer(library, question, one, tw
 
 @given(libraries, asked, st.integers(1, 60))
 def test_a_token_budget_is_kept_and_loses_only_what_does_not_fit(library, question, budget):
-    from remanence.recall.budget import estimate_tokens
+    from rmem.recall.budget import estimate_tokens
 
     with _brain(library) as brain:
         hits = brain.recall(question, k=50, token_budget=budget, now=NOW)

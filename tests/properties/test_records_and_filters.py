@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import any_texts, contents, filters, memories
 
-from remanence import Filter, Memory
-from remanence.errors import InputError
-from remanence.filters import attribute_marks, mark_of
+from rmem import Filter, Memory
+from rmem.errors import InputError
+from rmem.filters import attribute_marks, mark_of
 
 
 @given(memories(id_from=st.just("m"), texts=any_texts))

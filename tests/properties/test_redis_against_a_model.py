@@ -9,10 +9,10 @@ from hypothesis.stateful import precondition, rule
 from strategies import ids, memories
 from test_stores_against_a_model import StoreAgainstModel
 
-from remanence.index import recall_index
-from remanence.stores import redis as redis_store
-from remanence.stores.redis import RedisRecordStore
-from remanence.testing.redis import RedisServer
+from rmem.index import recall_index
+from rmem.stores import redis as redis_store
+from rmem.stores.redis import RedisRecordStore
+from rmem.testing.redis import RedisServer
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from strategies import VECTORS, WORDS, filters, ids, memories, texts
 
-from remanence import Filter
-from remanence.errors import VectorError
-from remanence.stores.indexed import date_words
-from remanence.stores.memory import InMemoryRecordStore
-from remanence.stores.sql import cache
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.testing.contract import plain_bm25
+from rmem import Filter
+from rmem.errors import VectorError
+from rmem.stores.indexed import date_words
+from rmem.stores.memory import InMemoryRecordStore
+from rmem.stores.sql import cache
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.testing.contract import plain_bm25
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -259,7 +259,7 @@ class SqliteAgainstModel(StoreAgainstModel):
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(cache, "SETTLE_FROM", 6)
         self.patch.setattr(cache, "SETTLE_BULK", 6)
-        self.folder = Path(tempfile.mkdtemp(prefix="remanence-model-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="rmem-model-"))
         self.path = Path(shutil.copy(self.empty, self.folder / "memories.db"))
         self.other = None
 

@@ -6,9 +6,9 @@ from datetime import datetime
 
 import pytest
 
-from remanence import Brain
-from remanence.index import survey
-from remanence.testing.synthetic import synthetic_memories, synthetic_questions
+from rmem import Brain
+from rmem.index import survey
+from rmem.testing.synthetic import synthetic_memories, synthetic_questions
 
 NOW = datetime(2026, 5, 20, 15, 30)
 COUNT = survey._SMALL + 2500

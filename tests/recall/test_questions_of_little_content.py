@@ -6,8 +6,8 @@ from datetime import datetime
 
 import pytest
 
-from remanence import Brain
-from remanence.testing.synthetic import synthetic_memories
+from rmem import Brain
+from rmem.testing.synthetic import synthetic_memories
 
 NOW = datetime(2026, 5, 20, 15, 30)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from remanence import Brain, Filter
-from remanence.index.analyser import question_words
+from rmem import Brain, Filter
+from rmem.index.analyser import question_words
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.embed import static_embedder
-from remanence.recall.budget import estimate_tokens, shorten
-from remanence.recall.summary import split, summarise
+from rmem.embed import static_embedder
+from rmem.recall.budget import estimate_tokens, shorten
+from rmem.recall.summary import split, summarise
 
 FILLER = (
     "It was a long and rather quiet afternoon by the sea",

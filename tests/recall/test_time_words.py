@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from remanence import Brain
-from remanence.timewords import time_span
+from rmem import Brain
+from rmem.timewords import time_span
 
 NOW = datetime(2026, 5, 20, 15, 30)  # a Wednesday
 

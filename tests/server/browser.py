@@ -17,12 +17,12 @@ OPTIONS = (
 
 
 def find_browser() -> str:
-    """The browser of this machine. Without one the test is skipped, or fails where REMANENCE_BROWSER=required."""
+    """The browser of this machine. Without one the test is skipped, or fails where RMEM_BROWSER=required."""
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is not None:
         return found
     told = f"no browser is installed here (one of {', '.join(NAMES)})"
-    if os.environ.get("REMANENCE_BROWSER") == "required":
+    if os.environ.get("RMEM_BROWSER") == "required":
         pytest.fail(told)
     pytest.skip(told)
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from running_server import Running
 
-from remanence.server.settings import ServerSettings
+from rmem.server.settings import ServerSettings
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import uvicorn
 
-from remanence.server.app import create_app
-from remanence.server.settings import ServerSettings
+from rmem.server.app import create_app
+from rmem.server.settings import ServerSettings
 
 
 def main() -> None:

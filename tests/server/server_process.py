@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-SERVE = ("-m", "remanence.cli")
+SERVE = ("-m", "rmem")
 
 
 def free_port() -> int:

@@ -6,8 +6,8 @@ import inspect
 
 import pytest
 
-from remanence.agents.space import MemorySpace
-from remanence.server.routes.agents import RETRIEVALS
+from rmem.agents.space import MemorySpace
+from rmem.server.routes.agents import RETRIEVALS
 
 A = "/workspaces/default/agents/agent-123"
 

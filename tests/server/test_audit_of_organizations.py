@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from running_server import eventually
 
-from remanence.cli.app import rmem
+from rmem.cli.app import rmem
 
 W = "/workspaces/default"
 
@@ -127,7 +127,7 @@ def test_only_admins_of_the_whole_organisation_read_its_log(server, client_for):
 
 
 def test_the_commands_are_told_and_the_log_is_read_by_rmem_audit(server, admin, monkeypatch):
-    monkeypatch.setenv("REMANENCE_USER", "root-of-host")
+    monkeypatch.setenv("RMEM_USER", "root-of-host")
     data = ["--data", str(server.settings.data)]
     if server.settings.store is not None:
         data += ["--store", server.settings.store]
@@ -160,7 +160,7 @@ def test_a_log_whose_end_was_cut_off_shows(server_with):
 
 
 def test_lines_of_the_log_tell_organisation_member_and_token(server, admin, caplog):
-    with caplog.at_level(logging.INFO, "remanence.server"):
+    with caplog.at_level(logging.INFO, "rmem.server"):
         me = admin.get("/me").json()
         line = eventually(
             lambda: next(

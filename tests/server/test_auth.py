@@ -11,8 +11,8 @@ import jwt
 import pytest
 from running_server import eventually
 
-from remanence.server.control import Control
-from remanence.server.tokens import signing_secret
+from rmem.server.control import Control
+from rmem.server.tokens import signing_secret
 
 
 def test_the_first_start_makes_an_organisation_a_workspace_and_one_admin(server, admin):
@@ -195,11 +195,11 @@ def test_metrics_are_the_operators_and_name_no_tenant(server, admin):
     admin.get("/me", headers={"X-Request-Id": "one"})
     assert admin.get("/metrics").status_code == 401
     operator = server.client((server.settings.data / "metrics.token").read_text())
-    counted = 'remanence_requests_total{method="GET",route="/me",status="200"} 1.0'
+    counted = 'rmem_requests_total{method="GET",route="/me",status="200"} 1.0'
     eventually(lambda: counted in operator.get("/metrics").text)
     page = operator.get("/metrics").text
     assert 'route="/workspaces/{workspace}"' in page
-    assert "remanence_open_workspaces" in page
+    assert "rmem_open_workspaces" in page
     assert "acme" not in page
     assert "secret-project" not in page
     assert operator.get("/me").status_code == 401

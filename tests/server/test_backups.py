@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 from server_process import Process
 
-from remanence.cli.app import rmem
-from remanence.testing.postgres import PostgresServer
+from rmem.cli.app import rmem
+from rmem.testing.postgres import PostgresServer
 
 W = "/workspaces/default"
 

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from running_server import Running
 
-from remanence.server import datasets
-from remanence.server.settings import Limits
+from rmem.server import datasets
+from rmem.server.settings import Limits
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("deeplake") is None, reason="the package deeplake is not installed (Python before 3.13)"

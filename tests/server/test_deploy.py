@@ -59,10 +59,10 @@ def test_a_server_behind_caddy_answers_under_its_prefix(proxied):
 @needs("systemd-analyze")
 def test_the_unit_is_sound(tmp_path):
     rmem = Path(sys.executable).with_name("rmem")
-    unit = (DEPLOY / "remanence.service").read_text().replace("/opt/remanence/bin/rmem", str(rmem))
-    (tmp_path / "remanence.service").write_text(unit)
+    unit = (DEPLOY / "rmem.service").read_text().replace("/opt/rmem/bin/rmem", str(rmem))
+    (tmp_path / "rmem.service").write_text(unit)
     checked = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", str(tmp_path / "remanence.service")],
+        ["systemd-analyze", "verify", "--man=no", str(tmp_path / "rmem.service")],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (checked.returncode, checked.stderr) == (0, "")
@@ -74,7 +74,7 @@ def test_the_unit_is_sound(tmp_path):
 )
 def test_listening_for_others_without_tls_is_warned_of(tmp_path, options, warned):
     port = free_port()
-    command = [sys.executable, "-m", "remanence.cli", "serve", "--data", str(tmp_path), "--port", str(port), *options]
+    command = [sys.executable, "-m", "rmem", "serve", "--data", str(tmp_path), "--port", str(port), *options]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         eventually(lambda: answers(f"http://127.0.0.1:{port}/ready"), 120)

@@ -20,12 +20,12 @@ from postgres_proxy import PLACES, PostgresProxy
 from running_server import eventually
 from server_process import Process, free_port
 
-from remanence import receipts
-from remanence.errors import StoreUnreachableError
-from remanence.server.control import ANSWERS
-from remanence.server.idempotency import Answers
-from remanence.stores.sql.postgres_link import Link as MemoryLink
-from remanence.tables.engines import postgres_link as tables_link
+from rmem import receipts
+from rmem.errors import StoreUnreachableError
+from rmem.server.control import ANSWERS
+from rmem.server.idempotency import Answers
+from rmem.stores.sql.postgres_link import Link as MemoryLink
+from rmem.tables.engines import postgres_link as tables_link
 
 W = "/workspaces/default"
 QUERY = f"{W}/tables/query"
@@ -216,8 +216,8 @@ def test_receipts_are_forgotten_after_a_day(server, admin, monkeypatch):
     assert held() == before + 81  # a memory, a statement and the entry of each in the audit log have one each
     monkeypatch.setattr(receipts, "KEPT_SECONDS", -10.0)  # as if the day were over
     server.service.answers._cleaned = 0.0
-    monkeypatch.setattr("remanence.stores.sql.receipts._CLEANED", 1)
-    monkeypatch.setattr("remanence.tables.engines.postgres_catalog._CLEANED", 1.0)
+    monkeypatch.setattr("rmem.stores.sql.receipts._CLEANED", 1)
+    monkeypatch.setattr("rmem.tables.engines.postgres_catalog._CLEANED", 1.0)
     keyed(admin, "POST", f"{W}/memories", "later", {"text": "x"}).raise_for_status()
     keyed(admin, "POST", QUERY, "later-too", {"query": "INSERT INTO t VALUES (2)"}).raise_for_status()
     assert held() <= before + 1
@@ -309,11 +309,11 @@ def _until_answered(client: httpx.Client, proxy: PostgresProxy, path: str, key: 
 
 KILLED = """
 import os, signal, sys, threading
-from remanence.server.control import ANSWERS
-from remanence.server.idempotency import Answers
+from rmem.server.control import ANSWERS
+from rmem.server.idempotency import Answers
 both = threading.Barrier(2, lambda: os.kill(os.getpid(), signal.SIGKILL))
 Answers.keep = lambda *_: both.wait(60)
-from remanence.cli import main
+from rmem.cli import main
 sys.argv = ["rmem", *sys.argv[1:]]
 main()
 """

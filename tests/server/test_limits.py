@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from running_server import eventually
 
-from remanence.server.control import Role
-from remanence.server.idempotency import Claim, fingerprint
-from remanence.server.settings import Limits
+from rmem.server.control import Role
+from rmem.server.idempotency import Claim, fingerprint
+from rmem.server.settings import Limits
 
 
 def test_too_many_requests_are_told_when_to_come_back_and_others_are_not_held_up(server_with):
@@ -140,7 +140,7 @@ def test_an_unforeseen_error_is_500_with_the_request_id_and_tells_nothing_else(s
 
 
 def test_each_request_is_one_line_of_the_log_without_bodies_and_tokens(server, caplog):
-    caplog.set_level(logging.INFO, "remanence.server")
+    caplog.set_level(logging.INFO, "rmem.server")
     client = server.client_for("acme", "lab", "ADMIN")
     client.post("/workspaces/lab/members", json={"member": "swordfish", "role": "READ"}, headers={"X-Request-Id": "r1"})
     requests = lambda: [record.request for record in caplog.records if hasattr(record, "request")]  # noqa: E731

@@ -8,11 +8,11 @@ from dataclasses import fields
 
 import pytest
 
-from remanence import Filter
-from remanence.drafting import WRITABLE
-from remanence.server import forms
-from remanence.server.recalling import NAMES
-from remanence.tiers.forgetting import ForgettingPolicy
+from rmem import Filter
+from rmem.drafting import WRITABLE
+from rmem.server import forms
+from rmem.server.recalling import NAMES
+from rmem.tiers.forgetting import ForgettingPolicy
 
 W = "/workspaces/default"
 

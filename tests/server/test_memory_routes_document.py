@@ -23,7 +23,7 @@ def test_the_commands_of_the_page_do_what_it_says(server, tmp_path):
     done = subprocess.run(
         ["bash", "-c", script],
         cwd=tmp_path,
-        env={"API_URL": server.url, "REMANENCE_API_KEY": server.first_token, "PATH": "/usr/local/bin:/usr/bin:/bin"},
+        env={"API_URL": server.url, "RMEM_API_KEY": server.first_token, "PATH": "/usr/local/bin:/usr/bin:/bin"},
         capture_output=True,
         encoding="utf-8",
         timeout=60,

@@ -10,8 +10,8 @@ import time
 import pytest
 from crowds import together
 
-from remanence.bench.usage import tree_usage
-from remanence.server import recallers as recall_workers
+from rmem.bench.usage import tree_usage
+from rmem.server import recallers as recall_workers
 
 W = "/workspaces/default"
 
@@ -170,7 +170,7 @@ def test_a_recaller_that_is_stopped_while_it_starts_is_given_up(server_with, mon
         until = time.monotonic() + 5.0
         while time.monotonic() < until:
             for pid in set(tree_usage(os.getpid()).processes[1:]) - set(stopped):
-                if b"remanence.server.recaller" in _command(pid):
+                if b"rmem.server.recaller" in _command(pid):
                     os.kill(pid, signal.SIGSTOP)
                     stopped.append(pid)
             time.sleep(0.005)

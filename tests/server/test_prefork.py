@@ -16,9 +16,9 @@ import pytest
 from crowds import together
 from server_process import free_port
 
-from remanence.errors import StoreForkedError
-from remanence.server.control import Control
-from remanence.server.settings import ServerSettings
+from rmem.errors import StoreForkedError
+from rmem.server.control import Control
+from rmem.server.settings import ServerSettings
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 CHILD = Path(__file__).parent / "prefork_child.py"
@@ -106,7 +106,7 @@ def test_control_data_is_used_by_parent_and_child_while_threads_write(tmp_path, 
 
 
 def test_a_child_forked_inside_a_transaction_of_a_file_is_refused_in_words(tmp_path, monkeypatch):
-    monkeypatch.setattr("remanence.server.control._FORK_PATIENCE", 0.1)
+    monkeypatch.setattr("rmem.server.control._FORK_PATIENCE", 0.1)
     control = Control(ServerSettings(data=tmp_path))
     with control.writing():
         pid = os.fork()

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from remanence.server.recaller import Inbox, framed
+from rmem.server.recaller import Inbox, framed
 
 
 @pytest.fixture

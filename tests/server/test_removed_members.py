@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from remanence.server.control_tables import MEMBERS
+from rmem.server.control_tables import MEMBERS
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

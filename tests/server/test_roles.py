@@ -7,8 +7,8 @@ import re
 import pytest
 from running_server import Running
 
-from remanence.server.control import Role
-from remanence.server.settings import ServerSettings
+from rmem.server.control import Role
+from rmem.server.settings import ServerSettings
 
 OPEN, ANYBODY, OPERATOR = "open", "anybody", "operator"
 READ, WRITE, ADMIN = Role.READ, Role.WRITE, Role.ADMIN

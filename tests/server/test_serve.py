@@ -17,9 +17,9 @@ from click.testing import CliRunner
 from running_server import eventually
 from server_process import Process
 
-from remanence.cli.app import rmem
-from remanence.errors import ConfigError
-from remanence.server.settings import Limits, ServerSettings
+from rmem.cli.app import rmem
+from rmem.errors import ConfigError
+from rmem.server.settings import Limits, ServerSettings
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_sigterm_finishes_what_runs_and_logs_are_json(serving):
 def test_a_busy_port_is_told_in_one_line(serving, tmp_path):
     server = serving()
     done = subprocess.run(
-        [sys.executable, "-m", "remanence.cli", "serve", "--data", str(tmp_path / "x"), "--port", str(server.port)],
+        [sys.executable, "-m", "rmem", "serve", "--data", str(tmp_path / "x"), "--port", str(server.port)],
         capture_output=True,
         text=True,
         timeout=60,
@@ -217,7 +217,7 @@ def test_people_see_tables(tmp_path):
 
 def test_settings_come_from_options_then_the_environment_then_a_file(tmp_path):
     (tmp_path / "server.toml").write_text('port = 1\nhost = "localhost"\n[limits]\nrows = 5\nburst = 6\n')
-    environment = {"REMANENCE_SERVER_PORT": "2", "REMANENCE_SERVER_BURST": "7", "REMANENCE_SERVER_DATA": str(tmp_path)}
+    environment = {"RMEM_SERVER_PORT": "2", "RMEM_SERVER_BURST": "7", "RMEM_SERVER_DATA": str(tmp_path)}
     read = ServerSettings.read({"port": None}, environment=environment)
     assert (read.data, read.port, read.host, read.limits.rows, read.limits.burst) == (tmp_path, 2, "localhost", 5, 7)
     read = ServerSettings.read({"port": 3, "rows": 9, "data": str(tmp_path)}, environment=environment)

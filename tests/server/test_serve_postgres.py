@@ -49,7 +49,7 @@ def test_a_deleted_workspace_leaves_no_text_behind(on_postgres, postgres_url):
 
 def test_a_second_server_on_the_database_knows_the_same_people(on_postgres, server_with, postgres_url, monkeypatch):
     secret = (on_postgres.settings.data / "secret.key").read_text()
-    monkeypatch.setenv("REMANENCE_SERVER_SECRET", secret)
+    monkeypatch.setenv("RMEM_SERVER_SECRET", secret)
     second = server_with(store=postgres_url)
     assert second.first_token == ""
     client = second.client(on_postgres.first_token)

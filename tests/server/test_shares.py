@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from fastapi import HTTPException
 
-from remanence.server.shares import FairShares
+from rmem.server.shares import FairShares
 
 
 async def _hold(shares: FairShares, org: str, order: list[str], done: asyncio.Event) -> None:

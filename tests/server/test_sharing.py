@@ -15,18 +15,18 @@ from cutting_proxy import DOWN, UP, CuttingProxy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence import Brain
-from remanence.cli.app import rmem
-from remanence.errors import RemanenceError, RemoteError
-from remanence.team import places, routes
-from remanence.team.capture import Capture
-from remanence.team.events import Event, Kind
-from remanence.team.exchange import document, merged
-from remanence.team.login import Login, keep
-from remanence.team.memory import TeamMemory
-from remanence.team.notes import Note
-from remanence.team.sync import _Position, sync
-from remanence.team.work import Work
+from rmem import Brain
+from rmem.cli.app import rmem
+from rmem.errors import RemanenceError, RemoteError
+from rmem.team import places, routes
+from rmem.team.capture import Capture
+from rmem.team.events import Event, Kind
+from rmem.team.exchange import document, merged
+from rmem.team.login import Login, keep
+from rmem.team.memory import TeamMemory
+from rmem.team.notes import Note
+from rmem.team.sync import _Position, sync
+from rmem.team.work import Work
 
 REPOSITORY = "github.com/acme/etl"
 
@@ -47,7 +47,7 @@ class Member:
         return self.team.remember(note).memory_id
 
     def sync(self):
-        self._monkeypatch.setenv("REMANENCE_HOME", str(self.home))
+        self._monkeypatch.setenv("RMEM_HOME", str(self.home))
         routes.note_repository(REPOSITORY)
         return sync(self.brain, self.login, self.token)
 
@@ -185,12 +185,12 @@ def test_a_member_that_is_killed_in_the_middle_loses_and_doubles_nothing(member,
         ann.learn(f"Service {number} listens on port {7000 + number}")
     ann.brain.close()
     script = (
-        "import sys\nfrom remanence import Brain\n"
-        "from remanence.team.login import Login\nfrom remanence.team.sync import sync\n"
+        "import sys\nfrom rmem import Brain\n"
+        "from rmem.team.login import Login\nfrom rmem.team.sync import sync\n"
         "with Brain(sys.argv[1]) as brain: sync(brain, Login(sys.argv[2], 'default'), sys.argv[3])\n"
     )
     arguments = [sys.executable, "-c", script, str(ann.home / "memories.db"), ann.login.url, ann.token]
-    environment = {**os.environ, "REMANENCE_HOME": str(ann.home)}
+    environment = {**os.environ, "RMEM_HOME": str(ann.home)}
     for patience in (0.6, 0.9):
         process = subprocess.Popen(arguments, env=environment, stderr=subprocess.DEVNULL)
         time.sleep(patience)
@@ -210,8 +210,8 @@ def test_a_member_that_is_killed_in_the_middle_loses_and_doubles_nothing(member,
 @pytest.fixture
 def cut_off(member, server, monkeypatch):
     """Ann, who knows something, behind a network that can be cut; bob told the server something else."""
-    monkeypatch.setattr("remanence.team.sync._PAGE", 10)  # several pages each way
-    monkeypatch.setattr("remanence.tables.link._FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("rmem.team.sync._PAGE", 10)  # several pages each way
+    monkeypatch.setattr("rmem.tables.link._FIRST_PAUSE", 0.001)
     ann, bob = member("ann"), member("bob")
     for number in range(25):
         ann.learn(f"Service {number} listens on port {7000 + number}")
@@ -260,14 +260,14 @@ def test_a_short_break_is_not_even_noticed(cut_off, direction, after):
 def test_login_keeps_the_token_from_others_and_sync_uses_it(member, tmp_path, monkeypatch):
     ann = member("ann")
     home = tmp_path / "cli"
-    monkeypatch.setenv("REMANENCE_HOME", str(home))
+    monkeypatch.setenv("RMEM_HOME", str(home))
     done = CliRunner().invoke(rmem, ["login", ann.login.url], input=ann.token + "\n")
     assert done.exit_code == 0, done.output
     assert ann.token not in (home / "team" / "login.json").read_text()
     assert (home / "team" / "token").stat().st_mode & 0o077 == 0
     ann.learn("The cache key holds the tenant")
     ann.sync()
-    monkeypatch.setenv("REMANENCE_HOME", str(home))
+    monkeypatch.setenv("RMEM_HOME", str(home))
     routes.note_repository(REPOSITORY)
     done = CliRunner().invoke(rmem, ["sync", "--json"])
     assert done.exit_code == 0, done.output
@@ -278,7 +278,7 @@ def test_login_keeps_the_token_from_others_and_sync_uses_it(member, tmp_path, mo
 
 
 def test_a_wrong_token_is_refused_and_not_kept(server, tmp_path, monkeypatch):
-    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path))
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path))
     done = CliRunner().invoke(rmem, ["login", server.url, "--token", "wrong"])
     assert done.exit_code != 0
     assert not (tmp_path / "team" / "login.json").exists()
@@ -338,19 +338,19 @@ def test_a_memory_travels_without_its_vector(member):
 
 def test_hooks_share_by_themselves(member, tmp_path, monkeypatch):
     ann, bob = member("ann"), member("bob")
-    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path / "hooked"))
-    monkeypatch.setenv("REMANENCE_KEEPER_IDLE", "3")
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path / "hooked"))
+    monkeypatch.setenv("RMEM_KEEPER_IDLE", "3")
     monkeypatch.setenv("HOME", str(tmp_path))
     ann.learn("The cache key holds the tenant")
     ann.sync()
-    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path / "hooked"))
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path / "hooked"))
     assert CliRunner().invoke(rmem, ["login", bob.login.url, "--token", bob.token]).exit_code == 0
     clone = tmp_path / "clone"
     clone.mkdir()
     for words in ("init -q", f"remote add origin https://{REPOSITORY}.git"):
         subprocess.run(["git", *words.split()], cwd=clone, check=True)
     told = json.dumps({"session_id": "s1", "cwd": str(clone), "stop_hook_active": False})
-    command = [sys.executable, "-m", "remanence.cli", "hook", "claude-code", "Stop"]
+    command = [sys.executable, "-m", "rmem", "hook", "claude-code", "Stop"]
     subprocess.run(command, input=told, text=True, check=True, timeout=60)
     end = time.monotonic() + 30
     while time.monotonic() < end:
@@ -365,7 +365,7 @@ def test_a_keeper_shares_again_after_an_error_of_the_system(member, monkeypatch)
     """How far the two sides got cannot be written down, as on a full disk; later it can."""
     ann, bob = member("ann"), member("bob")
     ann.learn("The cache key holds the tenant")
-    monkeypatch.setenv("REMANENCE_HOME", str(ann.home))
+    monkeypatch.setenv("RMEM_HOME", str(ann.home))
     keep(ann.login, ann.token)
     work = Work(ann.brain)
     place = _Position(ann.login)._path
@@ -384,11 +384,11 @@ def test_a_repository_can_route_to_a_workspace(member, server, tmp_path, monkeyp
     data = server.client_for("default", None, "ADMIN")
     assert data.post("/workspaces", json={"name": "data"}).status_code < 300
     ann.token = data.headers["Authorization"].removeprefix("Bearer ")
-    monkeypatch.setenv("REMANENCE_HOME", str(ann.home))
+    monkeypatch.setenv("RMEM_HOME", str(ann.home))
     clone = tmp_path / "clone"
     clone.mkdir()
     subprocess.run(["git", "init", "-q"], cwd=clone, check=True)
-    (clone / ".remanence.toml").write_text('workspace = "data"\n')
+    (clone / ".rmem.toml").write_text('workspace = "data"\n')
     said = "Always write Parquet with zstd in this repository"
     Capture(ann.brain).take(Event("1", "codex", Kind.PROMPT, "s", str(clone), time.time(), prompt=said))
     ann.learn("The cache key holds the tenant")

@@ -12,14 +12,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from running_server import Running
 
-from remanence import Brain
-from remanence.server.settings import ServerSettings
-from remanence.team import routes
-from remanence.team.exchange import document, is_personal
-from remanence.team.login import Login
-from remanence.team.memory import TeamMemory
-from remanence.team.notes import Note
-from remanence.team.sync import sync
+from rmem import Brain
+from rmem.server.settings import ServerSettings
+from rmem.team import routes
+from rmem.team.exchange import document, is_personal
+from rmem.team.login import Login
+from rmem.team.memory import TeamMemory
+from rmem.team.notes import Note
+from rmem.team.sync import sync
 
 REPOSITORY = "github.com/acme/etl"
 TEXTS = ("The proxy listens on port 8081", "Deploys run from tags only")
@@ -69,7 +69,7 @@ class Member:
         return note.id
 
     def sync(self):
-        self._monkeypatch.setenv("REMANENCE_HOME", str(self.home))
+        self._monkeypatch.setenv("RMEM_HOME", str(self.home))
         routes.note_repository(REPOSITORY)
         return sync(self.brain, self.login, self.token)
 

@@ -8,17 +8,17 @@ import time
 import pytest
 from click.testing import CliRunner
 
-from remanence import Brain
-from remanence.cli.app import rmem
-from remanence.errors import RemoteError
-from remanence.team import routes
-from remanence.team.exchange import changes, document
-from remanence.team.keeper import Keeper
-from remanence.team.login import Login, keep
-from remanence.team.memory import TeamMemory
-from remanence.team.notes import Note
-from remanence.team.sync import sync
-from remanence.team.work import Work
+from rmem import Brain
+from rmem.cli.app import rmem
+from rmem.errors import RemoteError
+from rmem.team import routes
+from rmem.team.exchange import changes, document
+from rmem.team.keeper import Keeper
+from rmem.team.login import Login, keep
+from rmem.team.memory import TeamMemory
+from rmem.team.notes import Note
+from rmem.team.sync import sync
+from rmem.team.work import Work
 
 REPOSITORY = "github.com/acme/etl"
 MALFORMED = [
@@ -49,7 +49,7 @@ class Member:
         return self.team.remember(note).memory_id
 
     def at_home(self):
-        self.monkeypatch.setenv("REMANENCE_HOME", str(self.home))
+        self.monkeypatch.setenv("RMEM_HOME", str(self.home))
 
     def sync(self, *repositories):
         self.at_home()
@@ -313,7 +313,7 @@ def test_a_keeper_goes_on_sharing_after_any_error_and_says_so(member, monkeypatc
     assert "last sync     never" in shown
     assert "not shared at" in shown
     assert "rmem login" in shown
-    monkeypatch.setattr("remanence.team.keeper._MEETING", 0.05)
+    monkeypatch.setattr("rmem.team.keeper._MEETING", 0.05)
     monkeypatch.setattr(keeper._work, "share", _Failing(keeper))
     keeper._share()
     assert keeper._work.share.calls == 3

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 
-from remanence.server.control import ANSWERS
-from remanence.server.settings import Limits
+from rmem.server.control import ANSWERS
+from rmem.server.settings import Limits
 
 TABLES = "/workspaces/default/tables"
 ARROW = {"Content-Type": "application/vnd.apache.arrow.stream"}

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from running_server import eventually
 
-from remanence.server.settings import Limits
+from rmem.server.settings import Limits
 
 QUERY = "/workspaces/default/tables/query"
 TABLES = "/workspaces/default/tables"
@@ -203,7 +203,7 @@ def test_a_stream_that_nobody_reads_on_does_not_hold_the_table(many, server):
 def test_a_stream_whose_client_went_away_gives_its_connection_back_without_the_garbage_collector(server_with):
     server = server_with(workers=0)
     many = filled(server.client(server.first_token))
-    from remanence.tables.engines.sqlite_file import TableFile
+    from rmem.tables.engines.sqlite_file import TableFile
 
     gc.disable()
     try:

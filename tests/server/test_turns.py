@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from remanence.server.turns import looked_up
+from rmem.server.turns import looked_up
 
 
 def test_what_many_look_up_at_once_is_looked_up_once_for_all():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from remanence.stores.redis import RedisRecordStore
-from remanence.testing.redis import RedisCluster, RedisServer
+from rmem.stores.redis import RedisRecordStore
+from rmem.testing.redis import RedisCluster, RedisServer
 
 
 @pytest.fixture(scope="session")

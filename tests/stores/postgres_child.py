@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from remanence.errors import StoreError
-from remanence.stores.sql.postgres import PostgresRecordStore
-from remanence.testing.contract import example
+from rmem.errors import StoreError
+from rmem.stores.sql.postgres import PostgresRecordStore
+from rmem.testing.contract import example
 
 
 def main() -> None:

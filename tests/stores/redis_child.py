@@ -4,8 +4,8 @@ shared agent without ids or steps, and prints the ids that it was given."""
 import json
 import sys
 
-from remanence.stores.redis import RedisRecordStore
-from remanence.testing.contract import example
+from rmem.stores.redis import RedisRecordStore
+from rmem.testing.contract import example
 
 
 def main(port, name, count):

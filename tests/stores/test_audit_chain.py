@@ -10,9 +10,9 @@ from hashlib import blake2b
 import pytest
 from click.testing import CliRunner
 
-from remanence import Brain
-from remanence.cli.app import rmem
-from remanence.upkeep import backup
+from rmem import Brain
+from rmem.cli.app import rmem
+from rmem.upkeep import backup
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_the_file_beside_the_store_is_its_owners(path):
 
 
 def test_a_key_of_the_environment_lies_nowhere_near_the_store(path, monkeypatch):
-    monkeypatch.setenv("REMANENCE_AUDIT_KEY", "a key that only the service knows, and its head")
+    monkeypatch.setenv("RMEM_AUDIT_KEY", "a key that only the service knows, and its head")
     log_of(path)
     tamper(path, "UPDATE audit SET who = 'nobody' WHERE n = 4")
     assert broken(path) == [4]
@@ -138,10 +138,10 @@ def test_threads_and_removals_leave_a_log_that_is_whole(path):
 
 
 def test_postgres_seals_with_the_key_of_the_environment(postgres_url, monkeypatch):
-    monkeypatch.setenv("REMANENCE_AUDIT_KEY", "a key that only the service knows, and its head")
+    monkeypatch.setenv("RMEM_AUDIT_KEY", "a key that only the service knows, and its head")
     with Brain(postgres_url, embedder="none") as brain:
         for n in range(3):
             brain.store.record("ann", "remember", [f"m{n}"])
         assert brain.store.broken_audit() == []
-        monkeypatch.setenv("REMANENCE_AUDIT_KEY", "another key, which is not that of the service")
+        monkeypatch.setenv("RMEM_AUDIT_KEY", "another key, which is not that of the service")
         assert brain.store.broken_audit() == [1, 2, 3]

@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from remanence.errors import InputError, StoreUnreachableError
-from remanence.stores.breaker import CircuitBreaker
-from remanence.stores.redis import RedisRecordStore
-from remanence.testing.contract import example
-from remanence.testing.redis import RedisServer
+from rmem.errors import InputError, StoreUnreachableError
+from rmem.stores.breaker import CircuitBreaker
+from rmem.stores.redis import RedisRecordStore
+from rmem.testing.contract import example
+from rmem.testing.redis import RedisServer
 
 
 class Clock:

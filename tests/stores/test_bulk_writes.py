@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from remanence import Filter
-from remanence.models import Memory
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.testing.contract import clustered_vectors, example
+from rmem import Filter
+from rmem.models import Memory
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.testing.contract import clustered_vectors, example
 
 MANY = 300
 

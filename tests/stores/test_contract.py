@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from remanence.stores.memory import InMemoryRecordStore
-from remanence.stores.sql import cache
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.testing import RecordStoreContract
-from remanence.testing.contract import example
+from rmem.stores.memory import InMemoryRecordStore
+from rmem.stores.sql import cache
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.testing import RecordStoreContract
+from rmem.testing.contract import example
 
 
 class TestInMemoryStore(RecordStoreContract):

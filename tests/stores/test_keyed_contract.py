@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from remanence import InMemoryStore, RedisStore, SqliteStore, VectorMemoryStore
-from remanence.keyed.base import text_of
-from remanence.testing import MemoryStoreContract
+from rmem import InMemoryStore, RedisStore, SqliteStore, VectorMemoryStore
+from rmem.keyed.base import text_of
+from rmem.testing import MemoryStoreContract
 
 
 class TestInMemoryStore(MemoryStoreContract):

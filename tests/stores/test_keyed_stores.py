@@ -11,8 +11,8 @@ import time
 import numpy as np
 import pytest
 
-from remanence import Brain, InMemoryStore, RedisStore, SqliteStore, VectorMemoryStore
-from remanence.errors import (
+from rmem import Brain, InMemoryStore, RedisStore, SqliteStore, VectorMemoryStore
+from rmem.errors import (
     ConfigError,
     InputError,
     PrivacyError,
@@ -20,7 +20,7 @@ from remanence.errors import (
     StoreError,
     StoreUnreachableError,
 )
-from remanence.privacy import PrivacyPolicy
+from rmem.privacy import PrivacyPolicy
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis", "vector"])
@@ -197,7 +197,7 @@ def test_values_are_there_after_a_restart_and_in_other_processes(tmp_path):
     with SqliteStore(path) as store:
         store.add("capital", "Paris is the capital of France", meta={"source": "atlas"})
         code = (
-            "from remanence import SqliteStore\n"
+            "from rmem import SqliteStore\n"
             f"with SqliteStore('sqlite:///{path}') as store:\n"
             "    assert store.get('capital').startswith('Paris')\n"
             "    store.add('river', 'The Seine flows through it')\n"
@@ -263,7 +263,7 @@ def test_a_value_is_not_found_by_the_date_on_which_it_was_added(tmp_path):
 
 
 def test_the_schema_is_migrated_when_a_file_is_opened(tmp_path):
-    from remanence.stores import migrations
+    from rmem.stores import migrations
 
     with SqliteStore(tmp_path / "new" / "values.db") as store, sqlite3.connect(store.path) as look:
         assert look.execute("SELECT version_num FROM alembic_version").fetchone() == (migrations.HEAD,)

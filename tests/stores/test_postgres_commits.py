@@ -9,13 +9,13 @@ from threading import Timer
 import pytest
 from postgres_proxy import ANSWERED, ASKED, PLACES, PostgresProxy
 
-from remanence import Brain
-from remanence.errors import StoreUnreachableError
-from remanence.stores.indexed import derive
-from remanence.stores.sql import postgres_pool
-from remanence.stores.sql.postgres import PostgresRecordStore
-from remanence.tables.workspace import Workspace
-from remanence.testing.contract import example
+from rmem import Brain
+from rmem.errors import StoreUnreachableError
+from rmem.stores.indexed import derive
+from rmem.stores.sql import postgres_pool
+from rmem.stores.sql.postgres import PostgresRecordStore
+from rmem.tables.workspace import Workspace
+from rmem.testing.contract import example
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import uuid
 
 import pytest
 
-from remanence.stores.sql.postgres import PostgresRecordStore
-from remanence.testing import RecordStoreContract
+from rmem.stores.sql.postgres import PostgresRecordStore
+from rmem.testing import RecordStoreContract
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from remanence import Filter
-from remanence.errors import StoreClosedError, StoreUnreachableError
-from remanence.stores.sql.postgres import PostgresRecordStore
-from remanence.testing.contract import example
-from remanence.testing.postgres import PostgresServer
+from rmem import Filter
+from rmem.errors import StoreClosedError, StoreUnreachableError
+from rmem.stores.sql.postgres import PostgresRecordStore
+from rmem.testing.contract import example
+from rmem.testing.postgres import PostgresServer
 
 CHILD = Path(__file__).parent / "postgres_child.py"
 

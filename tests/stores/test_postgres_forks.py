@@ -17,15 +17,15 @@ from urllib.request import urlopen
 import psycopg
 import pytest
 
-from remanence import Brain
-from remanence.agents import AgentMemoryAPI, MemoryConfig
-from remanence.errors import StoreClosedError, StoreForkedError
-from remanence.keyed import RedisStore
-from remanence.stores.redis import RedisRecordStore
-from remanence.stores.sql.postgres import PostgresRecordStore
-from remanence.tables.workspace import Workspace
-from remanence.testing.contract import example
-from remanence.testing.redis import RedisServer
+from rmem import Brain
+from rmem.agents import AgentMemoryAPI, MemoryConfig
+from rmem.errors import StoreClosedError, StoreForkedError
+from rmem.keyed import RedisStore
+from rmem.stores.redis import RedisRecordStore
+from rmem.stores.sql.postgres import PostgresRecordStore
+from rmem.tables.workspace import Workspace
+from rmem.testing.contract import example
+from rmem.testing.redis import RedisServer
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 PATIENCE = 60
@@ -168,7 +168,7 @@ def test_a_script_whose_child_ends_normally_hangs_neither(postgres_url, tmp_path
     script = tmp_path / "script.py"
     script.write_text(
         "import os, sys\n"
-        "from remanence import Brain\n"
+        "from rmem import Brain\n"
         "brain = Brain(sys.argv[1])\n"
         "brain.remember('before', id='before')\n"
         "brain.recall('before')\n"
@@ -195,7 +195,7 @@ def test_a_parent_that_is_killed_leaves_no_lock_behind_in_its_children(postgres_
     script.write_text(
         "import os, signal, sys, time\n"
         "from threading import Thread\n"
-        "from remanence.stores.sql.postgres import PostgresRecordStore\n"
+        "from rmem.stores.sql.postgres import PostgresRecordStore\n"
         "store = PostgresRecordStore(sys.argv[1])\n"
         "def hold(link):\n"
         "    time.sleep(60)\n"
@@ -245,7 +245,7 @@ def test_a_daemon_keeps_what_it_stores_although_others_close(postgres_url, tmp_p
     script = tmp_path / "daemon.py"
     script.write_text(
         "import os, sys, time\n"
-        "from remanence import Brain\n"
+        "from rmem import Brain\n"
         "brain = Brain(sys.argv[1])\n"
         "brain.remember('before', id='before')\n"
         "if os.fork(): sys.exit(0)\n"
@@ -305,8 +305,8 @@ def test_gunicorn_may_open_memories_and_tables_before_it_forks(postgres_url, tmp
     application = tmp_path / "application.py"
     application.write_text(
         "import os\n"
-        "from remanence import Brain\n"
-        "from remanence.tables.workspace import Workspace\n"
+        "from rmem import Brain\n"
+        "from rmem.tables.workspace import Workspace\n"
         f"brain = Brain({postgres_url!r})\n"
         f"tables = Workspace({postgres_url!r})\n"
         "brain.remember('from the master', id='master')\n"

@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from remanence import Brain
-from remanence.crypto.encryption import Encryption, new_master_key
-from remanence.errors import ConfigError, StoreError
-from remanence.migrating import migrate
+from rmem import Brain
+from rmem.crypto.encryption import Encryption, new_master_key
+from rmem.errors import ConfigError, StoreError
+from rmem.migrating import migrate
 
 KILLED = """
 import os, sys
-from remanence import migrating
+from rmem import migrating
 migrating._BATCH = 20
 migrating.migrate(sys.argv[1], sys.argv[2], on_progress=lambda done, total: done >= 60 and os.kill(os.getpid(), 9))
 """
@@ -95,7 +95,7 @@ def test_what_cannot_be_migrated_is_told(tmp_path, postgres_url):
 
 
 def test_the_command_says_what_it_did(file, postgres_url):
-    command = [sys.executable, "-m", "remanence.cli", "migrate", str(file), postgres_url]
+    command = [sys.executable, "-m", "rmem", "migrate", str(file), postgres_url]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "Copied 119 of 119 memories; both sides are the same\n"

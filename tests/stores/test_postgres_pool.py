@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from remanence import Filter
-from remanence.errors import InputError, StoreClosedError
-from remanence.stores.sql import postgres_pool
-from remanence.stores.sql.postgres import PostgresRecordStore
-from remanence.tables.engines.postgres import PostgresEngine
-from remanence.tables.engines.postgres_catalog import OWN
-from remanence.tables.workspace import Workspace
-from remanence.testing.contract import example
+from rmem import Filter
+from rmem.errors import InputError, StoreClosedError
+from rmem.stores.sql import postgres_pool
+from rmem.stores.sql.postgres import PostgresRecordStore
+from rmem.tables.engines.postgres import PostgresEngine
+from rmem.tables.engines.postgres_catalog import OWN
+from rmem.tables.workspace import Workspace
+from rmem.testing.contract import example
 
 SETTINGS = ("lock_timeout", "temp_file_limit", "idle_in_transaction_session_timeout", "jit")
 

@@ -6,10 +6,10 @@ from itertools import chain
 
 import pytest
 
-from remanence import Brain, Filter
-from remanence.embed import word_vectors
-from remanence.stores.sql.postgres import PostgresRecordStore
-from remanence.testing import synthetic_memories, synthetic_questions
+from rmem import Brain, Filter
+from rmem.embed import word_vectors
+from rmem.stores.sql.postgres import PostgresRecordStore
+from rmem.testing import synthetic_memories, synthetic_questions
 
 MEMORIES, QUESTIONS = 2000, 100
 

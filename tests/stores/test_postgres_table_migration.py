@@ -11,16 +11,16 @@ from uuid import UUID
 
 import pytest
 
-from remanence import Brain
-from remanence.errors import ConfigError, ConstraintError
-from remanence.migrating import migrate
-from remanence.tables import moving
-from remanence.tables.workspace import Workspace
+from rmem import Brain
+from rmem.errors import ConfigError, ConstraintError
+from rmem.migrating import migrate
+from rmem.tables import moving
+from rmem.tables.workspace import Workspace
 
 KILLED = """
 import os, sys
-from remanence import migrating
-from remanence.tables import moving
+from rmem import migrating
+from rmem.tables import moving
 moving._BATCH = 10
 migrating.migrate(sys.argv[1], sys.argv[2], on_progress=lambda done, total: done >= 150 and os.kill(os.getpid(), 9))
 """
@@ -171,7 +171,7 @@ def test_tables_of_another_tenant_are_not_in_the_way(file, postgres_url):
 
 
 def test_the_command_lists_tables(file, postgres_url):
-    command = [sys.executable, "-m", "remanence.cli", "migrate", str(file), postgres_url]
+    command = [sys.executable, "-m", "rmem", "migrate", str(file), postgres_url]
     done = subprocess.run([*command, "--dry-run"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1:] == [

@@ -5,12 +5,12 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from remanence import Brain
-from remanence.errors import ConfigError, InputError, StoreUnreachableError
-from remanence.stores import open_store
-from remanence.stores.sql.postgres import PostgresRecordStore
-from remanence.stores.sql.postgres_schema import ROLE, SCHEMA
-from remanence.testing.contract import clustered_vectors, example
+from rmem import Brain
+from rmem.errors import ConfigError, InputError, StoreUnreachableError
+from rmem.stores import open_store
+from rmem.stores.sql.postgres import PostgresRecordStore
+from rmem.stores.sql.postgres_schema import ROLE, SCHEMA
+from rmem.testing.contract import clustered_vectors, example
 
 
 @pytest.fixture

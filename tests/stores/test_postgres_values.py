@@ -12,13 +12,13 @@ import numpy as np
 import psycopg
 import pytest
 
-from remanence import Brain, upkeep
-from remanence.crypto.encryption import Encryption, new_master_key
-from remanence.embed import word_vectors
-from remanence.errors import ConfigError, KeyMissingError
-from remanence.keyed import PostgresStore
-from remanence.stores.sql.postgres import PostgresRecordStore
-from remanence.testing import MemoryStoreContract
+from rmem import Brain, upkeep
+from rmem.crypto.encryption import Encryption, new_master_key
+from rmem.embed import word_vectors
+from rmem.errors import ConfigError, KeyMissingError
+from rmem.keyed import PostgresStore
+from rmem.stores.sql.postgres import PostgresRecordStore
+from rmem.testing import MemoryStoreContract
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_encrypted_memories_are_found_and_unreadable_without_the_key(postgres_ur
 
 
 def rmem(*words, store):
-    done = run([sys.executable, "-m", "remanence.cli", "--store", store, *words], capture_output=True, text=True)
+    done = run([sys.executable, "-m", "rmem", "--store", store, *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

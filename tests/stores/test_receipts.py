@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from remanence import Brain, receipts
-from remanence.errors import InputError
-from remanence.stores.sql import receipts as in_store
+from rmem import Brain, receipts
+from rmem.errors import InputError
+from rmem.stores.sql import receipts as in_store
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

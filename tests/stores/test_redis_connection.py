@@ -12,10 +12,10 @@ import threading
 
 import pytest
 
-from remanence.errors import ConfigError, InputError, StoreClosedError, StoreFullError, StoreUnreachableError
-from remanence.stores.redis import RedisRecordStore
-from remanence.testing.contract import example
-from remanence.testing.redis import RedisServer
+from rmem.errors import ConfigError, InputError, StoreClosedError, StoreFullError, StoreUnreachableError
+from rmem.stores.redis import RedisRecordStore
+from rmem.testing.contract import example
+from rmem.testing.redis import RedisServer
 
 SECRET = "open-sesame-4711"
 
@@ -112,14 +112,12 @@ def test_bad_options_are_refused_by_name(options, error, message):
 
 def test_a_missing_library_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "redis", None)
-    with pytest.raises(ConfigError, match=r"pip install 'remanence\[redis\]'"):
+    with pytest.raises(ConfigError, match=r"pip install 'rmem\[redis\]'"):
         RedisRecordStore()
 
 
 def test_nothing_heavy_is_imported_for_those_without_redis():
-    code = (
-        "import sys, remanence, remanence.stores.redis; sys.exit('redis' in sys.modules or 'zstandard' in sys.modules)"
-    )
+    code = "import sys, rmem, rmem.stores.redis; sys.exit('redis' in sys.modules or 'zstandard' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from remanence.stores.redis import RedisRecordStore
-from remanence.testing import RecordStoreContract
+from rmem.stores.redis import RedisRecordStore
+from rmem.testing import RecordStoreContract
 
 
 class TestRedisStore(RecordStoreContract):

@@ -14,17 +14,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from remanence import Filter
-from remanence.embed import embedder_for
-from remanence.errors import EmbedderMismatchError, StoreCorruptError, StoreUnreachableError, VectorError
-from remanence.index import recall_index
-from remanence.models import Embeddings
-from remanence.stores import redis as redis_store
-from remanence.stores.base import Owner
-from remanence.stores.indexed import derive
-from remanence.stores.redis import RedisRecordStore
-from remanence.testing.contract import clustered_vectors, example
-from remanence.testing.redis import RedisServer
+from rmem import Filter
+from rmem.embed import embedder_for
+from rmem.errors import EmbedderMismatchError, StoreCorruptError, StoreUnreachableError, VectorError
+from rmem.index import recall_index
+from rmem.models import Embeddings
+from rmem.stores import redis as redis_store
+from rmem.stores.base import Owner
+from rmem.stores.indexed import derive
+from rmem.stores.redis import RedisRecordStore
+from rmem.testing.contract import clustered_vectors, example
+from rmem.testing.redis import RedisServer
 
 CHILD = Path(__file__).with_name("redis_child.py")
 ODD_AGENTS = ["a}b", "{", "}", "{}", "a{b}c", "a:b", "a:{b}:rows", "%7B", "{%", "ünï 北京 😀", "-1-2", "a-1-2", "a"]

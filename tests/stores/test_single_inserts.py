@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from remanence import Brain
-from remanence.errors import EmbedderMismatchError, StoreBusyError, VectorError
-from remanence.models import Embeddings, Memory
-from remanence.stores.base import Owner
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.testing.contract import clustered_vectors
+from rmem import Brain
+from rmem.errors import EmbedderMismatchError, StoreBusyError, VectorError
+from rmem.models import Embeddings, Memory
+from rmem.stores.base import Owner
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.testing.contract import clustered_vectors
 
 VECTORS = clustered_vectors(4, 16, seed=3)
 

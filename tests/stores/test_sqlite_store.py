@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from remanence.doctor import examine
-from remanence.errors import ConfigError, InputError
-from remanence.filters import Filter
-from remanence.stores import migrations, open_store
-from remanence.stores.memory import InMemoryRecordStore
-from remanence.stores.sql import cache, schema
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.testing.contract import clustered_vectors, example
+from rmem.doctor import examine
+from rmem.errors import ConfigError, InputError
+from rmem.filters import Filter
+from rmem.stores import migrations, open_store
+from rmem.stores.memory import InMemoryRecordStore
+from rmem.stores.sql import cache, schema
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.testing.contract import clustered_vectors, example
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_the_index_compares_what_has_moved_by_the_vectors_that_it_has_now(path):
 
 
 def test_a_snapshot_that_is_collected_while_another_is_opened_does_not_lock_them_both(path):
-    from remanence.stores.sql.file import SqliteFile
+    from rmem.stores.sql.file import SqliteFile
 
     class Collecting(SqliteFile):
         def _connect(self):

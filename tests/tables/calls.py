@@ -6,8 +6,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from remanence.tables.sql import functions
-from remanence.tables.sql.functions import Signature
+from rmem.tables.sql import functions
+from rmem.tables.sql.functions import Signature
 
 VALUES = {
     "int2": ["0::int2", "1::int2", "-7::int2", "32767::int2", "(-32768)::int2", "NULL::int2", "12::int2"],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from running_server import Running
 
-from remanence.server.settings import ServerSettings
+from rmem.server.settings import ServerSettings
 
 
 class TableServer:

@@ -26,7 +26,7 @@ def tables_url(postgres):
 @pytest.fixture(params=["sqlite", "postgres"])
 def open_workspace(request, tmp_path):
     """A function that opens the same workspace again: `open_workspace()` sees what another one wrote."""
-    from remanence.tables.workspace import Workspace
+    from rmem.tables.workspace import Workspace
 
     opened = []
     if request.param == "sqlite":
@@ -62,7 +62,7 @@ def table_server(tmp_path_factory):
 @pytest.fixture(params=["embedded", "postgres", "server"])
 def connect(request, tmp_path):
     """A function that opens a client on one workspace, empty at first: in a file, in a database, or on a server."""
-    from remanence import Client
+    from rmem import Client
 
     if request.param == "embedded":
         settings = {"path": tmp_path / "client.db"}

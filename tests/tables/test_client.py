@@ -10,9 +10,9 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-import remanence
-from remanence import Client, types
-from remanence.errors import (
+import rmem
+from rmem import Client, types
+from rmem.errors import (
     ConfigError,
     ConstraintError,
     InputError,
@@ -325,10 +325,10 @@ def test_threads_share_a_client(client):
 
 
 def test_without_anything_the_local_file_is_used(tmp_path, monkeypatch):
-    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path))
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path))
     with Client() as client:
         client.ingest("t", {"a": [1]})
-    with remanence.Brain() as brain:  # the same file holds memories
+    with rmem.Brain() as brain:  # the same file holds memories
         brain.remember("Both live in one file")
     with Client() as client:
         assert client.list_tables() == ["t"]
@@ -336,7 +336,7 @@ def test_without_anything_the_local_file_is_used(tmp_path, monkeypatch):
 
 
 def test_workspaces_are_apart(tmp_path, monkeypatch):
-    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path))
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path))
     with Client(workspace_id="one") as one, Client(workspace_id="One") as two, Client() as default:
         one.ingest("t", {"a": [1]})
         assert two.list_tables() == default.list_tables() == []
@@ -345,14 +345,14 @@ def test_workspaces_are_apart(tmp_path, monkeypatch):
         assert two.query('SELECT b FROM "One".t') == [{"b": "x"}]
         with pytest.raises((NoSuchTableError, SqlError)):
             two.query('SELECT a FROM "one"."t"')
-    monkeypatch.setenv("REMANENCE_WORKSPACE", "one")
+    monkeypatch.setenv("RMEM_WORKSPACE", "one")
     with Client() as client:
         assert client.query("SELECT a FROM t") == [{"a": 1}]
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "con", "ä", "a b", "%2e"])
 def test_the_name_of_a_workspace_leads_nowhere_else(tmp_path, monkeypatch, name):
-    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path))
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path))
     with Client(workspace_id=name) as client:
         client.ingest("t", {"a": [1]})
     assert [path.parent for path in tmp_path.rglob("*.db")] == [tmp_path / "workspaces"]
@@ -372,20 +372,20 @@ def test_the_environment_names_a_server(table_server, monkeypatch, prefix):
 
 def test_our_names_win_over_the_others(table_server, monkeypatch):
     monkeypatch.setenv("DEEPLAKE_API_URL", "http://127.0.0.1:1")
-    monkeypatch.setenv("REMANENCE_API_URL", table_server.url)
+    monkeypatch.setenv("RMEM_API_URL", table_server.url)
     with Client(token=table_server.token, workspace_id=table_server.new_workspace()) as client:
         assert client.list_tables() == []
 
 
 def test_a_path_wins_over_the_environment(tmp_path, monkeypatch):
-    monkeypatch.setenv("REMANENCE_API_URL", "http://127.0.0.1:1")
-    monkeypatch.setenv("REMANENCE_API_KEY", "x")
+    monkeypatch.setenv("RMEM_API_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("RMEM_API_KEY", "x")
     with Client(path=tmp_path / "a.db") as client:
         assert client.list_tables() == []
 
 
 def test_a_token_without_a_server_is_refused(tmp_path, monkeypatch):
-    with pytest.raises(ConfigError, match=r"token is a token for a server.*set REMANENCE_API_URL"):
+    with pytest.raises(ConfigError, match=r"token is a token for a server.*set RMEM_API_URL"):
         Client(token="x")
     monkeypatch.setenv("DEEPLAKE_API_KEY", "x")
     with pytest.raises(ConfigError, match="DEEPLAKE_API_KEY is a token for a server"):

@@ -14,11 +14,11 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "debug_memory.py"
 
 @pytest.mark.parametrize("place", ["file", "server"])
 def test_the_debugging_memory_finds_the_fix(request, tmp_path, place):
-    arguments, environment = [], os.environ | {"REMANENCE_HOME": str(tmp_path), "PYTHONIOENCODING": "utf-8"}
+    arguments, environment = [], os.environ | {"RMEM_HOME": str(tmp_path), "PYTHONIOENCODING": "utf-8"}
     if place == "server":
         server = request.getfixturevalue("table_server")
         arguments = ["--server", server.url]
-        environment |= {"REMANENCE_API_KEY": server.token, "REMANENCE_WORKSPACE": server.new_workspace()}
+        environment |= {"RMEM_API_KEY": server.token, "RMEM_WORKSPACE": server.new_workspace()}
     done = subprocess.run(
         [sys.executable, str(EXAMPLE), *arguments], capture_output=True, encoding="utf-8", env=environment, timeout=120
     )

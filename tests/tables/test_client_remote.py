@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from remanence import Client
-from remanence.errors import (
+from rmem import Client
+from rmem.errors import (
     ConfigError,
     ConstraintError,
     NoSuchTableError,
@@ -21,8 +21,8 @@ from remanence.errors import (
     TableExistsError,
     TooManyRowsError,
 )
-from remanence.tables import link
-from remanence.tables.remote import organisation_of
+from rmem.tables import link
+from rmem.tables.remote import organisation_of
 
 TOKEN = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (b"{}", b'{"OrgID": "acme"}', b"x"))
 EMPTY = {"tables": [], "next_cursor": None}

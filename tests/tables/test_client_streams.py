@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from remanence.errors import InputError, NoSuchTableError
-from remanence.tables.catalog import Kind, Type
-from remanence.tables.results import Result
-from remanence.tables.streams import Rows, arrow_reader, write_parquet
+from rmem.errors import InputError, NoSuchTableError
+from rmem.tables.catalog import Kind, Type
+from rmem.tables.results import Result
+from rmem.tables.streams import Rows, arrow_reader, write_parquet
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 EVERY = [

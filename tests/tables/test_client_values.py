@@ -11,10 +11,10 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from remanence.errors import InputError, SqlError
-from remanence.tables.catalog import Kind, Type
-from remanence.tables.results import Result
-from remanence.tables.values import (
+from rmem.errors import InputError, SqlError
+from rmem.tables.catalog import Kind, Type
+from rmem.tables.results import Result
+from rmem.tables.values import (
     answer_types,
     from_json,
     kind_of_type,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import remanence
-from remanence import types
-from remanence.errors import ConfigError, InputError, NoSuchTableError, RemanenceError
-from remanence.tables.dataset import Dataset, as_columns, place_of
+import rmem
+from rmem import types
+from rmem.errors import ConfigError, InputError, NoSuchTableError, RemanenceError
+from rmem.tables.dataset import Dataset, as_columns, place_of
 
 
 @pytest.fixture
@@ -40,20 +40,20 @@ def test_addresses(address, place):
 @pytest.mark.parametrize("address", ["notes", "rmem://only", "rmem://a/b/c", "http://a/b", "rmem:///b", 5])
 def test_addresses_that_lead_nowhere(address):
     with pytest.raises(ConfigError, match="address must be rmem://workspace/dataset"):
-        remanence.open(address)
+        rmem.open(address)
 
 
 def test_a_dataset_stays(tmp_path, monkeypatch):
-    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path))
-    with remanence.open("rmem://team/notes") as notes:
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path))
+    with rmem.open("rmem://team/notes") as notes:
         assert len(notes) == 0
         assert list(notes) == []
         assert notes.schema == {}
         notes.add_column("content", types.Text())
         notes.append({"content": "kept"})
-    with remanence.open("al://team/notes") as notes:
+    with rmem.open("al://team/notes") as notes:
         assert notes[0] == {"content": "kept"}
-    with remanence.open("rmem://other/notes") as notes:
+    with rmem.open("rmem://other/notes") as notes:
         assert len(notes) == 0
 
 

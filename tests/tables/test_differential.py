@@ -11,8 +11,8 @@ import calls
 import more_statements
 import pytest
 
-from remanence.errors import RemanenceError
-from remanence.tables.workspace import Workspace
+from rmem.errors import RemanenceError
+from rmem.tables.workspace import Workspace
 
 GROUPS = more_statements.GROUPS
 

@@ -11,9 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-import remanence
-from remanence import Client
-from remanence.embed import embedder_for
+import rmem
+from rmem import Client
+from rmem.embed import embedder_for
 
 DEBUGGING = '''
 import os
@@ -21,7 +21,7 @@ import json
 import time
 import requests
 from datetime import datetime
-from remanence import Client
+from rmem import Client
 
 # --- Embedding via OpenRouter (google/gemini-embedding-001, ctx 20K) ---
 OPENROUTER_API_KEY = os.environ["OPENROUTER_API_KEY"]
@@ -94,7 +94,7 @@ else:
 '''
 
 CODING = '''
-import remanence as deeplake
+import rmem as deeplake
 
 # Persistent coding agent memory
 memory = deeplake.open("al://my-org/coding-agent-memory")
@@ -176,7 +176,7 @@ def embeddings():
 def place(request, monkeypatch, tmp_path):
     """Where a plain `Client()` keeps its tables: told by the environment, as a user would."""
     if request.param == "embedded":
-        monkeypatch.setenv("REMANENCE_HOME", str(tmp_path))
+        monkeypatch.setenv("RMEM_HOME", str(tmp_path))
         return request.param
     server = request.getfixturevalue("table_server")
     monkeypatch.setenv("DEEPLAKE_API_URL", server.url)
@@ -237,14 +237,14 @@ def test_the_memory_of_coding_agents(place, monkeypatch):
     }
     assert len(space["memory"]) == 4
     space["memory"].close()
-    with remanence.open("rmem://my-org/coding-agent-memory") as again:
+    with rmem.open("rmem://my-org/coding-agent-memory") as again:
         assert again[0]["content"] == "Money is kept in cents, never in floats"
         assert again[0]["timestamp"] <= time.time()
 
 
 def server_workspace(monkeypatch):
     """A workspace of the name that the document uses."""
-    from remanence.tables.remote import RemoteWorkspace
+    from rmem.tables.remote import RemoteWorkspace
 
     with Client() as client:
         assert isinstance(client._tables, RemoteWorkspace)

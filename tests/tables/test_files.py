@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.errors import InputError
-from remanence.tables.chunks import checked_sizes, chunks, sections
-from remanence.tables.files import chunks_of
+from rmem.errors import InputError
+from rmem.tables.chunks import checked_sizes, chunks, sections
+from rmem.tables.files import chunks_of
 
 
 def pdf(*pages: str) -> bytes:

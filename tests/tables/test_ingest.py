@@ -8,9 +8,9 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from remanence import types
-from remanence.errors import InputError, RemanenceError, UnknownFieldError, VectorError
-from remanence.tables.ingest import arranged, from_body, inferred, to_body
+from rmem import types
+from rmem.errors import InputError, RemanenceError, UnknownFieldError, VectorError
+from rmem.tables.ingest import arranged, from_body, inferred, to_body
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remanence import Client
-from remanence.tables.ingest import arranged, from_body, to_body
+from rmem import Client
+from rmem.tables.ingest import arranged, from_body, to_body
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 FLOAT = st.floats(allow_nan=False, allow_infinity=False)

@@ -12,7 +12,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from remanence.errors import (
+from rmem.errors import (
     ConstraintError,
     NoSuchTableError,
     SqlError,
@@ -20,13 +20,13 @@ from remanence.errors import (
     TableExistsError,
     TooManyRowsError,
 )
-from remanence.tables.catalog import Column, Index, Kind, Table, Type
-from remanence.tables.engines import postgres_changes
-from remanence.tables.engines.base import Plan
-from remanence.tables.engines.postgres import PostgresEngine
-from remanence.tables.sql.bind import Binder
-from remanence.tables.sql.parse import parse
-from remanence.tables.sql.statements import bind_statement
+from rmem.tables.catalog import Column, Index, Kind, Table, Type
+from rmem.tables.engines import postgres_changes
+from rmem.tables.engines.base import Plan
+from rmem.tables.engines.postgres import PostgresEngine
+from rmem.tables.sql.bind import Binder
+from rmem.tables.sql.parse import parse
+from rmem.tables.sql.statements import bind_statement
 
 DOCS = Table(
     "docs",

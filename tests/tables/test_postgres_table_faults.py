@@ -10,15 +10,15 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
-from remanence.errors import ConfigError, StoreClosedError, StoreUnreachableError
-from remanence.tables.catalog import Column, Kind, Table, Type
-from remanence.tables.engines import postgres_link
-from remanence.tables.engines.base import Plan
-from remanence.tables.engines.postgres import PostgresEngine
-from remanence.tables.sql.bind import Binder
-from remanence.tables.sql.parse import parse
-from remanence.tables.sql.statements import bind_statement
-from remanence.testing.postgres import PostgresServer
+from rmem.errors import ConfigError, StoreClosedError, StoreUnreachableError
+from rmem.tables.catalog import Column, Kind, Table, Type
+from rmem.tables.engines import postgres_link
+from rmem.tables.engines.base import Plan
+from rmem.tables.engines.postgres import PostgresEngine
+from rmem.tables.sql.bind import Binder
+from rmem.tables.sql.parse import parse
+from rmem.tables.sql.statements import bind_statement
+from rmem.testing.postgres import PostgresServer
 
 NOTES = Table("notes", (Column("text", Type(Kind.TEXT)),))
 

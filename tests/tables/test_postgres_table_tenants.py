@@ -7,10 +7,10 @@ import uuid
 import psycopg
 import pytest
 
-from remanence.errors import RemanenceError, TableError
-from remanence.tables.engines.postgres import PostgresEngine
-from remanence.tables.engines.postgres_catalog import schema_name
-from remanence.tables.workspace import Workspace
+from rmem.errors import RemanenceError, TableError
+from rmem.tables.engines.postgres import PostgresEngine
+from rmem.tables.engines.postgres_catalog import schema_name
+from rmem.tables.workspace import Workspace
 
 SECRET = "the launch code is 0000"
 

@@ -9,11 +9,11 @@ import sqlite3
 import numpy as np
 import pytest
 
-from remanence import Brain
-from remanence.errors import NoSuchTableError, StoreClosedError, StoreCorruptError, StoreReadOnlyError
-from remanence.tables.engines import sqlite_following
-from remanence.tables.engines.sqlite import SqliteEngine
-from remanence.tables.workspace import Workspace
+from rmem import Brain
+from rmem.errors import NoSuchTableError, StoreClosedError, StoreCorruptError, StoreReadOnlyError
+from rmem.tables.engines import sqlite_following
+from rmem.tables.engines.sqlite import SqliteEngine
+from rmem.tables.workspace import Workspace
 
 
 @pytest.fixture

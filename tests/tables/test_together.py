@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from remanence import receipts
-from remanence.errors import ConstraintError, NoSuchTableError, SqlError, TableExistsError
-from remanence.tables.ingest import arranged, written
+from rmem import receipts
+from rmem.errors import ConstraintError, NoSuchTableError, SqlError, TableExistsError
+from rmem.tables.ingest import arranged, written
 
 
 def names(workspace) -> list[str]:
@@ -152,8 +152,8 @@ def test_statements_on_several_tables_are_whole(workspace):
 
 KILLED = """
 import os, signal, sys
-from remanence.tables.ingest import arranged, written
-from remanence.tables.workspace import Workspace
+from rmem.tables.ingest import arranged, written
+from rmem.tables.workspace import Workspace
 
 def die(*_):
     print("made", flush=True)
@@ -171,7 +171,7 @@ else:
 @pytest.mark.parametrize("what", ["ingest", "create as"])
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_a_table_and_its_rows_come_together_though_the_process_is_killed(request, tmp_path, engine, what):
-    from remanence.tables.workspace import Workspace
+    from rmem.tables.workspace import Workspace
 
     address = str(tmp_path / "tables.db") if engine == "sqlite" else request.getfixturevalue("postgres_url")
     with Workspace(address, tenant="killed") as workspace:

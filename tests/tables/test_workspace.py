@@ -12,7 +12,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from remanence.errors import (
+from rmem.errors import (
     ConfigError,
     ConstraintError,
     NoSuchTableError,
@@ -21,8 +21,8 @@ from remanence.errors import (
     TableExistsError,
     TooManyRowsError,
 )
-from remanence.tables.catalog import Kind
-from remanence.tables.workspace import Workspace
+from rmem.tables.catalog import Kind
+from rmem.tables.workspace import Workspace
 
 
 @pytest.fixture

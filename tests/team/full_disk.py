@@ -10,16 +10,16 @@ import sys
 import time
 from pathlib import Path
 
-from remanence import Brain
-from remanence.team import outage, places, spool
-from remanence.team.events import Event, Kind
+from rmem import Brain
+from rmem.team import outage, places, spool
+from rmem.team.events import Event, Kind
 
 MANY = 50
 FULL = 8.0  # seconds
 
 
 def rmem(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "remanence.cli", *arguments]
+    command = [sys.executable, "-m", "rmem", *arguments]
     return subprocess.run(command, input=given, capture_output=True, text=True, timeout=60)
 
 
@@ -47,7 +47,7 @@ def wait_for(what, patience: float = 60.0) -> None:
 
 
 def main() -> None:
-    os.environ["REMANENCE_KEEPER_IDLE"] = "2"
+    os.environ["RMEM_KEEPER_IDLE"] = "2"
     home = places.folder().parent
     Brain(home / "memories.db", privacy="default").close()
     outage.Outage().over()  # as any keeper has left it

@@ -11,13 +11,13 @@ import time
 import pytest
 from click.testing import CliRunner
 
-from remanence import Brain
-from remanence.cli.app import rmem
-from remanence.team.briefing import Briefing
-from remanence.team.events import Event, Kind
-from remanence.team.identity import repository
-from remanence.team.memory import TeamMemory
-from remanence.team.notes import Note
+from rmem import Brain
+from rmem.cli.app import rmem
+from rmem.team.briefing import Briefing
+from rmem.team.events import Event, Kind
+from rmem.team.identity import repository
+from rmem.team.memory import TeamMemory
+from rmem.team.notes import Note
 
 TEXT = "The staging database listens on port 6543 behind pgbouncer"
 

@@ -9,13 +9,13 @@ import time
 
 import pytest
 
-from remanence import Brain
-from remanence.team.briefing import BUDGET, PROMPT_BUDGET, Briefing
-from remanence.team.events import Event, Kind
-from remanence.team.identity import repository
-from remanence.team.memory import TeamMemory
-from remanence.team.notes import Note
-from remanence.team.sessions import Sessions
+from rmem import Brain
+from rmem.team.briefing import BUDGET, PROMPT_BUDGET, Briefing
+from rmem.team.events import Event, Kind
+from rmem.team.identity import repository
+from rmem.team.memory import TeamMemory
+from rmem.team.notes import Note
+from rmem.team.sessions import Sessions
 
 NUMBERS = itertools.count()
 

@@ -10,15 +10,15 @@ import time
 
 import pytest
 
-from remanence import Brain
-from remanence.team import places, spool
-from remanence.team.briefing import BUDGET, PROMPT_BUDGET, Briefing, reads_like_work
-from remanence.team.capture import Capture
-from remanence.team.events import Event, Kind
-from remanence.team.outcomes import headline, looks_failed
-from remanence.team.pairing import command_key
-from remanence.team.sessions import Sessions, SessionState
-from remanence.team.trimming import essence, folded, signature
+from rmem import Brain
+from rmem.team import places, spool
+from rmem.team.briefing import BUDGET, PROMPT_BUDGET, Briefing, reads_like_work
+from rmem.team.capture import Capture
+from rmem.team.events import Event, Kind
+from rmem.team.outcomes import headline, looks_failed
+from rmem.team.pairing import command_key
+from rmem.team.sessions import Sessions, SessionState
+from rmem.team.trimming import essence, folded, signature
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
 
@@ -166,7 +166,7 @@ def test_a_session_that_crashed_is_summed_up_by_the_next_one(agent, brain, clone
     agent.tell(Kind.PROMPT, prompt="Rewrite the loader to use upserts everywhere")
     agent.edits("etl/load.py", "a", "b")
     later = time.time() + 13 * 3600
-    monkeypatch.setattr("remanence.team.capture.time.time", lambda: later)
+    monkeypatch.setattr("rmem.team.capture.time.time", lambda: later)
     Agent(brain, clone, "s2").tell(Kind.SESSION_START, source="startup")
     assert "Rewrite the loader" in of_kind(brain, "task")[0].text
 

@@ -12,20 +12,20 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence import Brain
-from remanence.cli.app import rmem
-from remanence.mcp.answers import hit_of, memory_of
-from remanence.models import Memory, Metadata
-from remanence.privacy import PrivacyPolicy
-from remanence.team.briefing import Briefing
-from remanence.team.events import Event, Kind
-from remanence.team.identity import repository
-from remanence.team.importing.run import import_git
-from remanence.team.memory import TeamMemory
-from remanence.team.notes import Note
-from remanence.team.review import contradictions, out_of_date
-from remanence.team.soundness import findings, repair
-from remanence.team.staleness import prints_of
+from rmem import Brain
+from rmem.cli.app import rmem
+from rmem.mcp.answers import hit_of, memory_of
+from rmem.models import Memory, Metadata
+from rmem.privacy import PrivacyPolicy
+from rmem.team.briefing import Briefing
+from rmem.team.events import Event, Kind
+from rmem.team.identity import repository
+from rmem.team.importing.run import import_git
+from rmem.team.memory import TeamMemory
+from rmem.team.notes import Note
+from rmem.team.review import contradictions, out_of_date
+from rmem.team.soundness import findings, repair
+from rmem.team.staleness import prints_of
 
 # Whole numbers of less than 48 bits, as `staleness` makes them, that are card numbers to the letter.
 CARDS = [30569309025904, 36227206271667, 6011000990139, 4222222222222]
@@ -188,7 +188,7 @@ def test_what_is_no_note_of_a_team_is_left_alone(team):
 
 
 def test_rmem_doctor_tells_and_repairs(tmp_path, monkeypatch, here):
-    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path))
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path))
     with Brain(privacy="default") as brain:
         damaged(TeamMemory(brain, author="ann@acme.io"), here, {"prints": {"pool.py": ["[card]", 17]}})
     told = CliRunner().invoke(rmem, ["doctor"])

@@ -9,15 +9,15 @@ import time
 
 import pytest
 
-from remanence import Brain
-from remanence.team import places, spool
-from remanence.team.events import Event, Kind
-from remanence.team.hook import note
-from remanence.team.sessions import Sessions, SessionState
+from rmem import Brain
+from rmem.team import places, spool
+from rmem.team.events import Event, Kind
+from rmem.team.hook import note
+from rmem.team.sessions import Sessions, SessionState
 
 
 def rmem(*words):
-    command = [sys.executable, "-m", "remanence.cli", *words, "--json"]
+    command = [sys.executable, "-m", "rmem", *words, "--json"]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
 
 
@@ -74,7 +74,7 @@ def test_what_an_agent_or_a_session_did_goes_as_a_whole(filled, subject):
 
 
 def test_a_home_without_a_team_memory_stays_without_one(tmp_path, monkeypatch):
-    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path / "new"))
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path / "new"))
     with Brain() as brain:
         brain.remember("Zelda Quux has the keys", id="m1")
     assert rmem("forget", "--subject", "Zelda Quux", "--yes")["memories"] == [{"id": "m1"}]
@@ -85,7 +85,7 @@ def test_two_processes_change_one_session_one_after_the_other(tmp_path):
     """The keeper and `rmem forget` do not overwrite each other."""
     code = """
 import sys, time
-from remanence.team.sessions import Sessions
+from rmem.team.sessions import Sessions
 for n in range(20):
     with Sessions().changing("codex", "s-1") as state:
         time.sleep(0.002)

@@ -12,22 +12,22 @@ import time
 import psutil
 import pytest
 
-from remanence import Brain
-from remanence.team import outage
+from rmem import Brain
+from rmem.team import outage
 
 PROMPT = {"session_id": "s1", "prompt": "Always run the linter before a commit"}
 
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path / "memory"))
-    monkeypatch.setenv("REMANENCE_KEEPER_IDLE", "2")
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path / "memory"))
+    monkeypatch.setenv("RMEM_KEEPER_IDLE", "2")
     monkeypatch.setenv("HOME", str(tmp_path))
     return tmp_path / "memory"
 
 
 def hook(given, agent="claude-code", event="UserPromptSubmit"):
-    command = [sys.executable, "-m", "remanence.cli", "hook", agent, event]
+    command = [sys.executable, "-m", "rmem", "hook", agent, event]
     return subprocess.run(command, input=given, capture_output=True, text=True, timeout=60)
 
 
@@ -49,8 +49,8 @@ def keepers():
     found = []
     for process in psutil.process_iter(["cmdline", "environ"]):
         words = process.info["cmdline"] or []
-        home = (process.info["environ"] or {}).get("REMANENCE_HOME")
-        if "remanence.team.keeper" in words and home == os.environ["REMANENCE_HOME"]:
+        home = (process.info["environ"] or {}).get("RMEM_HOME")
+        if "rmem.team.keeper" in words and home == os.environ["RMEM_HOME"]:
             found.append(process)
     return found
 
@@ -87,7 +87,7 @@ def test_an_event_that_nobody_knows_is_passed_over(home):
 
 def test_a_home_that_cannot_be_written_breaks_nothing(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path / "file" / "inside"))
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path / "file" / "inside"))
     done = hook(json.dumps(PROMPT))
     assert (done.returncode, done.stdout) == (0, "")
 
@@ -100,7 +100,7 @@ def test_what_a_hook_was_told_is_kept_in_the_background(home, tmp_path):
 
 def test_a_repository_can_opt_out(home, tmp_path):
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    (tmp_path / ".remanence.toml").write_text("capture = false\nrecall = false\n")
+    (tmp_path / ".rmem.toml").write_text("capture = false\nrecall = false\n")
     hook(json.dumps({**PROMPT, "cwd": str(tmp_path)}))
     assert not list((home / "team" / "spool").glob("*.json"))
     assert not (home / "memories.db").exists()
@@ -124,7 +124,7 @@ def test_a_killed_keeper_loses_and_doubles_nothing(home, tmp_path):
 
 def test_there_is_one_keeper_however_many_hooks_there_are(home, tmp_path):
     told = json.dumps({"session_id": "s1", "cwd": str(tmp_path), "stop_hook_active": False})
-    command = [sys.executable, "-m", "remanence.cli", "hook", "claude-code", "Stop"]
+    command = [sys.executable, "-m", "rmem", "hook", "claude-code", "Stop"]
     running = [subprocess.Popen(command, stdin=subprocess.PIPE, text=True) for _ in range(6)]
     for process in running:
         process.communicate(told, timeout=60)
@@ -133,7 +133,7 @@ def test_there_is_one_keeper_however_many_hooks_there_are(home, tmp_path):
 
 
 def test_help_teaches(home):
-    done = subprocess.run([sys.executable, "-m", "remanence.cli", "hook", "--help"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "rmem", "hook", "--help"], capture_output=True, text=True)
     assert done.returncode == 0
     assert "rmem install" in done.stdout
 

@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from remanence.errors import ConfigError
-from remanence.team.identity import author, repository
-from remanence.team.repository_file import settings_of
+from rmem.errors import ConfigError
+from rmem.team.identity import author, repository
+from rmem.team.repository_file import settings_of
 
 
 def git(folder, *arguments):
@@ -91,7 +91,7 @@ def test_the_author_is_whom_git_names(clone):
 
 def test_without_git_the_author_is_the_user(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("REMANENCE_USER", "carla")
+    monkeypatch.setenv("RMEM_USER", "carla")
     assert author(tmp_path) == "carla"
 
 
@@ -186,16 +186,16 @@ def test_worktrees_of_a_fork_and_of_a_bare_clone_are_one(clone, tmp_path):
 @pytest.mark.parametrize("named", ["github.com/acme/platform", "git@github.com:Acme/Platform.git"])
 def test_the_repository_file_has_the_last_word(clone, tmp_path, named):
     git(clone, "remote", "add", "origin", "git@github.com:ann/etl.git")
-    write(clone / ".remanence.toml", f'repository = "{named}"\n')
+    write(clone / ".rmem.toml", f'repository = "{named}"\n')
     (clone / "src").mkdir()
     git(clone, "worktree", "add", "-q", "-b", "fix", str(tmp_path / "other"))
-    write(tmp_path / "other" / ".remanence.toml", f'repository = "{named}"\n')
+    write(tmp_path / "other" / ".rmem.toml", f'repository = "{named}"\n')
     assert repository(clone / "src").id == repository(tmp_path / "other").id == "github.com/acme/platform"
 
 
 def test_a_repository_that_is_no_address_is_refused_and_names_nothing(clone):
     git(clone, "remote", "add", "origin", "git@github.com:acme/etl.git")
-    write(clone / ".remanence.toml", 'repository = "two words"\n')
+    write(clone / ".rmem.toml", 'repository = "two words"\n')
     with pytest.raises(ConfigError, match="repository must be an address like"):
         settings_of(clone)
     assert repository(clone).id == "github.com/acme/etl"

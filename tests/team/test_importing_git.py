@@ -7,12 +7,12 @@ import subprocess
 
 import pytest
 
-from remanence import Brain
-from remanence.errors import InputError
-from remanence.team.identity import repository
-from remanence.team.importing.run import import_git
-from remanence.team.memory import TeamMemory
-from remanence.team.review import out_of_date
+from rmem import Brain
+from rmem.errors import InputError
+from rmem.team.identity import repository
+from rmem.team.importing.run import import_git
+from rmem.team.memory import TeamMemory
+from rmem.team.review import out_of_date
 
 START = 1_700_000_000
 
@@ -475,7 +475,7 @@ def test_what_is_no_repository_is_refused(brain, tmp_path, monkeypatch):
 
 def test_a_repository_that_opts_out_is_left_alone(brain, history):
     history.commit("Fix KeyError in the carrier import", "etl/carrier.py")
-    (history.root / ".remanence.toml").write_text("capture = false\n")
+    (history.root / ".rmem.toml").write_text("capture = false\n")
     with pytest.raises(InputError, match="opts out"):
         import_git(brain, history.root)
 

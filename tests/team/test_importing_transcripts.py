@@ -14,11 +14,11 @@ import time
 import pytest
 from recorded_transcripts import FIRST, PATCH, SECRET, Claude, Codex, carrier_session, pool_session
 
-from remanence import Brain
-from remanence.errors import InputError
-from remanence.team.importing.run import import_transcripts
-from remanence.team.importing.told import LONGEST_LINE
-from remanence.team.importing.transcripts import told_in
+from rmem import Brain
+from rmem.errors import InputError
+from rmem.team.importing.run import import_transcripts
+from rmem.team.importing.told import LONGEST_LINE
+from rmem.team.importing.transcripts import told_in
 
 
 @pytest.fixture
@@ -261,16 +261,16 @@ def test_a_folder_that_is_gone_and_has_no_address_is_told_to_nobody_else(brain, 
 
 
 def test_a_repository_that_opts_out_is_left_alone(brain, clone, kept):
-    (clone / ".remanence.toml").write_text("capture = false\n")
+    (clone / ".rmem.toml").write_text("capture = false\n")
     carrier_session("s1", str(clone)).write(kept / "s1.jsonl")
     read(brain, kept)
     assert brain.store.count() == 0
 
 
 def test_memories_about_files_that_are_gone_already_are_out_of_date(brain, clone, kept):
-    from remanence.team.identity import repository
-    from remanence.team.memory import TeamMemory
-    from remanence.team.review import out_of_date
+    from rmem.team.identity import repository
+    from rmem.team.memory import TeamMemory
+    from rmem.team.review import out_of_date
 
     carrier_session("s1", str(clone)).write(kept / "s1.jsonl")
     read(brain, kept)
@@ -367,7 +367,7 @@ def test_killed_in_the_middle_and_run_again_is_the_same_as_one_run(clone, kept, 
             told.passes(f"make {part}", f"linked {part}")
         path = told.write(kept / f"s{session}.jsonl")
         os.utime(path, (session, session))
-    command = [sys.executable, "-m", "remanence.cli", "--store", str(tmp_path / "killed.db"), "import", "claude-code"]
+    command = [sys.executable, "-m", "rmem", "--store", str(tmp_path / "killed.db"), "import", "claude-code"]
     command += ["--from", str(kept), "--json"]
     with Brain(tmp_path / "whole.db", privacy="default", durability="normal") as brain:
         read(brain, kept)

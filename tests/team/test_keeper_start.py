@@ -16,13 +16,13 @@ import time
 import psutil
 import pytest
 
-from remanence import Brain
-from remanence.team import door, places, spool
-from remanence.team.events import Event, Kind
-from remanence.team.keeper import Keeper
-from remanence.team.memory import TeamMemory
-from remanence.team.notes import Note
-from remanence.team.work import Work
+from rmem import Brain
+from rmem.team import door, places, spool
+from rmem.team.events import Event, Kind
+from rmem.team.keeper import Keeper
+from rmem.team.memory import TeamMemory
+from rmem.team.notes import Note
+from rmem.team.work import Work
 
 RULE = "Always run the linter before a commit"
 FIX = "transform_parquet dies with MemoryError on large files; read it in batches with dataset.to_batches()"
@@ -31,8 +31,8 @@ TASK = "transform_parquet dies with MemoryError: Unable to allocate 12 GiB"
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path / "memory"))
-    monkeypatch.setenv("REMANENCE_KEEPER_IDLE", "5")
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path / "memory"))
+    monkeypatch.setenv("RMEM_KEEPER_IDLE", "5")
     monkeypatch.setenv("HOME", str(tmp_path))
     with Brain(privacy="default") as brain:
         team = TeamMemory(brain, author="ann@acme.io")
@@ -47,14 +47,14 @@ def keepers():
     found = []
     for process in psutil.process_iter(["cmdline", "environ"]):
         words = process.info["cmdline"] or []
-        home = (process.info["environ"] or {}).get("REMANENCE_HOME")
-        if "remanence.team.keeper" in words and home == os.environ["REMANENCE_HOME"]:
+        home = (process.info["environ"] or {}).get("RMEM_HOME")
+        if "rmem.team.keeper" in words and home == os.environ["RMEM_HOME"]:
             found.append(process)
     return found
 
 
 def hook_process(event, session, folder, **more):
-    command = [sys.executable, "-m", "remanence.cli", "hook", "claude-code", event]
+    command = [sys.executable, "-m", "rmem", "hook", "claude-code", event]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     process.stdin.write(json.dumps({"session_id": session, "cwd": str(folder), **more}))
     process.stdin.close()
@@ -193,12 +193,12 @@ def test_an_error_while_answering_one_hook_leaves_the_next_ones_answered(home, m
 
 def test_an_event_of_the_last_moment_gets_a_keeper(home, tmp_path, monkeypatch):
     """The hook saw a keeper that was about to end."""
-    monkeypatch.setenv("REMANENCE_KEEPER_IDLE", "0.5")
+    monkeypatch.setenv("RMEM_KEEPER_IDLE", "0.5")
     with door.Lock() as held:
         spool.put(prompt_of("s1", prompt="Always use port 5000 for the importer"))
         assert door.ensure_daemon()
         # As a keeper does that has just looked into the spool for the last time.
-        code = "import sys; from remanence.team import keeper; keeper.Keeper.run = lambda self: True; keeper.main()"
+        code = "import sys; from rmem.team import keeper; keeper.Keeper.run = lambda self: True; keeper.main()"
         words = [sys.executable, "-c", code, str(held.fileno())]
         process = subprocess.Popen(words, pass_fds=(held.fileno(),))
     assert process.wait(30) == 0

@@ -7,15 +7,15 @@ import time
 
 import pytest
 
-from remanence import Brain
-from remanence.errors import InputError, NotFoundError
-from remanence.team.briefing import Briefing
-from remanence.team.capture import Capture
-from remanence.team.events import Event, Kind
-from remanence.team.identity import repository
-from remanence.team.memory import TeamMemory
-from remanence.team.notes import Note
-from remanence.team.review import contradictions, out_of_date
+from rmem import Brain
+from rmem.errors import InputError, NotFoundError
+from rmem.team.briefing import Briefing
+from rmem.team.capture import Capture
+from rmem.team.events import Event, Kind
+from rmem.team.identity import repository
+from rmem.team.memory import TeamMemory
+from rmem.team.notes import Note
+from rmem.team.review import contradictions, out_of_date
 
 
 @pytest.fixture

@@ -8,16 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from remanence import Brain
-from remanence.privacy import PrivacyPolicy
-from remanence.team.memory import TeamMemory
-from remanence.team.notes import Note
+from rmem import Brain
+from rmem.privacy import PrivacyPolicy
+from rmem.team.memory import TeamMemory
+from rmem.team.notes import Note
 
 SCRIPT = """
 import sys
-from remanence import Brain
-from remanence.team.memory import TeamMemory
-from remanence.team.notes import Note
+from rmem import Brain
+from rmem.team.memory import TeamMemory
+from rmem.team.notes import Note
 with Brain(sys.argv[1], durability="normal") as brain:
     team = TeamMemory(brain, author=sys.argv[2])
     for number in range(12):

@@ -17,18 +17,18 @@ from pathlib import Path
 import pytest
 from recorded_events import TOLD, Story
 
-from remanence import Brain, Encryption
-from remanence.crypto.encryption import MASTER_KEY, new_master_key
-from remanence.embed.function import FunctionEmbedder
-from remanence.stores.sql.sqlite import SqliteRecordStore
-from remanence.team import backlog, keeper, outage, places, spool
-from remanence.team.capture import Capture
-from remanence.team.dialects import dialect
-from remanence.team.events import Event, Kind
-from remanence.team.keeper import Keeper
-from remanence.team.masking import masked
-from remanence.team.sessions import Sessions
-from remanence.team.work import Work
+from rmem import Brain, Encryption
+from rmem.crypto.encryption import MASTER_KEY, new_master_key
+from rmem.embed.function import FunctionEmbedder
+from rmem.stores.sql.sqlite import SqliteRecordStore
+from rmem.team import backlog, keeper, outage, places, spool
+from rmem.team.capture import Capture
+from rmem.team.dialects import dialect
+from rmem.team.events import Event, Kind
+from rmem.team.keeper import Keeper
+from rmem.team.masking import masked
+from rmem.team.sessions import Sessions
+from rmem.team.work import Work
 
 MANY = 50
 
@@ -373,8 +373,8 @@ class KeeperProcess:
         def starve():
             resource.setrlimit(resource.RLIMIT_FSIZE, (longest, resource.RLIM_INFINITY))
 
-        environment = {**os.environ, "REMANENCE_KEEPER_IDLE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [sys.executable, "-m", "remanence.team.keeper"]
+        environment = {**os.environ, "RMEM_KEEPER_IDLE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, "-m", "rmem.team.keeper"]
         self.process = subprocess.Popen(command, env=environment, preexec_fn=starve if longest else None)
 
     def feed(self):
@@ -477,8 +477,8 @@ def in_child(code, folder):
 
 def test_an_event_that_does_not_fit_leaves_no_draft(folder):
     told = in_child(
-        "from remanence.team import spool\n"
-        "from remanence.team.events import Event, Kind\n"
+        "from rmem.team import spool\n"
+        "from rmem.team.events import Event, Kind\n"
         "try:\n"
         "    spool.put(Event('1', 'codex', Kind.PROMPT, 's', '/w', 1.0, prompt='x ' * 100))\n"
         "except OSError as error:\n"
@@ -491,7 +491,7 @@ def test_an_event_that_does_not_fit_leaves_no_draft(folder):
 
 def test_a_session_that_does_not_fit_leaves_no_draft(folder):
     told = in_child(
-        "from remanence.team.sessions import Sessions, SessionState\n"
+        "from rmem.team.sessions import Sessions, SessionState\n"
         "try:\n"
         "    Sessions().save(SessionState('codex', 's'))\n"
         "except OSError as error:\n"
@@ -505,9 +505,9 @@ def test_a_session_that_does_not_fit_leaves_no_draft(folder):
 def test_a_spool_that_is_full_refuses_events_in_the_log_and_is_emptied_nevertheless(folder, monkeypatch, capsys):
     from io import StringIO
 
-    from remanence.team import hook
+    from rmem.team import hook
 
-    monkeypatch.setenv("REMANENCE_KEEPER_IDLE", "1")
+    monkeypatch.setenv("RMEM_KEEPER_IDLE", "1")
     monkeypatch.setattr(spool, "MOST", 3)
     for number in range(3):
         spool.put(wish(number, folder))
@@ -532,7 +532,7 @@ def test_a_disk_that_is_full_for_eight_seconds_costs_no_event(tmp_path):
     if unshare is None or subprocess.run([unshare, "-m", "sh", "-c", mount], capture_output=True).returncode:
         pytest.skip("needs the right to mount a small file system")
     script = Path(__file__).with_name("full_disk.py")
-    environment = {**os.environ, "REMANENCE_HOME": str(home / "memory"), "HOME": str(tmp_path)}
+    environment = {**os.environ, "RMEM_HOME": str(home / "memory"), "HOME": str(tmp_path)}
     command = [unshare, "-m", "sh", "-c", f"{mount} && exec {sys.executable} {script}"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr

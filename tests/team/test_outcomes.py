@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from remanence import Brain
-from remanence.team.capture import Capture
-from remanence.team.dialects import dialect
-from remanence.team.outcomes import has_failed, headline
+from rmem import Brain
+from rmem.team.capture import Capture
+from rmem.team.dialects import dialect
+from rmem.team.outcomes import has_failed, headline
 
 sys.path.insert(0, str(Path(__file__).parent / "outputs"))
 from wrapping import AGENTS, claude_code, codex, codex_line, gemini, rows
@@ -101,7 +101,7 @@ def test_the_exit_code_of_codex_is_read_from_its_transcript(capture, tmp_path):
 
 
 def test_every_outcome_of_codex_is_right_where_its_transcript_tells_it(tmp_path):
-    from remanence.team.capture import with_outcome
+    from rmem.team.capture import with_outcome
 
     wrong = []
     for one in TEST:
@@ -117,7 +117,7 @@ def test_every_outcome_of_codex_is_right_where_its_transcript_tells_it(tmp_path)
 
 
 def test_a_transcript_that_never_tells_does_not_hold_up_the_rest(capture, tmp_path, monkeypatch):
-    monkeypatch.setattr("remanence.team.capture._PATIENCE", 0.2)
+    monkeypatch.setattr("rmem.team.capture._PATIENCE", 0.2)
     transcript = tmp_path / "rollout.jsonl"
     transcript.write_text("")
     name, payload = codex(row("make build", 2, "make: *** [Makefile:3: build] Error 2\n"))

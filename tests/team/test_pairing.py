@@ -7,10 +7,10 @@ import subprocess
 
 import pytest
 
-from remanence import Brain
-from remanence.team.capture import Capture
-from remanence.team.events import Event, Kind
-from remanence.team.pairing import change_in, command_key, fixed_by
+from rmem import Brain
+from rmem.team.capture import Capture
+from rmem.team.events import Event, Kind
+from rmem.team.pairing import change_in, command_key, fixed_by
 
 FAILED = "E   KeyError: 'code'\nFAILED tests/test_carrier.py::test_read - KeyError: 'code'\n1 failed in 0.1s"
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from remanence import Brain
-from remanence.team import places, spool
-from remanence.team.capture import Capture
-from remanence.team.events import AGENTS, Event, Kind
-from remanence.team.importing.run import import_transcripts
-from remanence.team.private import without_private
+from rmem import Brain
+from rmem.team import places, spool
+from rmem.team.capture import Capture
+from rmem.team.events import AGENTS, Event, Kind
+from rmem.team.importing.run import import_transcripts
+from rmem.team.private import without_private
 
 SECRET = "the merger with Initech"
 MARKED = f"<private>{SECRET}</private>"
@@ -99,7 +99,7 @@ def test_a_hook_neither_writes_nor_sends_what_is_private(agent, tmp_path, monkey
         threading.Thread(target=listen, daemon=True).start()
         for event in (prompt, tool):
             subprocess.run(
-                [sys.executable, "-m", "remanence.cli", "hook", agent, event],
+                [sys.executable, "-m", "rmem", "hook", agent, event],
                 input=json.dumps(payload), text=True, check=True, timeout=30,
             )  # fmt: skip
     assert b"port 5000" in b"".join(heard)

@@ -8,14 +8,14 @@ import subprocess
 
 import pytest
 
-from remanence import Brain
-from remanence.team.briefing import Briefing
-from remanence.team.capture import Capture
-from remanence.team.dialects import dialect
-from remanence.team.events import Event, Kind
-from remanence.team.memory import TeamMemory
-from remanence.team.prompts import is_request, sayings
-from remanence.team.review import accept, undecided
+from rmem import Brain
+from rmem.team.briefing import Briefing
+from rmem.team.capture import Capture
+from rmem.team.dialects import dialect
+from rmem.team.events import Event, Kind
+from rmem.team.memory import TeamMemory
+from rmem.team.prompts import is_request, sayings
+from rmem.team.review import accept, undecided
 
 
 def kept(prompt):

@@ -6,7 +6,7 @@ import json
 import os
 from dataclasses import asdict
 
-from remanence.team.sessions import Sessions, SessionState
+from rmem.team.sessions import Sessions, SessionState
 
 
 def test_only_the_latest_sessions_are_kept(tmp_path):

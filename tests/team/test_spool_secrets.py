@@ -10,10 +10,10 @@ import sys
 import pytest
 from recorded_events import TOLD, Story
 
-from remanence.errors import PrivacyError
-from remanence.team import places, spool
-from remanence.team.door import Lock
-from remanence.team.events import Event, Kind
+from rmem.errors import PrivacyError
+from rmem.team import places, spool
+from rmem.team.door import Lock
+from rmem.team.events import Event, Kind
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
 PASSWORD = "Kx9-vTr2-mQz7"
@@ -105,7 +105,7 @@ def home(tmp_path, monkeypatch):
 
 
 def hook(agent, name, payload, **environment):
-    command = [sys.executable, "-m", "remanence.cli", "hook", agent, name]
+    command = [sys.executable, "-m", "rmem", "hook", agent, name]
     given = json.dumps(payload)
     environment = {**os.environ, **environment}
     return subprocess.run(command, input=given, env=environment, capture_output=True, text=True, timeout=60)
@@ -139,5 +139,5 @@ def test_without_the_libraries_that_find_secrets_nothing_is_captured(home, tmp_p
     (line,) = places.log().read_text().splitlines()
     assert line.endswith(
         f"claude-code UserPromptSubmit: the privacy policy needs {library}; "
-        "install it with: pip install 'remanence[privacy]'"
+        "install it with: pip install 'rmem[privacy]'"
     )

@@ -32,8 +32,8 @@ PAIRS = [
 def team_home(tmp_path, monkeypatch):
     """A home whose keeper ends soon after the test."""
     home = tmp_path / "home"
-    monkeypatch.setenv("REMANENCE_HOME", str(home / "memory"))
-    monkeypatch.setenv("REMANENCE_KEEPER_IDLE", "3")
+    monkeypatch.setenv("RMEM_HOME", str(home / "memory"))
+    monkeypatch.setenv("RMEM_KEEPER_IDLE", "3")
     monkeypatch.setenv("HOME", str(home))
     return home
 
@@ -52,7 +52,7 @@ def clone(folder, name):
 
 def hook(agent, event, payload):
     """Run the real command; what it printed."""
-    command = [sys.executable, "-m", "remanence.cli", "hook", agent, event]
+    command = [sys.executable, "-m", "rmem", "hook", agent, event]
     done = subprocess.run(command, input=json.dumps(payload), capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -148,7 +148,7 @@ def test_an_agent_can_search_for_more_by_mcp(team_home, tmp_path):
     settled(team_home)
 
     async def ask():
-        arguments = ["-m", "remanence.cli", "mcp", "--project", str(two)]
+        arguments = ["-m", "rmem", "mcp", "--project", str(two)]
         server = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
         async with Client(stdio_client(server)) as client:
             found = await client.call_tool(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from remanence.index.analyser import analyse, question_words
+from rmem.index.analyser import analyse, question_words
 
 K1, B = 0.5, 0.75
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from search_by_hand import bm25, cosine, hybrid
 
-from remanence.tables.engines.base import Engine
-from remanence.tables.search import running
+from rmem.tables.engines.base import Engine
+from rmem.tables.search import running
 
 ROWS = 240
 WORDS = ["disk", "full", "memory", "error", "pipeline", "parquet", "timeout", "retry", "Größe", "内存"]

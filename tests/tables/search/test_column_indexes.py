@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search_by_hand import bm25, cosine, in_order
 
-from remanence.index.bits import unit
-from remanence.tables.search import slots as slots_module
-from remanence.tables.search import vectors as vectors_module
-from remanence.tables.search.scores import CosineScores, HybridScores, MaxSimScores, NoScores, TextScores
-from remanence.tables.search.texts import TextColumn
-from remanence.tables.search.vectors import VectorColumn, VectorsColumn
+from rmem.index.bits import unit
+from rmem.tables.search import slots as slots_module
+from rmem.tables.search import vectors as vectors_module
+from rmem.tables.search.scores import CosineScores, HybridScores, MaxSimScores, NoScores, TextScores
+from rmem.tables.search.texts import TextColumn
+from rmem.tables.search.vectors import VectorColumn, VectorsColumn
 
 WORDS = ["disk", "full", "memory", "error", "pipeline", "parquet", "naïve", "Größe", "内存", "etl/transform.py"]
 NONE = np.empty(0, np.int64)

@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from remanence.tables.catalog import Column, Kind, Table, Type
-from remanence.tables.engines.base import Changes
-from remanence.tables.search.allowance import Allowance
-from remanence.tables.search.indexes import SearchIndexes
-from remanence.tables.search.scores import TextScores
+from rmem.tables.catalog import Column, Kind, Table, Type
+from rmem.tables.engines.base import Changes
+from rmem.tables.search.allowance import Allowance
+from rmem.tables.search.indexes import SearchIndexes
+from rmem.tables.search.scores import TextScores
 
 
 def ids(result):

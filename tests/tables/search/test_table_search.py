@@ -7,7 +7,7 @@ import math
 import pytest
 from search_by_hand import bm25, cosine, hybrid, in_order
 
-from remanence.errors import SqlError, SqlUnsupportedError
+from rmem.errors import SqlError, SqlUnsupportedError
 
 TRACES = {
     1: ("Fix OOM crash in data pipeline when processing 50GB parquet files", [0.9, 0.1, 0.0, 0.1]),

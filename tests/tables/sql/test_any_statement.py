@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from test_differential import difference, outcome
 
-from remanence.errors import InputError, TableError
-from remanence.tables.workspace import Workspace
+from rmem.errors import InputError, TableError
+from rmem.tables.workspace import Workspace
 
 CORPUS = [text if isinstance(text, str) else text[0] for group in statements.GROUPS.values() for text in group]
 PIECES = [re.findall(r"'[^']*'|\"[^\"]*\"|\w+|[^\w\s]+|\s+", text) for text in CORPUS]

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.errors import RemanenceError, SqlError, StatementTimeoutError
-from remanence.tables.engines.sqlite_patterns import like
-from remanence.tables.sql.parse import parse
-from remanence.tables.workspace import Workspace
+from rmem.errors import RemanenceError, SqlError, StatementTimeoutError
+from rmem.tables.engines.sqlite_patterns import like
+from rmem.tables.sql.parse import parse
+from rmem.tables.workspace import Workspace
 
 OF_OTHERS = [
     "SELECT x::int[], y FROM (VALUES (ARRAY[1,2]::text[], 1)) v(x, y)",

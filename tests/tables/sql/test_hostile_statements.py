@@ -7,9 +7,9 @@ import sqlite3
 
 import pytest
 
-from remanence import Brain
-from remanence.errors import NoSuchTableError, SqlError, StatementTimeoutError, TableError
-from remanence.tables.workspace import Workspace
+from rmem import Brain
+from rmem.errors import NoSuchTableError, SqlError, StatementTimeoutError, TableError
+from rmem.tables.workspace import Workspace
 
 HOSTILE = [
     # other files, other databases, other programs
@@ -235,7 +235,7 @@ def test_names_of_this_workspace_may_be_written_out(place):
 
 def test_the_engine_itself_denies_what_the_check_would_miss(place):
     """The second line of defence: the authorizer of the connection."""
-    from remanence.tables.engines.sqlite_file import TableFile
+    from rmem.tables.engines.sqlite_file import TableFile
 
     file = TableFile(place, "full", 1.0)
     try:

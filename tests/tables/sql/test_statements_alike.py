@@ -8,7 +8,7 @@ import pytest
 import statements
 from test_differential import difference, outcome
 
-from remanence.tables.workspace import Workspace
+from rmem.tables.workspace import Workspace
 
 
 @pytest.mark.parametrize("name", statements.GROUPS)

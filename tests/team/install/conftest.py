@@ -35,14 +35,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place.mkdir()
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}/usr/bin{os.pathsep}/bin")
     monkeypatch.setenv("HOME", str(place))
-    monkeypatch.setenv("REMANENCE_HOME", str(tmp_path / "remanence"))
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path / "rmem"))
     return place
 
 
 @pytest.fixture
 def rmem(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rmem:
     monkeypatch.chdir(home)
-    return Rmem(tmp_path / "remanence")
+    return Rmem(tmp_path / "rmem")
 
 
 def everything(folder: Path) -> dict[str, bytes | None]:

@@ -10,7 +10,7 @@ import time
 import pytest
 from conftest import everything
 
-from remanence.cli import endings
+from rmem.cli import endings
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_status_tells_where_memory_goes_and_what_waits(rmem, home):
     (team / "last-capture.json").write_text(json.dumps({"time": time.time(), "agent": "codex"}))
     subprocess.run(["git", "init", "-q", home], check=True)
     subprocess.run(["git", "-C", home, "remote", "add", "origin", "git@github.com:Acme/web.git"], check=True)
-    (home / ".remanence.toml").write_text('workspace = "etl"\nrecall = false\ncolour = "red"\n')
+    (home / ".rmem.toml").write_text('workspace = "etl"\nrecall = false\ncolour = "red"\n')
     told = rmem("status", "--json").json
     assert told["memory"] == {
         "store": str(rmem.home / "memories.db"),
@@ -190,7 +190,7 @@ def test_status_tells_where_memory_goes_and_what_waits(rmem, home):
     assert "server        https://memory.example.com, workspace acme/web" in text
     assert "workspace etl, no recall, ignored: colour" in text
     assert "waiting       3 events" in text
-    (home / ".remanence.toml").write_text('api_key = "x"\n')
+    (home / ".rmem.toml").write_text('api_key = "x"\n')
     assert "refused: " in rmem("status").out
     assert "'api_key' looks like a secret" in rmem("status", "--json").json["repository"]["problem"]
 

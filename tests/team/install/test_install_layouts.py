@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from conftest import everything
 
-from remanence.errors import ConfigError
-from remanence.team.dialects import dialect
-from remanence.team.install import AGENTS, Command, tool
-from remanence.team.install.files import Ledger
-from remanence.team.install.jsonc import Document
-from remanence.team.install.plan import Plan, install, installing, uninstall, uninstalling
-from remanence.team.install.status import agent_report
+from rmem.errors import ConfigError
+from rmem.team.dialects import dialect
+from rmem.team.install import AGENTS, Command, tool
+from rmem.team.install.files import Ledger
+from rmem.team.install.jsonc import Document
+from rmem.team.install.plan import Plan, install, installing, uninstall, uninstalling
+from rmem.team.install.status import agent_report
 
 CLAUDE = """\
 // my settings
@@ -310,7 +310,7 @@ def test_a_link_to_nowhere_is_refused(home, tmp_path):
 def test_copies_are_kept_for_the_user_alone(home, tmp_path):
     laid_out(home, "claude-code")
     installed("claude-code")
-    copies = sorted((tmp_path / "remanence/team/backups/claude-code").iterdir())
+    copies = sorted((tmp_path / "rmem/team/backups/claude-code").iterdir())
     assert [copy.name for copy in copies] == [".claude.json.1", "settings.json.1"]
     assert copies[1].read_text() == CLAUDE
     assert all(stat.S_IMODE(copy.stat().st_mode) == 0o600 for copy in copies)

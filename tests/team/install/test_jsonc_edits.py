@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remanence.errors import ConfigError
-from remanence.team.install.jsonc import Document
+from rmem.errors import ConfigError
+from rmem.team.install.jsonc import Document
 
 KEYS = st.sampled_from(["a", "b", "hooks", "two words", 'a "quote"', "é", "//", "/*"])
 VALUES = st.recursive(

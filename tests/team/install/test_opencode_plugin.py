@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from remanence.team.dialects import dialect
-from remanence.team.install import Command, opencode, tool
-from remanence.team.install.files import Ledger
-from remanence.team.install.plan import install, installing
+from rmem.team.dialects import dialect
+from rmem.team.install import Command, opencode, tool
+from rmem.team.install.files import Ledger
+from rmem.team.install.plan import install, installing
 
 NODE = shutil.which("node")
 SESSION = Path(__file__).with_name("opencode_session.mjs")

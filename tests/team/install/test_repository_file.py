@@ -1,4 +1,4 @@
-"""`.remanence.toml`: what a repository may wish, and what it may not."""
+"""`.rmem.toml`: what a repository may wish, and what it may not."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from remanence.errors import ConfigError
-from remanence.team.notes import SCOPES as MEMORY_SCOPES
-from remanence.team.repository_file import FILE, SCOPES, find, read_settings, settings_of
+from rmem.errors import ConfigError
+from rmem.old_names import REPOSITORY_FILES
+from rmem.team.notes import SCOPES as MEMORY_SCOPES
+from rmem.team.repository_file import SCOPES, find, read_settings, settings_of
+
+FILE = REPOSITORY_FILES[0]
 
 
 @pytest.fixture

@@ -12,17 +12,17 @@ import psutil
 import pytest
 from conftest import everything
 
-from remanence import Brain
-from remanence.cli import endings
-from remanence.team import places
-from remanence.team.events import AGENTS
+from rmem import Brain
+from rmem.cli import endings
+from rmem.team import places
+from rmem.team.events import AGENTS
 
 
 def keepers():
     found = []
     for process in psutil.process_iter(["cmdline", "environ"]):
-        is_ours = (process.info["environ"] or {}).get("REMANENCE_HOME") == os.environ["REMANENCE_HOME"]
-        if "remanence.team.keeper" in (process.info["cmdline"] or []) and is_ours:
+        is_ours = (process.info["environ"] or {}).get("RMEM_HOME") == os.environ["RMEM_HOME"]
+        if "rmem.team.keeper" in (process.info["cmdline"] or []) and is_ours:
             found.append(process)
     return found
 
@@ -35,7 +35,7 @@ def program(home, tmp_path):
     def does(script: str) -> None:
         path.write_text(f"#!/bin/sh\n{script}\n")
 
-    does(f'exec "{sys.executable}" -m remanence.cli "$@"')
+    does(f'exec "{sys.executable}" -m rmem "$@"')
     yield does
     for process in keepers():
         process.kill()
@@ -78,8 +78,8 @@ def test_the_hook_of_every_agent_is_tried_and_leaves_nothing_behind(rmem, progra
 
 
 def test_a_keeper_that_was_started_for_a_try_ends_soon(rmem, program, home, monkeypatch):
-    monkeypatch.setattr("remanence.team.install.selftest._IDLE", "1")
-    monkeypatch.delenv("REMANENCE_KEEPER_IDLE", raising=False)
+    monkeypatch.setattr("rmem.team.install.selftest._IDLE", "1")
+    monkeypatch.delenv("RMEM_KEEPER_IDLE", raising=False)
     rmem("install", "codex", "--yes")
     assert agent(rmem("status", "--json").json, "codex")["self_test"]["ok"]
     assert len(keepers()) == 1
@@ -93,13 +93,13 @@ def test_a_keeper_that_was_started_for_a_try_ends_soon(rmem, program, home, monk
     ("script", "problem"),
     [
         ("exit 0", "it printed nothing"),
-        ("echo no module named remanence >&2; exit 3", "it ended with 3: no module named remanence"),
+        ("echo no module named rmem >&2; exit 3", "it ended with 3: no module named rmem"),
         ("sleep 60", "it did not end within 1 s"),
         ("echo '{\"hookSpecificOutput\": {}}'", "it printed nothing"),
     ],
 )
 def test_a_hook_that_does_not_answer_is_a_problem_with_a_remedy(rmem, program, home, monkeypatch, script, problem):
-    monkeypatch.setattr("remanence.team.install.selftest._LIMIT", 1.0)
+    monkeypatch.setattr("rmem.team.install.selftest._LIMIT", 1.0)
     rmem("install", "claude-code", "--yes")
     program(script)
     expected = f"`rmem hook claude-code SessionStart` fails: {problem} (`rmem install claude-code` renews it)"
@@ -162,7 +162,7 @@ def test_the_disk_and_the_spool_are_shown(rmem, home, monkeypatch):
     assert disk["store"] > 0
     assert disk["free"] > 0
     assert "; the spool has 1.2 kB" in rmem("status").out
-    monkeypatch.setattr("remanence.team.health._LITTLE", disk["free"] * 100)
+    monkeypatch.setattr("rmem.team.health._LITTLE", disk["free"] * 100)
     assert "the disk is almost full" in rmem("status").out
     answer = rmem("doctor", "--json")
     assert answer.code == endings.PROBLEMS
@@ -170,8 +170,8 @@ def test_the_disk_and_the_spool_are_shown(rmem, home, monkeypatch):
 
 
 def test_a_revoked_token_is_told_with_its_remedy(rmem, home, server):
-    from remanence.team.login import Login, keep, login
-    from remanence.team.sync import sync
+    from rmem.team.login import Login, keep, login
+    from rmem.team.sync import sync
 
     token = server.token_for("acme", "lab", "WRITE", member="ann")
     keep(Login(server.url, "lab", "acme", "ann"), token)
@@ -191,14 +191,14 @@ def test_a_revoked_token_is_told_with_its_remedy(rmem, home, server):
     assert "revoked" in told["error"]
     shown = rmem("status").out
     assert "the server refuses the token: the token was revoked. Run `rmem login` again" in shown
-    assert "REMANENCE_API_KEY" not in shown
+    assert "RMEM_API_KEY" not in shown
     answer = rmem("doctor", "--json")
     assert answer.code == endings.PROBLEMS
     assert "Run `rmem login` again" in finding(answer, "sharing")["detail"]
     refused = rmem("sync")
     assert refused.code != 0
     assert "rmem login" in refused.err
-    assert "REMANENCE_API_KEY" not in refused.err
+    assert "RMEM_API_KEY" not in refused.err
     assert "the token was revoked" in rmem("status", "--json").json["last_sync"]["error"]
 
     server.stop()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from remanence.errors import ConfigError
-from remanence.team.install.toml import TomlServer
+from rmem.errors import ConfigError
+from rmem.team.install.toml import TomlServer
 
 SERVER = TomlServer(Path("config.toml"), {"command": "rmem", "args": ["mcp"]})
 OURS = {"command": "rmem", "args": ["mcp"]}

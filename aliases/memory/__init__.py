@@ -1,0 +1,1 @@
+"""The import path of the Agent Memory API document; everything lives in `rmem.agents`."""

@@ -1,0 +1,5 @@
+"""`from memory.api.models import AgentState`."""
+
+from rmem.agents.models import ActionData, ActionResult, AgentState
+
+__all__ = ["ActionData", "ActionResult", "AgentState"]

@@ -1,1 +1,0 @@
-"""The import path of the Agent Memory API document; everything lives in `remanence.agents`."""

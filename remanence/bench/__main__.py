@@ -1,5 +1,0 @@
-"""`python -m remanence.bench` is `rmem bench`."""
-
-from .command import bench
-
-bench()

@@ -1,0 +1,5 @@
+"""`python -m rmem` is the command `rmem`."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,115 @@
+"""Agents that remember: in three tiers (the Agent Memory API), or a conversation and experiences (the guide).
+
+This module is the list of public names and nothing else; each is loaded when it is first used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+_HOMES = {
+    "ActionData": "agents.models",
+    "ActionResult": "agents.models",
+    "AgentMemory": "agents.adapter",
+    "AgentMemoryAPI": "agents.api",
+    "AgentState": "agents.models",
+    "AsyncAgentMemoryAPI": "agents.api",
+    "AutoencoderConfig": "agents.config",
+    "BaseAgent": "agents.base",
+    "ChatSummariser": "agents.summary",
+    "EnhancedAgentMemory": "agents.enhanced",
+    "ExtractiveSummariser": "agents.summary",
+    "IMConfig": "agents.config",
+    "LTMConfig": "agents.config",
+    "MemoryAPIException": "errors",
+    "MemoryConfig": "agents.config",
+    "MemoryConfigException": "errors",
+    "MemoryInputError": "errors",
+    "MemoryMaintenanceException": "errors",
+    "MemoryRetrievalException": "errors",
+    "MemorySpace": "agents.space",
+    "MemoryStoreException": "errors",
+    "QueryCache": "agents.cache",
+    "RedisIMConfig": "agents.config",
+    "RedisSTMConfig": "agents.config",
+    "SQLiteLTMConfig": "agents.config",
+    "STMConfig": "agents.config",
+    "cacheable": "agents.cache",
+    "install_memory_hooks": "agents.hooks",
+    "with_memory": "agents.hooks",
+}
+
+__all__ = [
+    "ActionData",
+    "ActionResult",
+    "AgentMemory",
+    "AgentMemoryAPI",
+    "AgentState",
+    "AsyncAgentMemoryAPI",
+    "AutoencoderConfig",
+    "BaseAgent",
+    "ChatSummariser",
+    "EnhancedAgentMemory",
+    "ExtractiveSummariser",
+    "IMConfig",
+    "LTMConfig",
+    "MemoryAPIException",
+    "MemoryConfig",
+    "MemoryConfigException",
+    "MemoryInputError",
+    "MemoryMaintenanceException",
+    "MemoryRetrievalException",
+    "MemorySpace",
+    "MemoryStoreException",
+    "QueryCache",
+    "RedisIMConfig",
+    "RedisSTMConfig",
+    "SQLiteLTMConfig",
+    "STMConfig",
+    "cacheable",
+    "install_memory_hooks",
+    "with_memory",
+]
+
+if TYPE_CHECKING:
+    from ..errors import (
+        MemoryAPIException,
+        MemoryConfigException,
+        MemoryInputError,
+        MemoryMaintenanceException,
+        MemoryRetrievalException,
+        MemoryStoreException,
+    )
+    from .adapter import AgentMemory
+    from .api import AgentMemoryAPI, AsyncAgentMemoryAPI
+    from .base import BaseAgent
+    from .cache import QueryCache, cacheable
+    from .config import (
+        AutoencoderConfig,
+        IMConfig,
+        LTMConfig,
+        MemoryConfig,
+        RedisIMConfig,
+        RedisSTMConfig,
+        SQLiteLTMConfig,
+        STMConfig,
+    )
+    from .enhanced import EnhancedAgentMemory
+    from .hooks import install_memory_hooks, with_memory
+    from .models import ActionData, ActionResult, AgentState
+    from .space import MemorySpace
+    from .summary import ChatSummariser, ExtractiveSummariser
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'rmem.agents' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"rmem.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,268 @@
+"""EnhancedAgentMemory: the façade of the Advanced Memory System Guide. A conversation within a token limit, a
+long-term memory of everything, and recall of experiences, over one Brain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from .. import checks, config
+from ..attachments import detach, restore
+from ..contents import ATTACHMENTS, without_attachments
+from ..crypto.encryption import Encryption
+from ..embed import EmbedderSpec
+from ..errors import InputError
+from ..keyed.base import MAX_NAMESPACE, Hits, text_of
+from ..keyed.sqlite import sqlite_path
+from ..models import Memory
+from ..privacy.choice import PrivacySpec
+from .context import block
+from .long_term import KINDS, LongTermMemory, SemanticMemory, importance_of, open_brain
+from .summary import ExtractiveSummariser, Summariser, summariser_for
+from .working import WorkingMemory
+
+_RECALLED = 8  # memories that a context may hold
+
+
+class EnhancedAgentMemory:
+    """The memory of one agent.
+
+        memory = EnhancedAgentMemory(persistent=True)            # the default file; path="agent.db" for another
+        memory.add_message("user", "Which port does staging use?")
+        memory.add_experience("Staging listens on port 8443", importance=3)
+        memory.recall("staging port")                            # [("exp_0", "Staging listens on port 8443", 2.1)]
+        memory.context_for("staging port", token_budget=500)     # a text to put before a prompt
+
+    `working` holds the newest messages within `token_limit` tokens, `long_term` everything, `vector` the experiences
+    by their vectors (None with vector=False). Several agents may share a file, and several processes an agent;
+    processes that talk at the same time should each have a `session`, whose conversation is its own. Safe to use from
+    many threads.
+    """
+
+    def __init__(
+        self,
+        persistent: bool = False,
+        vector: bool = True,
+        *,
+        path: str | Path | None = None,
+        agent: str = "agent",
+        session: str = "main",
+        embedder: EmbedderSpec = None,
+        privacy: PrivacySpec = None,
+        encryption: Encryption | Literal[False] | None = None,
+        token_limit: int = 4000,
+        summarise_at: float = 0.8,
+        summarise_every: int | None = None,
+        summariser: str | Summariser | None = None,
+    ) -> None:
+        """Working memory is summarised when it reaches `summarise_at` of `token_limit`, and after `summarise_every`
+        messages and tool calls if that is given. `summariser` is "extractive" (the default), "chat:MODEL@URL" or a
+        function of texts and a number of tokens. `embedder`, `privacy` and `encryption` are those of Brain."""
+        checks.flag("persistent", persistent)
+        checks.flag("vector", vector)
+        checks.name("agent", agent, maximum=MAX_NAMESPACE)
+        self.session = checks.name("session", session)
+        if path is not None and not persistent:
+            raise InputError("path is only for persistent=True: without it nothing is written", field="path")
+        told = summariser_for(summariser)
+        address = ":memory:" if not persistent else config.default_store() if path is None else sqlite_path(path)
+        self.brain = open_brain(address, vector, embedder, privacy=privacy, encryption=encryption)
+        try:
+            self.long_term = LongTermMemory(self.brain, agent)
+            self.vector = SemanticMemory(self.brain, agent) if vector else None
+            self.working = WorkingMemory(
+                self.long_term,
+                self.session,
+                told,
+                token_limit=token_limit,
+                summarise_at=summarise_at,
+                summarise_every=summarise_every,
+            )
+        except BaseException:
+            self.brain.close()
+            raise
+
+    @property
+    def agent(self) -> str:
+        return self.long_term.namespace
+
+    @property
+    def mode(self) -> str:
+        """How recall ranks: words and vectors together, or words alone."""
+        return "lexical" if self.vector is None else "hybrid"
+
+    # Experiences
+
+    def add_experience(self, text: str, importance: float = 1, meta: Mapping[str, Any] | None = None) -> str:
+        """Keep something worth knowing; its key. Importance counts 1, 2, 3 … as in the guide (1 is ordinary); with a
+        decimal point it is a share from 0 to 1."""
+        said = checks.json_object("meta", {"importance": importance, **(meta or {})})
+        share = importance_of(importance)
+        kept = self.long_term.write("experience", checks.text("text", text), {"meta": said}, importance=share)
+        return self.long_term.key_of(kept)
+
+    def recall(self, query: str, k: int = 5) -> Hits:
+        """(key, text, score) of the experiences that best answer a question, best first."""
+        return self.long_term.recall(query, checks.whole("k", k, low=1), ["experience"], self.mode)
+
+    def search(self, query: str, k: int = 5, kinds: Sequence[str] = KINDS[:3]) -> Hits:
+        """The same over experiences, messages and tool calls, or over the kinds that are given."""
+        if isinstance(kinds, str):
+            kinds = [kinds]
+        for kind in kinds:
+            checks.one_of("kinds", kind, KINDS)
+        return self.long_term.recall(query, checks.whole("k", k, low=1), kinds, self.mode)
+
+    def forget(self, key: str) -> bool:
+        """Remove a memory from working and long-term memory, and from what summaries tell; whether there was one."""
+        with self.working.turn:
+            gone = self.long_term.forget(key)
+            gone = self.working.forget(key) or gone
+            if gone:
+                self.working.retell(key)
+            if key == self.working.summary_key:
+                self.working.reload_summary()
+            return gone
+
+    # The conversation
+
+    def add_message(self, role: str, content: Any) -> str:
+        """Take a message into working memory and keep it for good; its key. Content is a text, or anything that JSON
+        can hold, with images and other blobs as chat APIs write them, or as bytes. Blobs are attachments: `get_memory`
+        tells them, and no context does."""
+        checks.name("role", role)
+        apart = detach({"role": role, "content": content})
+        if isinstance(apart["content"], str):
+            return self._say("message", f"{role}: {apart.pop('content')}", apart, actor=role)
+        told = checks.json_object("message", apart)
+        return self._say("message", f"{role}: {'' if content is None else text_of(told['content'])}", told, actor=role)
+
+    def add_tool_call(
+        self, name: str, arguments: Mapping[str, Any] | None = None, result: Any = None, *, error: str | None = None
+    ) -> str:
+        """Keep what a tool was asked and what it answered, or how it failed; the key. What JSON cannot hold is kept as
+        its text."""
+        checks.name("name", name)
+        apart = detach({"arguments": dict(arguments or {}), "result": result})
+        told = {"name": name, **{part: _held(value) for part, value in apart.items()}}
+        told |= {} if error is None else {"error": checks.text("error", str(error))}
+        outcome = "done" if result is None else text_of(told["result"])
+        if error is not None:
+            outcome = f"error: {told['error']}"
+        return self._say("tool_call", f"tool {name}: {text_of(told['arguments'])} -> {outcome}", told)
+
+    def _say(self, kind: str, text: str, contents: dict[str, Any], actor: str | None = None) -> str:
+        with self.working.turn:
+            return self.working.take(self.long_term.write(kind, text, contents, session=self.session, actor=actor))
+
+    def get_recent_messages(self, n: int = 10) -> str:
+        """The newest messages of working memory as "role: content", one on each line."""
+        checks.whole("n", n)
+        texts = [str(text) for key, text in list(self.working.data.items()) if not key.startswith("tool_")]
+        return "\n".join(texts[-n:] if n else [])
+
+    def get_messages(self, n: int | None = None, *, attachments: bool = False) -> list[dict[str, Any]]:
+        """The newest messages of this session since the last clear(), whole, also those that were summarised. Without
+        `attachments` only the names of images and other blobs are in them."""
+        if n is not None:
+            checks.whole("n", n)
+        shown = restore if checks.flag("attachments", attachments) else without_attachments
+        found = list(islice(self.working.history("message"), n))
+        return [dict(shown(_message(memory))) for memory in reversed(found)]
+
+    def get_memory(self, key: str) -> dict[str, Any] | None:
+        """A memory as it was given, with its attachments: key, type and time beside what was said; None if there is
+        none."""
+        memory = self.long_term.memory(key)
+        if memory is None:
+            return None
+        said = _message(memory) if memory.type == "message" else {}
+        return restore({"type": memory.type, "text": memory.text, **self._told(memory), **said})
+
+    @property
+    def tool_call_history(self) -> list[dict[str, Any]]:
+        """All tool calls of this session, oldest first: key, name, arguments, result, error if any, and time."""
+        calls = reversed(list(self.working.history("tool_call")))
+        return [dict(without_attachments(self._told(memory))) for memory in calls]
+
+    def _told(self, memory: Memory) -> dict[str, Any]:
+        told = {name: value for name, value in memory.contents.items() if name != "text"}
+        when = datetime.fromtimestamp(memory.timestamp, UTC).isoformat(timespec="seconds")
+        return {"key": self.long_term.key_of(memory), **told, "time": when}
+
+    def clear(self) -> None:
+        """Begin a new conversation: working memory is empty. Long-term memory keeps everything."""
+        self.working.empty()
+
+    # Summaries
+
+    def create_summary(self) -> str:
+        """Fold all of working memory but the newest message into the running summary now; the summary."""
+        with self.working.turn:
+            self.working.fold(list(self.working.data)[:-1])
+            return self.working.summary or self.summary()
+
+    def summary(self, token_budget: int = 300) -> str:
+        """What the conversation was about so far, in at most so many tokens. Nothing is changed."""
+        checks.whole("token_budget", token_budget, low=1)
+        with self.working.turn:
+            texts = [*self.working.summary.splitlines(), *map(str, self.working.data.values())]
+        return self.working.summarised(texts, token_budget)
+
+    def sources(self, key: str, *, deep: bool = False) -> list[str]:
+        """The keys of the messages and tool calls that a summary tells; with `deep`, also of the summaries that it
+        continues, oldest first."""
+        found: list[str] = []
+        waiting: str | None = key
+        while waiting is not None:
+            memory = self.long_term.memory(waiting)
+            if memory is None or memory.type != "summary":
+                break
+            found = [*memory.contents.get("of", []), *found]
+            waiting = memory.contents.get("previous") if deep else None
+        return found
+
+    def context_for(self, prompt: str, token_budget: int = 1000) -> str:
+        """A text to put before a prompt: the running summary, memories that the prompt calls for and the newest
+        messages, in at most `token_budget` tokens as `rmem.recall.budget` estimates them."""
+        checks.whole("token_budget", token_budget, low=1)
+        with self.working.turn:
+            recent, summary = dict(self.working.data), self.working.summary
+        found = self.search(prompt, k=_RECALLED + len(recent))
+        recalled = [text for key, text, _ in found if key not in recent][:_RECALLED]
+        return block(summary, recalled, [str(one) for one in recent.values()], token_budget, ExtractiveSummariser())
+
+    # The end
+
+    def close(self) -> None:
+        """Write what waits and close the file. Closing twice is harmless."""
+        self.brain.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"EnhancedAgentMemory({self.agent!r}, {self.brain.address!r})"
+
+
+def _message(memory: Memory) -> dict[str, Any]:
+    role, held = memory.contents.get("role"), memory.contents.get(ATTACHMENTS)
+    content = memory.contents.get("content", memory.text.removeprefix(f"{role}: "))
+    return {"role": role, "content": content} | ({ATTACHMENTS: held} if held else {})
+
+
+def _held(value: Any) -> Any:
+    """A value that JSON can hold: itself, or its text."""
+    try:
+        return checks.json_object("tool", {"value": value})["value"]
+    except InputError:
+        return str(value).encode("utf-8", "replace").decode().replace("\x00", "")

@@ -1,0 +1,5 @@
+"""`python -m rmem.bench` is `rmem bench`."""
+
+from .command import bench
+
+bench()

@@ -1,0 +1,538 @@
+"""Brain: the plain face of the engine. Remember, recall, get, update, forget.
+
+What is handed in is checked by drafting (to remember) and asking (to recall). The rest of the write path is here
+(embed → one transaction); the rest of the recall path is in asking."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+
+from . import asking, checks, config
+from .asking import Asked, Sought, ask
+from .drafting import Vector, draft, draft_of, draft_of_changes, take_changes
+from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
+from .embed.state import MemoryVectors
+from .errors import (
+    ConfigError,
+    EmbedderError,
+    EmbedderMismatchError,
+    InputError,
+    NotFoundError,
+    StoreBusyError,
+    VectorError,
+)
+from .filters import Filter
+from .forks import new_rlock
+from .judgements import QUESTIONS, Judgement, Recall, Recalls, kept_question
+from .models import Embeddings, Hit, Hits, Memory
+from .privacy.choice import PrivacySpec, policy_of
+from .recall.settings import RecallSettings
+from .stores import open_store
+from .stores.base import Edit, Edited, Order, Owner, Progress, RecordStore
+from .tiers import forgetting
+from .tiers.forgetting import DAY, ForgettingPolicy, Subject
+
+if TYPE_CHECKING:
+    from .crypto.encryption import Encryption
+    from .embed.base import Embedder
+
+Written = TypeVar("Written")
+
+_CHUNK = 1000
+_OVERTAKEN = 20  # times that others may change a memory's text while one edit is made
+_REEMBEDDED = 3  # times that a store may be re-embedded while one memory is written
+
+
+class _NotEmbedded(Exception):
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+
+
+class Brain:
+    """A memory that stays.
+
+        brain = Brain()                            # the default file; RMEM_HOME moves it
+        brain = Brain("sqlite:///path/file.db")    # or a plain path, ":memory:", or a RecordStore of your own
+        brain.remember("Fixed OOM: switched to pyarrow.dataset", agent="swe-01", type="error_fix")
+        brain.recall("ETL job killed by OOM", k=5)
+
+    `embedder` is "static" (the default), "minilm", "onnx:PATH", "http:MODEL@URL", any Embedder or function, or
+    "none" for vectors that you supply. A store remembers its embedder, so a later Brain need not name it.
+    `privacy` is a PrivacyPolicy or "default": what it finds is masked, hashed or refused before anything is kept.
+    `encryption` is an Encryption, or False for none; without it the master key of the environment is used, if any.
+    Safe to use from many threads; many processes may open one file.
+    """
+
+    def __init__(
+        self,
+        address: str | Path | RecordStore | None = None,
+        *,
+        embedder: EmbedderSpec = None,
+        settings: RecallSettings | Mapping[str, Any] | None = None,
+        durability: str = "full",
+        privacy: PrivacySpec = None,
+        encryption: Encryption | Literal[False] | None = None,
+    ) -> None:
+        self.settings = RecallSettings.of(settings)
+        self.privacy = policy_of(privacy)
+        checks.one_of("durability", durability, ("full", "normal"))
+        if isinstance(address, RecordStore):
+            if encryption:
+                raise ConfigError("encryption must be given to the store that you pass, not to Brain")
+            self.address, self.store = type(address).__name__, address
+        else:
+            self.address = _address(address)
+            options: dict[str, Any] = {"durability": durability, "encryption": encryption}
+            self.store = open_store(self.address, word_vectors=word_vectors, **options)
+        self._wanted = embedder
+        self._embedder: Embedder | None = None
+        self._vectors: MemoryVectors | None = None
+        self._owner: Owner | None = None
+        self._recalls = Recalls()
+        self._lock = new_rlock()
+        try:
+            if embedder is not None:
+                self._resolve()
+        except BaseException:
+            self.store.close()
+            raise
+
+    # Embedding
+
+    def _resolve(self, *, writing: bool = False) -> Embedder | None:
+        """The embedder of this store: the one asked for, else the one its vectors came from, else the default.
+
+        The store is asked each time, because another process may have re-embedded it. Writers need not: the
+        store compares again in the transaction.
+        """
+        if writing and self._owner is not None:
+            return self._embedder
+        known = self.store.note("embedder")  # without the lock: whoever waits for it may hold the last connection
+        with self._lock:
+            if self._owner is not None and known in (None, self._owner.name):
+                return self._embedder
+        spec = self.store.note("embedder_spec")
+        with self._lock:
+            if self._wanted == "none" or (self._wanted is None and known == "none"):
+                self._embedder, self._vectors, owner = None, None, Owner("none", "none")
+            else:
+                wanted = self._wanted if self._wanted is not None else spec
+                if wanted is None and known is not None:
+                    raise EmbedderError(
+                        f"this store holds vectors of {known!r}, which cannot be loaded by name; "
+                        "pass the same embedder to Brain(embedder=…)"
+                    )
+                self._embedder = embedder_for(wanted)
+                self._vectors = MemoryVectors(self._embedder)
+                owner = Owner(self._embedder.name, spec_of(wanted))
+            owner.check(known)
+            self._owner = self.store.owner = owner
+            return self._embedder
+
+    def vector_of(self, text: str, contents: Mapping[str, Any] | None = None) -> Vector | None:
+        """The vector that a memory with this text and these contents gets; None where there are no vectors."""
+        self._resolve()
+        if self._vectors is None:
+            return None
+        vector = self._vectors.of([(text, contents or {})])[0]
+        return vector if vector.any() else None
+
+    @property
+    def embedder(self) -> str:
+        """The name of the embedder whose vectors this store holds, or will hold."""
+        embedder = self._resolve()
+        return "none" if embedder is None else embedder.name
+
+    # Writing
+
+    def remember(
+        self,
+        text: str,
+        *,
+        agent: str = "default",
+        type: str = "memory",
+        session: str | None = None,
+        actor: str | None = None,
+        tags: Mapping[str, Any] | None = None,
+        importance: float = 0.5,
+        when: datetime | float | str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        step: int | None = None,
+        position: Sequence[float] | None = None,
+        place: str | None = None,
+        vector: Sequence[float] | Vector | None = None,
+        id: str | None = None,
+        tier: str = "stm",
+    ) -> Memory:
+        """Keep one memory. When this returns it is on disk and every process finds it.
+
+        `metadata` is your own data and is kept in `memory.contents`; `step` defaults to the agent's next one;
+        a memory with the same `id` is replaced.
+        """
+        memory = draft(
+            text=text,
+            agent=agent,
+            type=type,
+            session=session,
+            actor=actor,
+            tags=tags,
+            importance=importance,
+            when=when,
+            metadata=metadata,
+            step=step,
+            position=position,
+            place=place,
+            vector=vector,
+            id=id,
+            tier=tier,
+        )
+        return self.put([self.cleaned(memory)])[0]
+
+    def remember_many(
+        self,
+        items: Iterable[Mapping[str, Any]],
+        *,
+        chunk: int = _CHUNK,
+        on_progress: Progress | None = None,
+    ) -> list[Memory]:
+        """Keep many memories, given as mappings of `remember`'s arguments; one transaction for each chunk.
+
+        A list is checked whole before anything is written; other iterables are checked chunk by chunk.
+        """
+        checks.whole("chunk", chunk, low=1)
+        if on_progress is not None and not callable(on_progress):
+            raise checks.refuse("on_progress", "a function of two numbers", on_progress)
+        if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
+            raise checks.refuse("items", "a list of mappings of remember's arguments", items)
+        total = len(items) if isinstance(items, Sequence) else None
+        drafts: Iterable[Memory] = (self._item(at, item) for at, item in enumerate(items))
+        if total is not None:
+            drafts = list(drafts)
+            if any(draft.embeddings.full_vector is not None for draft in drafts):
+                self._check_given(drafts, self._resolve())
+        kept: list[Memory] = []
+        for batch in _chunks(drafts, chunk):
+            kept += self.put(batch)
+            if on_progress is not None:
+                on_progress(len(kept), total)
+        self.store.tidy()
+        return kept
+
+    def _item(self, at: int, item: Mapping[str, Any]) -> Memory:
+        if not isinstance(item, dict) and not isinstance(item, Mapping):
+            raise checks.refuse(f"item {at}", "a mapping of remember's arguments", item)
+        try:
+            return self.cleaned(draft_of(item))
+        except InputError as error:
+            raise type(error)(f"item {at}: {error}", field=error.field) from None
+
+    def cleaned(self, memory: Memory) -> Memory:
+        """The memory as the privacy policy lets it in."""
+        return memory if self.privacy is None else self.privacy.apply(memory)
+
+    def keep(self, memories: Sequence[Memory]) -> list[Memory]:
+        """Store memories as they are, but for what the privacy policy takes out, and embed those without a vector."""
+        return self.put(memories if self.privacy is None else [self.privacy.apply(memory) for memory in memories])
+
+    def put(self, memories: Sequence[Memory]) -> list[Memory]:
+        """Store memories as they are, and embed those without a vector."""
+        return self._embedding(memories, lambda: self.store.put(memories))
+
+    def _embedding(self, memories: Sequence[Memory], write: Callable[[], Written]) -> Written:
+        """Embed memories and write them. If another process has re-embedded the store meanwhile, do both again."""
+        bare = self._embed(memories)
+        for _ in range(_REEMBEDDED):
+            owner = self._owner
+            try:
+                return write()
+            except (EmbedderMismatchError, VectorError):
+                self._resolve()  # raises if the embedder was asked for by name
+                if self._owner == owner or len(bare) < len(memories):
+                    raise
+                for memory in bare:
+                    memory.embeddings = Embeddings()
+                self._embed(memories)
+        return write()
+
+    def _embed(self, memories: Sequence[Memory]) -> list[Memory]:
+        """Give a vector to each memory that came without one, and check those that came with one; the former."""
+        embedder = self._resolve(writing=True)
+        bare = [memory for memory in memories if memory.embeddings.full_vector is None]
+        if len(bare) < len(memories):
+            self._check_given(memories, embedder)
+        hidden = self.store.encryption is not None and self.store.encryption.hides_vectors
+        if self._vectors is not None and bare and not hidden:
+            vectors = self._vectors.of([(memory.text, memory.contents) for memory in bare])
+            for memory, vector in zip(bare, vectors, strict=True):
+                memory.embeddings.full_vector = vector if vector[0] or vector.any() else None
+        return bare
+
+    def _check_given(self, memories: Sequence[Memory], embedder: Embedder | None) -> None:
+        """Refuse given vectors that do not fit the store's, before anything is written."""
+        known = self.store.note("dimension")
+        dimension = embedder.dimension if embedder is not None else int(known) if known else None
+        for memory in memories:
+            given = memory.embeddings.full_vector
+            if given is not None:
+                dimension = checks.vector("vector", given, dimension=dimension).size
+
+    def update(self, memory_id: str, *, only_if: Callable[[Memory], None] | None = None, **changes: Any) -> Memory:
+        """Change fields of a memory, named as in `remember`. It keeps its id and its place in the session. `only_if` is
+        shown the memory as it is, with nobody else changing it meanwhile; if it raises, nothing is changed."""
+        drafted = self.cleaned(draft_of_changes(changes))
+
+        def edit(memory: Memory) -> Memory:
+            if only_if is not None:
+                only_if(memory)
+            take_changes(memory, changes, drafted)
+            return memory
+
+        embedded = "text" in changes or drafted.embeddings.full_vector is not None
+        return self._embedding([drafted] if embedded else [], lambda: self._change(memory_id, edit))
+
+    def edit(self, memory_id: str, edit: Edit) -> Memory | None:
+        """Keep, replace or remove a memory by what `edit` makes of it, with nobody else changing it meanwhile, and note
+        it in the audit log. What `edit` returns is kept as it is: it has to be `cleaned` before."""
+        key = checks.memory_id("memory_id", memory_id)
+        vectors: dict[str, Embeddings] = {}
+
+        def embedded(memory: Memory | None) -> Edited | None:
+            before = None if memory is None else memory.text
+            edited = edit(memory)
+            if edited is not None and edited.memory is not None and edited.memory.text != before:
+                if edited.memory.text not in vectors:
+                    raise _NotEmbedded(edited.memory)  # not here: an embedder may be slow, and others wait
+                edited.memory.embeddings = vectors[edited.memory.text]
+            return edited
+
+        for _ in range(_OVERTAKEN):
+            owner = self._owner
+            try:
+                return self.store.edit(key, embedded)
+            except _NotEmbedded as missing:
+                missing.memory.embeddings = Embeddings()
+                self._embed([missing.memory])
+                vectors[missing.memory.text] = missing.memory.embeddings
+            except (EmbedderMismatchError, VectorError):
+                self._resolve()  # raises if the embedder was asked for by name
+                if not vectors or self._owner == owner:
+                    raise
+                vectors.clear()  # another process has re-embedded the store
+        raise StoreBusyError(f"{key} is changed by others all the time; try again")
+
+    def _change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory:
+        """Replace a memory by what `edit` makes of it, in one transaction."""
+        changed = self.store.change(checks.memory_id("memory_id", memory_id), edit)
+        if changed is None:
+            raise NotFoundError(memory_id)
+        return changed
+
+    @overload
+    def forget(self, memory_id: str) -> bool: ...
+
+    @overload
+    def forget(self, *, subject: str, dry_run: bool = False, on_progress: Progress | None = None) -> list[str]: ...
+
+    def forget(
+        self,
+        memory_id: str | None = None,
+        *,
+        subject: str | None = None,
+        dry_run: bool = False,
+        on_progress: Progress | None = None,
+    ) -> bool | list[str]:
+        """Remove a memory for good; whether there was one. With `subject`, remove all that concerns a person or an
+        agent: what it remembers, said or did, and what names it; the ids. `dry_run` only tells them.
+
+        What is removed is also gone from the file: at once with `subject`, else when the store is closed.
+        """
+        if (memory_id is None) == (subject is None):
+            raise InputError("one of memory_id and subject must be given, not both", field="subject")
+        if memory_id is not None:
+            if dry_run:
+                raise InputError("dry_run goes with subject", field="dry_run")
+            key = checks.memory_id("memory_id", memory_id)
+            return bool(self.store.erase([key], who=config.user(), reason="forget"))
+        keys = forgetting.forget_subject(self.store, subject, dry_run=dry_run, on_progress=on_progress)
+        if not dry_run:
+            self._recalls.forget(Subject(str(subject)).is_named_in)
+        return keys
+
+    def prune(self, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False) -> list[tuple[str, float]]:
+        """Remove what a forgetting policy chooses, the most faded first: (id, retention). They can be restored for the
+        policy's grace period, after which a later prune deletes them for good."""
+        return forgetting.prune(self.store, policy, dry_run=dry_run)
+
+    def restore(self, *memory_ids: str) -> list[Memory]:
+        """Bring pruned memories back while their grace period lasts; those that there were."""
+        return self.store.put_back([checks.memory_id("memory_id", key) for key in memory_ids], who=config.user())
+
+    def pin(self, memory_id: str, pinned: bool = True) -> Memory:
+        """Keep a memory from being pruned, or let it fade again."""
+        checks.flag("pinned", pinned)
+
+        def edit(memory: Memory) -> Memory:
+            tags = {key: value for key, value in memory.tags.items() if key != "pinned"}
+            memory.tags = {**tags, "pinned": "yes"} if pinned else tags
+            return memory
+
+        return self._change(memory_id, edit)
+
+    def decay_importance(self, factor: float = 0.9, *, unused_days: float = 30.0, floor: float = 0.05) -> int:
+        """Lower the importance of what was not used for a while, to no less than `floor`; how many there were. To be
+        called now and then; pinned memories keep theirs."""
+        checks.share("factor", factor)
+        checks.share("floor", floor)
+        before = time.time() - checks.number("unused_days", unused_days, low=0) * DAY
+        old = [t for t in self.store.traces() if t.last_used < before and not t.pinned and t.importance > floor]
+
+        def edit(memory: Memory) -> Memory:
+            own = memory.metadata
+            own.importance_score = min(own.importance_score, max(floor, own.importance_score * factor))
+            return memory
+
+        return sum(self.store.change(trace.memory_id, edit) is not None for trace in old)
+
+    # Reading
+
+    def get(self, memory_id: str) -> Memory | None:
+        """The memory with this id, or None."""
+        return self.store.get(checks.memory_id("memory_id", memory_id))
+
+    def memories(
+        self,
+        where: Filter | Mapping[str, Any] | None = None,
+        *,
+        order: Order = "newest",
+        limit: int | None = 100,
+        offset: int = 0,
+    ) -> list[Memory]:
+        """Memories inside a filter, without a question."""
+        return self.store.select(Filter.of(where), order=order, limit=limit, offset=offset)
+
+    def recall(
+        self,
+        question: str,
+        k: int = 5,
+        where: Filter | Mapping[str, Any] | None = None,
+        since: datetime | float | str | None = None,
+        until: datetime | float | str | None = None,
+        mode: str = "hybrid",
+        token_budget: int | None = None,
+        explain: bool = False,
+        *,
+        must: Sequence[str] = (),
+        must_not: Sequence[str] = (),
+        vector: Sequence[float] | Vector | None = None,
+        settings: RecallSettings | Mapping[str, Any] | None = None,
+        now: datetime | None = None,
+        touch: bool = True,
+    ) -> Hits:
+        """The memories that best answer a question, best first.
+
+        Any text is a question; nothing in it is an operator. `must` and `must_not` are words or phrases that a
+        memory has to hold, or must not hold, word for word. Time words ("yesterday", "last May") raise memories of
+        that time; settings={"time_words": "filter"} keeps only those. `vector` replaces the question's own
+        vector. `token_budget` leaves out hits whose text would not fit. Scores order the hits of one question;
+        they are not probabilities. Hits count as accessed unless `touch` is False.
+        """
+        asked = ask(
+            question,
+            k,
+            where,
+            since,
+            until,
+            mode,
+            token_budget,
+            explain,
+            must=must,
+            must_not=must_not,
+            vector=vector,
+            settings=self.settings if settings is None else settings,
+            now=now,
+            touch=touch,
+        )
+        return self.store.together(lambda: self.tell([self.seek(asked)])[0])
+
+    def seek(self, asked: Asked) -> Sought:
+        """The first part of `recall`, for whoever has several questions: find out which memories answer one. Both parts
+        belong into one `store.together`, or a memory that is changed between them is missed."""
+        return asking.seek(self.store, asked, self._resolve)
+
+    def tell(self, sought: Sequence[Sought]) -> list[Hits]:
+        """The second part: read the memories that were found for some questions, all at once."""
+        return asking.tell(self.store, sought, self._recalls, self._judge)
+
+    def take_over(self, recall: Recall, touched: Sequence[str]) -> None:
+        """Note a recall that another process made on this store: it can be judged here, and its hits were accessed."""
+        recall.write = self._judge
+        self._recalls.keep(recall)
+        self.store.touch(touched, time.time())
+
+    def new_recall(self, question: str, where: Filter) -> Recall:
+        """Note a question that was answered without `recall`, so that its hits can be judged."""
+        return self._recalls.new(question, where, self._judge)
+
+    def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Judgement:
+        """Say whether a hit was useful. `recalled` is the hit, or a recall (or its id) with the hit's memory_id.
+
+        useful=False without a memory_id means that nothing in the whole answer helped. An id can be judged as long
+        as its recall is one of the last few thousand of this Brain; a hit at any time, in any process.
+        """
+        judgement = self._recalls.judged(recalled, memory_id, useful)
+        self._judge(judgement)
+        return judgement
+
+    def _judge(self, judgement: Judgement) -> None:
+        asked = judgement.question
+        if asked is not None and self.privacy is not None:
+            asked = self.privacy.question(asked)
+        wish = self.store.note(QUESTIONS)
+        if wish is None and self.store.encryption is not None:
+            wish = "none"  # a question tells much of what it found
+        kept = kept_question(asked, wish)
+        self.store.judge([replace(judgement, question=kept)])
+
+    def stats(self) -> dict[str, Any]:
+        """What the store holds, and where."""
+        return {"address": self.address, "embedder": self.store.note("embedder"), **asdict(self.store.stats())}
+
+    def close(self) -> None:
+        """Write what waits and close the store. Closing twice is harmless."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Brain({self.address!r})"
+
+
+def _address(address: object) -> str:
+    if address is None:
+        return str(config.default_store())
+    if not isinstance(address, str | Path):
+        raise checks.refuse("address", "a path, sqlite:///path or :memory:", address)
+    return checks.text("address", str(address))
+
+
+def _chunks(items: Iterable[Memory], size: int) -> Iterator[list[Memory]]:
+    batch: list[Memory] = []
+    for item in items:
+        batch.append(item)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -1,0 +1,171 @@
+"""`rmem` itself: its global options, its help, where each subcommand lives, and how a run ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import click
+
+from .. import __version__
+from . import endings
+from .face import Face
+
+COMPLETE_VARIABLE = "_RMEM_COMPLETE"
+
+
+class Entry(NamedTuple):
+    """A subcommand: the module that holds it, its name there, and the line that `rmem --help` shows."""
+
+    module: str
+    name: str
+    summary: str
+
+
+SECTIONS: dict[str, dict[str, Entry]] = {
+    "Remember and recall": {
+        "remember": Entry(".writing", "remember", "Keep a memory."),
+        "recall": Entry(".recalling", "recall", "Find the memories that answer a question."),
+        "show": Entry(".reading", "show", "Show one memory, whole."),
+        "list": Entry(".reading", "list_", "List memories, filtered and ordered."),
+        "update": Entry(".writing", "update", "Change fields of a memory."),
+        "forget": Entry(".forgetting", "forget", "Remove memories for good, or prune what has faded."),
+        "restore": Entry(".forgetting", "restore", "Bring pruned memories back."),
+        "pin": Entry(".forgetting", "pin", "Keep a memory from being pruned."),
+    },
+    "Move": {
+        "export": Entry(".moving", "export", "Write memories to a JSONL or Parquet file."),
+        "import": Entry(".moving", "import_", "Read memories from a JSONL or Parquet file."),
+        "backup": Entry(".upkeep", "backup", "Copy the store, consistently, while it is in use."),
+        "migrate": Entry(".migrating", "migrate", "Copy an SQLite file into PostgreSQL."),
+    },
+    "Look after": {
+        "stats": Entry(".reading", "stats", "What the store holds."),
+        "audit": Entry(".forgetting", "audit", "Who removed and restored what; --verify the log."),
+        "privacy": Entry(".privacy", "privacy", "What the privacy policy finds, how well and how fast."),
+        "keys": Entry(".keys", "keys", "Make, list and rotate the keys of encrypted memories."),
+        "doctor": Entry(".upkeep", "doctor", "Examine the store; --repair what is derived."),
+        "reindex": Entry(".upkeep", "reindex", "Embed and index every memory anew."),
+    },
+    "Serve": {
+        "serve": Entry(".serving", "serve", "Serve memories and tables over HTTP."),
+        "org": Entry(".tenants", "org", "Make and list the organisations of a server."),
+        "workspace": Entry(".tenants", "workspace", "Make, list and delete workspaces."),
+        "member": Entry(".tenants", "member", "Say who may do what."),
+        "token": Entry(".tenants", "token", "Make, list and revoke tokens."),
+    },
+    "Team": {
+        "install": Entry(".installing", "install", "Wire coding agents to the team memory."),
+        "uninstall": Entry(".installing", "uninstall", "Take out what install put in."),
+        "status": Entry(".installing", "status", "What is wired, where memory goes, the last capture."),
+        "login": Entry(".syncing", "login", "Share what your agents learn by a server."),
+        "logout": Entry(".syncing", "logout", "Stop sharing."),
+        "sync": Entry(".syncing", "sync", "Bring this memory and the team's together now."),
+        "review": Entry(".knowing", "review", "Memories that contradict each other or are out of date."),
+        "share": Entry(".knowing", "share", "Let others see a memory."),
+        "unshare": Entry(".knowing", "unshare", "Keep a memory to yourself again."),
+        "mcp": Entry(".mcp", "mcp", "Offer the team memory to a coding agent by MCP."),
+        "hook": Entry(".hooking", "hook", "Take in one event of a coding agent."),
+    },
+    "Measure": {
+        "eval": Entry(".evaluating", "evaluate", "Measure recall: your questions, public ones, judgements."),
+        "bench": Entry("rmem.bench.command", "bench", "Measure speed against baselines on this machine."),
+    },
+    "Set up": {
+        "plugins": Entry(".plugins", "plugins", "List installed plugins and whether they load."),
+        "completion": Entry(".completion", "completion", "Print the completion script of your shell."),
+    },
+}
+COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
+
+
+class Rmem(click.Group):
+    """The root command. A subcommand's module is imported when that subcommand is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        command: click.Command = getattr(import_module(entry.module, __package__), entry.name)
+        command.short_help = entry.summary
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, entry.summary) for name, entry in section.items()])
+
+    def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
+        """Run, and end the process with an exit code that means something."""
+        arguments = list(sys.argv[1:] if args is None else args)
+        sys.exit(endings.ending(lambda: self._run(arguments, extra.get("obj")), arguments))
+
+    def _run(self, arguments: list[str], face: Face | None) -> int:
+        instruction = os.environ.get(COMPLETE_VARIABLE)
+        if instruction:
+            from click.shell_completion import shell_complete
+
+            return shell_complete(self, {}, "rmem", COMPLETE_VARIABLE, instruction)
+        with self.make_context("rmem", arguments, obj=face) as context:
+            self.invoke(context)
+        return 0
+
+
+@click.group(
+    cls=Rmem,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=f"""\b
+Exit codes:
+{endings.TABLE}
+""",
+)
+@click.option(
+    "--store",
+    metavar="PATH|URL",
+    help="The store to use: a path, sqlite:///path or :memory:. Default: memories.db in $RMEM_HOME, "
+    "or in your data folder.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document; errors too, on stderr.")
+@click.version_option(__version__, prog_name="rmem", message="%(prog)s %(version)s")
+@click.pass_context
+def rmem(context: click.Context, store: str | None, as_json: bool) -> None:
+    """The memory that stays when the session ends.
+
+    \b
+    Examples:
+      rmem remember "Fixed the OOM: switched to pyarrow.dataset" --type error_fix
+      rmem recall "ETL job killed by OOM"
+      rmem recall "what did we decide about parquet" --since "two weeks ago" --explain
+      rmem list --type decision --json
+      rmem --store team.db stats
+
+    Every command takes --json, and --store behind its name too; `rmem COMMAND --help` shows examples.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+    context.obj = Face(store, as_json)
+    if as_json:
+        context.default_map = {"bench": {"as_json": True}}  # a tool of its own, which knows no Face
+
+
+def main() -> None:
+    """The entry point of the `rmem` script."""
+    rmem.main()

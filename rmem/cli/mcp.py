@@ -1,0 +1,39 @@
+"""`rmem mcp`: the team memory for a coding agent, on standard input and output."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from .face import Face
+
+
+@click.command("mcp")
+@click.option("--agent", help="Who the memories say they came from; default: what the client calls itself.")
+@click.option("--project", type=click.Path(file_okay=False), help="The project's folder; default: here.")
+@click.pass_obj
+def mcp(face: Face, agent: str | None, project: str | None) -> None:
+    """Speak the Model Context Protocol on standard input and output.
+
+    Coding agents start this themselves once `rmem install` has wired it. It offers the tools recall, remember, forget,
+    get_memory, list_recent, session_state, who_knows, file_history and feedback, and as resources the briefing and
+    memories. A server (`rmem serve`) offers the same over HTTP at /workspaces/NAME/mcp.
+
+    \b
+    Examples:
+      claude mcp add remanence -- rmem mcp
+      rmem mcp --project ~/src/etl
+    """
+    from ..errors import ConfigError
+
+    try:
+        from ..mcp.local import LocalHost
+        from ..mcp.server import build
+    except ImportError as error:
+        raise ConfigError(f"rmem mcp needs {error.name}: pip install 'rmem[mcp]'") from error
+
+    folder = Path(project or os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
+    with LocalHost(face.address, folder, agent) as host:
+        build(host).run()

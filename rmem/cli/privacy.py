@@ -1,0 +1,173 @@
+"""`rmem privacy`: what a policy would find in a text, how well it finds, and how fast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+
+import click
+
+from ..errors import InputError
+from .face import Face
+from .options import answering, text_of
+from .printing import aligned, one_line, table, visible
+from .progress import progress
+
+
+@click.group("privacy", invoke_without_command=True)
+@click.pass_context
+def privacy(context: click.Context) -> None:
+    """See what the privacy policy does. RMEM_PRIVACY names the policy; without it, the default one is shown.
+
+    \b
+    Examples:
+      rmem privacy check "mail anna@example.org"
+      cat build.log | rmem privacy check - --json
+      rmem privacy eval ~/src/gitleaks --faker
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@privacy.command()
+@click.argument("text", nargs=-1, required=True)
+@answering
+def check(face: Face, text: tuple[str, ...]) -> None:
+    """Show what would be found in TEXT (- reads standard input), and what would be kept instead. Nothing is stored.
+
+    \b
+    Examples:
+      rmem privacy check "call +49 30 901820"
+      git diff | rmem privacy check -
+    """
+    from ..errors import PrivacyError
+    from ..privacy import PrivacyPolicy, policy_of
+
+    policy = policy_of(None) or PrivacyPolicy.default()
+    given = text_of(text)
+    findings = policy.find(given)
+    try:
+        kept: str | None = policy.clean(given)
+    except PrivacyError:
+        kept = None
+    if face.json:
+        found = [
+            {"kind": one.kind, "rule": one.rule, "start": one.start, "end": one.end, "action": policy.actions[one.kind]}
+            for one in findings
+        ]
+        face.document({"findings": found, "kept": kept})
+        return
+    if findings:
+        columns = ("KIND", "RULE", "ACTION", "AT")
+        rows = [(one.kind, one.rule, policy.actions[one.kind], f"{one.start}-{one.end}") for one in findings]
+        if face.terminal:
+            table(columns, rows)
+        else:
+            aligned([columns, *rows])
+        click.echo()
+    click.echo("refused" if kept is None else visible(kept))
+
+
+@privacy.command("eval")
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--faker", is_flag=True, help="Add made-up people of 16 countries (needs: pip install Faker).")
+@click.option("--part", default="test", show_default=True, metavar="PART", help="test, development or all samples.")
+@click.option("--wrong", is_flag=True, help="List what was missed and found too much, and findings in real text.")
+@answering
+def evaluate(face: Face, paths: tuple[Path, ...], faker: bool, part: str, wrong: bool) -> None:
+    """Precision and recall by kind, on what others wrote. Values are never shown.
+
+    \b
+    A PATH is a clone, recognized by what it holds, or a file:
+      gitleaks, noseyparker     the examples of the rules, in code and in prose
+      detect-secrets            the parameters of the tests of its plugins
+      presidio                  the parameters of the tests of its recognizers
+      presidio-research         sentences with marked values
+      any other clone           its files and its log: how often real text raises an alarm
+      FILE.tsv                  lines SOURCE<TAB>TEXT with marks: {{email|anna@example.org}}
+
+    A value is found if all of it is covered. Samples are split in two parts by a hash of the rule or template that they
+    are from: rules were tuned on "development"; "test" was only counted.
+
+    \b
+    Examples:
+      git clone https://github.com/gitleaks/gitleaks
+      rmem privacy eval gitleaks --faker
+      rmem privacy eval ~/src/my-project --wrong
+      rmem privacy eval tests/privacy/labelled.tsv --part all --json
+    """
+    from ..privacy.corpora import made_up_people, read_corpus
+    from ..privacy.evaluate import evaluate as measure
+
+    if not paths and not faker:
+        raise InputError("name at least one clone or file of labelled lines, or --faker", field="paths")
+    readers = [read_corpus(path.expanduser()) for path in paths]
+    if faker:
+        readers.append(made_up_people())
+    with progress("Reading") as bar:
+        result = measure(chain.from_iterable(readers), part=part, progress=bar)
+    if face.json:
+        face.document(result)
+        return
+    show = table if face.terminal else _plain
+    if result["by_kind"]:
+        columns = ("KIND", "RECALL", "PRECISION", "FOUND", "MISSED", "EXTRA")
+        rows = [
+            (name, _rate(rates["recall"]), _rate(rates["precision"]), *(str(rates[key]) for key in _COUNTS))
+            for name, rates in result["by_kind"].items()
+        ]
+        show(columns, rows, right=range(1, 6))
+        told = ", ".join(f"{count} of {corpus}" for corpus, count in result["samples"].items())
+        click.echo(f"{part} samples: {told}")
+    for corpus, found in result["real_text"].items():
+        told = ", ".join(f"{count} {kind}" for kind, count in found["findings"].items())
+        click.echo(f"{corpus}: {found['megabytes']} MB, {told or 'nothing found'}")
+    if wrong:
+        for one in result["wrong"]:
+            rule = f" ({one['rule']})" if one["rule"] else ""
+            place = f"{one['corpus']}, {one['source']}"
+            click.echo(one_line(f"{place}: {one['what']} {one['row']}{rule} at {one['at'][0]}-{one['at'][1]}"))
+        for one in result["alarms"]:
+            click.echo(one_line(f"{one['corpus']}, {one['source']}: {one['kind']} ({one['rule']})"))
+
+
+_COUNTS = ("found", "missed", "extra")
+
+
+def _plain(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int]) -> None:
+    aligned([columns, *rows], right=right)
+
+
+def _rate(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+@privacy.command()
+@click.option("--megabytes", type=float, default=4.0, show_default=True, help="How much text to read of each sort.")
+@answering
+def bench(face: Face, megabytes: float) -> None:
+    """How fast the policy reads logs, tool output and talk, with nothing, little and much to find.
+
+    \b
+    Example:
+      rmem privacy bench --json
+    """
+    from ..privacy import policy_of
+    from ..privacy.bench import measure
+
+    if not 0 < megabytes <= 1000:
+        raise InputError(f"--megabytes must be above 0, at most 1000, got {megabytes:g}", field="megabytes")
+    with progress("Reading"):
+        result = measure(megabytes, policy=policy_of(None))
+    if face.json:
+        face.document(result)
+        return
+    rows = [
+        (one_line(name), str(result[name]["found"]), f"{result[name]['mb_per_cpu_second']:.1f}",
+         f"{result[name]['mb_per_second']:.1f}")
+        for name in ("clean", "mixed", "dense")
+    ]  # fmt: skip
+    show = table if face.terminal else _plain
+    show(("TEXT", "FOUND", "MB PER CPU SECOND", "MB PER SECOND"), rows, right=range(1, 4))
+    click.echo(f"{result['megabytes']:g} MB of each; {result['promised']:g} MB per second are promised")

@@ -1,0 +1,427 @@
+"""`rmem org`, `workspace`, `member` and `token`: who there is on a server, and who may do what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InputError, StoreError
+from .face import Face
+from .options import Function, answering
+from .printing import aligned, moment, table
+from .serving import DATA, settings_of
+
+if TYPE_CHECKING:
+    from ..server.control import Control, Organization, Role
+    from ..server.settings import ServerSettings
+
+_ORG = click.option("--org", default="default", show_default=True, metavar="NAME", help="The organisation.")
+_ROLE = click.Choice(["read", "write", "admin"], case_sensitive=False)
+
+
+@contextmanager
+def control_of(face: Face, data: str | None, *, new: bool = False) -> Iterator[tuple[Control, ServerSettings]]:
+    """The control data of the server that a command is for."""
+    from ..server.control import Control
+
+    settings = settings_of(face, data=data)
+    if not new and settings.store is None and not Path(settings.control_address).exists():
+        raise StoreError(f"there is no server's data in {settings.data}; `rmem serve` makes it")
+    control = Control(settings)
+    try:
+        yield control, settings
+    finally:
+        control.close()
+
+
+def organization_of(control: Control, name: str) -> Organization:
+    """An organisation by its name; InputError tells which there are."""
+    found = control.organization(name)
+    if found is None:
+        known = ", ".join(one.name for one in control.organizations()) or "none"
+        raise InputError(f"there is no organisation {name!r}; known: {known}", field="org")
+    return found
+
+
+def _workspace(control: Control, org: str, name: str | None) -> str | None:
+    """The id of a workspace; None for all of them."""
+    if name is None:
+        return None
+    found = control.workspace(org, name)
+    if found is None:
+        raise InputError(f"there is no workspace {name!r} in this organisation", field="workspace")
+    return found.id
+
+
+def _named(role: str) -> Role:
+    from ..server.control import role_named
+
+    return role_named("role", role)
+
+
+def _listed(face: Face, key: str, documents: list[dict[str, Any]], columns: dict[str, str]) -> None:
+    """A list as JSON, or as a table with these headings for these fields."""
+    if face.json:
+        face.document({key: documents})
+        return
+    rows = [tuple(_cell(name, one[name]) for name in columns) for one in documents]
+    heads = tuple(columns.values())
+    if face.terminal:
+        table(heads, rows)
+    else:
+        aligned([heads, *rows])
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return "-"
+    return moment(value) if name in ("created", "expires") else str(value)
+
+
+def _group(function: Function) -> click.Group:
+    """A group that shows its help when nothing more is said."""
+
+    @click.pass_context
+    def run(context: click.Context) -> None:
+        if context.invoked_subcommand is None:
+            click.echo(context.get_help())
+
+    run.__doc__ = function.__doc__
+    return click.group(function.__name__.rstrip("_"), invoke_without_command=True)(run)
+
+
+# Organisations
+
+
+@_group
+def org() -> None:
+    """Make and list the organisations of a server. None can see anything of another.
+
+    \b
+    Examples:
+      rmem org create acme
+      rmem org list --json
+    """
+
+
+@org.command("create")
+@click.argument("name")
+@DATA
+@answering
+def create_org(face: Face, name: str, data: str | None) -> None:
+    """Make an organisation with a workspace called "default".
+
+    \b
+    Examples:
+      rmem org create acme
+      rmem member add alice admin --org acme
+    """
+    with control_of(face, data, new=True) as (control, _):
+        made = control.create_organization(name)
+        control.create_workspace(made.id, "default")
+    if face.json:
+        face.document({"id": made.id, "name": made.name})
+    else:
+        click.echo(made.id)
+
+
+@org.command("list")
+@DATA
+@answering
+def list_orgs(face: Face, data: str | None) -> None:
+    """List the organisations.
+
+    \b
+    Examples:
+      rmem org list
+      rmem org list --json | jq -r '.organizations[].id'
+    """
+    with control_of(face, data) as (control, _):
+        found = [{"name": one.name, "id": one.id, "created": one.created} for one in control.organizations()]
+    _listed(face, "organizations", found, {"name": "NAME", "id": "ID", "created": "MADE"})
+
+
+# Workspaces
+
+
+@_group
+def workspace() -> None:
+    """Make, list and delete the workspaces of an organisation: each has its own memories and tables.
+
+    \b
+    Examples:
+      rmem workspace create team-a
+      rmem workspace list --json
+      rmem workspace delete team-a
+    """
+
+
+@workspace.command("create")
+@click.argument("name")
+@_ORG
+@DATA
+@answering
+def create_workspace(face: Face, name: str, org: str, data: str | None) -> None:
+    """Make a workspace.
+
+    \b
+    Examples:
+      rmem workspace create team-a
+      rmem workspace create research --org acme
+    """
+    with control_of(face, data) as (control, _):
+        made = control.create_workspace(organization_of(control, org).id, name)
+    if face.json:
+        face.document({"id": made.id, "name": made.name})
+    else:
+        click.echo(made.name)
+
+
+@workspace.command("list")
+@_ORG
+@DATA
+@answering
+def list_workspaces(face: Face, org: str, data: str | None) -> None:
+    """List the workspaces of an organisation.
+
+    \b
+    Examples:
+      rmem workspace list
+      rmem workspace list --org acme --json
+    """
+    with control_of(face, data) as (control, _):
+        records = control.workspaces(organization_of(control, org).id, limit=1_000_000)
+    found = [{"name": one.name, "id": one.id, "created": one.created} for one in records]
+    _listed(face, "workspaces", found, {"name": "NAME", "id": "ID", "created": "MADE"})
+
+
+@workspace.command("delete")
+@click.argument("name")
+@_ORG
+@DATA
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@answering
+def delete_workspace(face: Face, name: str, org: str, data: str | None, yes: bool) -> None:
+    """Delete a workspace with all its memories and tables, for good.
+
+    \b
+    Examples:
+      rmem workspace delete team-a
+      rmem workspace delete research --org acme --yes
+    """
+    from ..server.spaces import Spaces
+
+    with control_of(face, data) as (control, settings):
+        home = organization_of(control, org)
+        _workspace(control, home.id, name)
+        if not yes:
+            click.confirm(f"Delete {name} with all its memories and tables?", abort=True, err=True)
+        gone = control.delete_workspace(home.id, name)
+        if gone is not None:
+            Spaces(settings).remove(gone.org, gone.id, gone.name)
+    if face.json:
+        face.document({"deleted": name})
+    else:
+        click.echo(f"Deleted {name}")
+
+
+# Members
+
+
+@_group
+def member() -> None:
+    """Say who may do what: READ asks, WRITE also changes, ADMIN also manages members, tokens and workspaces.
+
+    \b
+    Examples:
+      rmem member add alice write
+      rmem member add bob read --workspace team-a
+      rmem member list --json
+      rmem member remove bob --workspace team-a
+    """
+
+
+_OF_WORKSPACE = click.option("--workspace", metavar="NAME", help="In this workspace alone; else in all of them.")
+
+
+@member.command("add")
+@click.argument("name", metavar="MEMBER")
+@click.argument("role", type=_ROLE)
+@_OF_WORKSPACE
+@_ORG
+@DATA
+@answering
+def add_member(face: Face, name: str, role: str, workspace: str | None, org: str, data: str | None) -> None:
+    """Give somebody a role, or another one.
+
+    \b
+    Examples:
+      rmem member add alice admin
+      rmem member add agent-7 write --workspace team-a
+    """
+    with control_of(face, data) as (control, _):
+        home = organization_of(control, org)
+        kept = control.set_member(home.id, name, _named(role), _workspace(control, home.id, workspace))
+    if face.json:
+        face.document({"member": kept.member, "role": kept.role.name, "workspace": workspace})
+    else:
+        click.echo(f"{kept.member} has {kept.role.name} in {workspace or 'all workspaces'}")
+
+
+@member.command("list")
+@_OF_WORKSPACE
+@_ORG
+@DATA
+@answering
+def list_members(face: Face, workspace: str | None, org: str, data: str | None) -> None:
+    """List who has a role in an organisation, or in one of its workspaces alone.
+
+    \b
+    Examples:
+      rmem member list
+      rmem member list --workspace team-a --json
+    """
+    with control_of(face, data) as (control, _):
+        home = organization_of(control, org)
+        records = control.members(home.id, _workspace(control, home.id, workspace), limit=1_000_000)
+    found = [{"member": one.member, "role": one.role.name, "created": one.created} for one in records]
+    _listed(face, "members", found, {"member": "MEMBER", "role": "ROLE", "created": "SINCE"})
+
+
+@member.command("remove")
+@click.argument("name", metavar="MEMBER")
+@_OF_WORKSPACE
+@_ORG
+@DATA
+@answering
+def remove_member(face: Face, name: str, workspace: str | None, org: str, data: str | None) -> None:
+    """Take a role away. It counts within two seconds on a server that runs.
+
+    With the last role all tokens of the member end for good; adding the member again needs new ones.
+
+    \b
+    Examples:
+      rmem member remove alice
+      rmem member remove agent-7 --workspace team-a
+    """
+    with control_of(face, data) as (control, _):
+        home = organization_of(control, org)
+        if not control.remove_member(home.id, name, _workspace(control, home.id, workspace)):
+            raise InputError(f"{name!r} has no role {'in ' + workspace if workspace else 'here'}", field="MEMBER")
+    if face.json:
+        face.document({"removed": name})
+    else:
+        click.echo(f"Removed {name}")
+
+
+# Tokens
+
+
+@_group
+def token() -> None:
+    """Make, list and revoke tokens. A token is shown once; the server keeps a hash.
+
+    \b
+    Examples:
+      rmem token create alice --days 30
+      rmem token list --json
+      rmem token revoke 3f0c9a7be21d4e55
+    """
+
+
+@token.command("create")
+@click.argument("name", metavar="MEMBER")
+@click.option("--role", type=_ROLE, default="admin", help="No more than this, whatever the member may do.")
+@click.option("--workspace", metavar="NAME", help="For this workspace alone.")
+@click.option("--days", type=float, default=90.0, show_default=True, metavar="N", help="Until it expires.")
+@click.option("--label", default="", metavar="TEXT", help="What it is for.")
+@_ORG
+@DATA
+@answering
+def create_token(
+    face: Face, name: str, role: str, workspace: str | None, days: float, label: str, org: str, data: str | None
+) -> None:
+    """Make a token for a member and print it.
+
+    \b
+    Examples:
+      export RMEM_API_KEY="$(rmem token create alice)"
+      rmem token create ci --role read --workspace team-a --days 7 --label "nightly report"
+    """
+    from ..server.tokens import Tokens, signing_secret
+
+    with control_of(face, data) as (control, settings):
+        home = organization_of(control, org)
+        if not control.is_member(home.id, name):
+            raise InputError(
+                f"{name!r} is no member of {home.name}; `rmem member add {name} write` makes it one", field="MEMBER"
+            )
+        tokens = Tokens(control, signing_secret(settings.data))
+        place = _workspace(control, home.id, workspace)
+        made, record = tokens.issue(home.id, name, role=_named(role), workspace=place, days=days, label=label)
+    if face.json:
+        face.document({"token": made, "id": record.id, "org": home.id, "expires": record.expires})
+        return
+    face.note(f"Token {record.id} of {name}, until {moment(record.expires)}. It is shown this once.")
+    click.echo(made)
+
+
+@token.command("list")
+@_ORG
+@DATA
+@answering
+def list_tokens(face: Face, org: str, data: str | None) -> None:
+    """List the tokens of an organisation, without the tokens themselves.
+
+    ROLE is what a token may do now: the lesser of its own role and its member's. Tokens of somebody who was removed
+    are "member removed", and stay revoked when the member is added again.
+
+    \b
+    Examples:
+      rmem token list
+      rmem token list --json | jq '.tokens[] | select(.state == "valid")'
+    """
+    with control_of(face, data) as (control, _):
+        records = control.tokens(organization_of(control, org).id, limit=1_000_000)
+    found = [
+        {
+            "id": one.id,
+            "member": one.member,
+            "role": one.role.name,
+            "effective_role": None if one.effective_role is None else one.effective_role.name,
+            "state": one.state,
+            "created": one.created,
+            "expires": one.expires,
+            "label": one.label,
+        }
+        for one in records
+    ]
+    names = ("id", "member", "effective_role", "state", "created", "expires", "label")
+    heads = ("ID", "MEMBER", "ROLE", "STATE", "MADE", "EXPIRES", "LABEL")
+    _listed(face, "tokens", found, dict(zip(names, heads, strict=True)))
+
+
+@token.command("revoke")
+@click.argument("id", metavar="ID")
+@_ORG
+@DATA
+@answering
+def revoke_token(face: Face, id: str, org: str, data: str | None) -> None:
+    """Revoke a token: it opens nothing any more, within two seconds on a server that runs.
+
+    \b
+    Examples:
+      rmem token list
+      rmem token revoke 3f0c9a7be21d4e55
+    """
+    with control_of(face, data) as (control, _):
+        if not control.revoke_token(organization_of(control, org).id, id):
+            raise InputError(f"there is no token {id!r}; `rmem token list` shows them", field="ID")
+    if face.json:
+        face.document({"revoked": id})
+    else:
+        click.echo(f"Revoked {id}")

@@ -1,0 +1,175 @@
+"""The contents of memories, read by their layout: `{"position": [10, 20], "inventory": {"wood": 5}}` holds three
+values, under the paths `position[0]`, `position[1]` and `inventory.wood`.
+
+Records of one kind (the states of an agent) have the same keys over and over. What follows from keys and types alone is
+worked out once for a layout and kept with it; a record only adds its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping
+from typing import Any
+
+_OWN = frozenset((float, int, str, bool, type(None), dict, list))  # the types that JSON is read into
+_EMPTY = ""  # the kind of a text that says nothing
+_KEPT = 1024  # layouts
+_FEW = 64  # values; more are an array of data, whose layout is hardly seen again
+
+ATTACHMENTS = "_attachments"
+"""The key under which contents keep the blobs that were taken out of them; see `rmem.attachments`."""
+
+
+def without_attachments(contents: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Contents as they are shown: only the names of attachments stand in their places."""
+    if ATTACHMENTS not in contents:
+        return contents
+    return {key: value for key, value in contents.items() if key != ATTACHMENTS}
+
+
+Outline = tuple[Any, ...]
+"""The keys of an object (None for a list), then the kind of each member: a type, or the outline of what is inside."""
+
+
+class Layout:
+    """Where the values of contents stand, in the order of reading."""
+
+    __slots__ = ("derived", "kinds", "numbers", "paths", "under")
+
+    def __init__(self, outline: Outline) -> None:
+        places: list[tuple[str, str, Any]] = []
+        _lay_out(outline, None, None, places)
+        self.paths = tuple([path for path, _, _ in places])
+        self.under = tuple([under for _, under, _ in places])
+        """The paths again, but the members of a list stand under the path of the list."""
+        self.kinds = tuple([kind for _, _, kind in places])
+        self.numbers = tuple([at for at, kind in enumerate(self.kinds) if kind is float or kind is int])
+        """Which of the values are numbers."""
+        self.derived = _Derived(self)
+
+
+class _Derived(dict[Callable[[Layout], Any], Any]):
+    """What functions of a layout have found: `layout.derived[work]` is `work(layout)`, worked out once."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+
+    def __missing__(self, work: Callable[[Layout], Any]) -> Any:
+        return self.setdefault(work, work(self._layout))
+
+
+def _lay_out(outline: Outline, path: str | None, under: str | None, places: list[tuple[str, str, Any]]) -> None:
+    keys, *kinds = outline
+    for at, kind in enumerate(kinds):
+        if keys is None:
+            here, above = f"{path}[{at}]", under
+        else:
+            here = keys[at] if path is None else f"{path}.{keys[at]}"
+            above = keys[at] if under is None else f"{under}.{keys[at]}"
+        if isinstance(kind, tuple):
+            _lay_out(kind, here, above, places)
+        else:
+            places.append((here, above or "", kind))
+
+
+_layouts: dict[Outline, Layout] = {}
+
+
+def laid_out(contents: Mapping[str, Any]) -> tuple[Layout, list[Any]]:
+    """The layout of contents, and every value in them that is no object and no list. Attachments are left out: they
+    have no words, numbers or attributes."""
+    contents = without_attachments(contents)
+    values: list[Any] = []
+    outline = _outline(tuple(contents), contents.values(), values)
+    layout = _layouts.get(outline)
+    if layout is None:
+        layout = Layout(outline)
+        if len(values) <= _FEW:
+            if len(_layouts) >= _KEPT:
+                _layouts.clear()
+            _layouts[outline] = layout
+    return layout, values
+
+
+def _outline(keys: tuple[str, ...] | None, members: Iterable[Any], values: list[Any]) -> Outline:
+    outline: list[Any] = [keys]
+    for member in members:
+        kind = type(member)
+        if kind not in _OWN:
+            kind = _nearest(member)
+        if kind is dict:
+            outline.append(_outline(tuple(member), member.values(), values))
+        elif kind is list:
+            outline.append(_outline(None, member, values))
+        else:
+            outline.append(kind if kind is not str or member else _EMPTY)
+            values.append(member)
+    return tuple(outline)
+
+
+def _nearest(member: object) -> type:
+    """The kind of a value of any other type, such as a tuple or a member of an enumeration."""
+    if isinstance(member, dict):
+        return dict
+    if isinstance(member, list | tuple):
+        return list
+    return next((kind for kind in (str, float, int) if isinstance(member, kind)), object)
+
+
+def leaves(contents: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Every value that is no object and no list, with its path."""
+    layout, values = laid_out(contents)
+    return list(zip(layout.paths, values, strict=True))
+
+
+# Records as words
+
+
+def is_record(contents: Mapping[str, Any]) -> bool:
+    """Whether contents speak for themselves, as those of a state do; others come with a text of their own."""
+    return bool(contents) and "text" not in contents
+
+
+def text_of(contents: Mapping[str, Any]) -> str:
+    """A record as words: `action_type: trade; items_given wood: 2; outcome: success`. Numbers are rounded to three
+    digits: nobody asks for more in words."""
+    return text_in(*laid_out(contents))
+
+
+def text_in(layout: Layout, values: list[Any]) -> str:
+    text: str = layout.derived[_with_numbers].format(*values)
+    return text
+
+
+def words_in(layout: Layout, values: list[Any]) -> str:
+    """The keys and the texts of a record, without its numbers."""
+    words: str = layout.derived[_without_numbers].format(*values)
+    return words
+
+
+def names_in(layout: Layout) -> str:
+    """The keys of a record alone."""
+    return _pattern(layout, ()).format()
+
+
+def _with_numbers(layout: Layout) -> str:
+    return _pattern(layout, range(len(layout.kinds)))
+
+
+def _without_numbers(layout: Layout) -> str:
+    return _pattern(layout, set(range(len(layout.kinds))).difference(layout.numbers))
+
+
+def _pattern(layout: Layout, told: Container[int]) -> str:
+    """What those of the values that are told are put into, with `str.format`."""
+    parts: list[str] = []
+    last = None
+    for at, (path, kind) in enumerate(zip(layout.paths, layout.kinds, strict=True)):
+        said = "" if kind is _EMPTY or at not in told else f"{{{at}:.3g}}" if kind is float else f"{{{at}!s}}"
+        name = path.split("[", 1)[0] if path.endswith("]") else path
+        if parts and name == last:  # a further member of the same list
+            if said:
+                parts[-1] += f" {said}"
+        else:
+            spoken = name.replace(".", " ").replace("{", "{{").replace("}", "}}")
+            parts.append(f"{spoken}: {said}" if said else spoken)
+        last = name
+    return "; ".join(parts)

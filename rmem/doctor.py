@@ -1,0 +1,360 @@
+"""Examine a store, all as of one moment: the file, the rows, and what is derived from them; repair what is derived."""
+
+from __future__ import annotations
+
+import platform
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from . import __version__
+from .embed import embedder_for
+from .embed.state import MemoryVectors
+from .errors import KeyMissingError, KeyWrongError, RemanenceError, StoreError
+from .filters import Filter
+from .index.analyser import VERSION as ANALYSER
+from .index.manner import SEALED
+from .index.recall_index import RecallIndex
+from .index.survey import nearest_rows
+from .models import TIERS
+from .stores import migrations
+from .stores.base import Progress
+from .stores.packing import short_bytes
+from .stores.sql import keys, reembed, rows
+from .stores.sql.connection import Connection
+from .stores.sql.records import SqlRecords
+from .stores.sql.sqlite import SqliteRecordStore
+from .upkeep import derive_terms, open_sql
+
+Result = TypeVar("Result")
+
+_BATCH = 1000
+_SAMPLED = 200  # rows that are compared one by one
+_QUESTIONS = 5  # words, and vectors, whose answers are compared with a scan of all rows
+_NEAREST = 10
+_SAME = (
+    0.7  # the cosine of a vector with the codes of it, which may be older and finer than what long-term memory keeps
+)
+_WORSE = 0.02  # by how much the mean cosine of the nearest may be lower than that of the scan
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was examined."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+def examine(address: str | Path | None = None) -> list[Finding]:
+    """Check the file or the database, the rows, and what is derived from them."""
+    findings = [_versions()]
+    try:
+        store = open_sql(address)
+    except RemanenceError as error:
+        return [*findings, Finding("store", False, str(error))]
+    try:
+        findings.append(_opened(store))
+        findings += store.together(lambda: [_checked(check, store) for check in _CHECKS])
+    finally:
+        store.close()
+    return findings
+
+
+def _opened(store: SqlRecords) -> Finding:
+    if isinstance(store, SqliteRecordStore):
+        return Finding("store", True, f"{store.path}, schema {migrations.HEAD}")
+    version, vectors = store.read(
+        lambda connection: connection.execute(
+            "SELECT current_setting('server_version'), (SELECT extversion FROM pg_extension WHERE extname = 'vector')"
+        ).fetchone()
+    )
+    return Finding("store", True, f"PostgreSQL {version} with pgvector {vectors}")
+
+
+def _read(store: SqlRecords, work: Callable[[Connection], Result]) -> Result:
+    """Read what is stored as it is: the store itself would pass over a damaged text in a file."""
+    if isinstance(store, SqliteRecordStore):
+        with store.connection() as connection:
+            return work(connection)
+    return store.read(work)
+
+
+def _checked(check: Callable[[SqlRecords], Finding], store: SqlRecords) -> Finding:
+    """What a check finds; damage that it did not expect is a finding too."""
+    try:
+        return check(store)
+    except Exception as error:
+        told = str(error) if isinstance(error, RemanenceError) else f"{type(error).__name__}: {error}"
+        return Finding(check.__name__.removeprefix("check").strip("_"), False, told)
+
+
+def _versions() -> Finding:
+    features = {option for (option,) in sqlite3.connect(":memory:").execute("PRAGMA compile_options")}
+    modern = sqlite3.sqlite_version_info >= (3, 35) and "OMIT_JSON" not in features
+    return Finding(
+        "versions",
+        modern,
+        f"rmem {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, "
+        f"numpy {np.__version__}, {sys.platform}" + ("" if modern else "; SQLite 3.35 or newer is needed"),
+    )
+
+
+def _file(store: SqlRecords) -> Finding:
+    if not isinstance(store, SqliteRecordStore):
+        return _counters(store)
+    with store.connection() as connection:
+        problems = [text for (text,) in connection.execute("PRAGMA integrity_check(20)")]
+        (journal,) = connection.execute("PRAGMA journal_mode").fetchone()
+    sound = problems == ["ok"]
+    return Finding("file", sound, f"SQLite finds it sound, journal {journal}" if sound else "; ".join(problems))
+
+
+def _counters(store: SqlRecords) -> Finding:
+    """What PostgreSQL's triggers keep beside the rows. Its pages are for its own checks (pg_amcheck)."""
+    wrong = store.read(
+        lambda connection: connection.execute(
+            "SELECT h.rows - (SELECT count(*) FROM memories), "
+            "h.length - (SELECT coalesce(sum(length), 0) FROM memories), "
+            "(SELECT count(*) FROM postings) - (SELECT count(DISTINCT (m.seq, u.term)) "
+            "FROM memories m, unnest(m.lexemes) u(term)) FROM heads h"
+        ).fetchone()
+    )
+    names = ("rows", "words", "postings")
+    bad = [f"{int(number):+,} {name}" for name, number in zip(names, wrong, strict=True) if number]
+    return Finding("counters", not bad, ", ".join(bad) + " counted wrongly" if bad else "as the rows are")
+
+
+def _rows(store: SqlRecords) -> Finding:
+    unreadable, count, locked = [], 0, 0
+    for seq, found in _each_row(store):
+        count += 1
+        try:
+            if isinstance(found, sqlite3.Error):
+                raise StoreError(str(found))
+            rows.to_memory(found, store.codec)
+        except (KeyMissingError, KeyWrongError):
+            locked += 1
+        except StoreError as error:
+            name = seq if isinstance(found, sqlite3.Error) else found[1]
+            unreadable.append(f"{name}: {error}")
+    told = f"{count:,} memories, all readable" + (f" but {locked:,} encrypted ones" if locked else "")
+    bad = f"{len(unreadable):,} of {count:,} memories are damaged: {'; '.join(unreadable[:5])}"
+    return Finding("rows", not unreadable, bad if unreadable else told)
+
+
+def _each_row(store: SqlRecords) -> Iterator[tuple[Any, tuple[Any, ...] | sqlite3.Error]]:
+    """Every row with its seq, or why SQLite cannot read it."""
+    last, read = 0, store.dialect.read
+    while True:
+        bounds = (last, _BATCH)
+        try:
+            batch = _fetched(store, f"{read} WHERE m.seq > ? ORDER BY m.seq LIMIT ?", *bounds)
+            yield from ((row[0], row) for row in batch)
+            last = batch[-1][0] if batch else last
+            if len(batch) < _BATCH:
+                return
+        except sqlite3.OperationalError:
+            for (seq,) in _fetched(store, "SELECT seq FROM memories WHERE seq > ? ORDER BY seq LIMIT ?", *bounds):
+                last = seq
+                try:
+                    yield seq, _fetched(store, f"{read} WHERE m.seq = ?", seq)[0]
+                except sqlite3.OperationalError as error:
+                    yield seq, error
+
+
+def _fetched(store: SqlRecords, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+    return _read(store, lambda connection: connection.execute(sql, values).fetchall())
+
+
+def _keys(store: SqlRecords) -> Finding:
+    held, wrapped = _read(store, keys.count), _read(store, keys.read)
+    if not wrapped:
+        return Finding("keys", not held, f"{sum(held.values()):,} encrypted memories" + " without keys" * bool(held))
+    versions = sorted({key.version for key in wrapped})
+    told = f"{sum(held.values()):,} encrypted memories, data keys of version {' and '.join(map(str, versions))}"
+    if len(versions) > 1:
+        told += " (a rotation waits to be finished: rmem keys rotate --data)"
+    if store.encryption is None:
+        return Finding("keys", True, f"{told}, not checked for want of the master key")
+    lost = sorted(set(held) - set(versions))
+    if lost:
+        return Finding("keys", False, f"{told}; the keys of version {lost[0]} are gone")
+    for version in versions:
+        store.vault.keys(version)
+    return Finding("keys", True, f"{told}, opened by the master key")
+
+
+def check_vectors(store: SqlRecords) -> Finding:
+    noted = store.note("dimension")
+    dimension = int(noted) if noted is not None else 0
+    ((total, present),) = _fetched(store, "SELECT count(*), count(vector) FROM memories")
+    wrong = _fetched(
+        store,
+        "SELECT id FROM memories WHERE vector IS NOT NULL AND (level NOT IN (0, 1, 2) OR "
+        "length(vector) <> CASE level WHEN 0 THEN ? WHEN 1 THEN ? ELSE ? END)",
+        *(short_bytes(dimension, level) for level in range(3)),
+    )
+    detail = f"{present:,} of {dimension} numbers, {total - present:,} memories without"
+    if wrong:
+        detail = f"{len(wrong):,} of a wrong size ({', '.join(str(key) for (key,) in wrong[:5])}) among {detail}"
+    return Finding("vectors", not wrong, detail)
+
+
+def _terms(store: SqlRecords) -> Finding:
+    version = store.note("analyser")
+    if version not in (None, str(ANALYSER)):
+        return Finding("terms", False, f"derived by analyser {version}, not {ANALYSER}")
+    damaged = "SELECT count(*) FROM memories WHERE length(terms) % 10 <> 0 OR length(marks) % 8 <> 0"
+    ((bad,),) = _fetched(store, damaged)
+    return Finding("terms", bad == 0, f"analyser {ANALYSER}" if bad == 0 else f"{bad:,} rows with damaged terms")
+
+
+def _index(store: SqlRecords) -> Finding:
+    """The index as loaded from its segments, against the rows, and a sample of its answers against a plain scan."""
+    store.refresh()
+    held = np.array([seq for (seq,) in _fetched(store, "SELECT seq FROM memories ORDER BY seq")], np.int64)
+    columns = store.index.columns
+    indexed = columns["seq"][columns["alive"]]
+    if not np.array_equal(indexed, held):
+        extra, missing = np.setdiff1d(indexed, held).size, np.setdiff1d(held, indexed).size
+        return Finding("index", False, f"{missing:,} rows missing from it, {extra:,} that no longer exist")
+    rotating = len({key.version for key in _read(store, keys.read)}) > 1
+    noted = store.note("dimension")
+    sample = _Sample(store.index, None if noted is None else int(noted), rotating)
+    for seq in held[:: max(1, held.size // _SAMPLED)].tolist():
+        sample.compare(_fetched(store, rows.READ_INDEX, seq - 1, seq, 1)[0])
+    last = 0
+    while batch := _fetched(store, rows.READ_INDEX, last, sys.maxsize, _BATCH):
+        sample.scan(batch)
+        last = batch[-1][0]
+    sample.compare_answers(store)
+    packed = f"in {store.stats().segments} segments and the tail, " if isinstance(store, SqliteRecordStore) else ""
+    told = f"{held.size:,} rows {packed}as they are stored; {sample.answers} answers compared"
+    return Finding("index", sample.wrong is None, sample.wrong or told)
+
+
+class _Sample:
+    """Some rows and answers of an index, compared with what the rows themselves say."""
+
+    def __init__(self, index: RecallIndex, dimension: int | None, rotating: bool) -> None:
+        self._index, self._dimension, self._rotating = index, dimension, rotating
+        self.wrong: str | None = None
+        self.answers = 0
+        self._terms: dict[int, list[int]] = {}  # which rows hold a term
+        self._vectors: list[_Nearest] = []
+
+    def compare(self, stored: tuple[Any, ...]) -> None:
+        """One row of the index with what is stored of it."""
+        row, columns = rows.to_index_row(stored, self._dimension), self._index.columns
+        at = int(np.searchsorted(columns["seq"], row.seq))
+        told = (
+            TIERS[columns["tier"][at]],
+            columns.groups.names[columns["group"][at]],
+            columns.kinds.names[columns["kind"][at]],
+            columns.actors.names[columns["actor"][at]],
+            *(columns[name][at].item() for name in ("time", "step", "importance", "length")),
+        )
+        stated = row.tier, (row.agent, row.session), row.kind, row.actor, row.time, row.step, row.importance
+        if told != (*stated, row.terms.length):
+            self._complain(f"row {row.seq} is not as in the file")
+        vectors = self._index.vectors
+        if row.vector is not None:
+            found = vectors.decoded(np.array([at]))[0] if vectors is not None else np.zeros_like(row.vector)
+            if float(found @ row.vector) < _SAME:
+                self._complain(f"row {row.seq} has the vector of another one")
+            if len(self._vectors) < _QUESTIONS:
+                self._vectors.append(_Nearest(row.vector))
+        if self._rotating and row.manner.flags & SEALED:
+            return  # found under its old blind terms as well until the rotation is done
+        hashes = row.terms.hashes.tolist()
+        for term, count in zip(hashes, row.terms.counts.tolist(), strict=True):
+            holders, counts, _ = self._index.postings.lookup([term])
+            place = int(np.searchsorted(holders, at))
+            if place == holders.size or holders[place] != at or counts[place] != count:
+                self._complain(f"row {row.seq} is not under all of its words")
+                return
+        if len(self._terms) < _QUESTIONS and hashes and not row.manner.flags & SEALED:
+            self._terms.setdefault(hashes[0], [])
+
+    def scan(self, batch: Sequence[tuple[Any, ...]]) -> None:
+        """Take in all rows, for plain answers to the questions that the sample asks."""
+        found = [rows.to_index_row(row, self._dimension) for row in batch]
+        for term, holders in self._terms.items():
+            holders += [row.seq for row in found if (row.terms.hashes == np.uint64(term)).any()]
+        embedded = [row.vector for row in found if row.vector is not None]
+        if embedded:
+            for nearest in self._vectors:
+                nearest.take_in(np.stack(embedded))
+
+    def compare_answers(self, store: SqlRecords) -> None:
+        """The index's answers with the plain ones."""
+        survey = store.survey(Filter())
+        for term, holders in self._terms.items():
+            at, _ = survey.matches([term]).part(0)
+            known = set(survey.seq[at].tolist())
+            if self._index.postings.disguises is None and known != set(holders):
+                self._complain("the rows that hold a word are not those of the file")
+            self.answers += 1
+        for nearest in self._vectors:
+            _, cosines = nearest_rows(survey, nearest.query, _NEAREST)
+            if cosines.size < nearest.best.size or float(nearest.best.mean() - cosines.mean()) > _WORSE:
+                self._complain("the nearest vectors are not those of the file")
+            self.answers += 1
+
+    def _complain(self, what: str) -> None:
+        self.wrong = self.wrong or what
+
+
+class _Nearest:
+    """The highest cosines of a vector with all that are shown to it."""
+
+    def __init__(self, query: npt.NDArray[np.float32]) -> None:
+        self.query = query
+        self.best = np.empty(0, np.float32)
+
+    def take_in(self, matrix: npt.NDArray[np.float32]) -> None:
+        self.best = np.sort(np.append(self.best, matrix @ self.query))[-_NEAREST:]
+
+
+def _embedder(store: SqlRecords) -> Finding:
+    known, spec = store.note("embedder"), store.note("embedder_spec")
+    if known is None or known == "none":
+        return Finding("embedder", True, "none yet" if known is None else "vectors are supplied by users")
+    if spec is None:
+        return Finding("embedder", True, f"{known}, to be passed to Brain(embedder=…)")
+    name = embedder_for(spec).name
+    if name != known:
+        return Finding("embedder", False, f"vectors are of {known!r}, but {spec!r} is {name!r} here: rmem reindex")
+    return Finding("embedder", True, known)
+
+
+_CHECKS = (_file, _rows, _keys, check_vectors, _terms, _index, _embedder)
+
+
+def repair(address: str | Path | None = None, on_progress: Progress | None = None) -> list[str]:
+    """Derive everything derived anew: terms, missing or misshapen vectors, the index. What was done, in words."""
+    store = open_sql(address)
+    done = []
+    try:
+        changed = derive_terms(store, on_progress, all_rows=True)
+        done.append(f"derived the terms of {changed:,} memories again" if changed else "the terms were right")
+        if not check_vectors(store).ok:
+            spec, known = store.note("embedder_spec"), store.note("embedder")
+            if spec is None:
+                done.append(f"vectors of a wrong size remain: {known!r} cannot be loaded by name; use rmem reindex")
+            else:
+                number = reembed.reembed(store, MemoryVectors(embedder_for(spec)), spec, on_progress)
+                done.append(f"embedded {number:,} memories again")
+        store.rebuild()
+        done.append("rebuilt the recall index from the rows")
+    finally:
+        store.close()
+    return done

@@ -1,0 +1,107 @@
+"""Text to vectors: choosing an embedder by name. Each kind loads its libraries only when it is used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from rmem.embed.base import Embedder, Matrix, Vector
+from rmem.errors import ConfigError, EmbedderError, RemanenceError
+
+if TYPE_CHECKING:
+    from rmem.embed.static import StaticEmbedder
+    from rmem.plugins import Plugin
+
+__all__ = ["Embedder", "Matrix", "Vector", "embedder_for", "spec_of", "static_embedder", "word_vectors"]
+
+EmbedderSpec = str | Embedder | Callable[[list[str]], Any] | None
+
+_KNOWN = (
+    "static (the default), minilm, onnx:PATH, http (set RMEM_EMBED_MODEL and RMEM_EMBED_URL), "
+    "http:MODEL@URL, the name of a plugin, an Embedder, or a function from a list of texts to a list of vectors"
+)
+
+
+def embedder_for(spec: EmbedderSpec = None) -> Embedder:
+    """The embedder that `spec` names; None stands for the environment's RMEM_EMBEDDER, or "static".
+
+    >>> embedder_for("static").name
+    'static:l2_supercat_256'
+    """
+    if isinstance(spec, Embedder):
+        return spec
+    name = spec_of(spec)
+    if name is not None:
+        return _named(name)
+    if callable(spec) and not isinstance(spec, type):
+        from rmem.embed.function import FunctionEmbedder
+
+        return FunctionEmbedder(spec)
+    raise ConfigError(f"embedder must be one of: {_KNOWN}; got {spec!r}")
+
+
+def spec_of(spec: EmbedderSpec) -> str | None:
+    """The name by which `embedder_for` finds this embedder again; None if there is none."""
+    if spec is None:
+        return os.environ.get("RMEM_EMBEDDER", "").strip() or "static"
+    return spec if isinstance(spec, str) else None
+
+
+def _named(spec: str) -> Embedder:
+    kind, _, rest = spec.partition(":")
+    if spec == "static":
+        return static_embedder()
+    if spec == "minilm":
+        return _minilm()
+    if kind == "onnx" and rest:
+        from rmem.embed.onnx import OnnxEmbedder
+
+        return OnnxEmbedder(rest)
+    if kind == "http":
+        from rmem.embed.http import HttpEmbedder
+
+        return HttpEmbedder.from_spec(spec)
+    from rmem.plugins import plugin
+
+    found = plugin("embedder", kind)
+    if found is None:
+        raise ConfigError(f"unknown embedder {spec!r}; known are: {_KNOWN}")
+    return _from_plugin(found, rest)
+
+
+def _from_plugin(plugin: Plugin, rest: str) -> Embedder:
+    from rmem.plugins import reason
+
+    make = plugin.load()
+    told = f"the embedder plugin {plugin.name!r} of {plugin.origin}"
+    try:
+        embedder = make(rest)
+    except RemanenceError:
+        raise
+    except Exception as error:
+        raise EmbedderError(f"{told} failed: {reason(error)}") from error
+    if not isinstance(embedder, Embedder):
+        raise ConfigError(f"{told} must give an Embedder, but gave a {type(embedder).__name__}")
+    return embedder
+
+
+@cache
+def static_embedder() -> StaticEmbedder:
+    """One for the process: every store and agent shares its tables."""
+    from rmem.embed.static import StaticEmbedder
+
+    return StaticEmbedder()
+
+
+def word_vectors(words: Sequence[str]) -> Matrix:
+    """Vectors of single words for soft matching, always the static embedder's."""
+    return static_embedder().word_vectors(words)
+
+
+@cache
+def _minilm() -> Embedder:
+    from rmem.embed.onnx import minilm
+
+    return minilm()

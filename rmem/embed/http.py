@@ -1,0 +1,141 @@
+"""Embedding with a server that speaks the OpenAI `POST {base_url}/embeddings` protocol."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from rmem.embed.base import Embedder, Matrix
+from rmem.embed.endpoint import Endpoint
+from rmem.embed.vectors import checked_rows, has_content, unit_rows, windows
+from rmem.errors import ConfigError, EmbedderError
+
+_KEY_VARIABLE = "RMEM_EMBED_API_KEY"
+_BATCH_CHARACTERS = 200_000
+
+_Piece = tuple[int, str]  # the row of the text it belongs to, and a part of the text
+
+
+class HttpEmbedder(Embedder):
+    """Vectors from an embeddings endpoint.
+
+    >>> HttpEmbedder("google/gemini-embedding-001", "https://openrouter.ai/api/v1").name
+    'http:google/gemini-embedding-001'
+
+    Texts longer than `max_characters` go in windows whose vectors are averaged, because servers refuse long
+    texts or cut them silently. `dimension` is learned from the first answer when not given.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str,
+        *,
+        dimension: int | None = None,
+        batch: int = 64,
+        max_characters: int = 6_000,
+        timeout: float = 60.0,
+        retries: int = 4,
+        longest_wait: float = 60.0,
+    ) -> None:
+        """`longest_wait` is how long a server may ask us to wait (Retry-After) before we give up instead."""
+        if not model:
+            raise ConfigError("the HTTP embedder needs a model name, such as google/gemini-embedding-001")
+        if batch < 1 or max_characters < 1 or timeout <= 0 or retries < 0:
+            raise ConfigError("batch, max_characters and timeout must be above 0, retries at least 0")
+        self.name = f"http:{model}"
+        self._model = model
+        self._endpoint = Endpoint(
+            base_url,
+            "/embeddings",
+            what="the HTTP embedder",
+            key_variable=_KEY_VARIABLE,
+            error=EmbedderError,
+            timeout=timeout,
+            retries=retries,
+            longest_wait=longest_wait,
+        )
+        self._known_dimension = dimension
+        self._batch = batch
+        self._max_characters = max_characters
+
+    @classmethod
+    def from_spec(cls, spec: str) -> HttpEmbedder:
+        """`http`, `http:MODEL` or `http:MODEL@URL`; what is left out comes from the environment."""
+        match = re.fullmatch(r"http(?::(?P<model>(?!//).+?)(?:@(?P<url>https?://.+))?)?", spec)
+        if match is None:
+            raise ConfigError(f"{_without_login(spec)!r} is not an HTTP embedder; write http:MODEL@URL")
+        model = match["model"] or os.environ.get("RMEM_EMBED_MODEL", "")
+        url = match["url"] or os.environ.get("RMEM_EMBED_URL", "")
+        if not model or not url:
+            raise ConfigError(
+                "the embedder 'http' needs a model and an address: write http:MODEL@URL, or set "
+                "RMEM_EMBED_MODEL and RMEM_EMBED_URL (such as https://openrouter.ai/api/v1)"
+            )
+        return cls(model, url)
+
+    def __repr__(self) -> str:
+        return f"HttpEmbedder({self._model!r}, {self._endpoint.base_url!r})"
+
+    @property
+    def dimension(self) -> int:
+        return self._known_dimension or self._ask(["dimension"]).shape[1]
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        sums: Matrix | None = None
+        for pieces in self._batches(texts):
+            rows = self._ask([piece for _, piece in pieces])
+            if sums is None:
+                sums = np.zeros((len(texts), rows.shape[1]), dtype=np.float32)
+            shares = np.array([len(piece) for _, piece in pieces], dtype=np.float32)
+            np.add.at(sums, [row for row, _ in pieces], rows * shares[:, None])
+        return np.zeros((len(texts), self.dimension), dtype=np.float32) if sums is None else unit_rows(sums)
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[list[_Piece]]:
+        """All texts with content, in requests of at most `batch` pieces and `_BATCH_CHARACTERS`."""
+        pieces: list[_Piece] = []
+        characters = 0
+        for row, text in enumerate(texts):
+            if not has_content(text):
+                continue
+            for piece in windows(text, self._max_characters):
+                if not has_content(piece):
+                    continue
+                if pieces and (len(pieces) >= self._batch or characters + len(piece) > _BATCH_CHARACTERS):
+                    yield pieces
+                    pieces, characters = [], 0
+                pieces.append((row, piece))
+                characters += len(piece)
+        if pieces:
+            yield pieces
+
+    def _ask(self, texts: list[str]) -> Matrix:
+        """Unit vectors of `texts`, in order, from one request."""
+        readable = [text.encode("utf-8", "replace").decode() for text in texts]  # JSON has no lone surrogates
+        answer = self._endpoint.post({"model": self._model, "input": readable})
+        vectors = self._in_order(answer, len(texts))
+        rows = checked_rows(vectors, count=len(texts), dimension=self._known_dimension, source=self._endpoint.url)
+        self._known_dimension = rows.shape[1]
+        return rows
+
+    def _in_order(self, answer: Any, count: int) -> list[Any]:
+        """The vectors of an answer sorted by their "index"."""
+        data = answer.get("data") if isinstance(answer, dict) else None
+        if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
+            raise self._endpoint.failed(
+                f'must answer with a list "data" of embeddings, got: {self._endpoint.excerpt(answer)}'
+            )
+        if len(data) != count:
+            raise self._endpoint.failed(f"must return {count} embeddings, got {len(data)}")
+        vectors = {item["index"]: item.get("embedding") for item in data if isinstance(item.get("index"), int)}
+        if vectors.keys() != set(range(count)):
+            raise self._endpoint.failed(f'must number its embeddings by "index", 0 to {count - 1}, each once')
+        return [vectors[place] for place in range(count)]
+
+
+def _without_login(spec: str) -> str:
+    return re.sub(r"//[^/@]*@", "//", spec)

@@ -1,0 +1,55 @@
+"""What every embedder does to texts and vectors: cutting long texts, checking answers, unit length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from rmem.embed.base import Matrix
+from rmem.errors import EmbedderError
+
+
+def has_content(text: str) -> bool:
+    """False for an empty or white-space text, whose vector is all zeros."""
+    return bool(text) and not text.isspace()
+
+
+def windows(text: str, size: int) -> Iterator[str]:
+    """The whole text in pieces of at most `size` characters, cut before a space where there is one."""
+    start = 0
+    while len(text) - start > size:
+        cut = text.rfind(" ", start + 1, start + size)
+        if cut < 0:
+            cut = start + size
+        yield text[start:cut]
+        start = cut
+    yield text[start:]
+
+
+def unit_rows(rows: Matrix) -> Matrix:
+    """Scale every row to length one, in place; rows of zeros stay zeros."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    lengths[lengths == 0] = 1
+    rows /= lengths[:, None]
+    return rows
+
+
+def checked_rows(answer: Any, *, count: int, dimension: int | None, source: str) -> Matrix:
+    """The answer of a foreign embedder as unit rows, or an EmbedderError naming what is wrong with it."""
+    try:
+        rows = np.array(answer, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise EmbedderError(
+            f"{source} must return one list of numbers of equal length for each text: {error}"
+        ) from None
+    if rows.ndim != 2 or len(rows) != count:
+        raise EmbedderError(f"{source} must return {count} vectors, got an array of shape {rows.shape}")
+    if rows.shape[1] != (dimension or rows.shape[1]) or not rows.shape[1]:
+        raise EmbedderError(
+            f"{source} must return vectors of {dimension or 'at least one'} numbers, got {rows.shape[1]}"
+        )
+    if not np.isfinite(rows).all():
+        raise EmbedderError(f"{source} returned NaN or infinity in a vector")
+    return unit_rows(rows)

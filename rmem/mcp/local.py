@@ -1,0 +1,73 @@
+"""The host of `rmem mcp`: this user's own store, and the project's folder as it is at each call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Self
+
+from ..brain import Brain
+from ..old_names import REPOSITORY_FILES
+from ..team import consent, routes
+from ..team.identity import author, repository
+from ..team.memory import TeamMemory
+from ..team.repository_file import settings_of
+from ..team.sessions import Sessions
+from .host import Asked, Caller, Host, agent_of
+
+ORIGIN = "mcp stdio"
+
+
+class LocalHost(Host):
+    """The store is opened by the first call: a client that merely asks which tools there are does not wait for it,
+    and one that is broken is told of where the agent can read it."""
+
+    def __init__(self, address: str | None, folder: Path, agent: str | None = None) -> None:
+        self._address, self._folder, self._agent = address, folder, agent
+        self._brain: Brain | None = None
+        self._opening = Lock()
+
+    @contextmanager
+    def caller(self, asked: Asked) -> Iterator[Caller]:
+        folder = str(self._folder)
+        may_recall, may_capture = consent.may_recall(folder), consent.may_capture(folder)
+        settings = settings_of(folder) if may_recall and may_capture else None
+        workspace = None if settings is None else settings.workspace
+        if workspace is not None:
+            routes.note(workspace)
+        where = repository(folder)
+        if where is not None and may_recall:
+            routes.note_repository(where.id)
+        team = TeamMemory(self._opened(), author=author(folder), origin=ORIGIN, workspace=workspace)
+        yield Caller(
+            team,
+            where,
+            self._agent or agent_of(asked.client),
+            # The whole organisation is told by `rmem share` only: a file that came with a clone does not decide that.
+            scope="personal" if settings is not None and settings.scope == "personal" else "repository",
+            no_reading="" if may_recall else _opted_out("recall"),
+            no_writing="" if may_capture else _opted_out("capture"),
+            sessions=Sessions(),
+        )
+
+    def _opened(self) -> Brain:
+        with self._opening:
+            if self._brain is None:
+                self._brain = Brain(self._address, privacy="default")
+            return self._brain
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._brain is not None:
+            self._brain.close()
+
+
+def _opted_out(what: str) -> str:
+    return f"this repository opted out of the team memory: {what} = false in {REPOSITORY_FILES[0]}, or a mistake there"

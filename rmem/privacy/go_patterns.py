@@ -1,0 +1,139 @@
+"""Patterns of Go's and Rust's regular expressions in Python's syntax, and made-up texts that a pattern takes."""
+
+from __future__ import annotations
+
+import re
+import string
+from random import Random
+from re import _constants as codes  # type: ignore[attr-defined]
+from re import _parser as parser  # type: ignore[attr-defined]
+from typing import Any
+
+_FLAG = re.compile(r"\(\?([a-z]*)(-[a-z]+)?\)")
+_PRINTABLE = string.ascii_letters + string.digits + "-_"
+
+
+def python_pattern(pattern: str) -> str:
+    """The same pattern for `re`: flags in the middle become groups, and what Python does not know is written out."""
+    pattern = pattern.replace("[[:alnum:]]", "[A-Za-z0-9]").replace("[:alnum:]", "A-Za-z0-9")
+    pattern = re.sub(r"(?<!\\)\\z", r"\\Z", pattern)
+    head = _FLAG.match(pattern.lstrip())
+    if head and "x" in head.group(1):
+        pattern = pattern.strip()
+    at, opened, result = 0, [0], []
+    in_class = False
+    while at < len(pattern):
+        one = pattern[at]
+        flag = None if in_class else _FLAG.match(pattern, at)
+        if flag and at:  # up to the end of the group around it
+            result.append(f"(?{flag.group(1)}{flag.group(2) or ''}:")
+            opened[-1] += 1
+            at = flag.end()
+            continue
+        size = 2 if one == "\\" else 1
+        if in_class:
+            in_class = one != "]"
+        elif one == "[":
+            in_class, size = True, 2 + (pattern[at + 1 : at + 2] == "^")  # the first may be a bracket
+        elif one == "(":
+            opened.append(0)
+        elif one == ")":
+            result.append(")" * opened.pop())
+        result.append(pattern[at : at + size])
+        at += size
+    return "".join(result) + ")" * opened[0]
+
+
+def matching(pattern: str, random: Random) -> str:
+    """A text that the pattern takes; what it only looks at is left out."""
+    return "".join(_made(parser.parse(pattern), random))
+
+
+def _made(tree: Any, random: Random) -> list[str]:
+    return [_piece(code, value, random) for code, value in tree]
+
+
+def _piece(code: Any, value: Any, random: Random) -> str:
+    if code is codes.LITERAL:
+        return chr(value)
+    if code is codes.NOT_LITERAL:
+        return random.choice([one for one in _PRINTABLE if ord(one) != value])
+    if code is codes.ANY:
+        return random.choice(_PRINTABLE)
+    if code is codes.IN:
+        return random.choice(_members(value))
+    if code is codes.SUBPATTERN:
+        return "".join(_made(value[-1], random))
+    if code is codes.BRANCH:
+        return "".join(_made(random.choice(value[1]), random))
+    if code in (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT):
+        least, most, inner = value
+        count = least if code is codes.MIN_REPEAT else random.randint(least, min(int(most), max(least, 12)))
+        return "".join("".join(_made(inner, random)) for _ in range(count))
+    return ""
+
+
+def _members(value: Any) -> str:
+    """The letters of a class, plain ones where there are some."""
+    allowed = {one for one in map(chr, range(32, 127)) if any(_holds(one, *member) for member in value)}
+    if value[0][0] is codes.NEGATE:
+        allowed = {one for one in _PRINTABLE if not any(_holds(one, *member) for member in value[1:])}
+    return "".join(sorted(allowed & set(_PRINTABLE))) or "".join(sorted(allowed)) or " "
+
+
+def _holds(one: str, code: Any, value: Any) -> bool:
+    if code is codes.LITERAL:
+        return bool(ord(one) == value)
+    if code is codes.RANGE:
+        return bool(value[0] <= ord(one) <= value[1])
+    if code is codes.CATEGORY:
+        known = {
+            codes.CATEGORY_DIGIT: one.isdigit(), codes.CATEGORY_WORD: one.isalnum() or one == "_",
+            codes.CATEGORY_SPACE: one == " ", codes.CATEGORY_NOT_SPACE: one != " ",
+        }  # fmt: skip
+        return bool(known.get(value, False))
+    return False
+
+
+# The rules of gitleaks whose tokens tell themselves apart, as `providers` reads them
+
+_ENDS = (
+    r"""(?:[\x60'"\s;]|\\[nr]|$|\b)""",
+    r"""(?:[\x60'"\s;]|\\[nr]|$)""",
+    r"(?:[^\w-]|\z)",
+    r"(?:[^a-zA-Z0-9+/]|\z)",
+    r"\b",
+)
+_LEFT_OUT = re.compile(
+    # no secrets, or forms that `assignments`, `addresses` and the other functions of `providers` find better
+    r"-(?:client-)?id$|public|generic|pkcs12|^kubernetes|curl|nuget|sidekiq|freemius|private-key|^jwt|session-cookie|"
+    # forms that any hash or name has, or that say less than the rules of ours
+    r"twilio|clickhouse|facebook-access|sourcegraph|short-lived|vault|slack-legacy-workspace"
+)
+_BEFORE, _AFTER = r"""(?:^|[\\'"\x60\s>=:(,)])""", r"""(?:$|[\\'"\x60\s<),])"""
+_BY_NAME = r"[\w.-]{0,50}?"
+
+
+def token_rules(gitleaks: str) -> list[str]:
+    """The lines of data/gitleaks.tsv: id, keywords, least entropy and the token's pattern, without its surroundings."""
+    import tomllib
+
+    kept = []
+    for rule in tomllib.loads(gitleaks)["rules"]:
+        regex = rule.get("regex", "")
+        if not regex or _BY_NAME in regex or _LEFT_OUT.search(rule["id"]):
+            continue
+        whole = regex.startswith("(?i)")
+        regex = regex.removeprefix("(?i)").removeprefix(_BEFORE).removesuffix(_AFTER).removeprefix(r"\b")
+        for end in _ENDS:
+            regex = regex.removesuffix(end)
+        pattern = f"(?i:{python_pattern(regex)})" if whole else python_pattern(regex)
+        kept.append("\t".join((rule["id"], " ".join(rule["keywords"]), str(rule.get("entropy", 0)), pattern)))
+    return kept
+
+
+if __name__ == "__main__":  # python -m rmem.privacy.go_patterns < gitleaks.toml > data/gitleaks.tsv
+    import sys
+
+    print("# From config/gitleaks.toml of gitleaks. Copyright (c) 2019 Zachary Rice, MIT License; see NOTICE.")
+    print("\n".join(token_rules(sys.stdin.read())))

@@ -1,0 +1,312 @@
+"""The door of the server, before any route: request ids, tokens, limits, logs and metrics. Plain ASGI, so that it
+costs little and streams pass through."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import re
+import time
+import uuid
+from typing import Any
+
+from fastapi import HTTPException, Response
+from fastapi.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .. import receipts
+from ..errors import RemanenceError
+from .access import Role, Visit, reach_of
+from .exchange import whole_body
+from .idempotency import REPLAYED, Claim, Recorder, fingerprint, key_of
+from .limits import retry_after
+from .problems import problem, told
+from .service import Service
+from .tokens import Caller, Refused
+from .turns import looked_up
+
+log = logging.getLogger("rmem.server")
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
+_OPEN = frozenset(("/health", "/ready", "/docs", "/openapi.json"))
+_STORAGE = "/dataset-storage"
+"""What speaks S3's protocol has the token in a header of that protocol."""
+_READING = frozenset(("GET", "HEAD", "OPTIONS"))
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+_CLIENT_LEFT = 499
+"""In the log, of a request that did not arrive whole."""
+_LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+_OF_FORMS = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
+"""What a page may send to any host without asking it first."""
+
+
+class Gate:
+    """Lets requests in that have a token and keep to the limits, and tells how each one ended."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app, self._service = app, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        headers = Headers(scope)
+        given = headers.get(b"x-request-id")
+        visit = Visit(given if _ID.match(given) else uuid.uuid4().hex, self._service)
+        scope["visit"] = visit
+        identity = (b"x-request-id", visit.id.encode("ascii"))
+
+        most, replaced = self._service.settings.limits.answer_bytes, False
+
+        async def answer(message: Message) -> None:
+            nonlocal replaced
+            if replaced:
+                return
+            if message["type"] == "http.response.start":
+                length = dict(message.get("headers", ())).get(b"content-length", b"0")
+                if int(length) > most:
+                    told = f"the answer has {int(length):,} bytes and may have {most:,}; ask for less, or stream it"
+                    await problem(413, told)(scope, receive, answer)
+                    replaced = True
+                    return
+                visit.status = message["status"]
+                message["headers"] = [*message.get("headers", ()), identity]
+            await send(message)
+
+        metrics, entered = self._service.metrics, False
+        metrics.running.inc()
+        try:
+            refused = await self._refused(scope, headers, visit)
+            if refused is None and visit.caller is not None:
+                refused = self._limited(visit.caller)
+                entered = refused is None
+            if refused is not None:
+                await refused(scope, receive, answer)
+            elif headers.has(b"idempotency-key") and scope["method"] not in _READING and visit.caller is not None:
+                await self._once(scope, self._bounded(receive, headers), answer, headers, visit)
+            else:
+                await self._app(scope, self._bounded(receive, headers), answer)
+        except ClientDisconnect:
+            visit.status = visit.status or _CLIENT_LEFT
+        except Exception as error:
+            if visit.status:
+                log.error("request %s broke off: %s", visit.id, type(error).__name__, exc_info=error)
+                raise  # the answer has begun: only closing the connection tells the reader
+            if isinstance(error, HTTPException):  # nothing was free
+                failed = problem(error.status_code, str(error.detail), headers=error.headers)
+            elif isinstance(error, RemanenceError | UnicodeEncodeError):
+                failed = told(error, visit.id)
+            else:
+                log.error("request %s failed: %s", visit.id, type(error).__name__, exc_info=error)
+                failed = problem(500, "internal error", request_id=visit.id)
+            await failed(scope, receive, answer)
+        finally:
+            if entered and visit.caller is not None:
+                self._service.buckets.leave(visit.caller.org)
+            visit.leave()
+            metrics.running.dec()
+            self._tell(scope, visit, time.perf_counter() - started)
+
+    async def _refused(self, scope: Scope, headers: Headers, visit: Visit) -> Response | None:
+        """The answer to a request that may not come in."""
+        service, path = self._service, scope["path"]
+        if path in _OPEN:
+            return None
+        scheme, _, token = headers.get(b"authorization").partition(" ")
+        token = token.strip() if scheme.lower() == "bearer" else ""
+        if path.startswith(_STORAGE):
+            token = headers.get(b"x-amz-security-token")
+        if path == "/metrics":
+            right = hmac.compare_digest(token.encode("utf-8", "replace"), service.metrics_token.encode())
+            return None if right else self._no("metrics", 401, "the token of the metrics is needed")
+        if service.everybody is not None:
+            caller: Caller = service.everybody
+            if (foreign := _foreign(scope["method"], headers)) is not None:
+                return self._no("foreign", 403, foreign)
+        elif not token:
+            return self._no("no token", 401, "a token is needed: Authorization: Bearer …")
+        else:
+            try:
+                known = service.tokens.known(token)
+                if known is None:  # what was looked up before a change does not count after it
+                    known = await looked_up((service.control.version, token), service.tokens.caller, token)
+                caller = known
+            except Refused as refused:
+                return self._no("token", 401, str(refused))
+        org = headers.get(b"x-activeloop-org-id")
+        if org and org not in (caller.org, caller.org_name):
+            return self._no("organisation", 403, "X-Activeloop-Org-Id is not the organisation of the token")
+        length = headers.get(b"content-length")
+        if length.isdigit() and int(length) > service.settings.limits.body_bytes:
+            return self._no("body", 413, self._too_long())
+        visit.caller = caller
+        return None
+
+    def _limited(self, caller: Caller) -> Response | None:
+        wait = self._service.buckets.enter(caller.org)
+        if wait is None:
+            return None
+        return self._no("rate", 429, "too many requests; try again later", headers={"Retry-After": retry_after(wait)})
+
+    def _no(self, reason: str, status: int, message: str, **more: Any) -> Response:
+        self._service.metrics.refused.labels(reason).inc()
+        return problem(status, message, **more)
+
+    def _too_long(self) -> str:
+        return f"a body may have at most {self._service.settings.limits.body_bytes:,} bytes"
+
+    def _bounded(self, receive: Receive, headers: Headers) -> Receive:
+        """A body that is sent in pieces is counted; one with a length was compared already."""
+        if headers.get(b"content-length"):
+            return receive
+        left = self._service.settings.limits.body_bytes
+
+        async def counted() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise HTTPException(413, self._too_long())
+            return message
+
+        return counted
+
+    async def _once(self, scope: Scope, receive: Receive, send: Send, headers: Headers, visit: Visit) -> None:
+        """Run a request whose key was not used before, or whose answer was lost; answer others as they were answered
+        then."""
+        assert visit.caller is not None
+        caller = visit.caller
+        key = key_of(headers.get(b"idempotency-key"))
+        if key is None:
+            refused = problem(400, "Idempotency-Key must be 1 to 255 visible ASCII characters")
+            await refused(scope, receive, send)
+            return
+        try:
+            body = await whole_body(receive)
+        except HTTPException as error:
+            await problem(error.status_code, str(error.detail))(scope, receive, send)
+            return
+        place, role = "", caller.role
+        named = scope["path"].split("/")
+        if len(named) > 2 and named[1] == "workspaces":
+            reach = await reach_of(self._service, caller, named[2])
+            if reach is not None and reach.role < Role.WRITE:  # who writes nothing has no need of kept answers
+                await self._app(scope, _again(body, receive), send)
+                return
+            if reach is not None:
+                place, role = reach.workspace_id, reach.role
+        same = fingerprint(scope["method"], scope["path"], scope["query_string"], headers.get(b"content-type"), body)
+        claim = Claim(f"{caller.org}/{place}/{caller.member}", key, same, role)
+        answers = self._service.answers
+        known = await run_in_threadpool(answers.claim, claim)
+        if isinstance(known, Response):
+            await known(scope, receive, send)
+            return
+        visit.request = known
+        try:
+            await self._recorded(scope, _again(body, receive), Recorder(send), claim, known)
+        finally:
+            answers.release(claim)
+
+    async def _recorded(
+        self, scope: Scope, receive: Receive, recorder: Recorder, claim: Claim, request: receipts.Request
+    ) -> None:
+        """Run a request, and keep its answer before it is sent."""
+        keep = self._service.answers.keep
+        try:
+            await self._app(scope, receive, recorder.send)
+        except Exception:
+            failed = json.dumps({"error": "internal error"}).encode("ascii")
+            await run_in_threadpool(keep, claim, 500, {"content-type": "application/json"}, failed)
+            raise
+        await run_in_threadpool(keep, claim, recorder.status, recorder.headers, recorder.body)
+        await recorder.release(REPLAYED if request.replayed else None)
+
+    def _tell(self, scope: Scope, visit: Visit, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", None) or "unknown"
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self._service.metrics.answered(method, route, visit.status, seconds)
+        if log.isEnabledFor(logging.INFO):
+            known = visit.caller
+            log.info(
+                "request",
+                extra={
+                    "request": {
+                        "id": visit.id,
+                        "org": None if known is None else known.org,
+                        "member": None if known is None else known.member,
+                        "token": None if known is None else known.token_id,
+                        "method": method,
+                        "route": route,
+                        "status": visit.status,
+                        "ms": round(seconds * 1000, 2),
+                    }
+                },
+            )
+
+
+class Headers:
+    """The headers of a request by their lower-case names; the last of several."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._given: dict[bytes, bytes] = dict(scope["headers"])
+
+    def has(self, name: bytes) -> bool:
+        return name in self._given
+
+    def get(self, name: bytes) -> str:
+        return self._given.get(name, b"").decode("latin-1")
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A body that was read already, for whoever reads it next."""
+    given = False
+
+    async def read() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return read
+
+
+def _foreign(method: str, headers: Headers) -> str | None:
+    """What tells that a request to a server without tokens may come from a web page; None if nothing does.
+
+    A page can send requests to this machine, and its browser says so in `Origin` and `Sec-Fetch-Site`. A name that was
+    rebound to this machine is in `Host`. Browsers that say neither cannot send JSON without asking first."""
+    host, origin = headers.get(b"host"), headers.get(b"origin")
+    if _host(host) not in _LOCAL_HOSTS:
+        return "without tokens this server answers to this machine only: Host must be 127.0.0.1 or localhost"
+    if headers.has(b"origin") and origin not in (f"http://{host}", f"https://{host}"):
+        return "without tokens this server takes no requests of other web pages: Origin is another one"
+    if headers.get(b"sec-fetch-site") not in ("", "same-origin", "none"):
+        return "without tokens this server takes no requests of other web pages: Sec-Fetch-Site is another one"
+    kind = headers.get(b"content-type").partition(";")[0].strip().lower()
+    empty = not headers.has(b"transfer-encoding") and headers.get(b"content-length") in ("", "0")
+    if method not in _READING and kind in _OF_FORMS and not (empty and not kind):
+        return "without tokens this server takes no forms: Content-Type must be application/json"
+    return None
+
+
+def _host(value: str) -> str:
+    return value.rpartition(":")[0] if ":" in value and not value.endswith("]") else value
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object to a line; requests with their fields, other messages as text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03}Z",
+            "level": record.levelname.lower(),
+        }
+        request = getattr(record, "request", None)
+        line |= request if request is not None else {"logger": record.name, "message": record.getMessage()}
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)

@@ -1,0 +1,99 @@
+"""The host of a server's MCP: whose memory a call is about is what the token, the workspace and the headers say."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from fastapi import HTTPException
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from .. import checks
+from ..errors import RemanenceError, StoreBusyError, StoreClosedError
+from ..mcp.host import Asked, Caller, Host, agent_of
+from ..mcp.server import build
+from ..privacy import PrivacyPolicy
+from ..team.identity import repository_id
+from ..team.memory import TeamMemory
+from .access import Access, Role
+from .problems import status_of
+from .service import Service
+from .turns import reading, writing
+
+ORIGIN = "mcp http"
+REPOSITORY, AGENT = "x-rmem-repository", "x-rmem-agent"
+log = logging.getLogger(__name__)
+Result = TypeVar("Result")
+
+
+class ServerHost(Host):
+    """Secrets are taken out here, because a server's store keeps what it is given."""
+
+    def __init__(self) -> None:
+        self._policy = PrivacyPolicy.default()
+
+    @contextmanager
+    def caller(self, asked: Asked) -> Iterator[Caller]:
+        access: Access = asked.request.scope["access"]
+        headers = asked.request.headers
+        named = headers.get(REPOSITORY)
+        # The call may outlive the request of a client that went away, so it has the workspace for itself.
+        space = access.spaces.use(access.org, access.workspace_id, access.workspace)
+        try:
+            yield Caller(
+                TeamMemory(space.brain, author=access.member, origin=ORIGIN, token=access.token_id),
+                None if not named else repository_id(checks.name("X-Rmem-Repository", named)),
+                agent_of(headers.get(AGENT) or asked.client or headers.get("user-agent", "").partition("/")[0]),
+                no_writing=_why_not_writing(access),
+                may_forget_all=access.role >= Role.ADMIN,
+                clean=partial(self._cleaned, access.member),
+            )
+        finally:
+            access.spaces.leave(space)
+
+    def _cleaned(self, author: str, text: str) -> str:
+        """Without secrets; a memory may say whose it is."""
+        return replace(self._policy, allow=(*self._policy.allow, author)).clean(text) if text else text
+
+    async def reading(self, call: Callable[[], Result]) -> Result:
+        return await reading(call)
+
+    async def writing(self, call: Callable[[], Result]) -> Result:
+        return await writing(call)
+
+    def told(self, error: RemanenceError, asked: Asked) -> str:
+        """What concerns the server's own files is logged, not told."""
+        if isinstance(error, StoreClosedError):
+            return "there is no such workspace"
+        if status_of(error) < 500:
+            return str(error)
+        request_id = asked.request.scope["visit"].id
+        log.error("request %s failed: %s: %s", request_id, type(error).__name__, error, exc_info=error)
+        busy = isinstance(error, StoreBusyError)
+        return f"{'the store is busy' if busy else 'the store or the embedder does not answer'}; try again later"
+
+
+def manager_of(service: Service) -> StreamableHTTPSessionManager:
+    """What answers requests: each by itself, with one JSON document."""
+    logging.getLogger("mcp").setLevel(logging.WARNING)  # at INFO it tells what callers wrote
+    return StreamableHTTPSessionManager(
+        build(ServerHost()).low_level,
+        json_response=True,
+        stateless=True,
+        max_request_body_size=service.settings.limits.body_bytes,
+    )
+
+
+def _why_not_writing(access: Access) -> str:
+    """Empty where nothing is against it."""
+    if access.role < Role.WRITE:
+        return f"this needs the role {Role.WRITE.name}; your role is {access.role.name}"
+    try:
+        access.need_room()
+    except HTTPException as full:
+        return str(full.detail)
+    return ""

@@ -1,0 +1,41 @@
+"""Numbers for Prometheus. Labels are routes, methods and statuses: no organisation, workspace or member is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class Metrics:
+    def __init__(self, open_workspaces: Callable[[], int]) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "rmem_requests", "Requests answered.", ["method", "route", "status"], registry=self._registry
+        )
+        self._seconds = Histogram(
+            "rmem_request_seconds",
+            "Time to answer, by route.",
+            ["method", "route"],
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self.running = Gauge("rmem_requests_running", "Requests being answered.", registry=self._registry)
+        self.refused = Counter(
+            "rmem_requests_refused",
+            "Requests refused at the door, by reason.",
+            ["reason"],
+            registry=self._registry,
+        )
+        Gauge("rmem_open_workspaces", "Workspaces held open.", registry=self._registry).set_function(
+            lambda: float(open_workspaces())
+        )
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+
+    def page(self) -> bytes:
+        return generate_latest(self._registry)

@@ -1,0 +1,188 @@
+"""What a server is told: where its data lies, where it listens, and what each organisation may ask for."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Self
+
+from .. import checks, config
+from ..errors import ConfigError, InputError
+from ..tables.search.allowance import quarter_of_memory
+
+PORT = 8765
+PREFIX = "RMEM_SERVER_"
+_MB = 1024 * 1024
+_ROOT_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*\Z")
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _workers() -> int:
+    return max(4, 2 * _cores())
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one organisation may do. They are there to keep the others served, not to slow anybody down."""
+
+    requests_per_second: float = 2000.0
+    burst: int = 4000
+    concurrent: int = 256
+    body_bytes: int = 32 * 1024 * 1024
+    statement_length: int = 250_000
+    """Characters of SQL: reading a statement cannot be interrupted, and values belong into parameters."""
+    statement_seconds: float = 30.0
+    stream_seconds: float = 600.0
+    rows: int = 10_000
+    """Of an answer in one piece; a streamed answer has no end."""
+    answer_bytes: int = 64 * 1024 * 1024
+    """Of an answer in one piece."""
+    disk_bytes: int = 50 * 1024**3
+    """Of all workspaces together, where the server keeps files."""
+    idempotency_bytes: int = 32 * 1024 * 1024
+    """Of the answers that are kept for Idempotency-Keys; beyond, the oldest are forgotten."""
+
+    def __post_init__(self) -> None:
+        for name in ("requests_per_second", "statement_seconds", "stream_seconds"):
+            checks.number(name, getattr(self, name), low=0.001)
+        for name in (
+            "burst", "concurrent", "body_bytes", "statement_length", "rows", "answer_bytes", "disk_bytes",
+            "idempotency_bytes",
+        ):  # fmt: skip
+            checks.whole(name, getattr(self, name), low=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """One server.
+
+    ServerSettings(data=Path("data"))                           # SQLite files in a folder
+    ServerSettings(data=Path("data"), store="postgresql://…")   # one PostgreSQL database
+    """
+
+    data: Path
+    store: str | None = None
+    host: str = "127.0.0.1"
+    port: int = PORT
+    auth: bool = True
+    root_path: str = ""
+    """The prefix that a reverse proxy takes off the paths of requests, for links that lead back through it."""
+    behind_proxy: bool = False
+    """Whether a reverse proxy with TLS is in front of it; what it says of the scheme is believed from this machine."""
+    embedder: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    threads: int = 40
+    recallers: int = field(default_factory=lambda: _cores() if _cores() > 1 else 0)
+    """Processes that recall for the server when many ask at once; 0 for none. By default one for each core."""
+    workers: int = field(default_factory=lambda: _workers() if hasattr(os, "fork") else 0)
+    """Processes that run SQL statements and read long bodies; 0 to do it in the server's own process, where a statement
+    that cannot be stopped holds up everybody."""
+    worker_bytes: int = field(default_factory=lambda: max(512 * _MB, 2 * quarter_of_memory() // _workers()))
+    """Memory that one of them may take: by default, all of them half of the machine's."""
+    open_workspaces: int = 128
+    shutdown_seconds: float = 30.0
+    connections: int = 4096
+    """At once. Beyond, the one that has waited longest without a request is closed."""
+    head_bytes: int = 64 * 1024
+    head_seconds: float = 10.0
+    body_seconds: float = 120.0
+    """How long the headers and the body of a request may be, and take to arrive."""
+
+    def __post_init__(self) -> None:
+        checks.name("host", self.host)
+        if not 0 <= checks.whole("port", self.port) <= 65535:
+            raise checks.refuse("port", "a port number from 0 to 65535", self.port)
+        for name in ("threads", "open_workspaces", "connections"):
+            checks.whole(name, getattr(self, name), low=1)
+        for name in ("recallers", "workers"):
+            checks.whole(name, getattr(self, name), high=256)
+        checks.whole("worker_bytes", self.worker_bytes, low=256 * _MB)
+        checks.whole("head_bytes", self.head_bytes, low=1024)
+        for name in ("head_seconds", "body_seconds"):
+            checks.number(name, getattr(self, name), low=0.001)
+        checks.number("shutdown_seconds", self.shutdown_seconds, low=0)
+        if not isinstance(self.root_path, str) or not _ROOT_PATH.match(self.root_path):
+            raise checks.refuse("root_path", "empty, or a path such as /memory", self.root_path)
+        if self.store is not None and not self.store.startswith(("postgresql://", "postgres://")):
+            raise ConfigError("store must be the address of a PostgreSQL database; SQLite files lie in the data folder")
+        if not self.auth and not self.loopback:
+            raise ConfigError(f"a server without tokens listens on this machine only (127.0.0.1), not on {self.host}")
+
+    @property
+    def loopback(self) -> bool:
+        return self.host in _LOOPBACK
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether tokens and memories may cross a network in the clear, as far as the settings tell."""
+        return not self.loopback and not self.behind_proxy
+
+    @property
+    def control_address(self) -> str:
+        """Where organisations, members and tokens are kept."""
+        return self.store if self.store is not None else str(self.data / "control.db")
+
+    @classmethod
+    def read(
+        cls, options: Mapping[str, Any], *, file: Path | None = None, environment: Mapping[str, str] | None = None
+    ) -> Self:
+        """Settings from options, else RMEM_SERVER_… variables, else a TOML file, else as they are by default.
+
+        The file is `server.toml` in the data folder unless another is named; limits stand under [limits].
+        """
+        given = os.environ if environment is None else environment
+        told = {key: value for key, value in options.items() if value is not None}
+        data = Path(told.pop("data", None) or given.get(PREFIX + "DATA") or config.home() / "server").expanduser()
+        written = _toml(file if file is not None else data / "server.toml", required=file is not None)
+        limits = written.pop("limits", {})
+        own = [one.name for one in fields(cls) if one.name not in ("data", "limits")]
+        of_limits = [one.name for one in fields(Limits)]
+        try:
+            checks.known_fields("the server's settings", written, own)
+            checks.known_fields("[limits]", limits, of_limits)
+            chosen = {**written, **_environment(given, own), **{key: told[key] for key in own if key in told}}
+            bounds = {
+                **limits,
+                **_environment(given, of_limits),
+                **{key: told[key] for key in of_limits if key in told},
+            }
+            return cls(data=data, limits=replace(Limits(), **bounds), **chosen)
+        except InputError as error:
+            raise ConfigError(str(error)) from None
+
+
+def _toml(path: Path, *, required: bool) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if required:
+            raise ConfigError(f"there is no file {path}") from None
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read as TOML: {error}") from None
+
+
+def _environment(given: Mapping[str, str], names: list[str]) -> dict[str, Any]:
+    """RMEM_SERVER_BODY_BYTES=1000000 and the like, as the values they mean."""
+    found: dict[str, Any] = {}
+    for name in names:
+        text = given.get(PREFIX + name.upper(), "").strip()
+        if not text:
+            continue
+        if name in ("host", "store", "embedder", "root_path"):
+            found[name] = text
+            continue
+        try:
+            found[name] = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            raise ConfigError(f"{PREFIX}{name.upper()} must be a number, true or false, got {text!r}") from None
+    return found

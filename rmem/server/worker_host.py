@@ -1,0 +1,46 @@
+"""`python -m rmem.server.worker_host FD`: loads once what workers need, and forks one for each socket that arrives
+on FD. So a worker that had to be killed is replaced within milliseconds. It ends, with all workers, when the server
+does."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import sys
+from importlib import import_module
+
+_LATER = (
+    "alembic.command",
+    "alembic.config",
+    "rmem.stores.sql.schema",
+    "rmem.tables.engines.sqlite",
+    "rmem.tables.workspace",
+)
+"""What workers would load with their first statement, out of its time."""
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a worker ended
+    server = socket.socket(fileno=int(sys.argv[1]))
+    from . import worker
+
+    for name in _LATER:
+        import_module(name)
+    gc.freeze()
+    while True:
+        told, links, _, _ = socket.recv_fds(server, 1, 1)
+        if not told:
+            os.killpg(0, signal.SIGKILL)
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            server.close()
+            worker.run(socket.socket(fileno=links[0]))
+            os._exit(0)
+        os.close(links[0])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,290 @@
+"""The worker processes of a server (`worker`): started when they are needed, one request each at a time, killed and
+replaced when a request cannot be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from threading import Lock
+from typing import NamedTuple
+
+from fastapi import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..errors import RemanenceError
+from .access import Role, Visit, admitted
+from .exchange import whole_body
+from .problems import problem, told
+from .recaller import framed
+from .settings import ServerSettings
+from .shares import FairShares
+from .worker import Frame, read_frame, request_note, settings_note
+
+log = logging.getLogger(__name__)
+
+_PATH = re.compile(r"/workspaces/([^/]{1,63})/(tables|memories)(/.*)?\Z", re.DOTALL)
+_LARGE = 256 * 1024  # bytes of a body from which on reading it would hold up others
+_BODY = 60.0  # seconds for the body of a request to arrive: a worker is kept free for it
+_START = 60.0  # seconds for a start
+_BUFFER = 1 << 20  # bytes of an answer that wait for the client
+_GRACE = 0.25  # of its time limit is given to a request before its worker is killed, and seconds at least
+
+
+class _Host:
+    """The process that forks workers; one for all servers of this process, because it keeps nothing of them."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._link: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._owner = 0
+
+    def start(self) -> socket.socket:
+        """Start it unless it runs."""
+        with self._lock:
+            running = self._process is not None and self._owner == os.getpid() and self._process.poll() is None
+            if not running or self._link is None:
+                ours, theirs = socket.socketpair()
+                with theirs:
+                    line = [sys.executable, "-m", "rmem.server.worker_host", str(theirs.fileno())]
+                    self._process = subprocess.Popen(line, pass_fds=[theirs.fileno()], start_new_session=True)
+                self._link, self._owner = ours, os.getpid()
+            return self._link
+
+    def fork(self) -> socket.socket:
+        """The link to a new worker."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(self.start(), [b"+"], [theirs.fileno()])
+        ours.setblocking(False)
+        return ours
+
+
+host = _Host()
+
+
+class WorkerFailedError(Exception):
+    """A worker could not answer; what it says of it."""
+
+
+class _Route(NamedTuple):
+    path: str
+
+
+class _Worker:
+    """One process and the link to it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pid: int) -> None:
+        self._reader, self._writer, self.pid = reader, writer, pid
+        self.workspace = ""
+
+    @classmethod
+    async def start(cls, settings: ServerSettings) -> _Worker:
+        async with asyncio.timeout(_START):
+            reader, writer = await asyncio.open_connection(sock=host.fork(), limit=_BUFFER)
+            writer.write(framed(settings_note(settings)))
+            return cls(reader, writer, (await read_frame(reader)).note["pid"])
+
+    async def ask(self, scope: Scope, body: bytes, visit: Visit) -> None:
+        self._writer.write(framed(request_note(scope, visit), body))
+        await self._writer.drain()
+
+    async def next(self) -> Frame:
+        return await read_frame(self._reader)
+
+    def go_on(self, wanted: bool) -> None:
+        self._writer.write(b"+" if wanted else b"-")
+
+    def kill(self) -> None:
+        self._writer.close()
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        self._writer.close()  # it ends with its link
+
+
+class Workers:
+    """Up to `settings.workers` processes. Used by the event loop only."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._shares = FairShares(settings.workers)
+        self._idle: list[_Worker] = []
+        self._busy: set[_Worker] = set()
+
+    @property
+    def pids(self) -> list[int]:
+        return [one.pid for one in (*self._idle, *self._busy)]
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
+        """Answer a request by a worker, when it is the turn of its organisation."""
+        assert visit.caller is not None
+        assert visit.reach is not None
+        async with self._shares.place(visit.caller.org):
+            try:
+                async with asyncio.timeout(_BODY):
+                    body = await whole_body(receive)
+            except TimeoutError:
+                raise HTTPException(408, f"the body did not arrive within {_BODY:g} s") from None
+            worker = await self._free(visit.reach.workspace_id)
+            self._busy.add(worker)
+            answer = _Answer(worker, scope, send, visit, self._settings)
+            try:
+                await answer.run(body, receive)
+            finally:
+                self._busy.discard(worker)
+                if answer.whole:
+                    self._idle.append(worker)
+                else:
+                    worker.kill()
+
+    async def _free(self, workspace: str) -> _Worker:
+        """One that knows the workspace, if it can be; else the one that was used last, or a new one."""
+        chosen = next((one for one in self._idle if one.workspace == workspace), None)
+        if chosen is None:
+            chosen = self._idle[-1] if self._idle else None
+        if chosen is None:
+            return await _Worker.start(self._settings)
+        self._idle.remove(chosen)
+        chosen.workspace = workspace
+        return chosen
+
+    def close(self) -> None:
+        for worker in self._idle:
+            worker.end()
+        for worker in self._busy:
+            worker.kill()
+        self._idle = []
+
+
+class _Answer:
+    """The answer of a worker to one request, passed on as it comes."""
+
+    def __init__(self, worker: _Worker, scope: Scope, send: Send, visit: Visit, settings: ServerSettings) -> None:
+        self._worker, self._scope, self._send, self._visit = worker, scope, send, visit
+        self._loop = asyncio.get_running_loop()
+        self._begun = self._loop.time()
+        limits = settings.limits  # of a statement until the worker says which limit it has, and of imports
+        self._limit = limits.statement_seconds if scope["path"].endswith("/query") else limits.stream_seconds
+        self._started = False
+        self.whole = False
+        """Whether the worker is done with it and can be asked again."""
+
+    async def run(self, body: bytes, receive: Receive) -> None:
+        gone = self._loop.create_task(_disconnected(receive))
+        try:
+            await self._worker.ask(self._scope, body, self._visit)
+            while not self.whole:
+                await self._take(await self._next(), gone)
+        except TimeoutError:
+            await self._too_long()
+        except (OSError, asyncio.IncompleteReadError) as error:
+            if self._started:
+                raise WorkerFailedError("the worker ended unexpectedly") from error
+            log.error("the worker of request %s ended unexpectedly", self._visit.id)
+            ended = problem(503, "the process that ran the request ended; try again", headers={"Retry-After": "1"})
+            await ended(self._scope, _nothing, self._send)
+        finally:
+            gone.cancel()
+
+    async def _next(self) -> Frame:
+        """The next message; a worker that is not done long after its time limit is not waited for."""
+        frame = asyncio.ensure_future(self._worker.next())
+        while True:
+            left = self._begun + self._limit + max(_GRACE, _GRACE * self._limit) - self._loop.time()
+            done, _ = await asyncio.wait((frame,), timeout=max(0.0, left))
+            if done:
+                return frame.result()
+            frame.cancel()
+            raise TimeoutError
+
+    async def _take(self, frame: Frame, gone: asyncio.Task[None]) -> None:
+        note = frame.note
+        if note["type"] == "limit":
+            self._limit = note["seconds"]
+        elif note["type"] == "start":
+            self._scope["route"] = _Route(note["route"]) if note["route"] else None
+            headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in note["headers"]]
+            await self._pass({"type": "http.response.start", "status": note["status"], "headers": headers})
+        elif note["type"] == "body":
+            await self._pass({"type": "http.response.body", "body": frame.body, "more_body": note["more"]})
+            if note["more"]:
+                self._worker.go_on(not gone.done())
+        else:
+            self.whole = True
+            if self._visit.request is not None:
+                self._visit.request.replayed = note["replayed"]
+            if note["failed"]:
+                raise WorkerFailedError(note["failed"])
+
+    async def _pass(self, message: Message) -> None:
+        self._started = True
+        await self._send(message)
+
+    async def _too_long(self) -> None:
+        log.warning("a request did not end %g s after its time limit; its worker is killed", _GRACE * self._limit)
+        if self._started:
+            raise WorkerFailedError("the answer took too long")
+        words = f"the request ran longer than {self._limit:g} s and was stopped with the process that it ran in"
+        if self._visit.request is None:
+            response = problem(408, words)
+        else:  # it may have been committed at the last moment: its receipt tells
+            again = "; send it again with its Idempotency-Key to learn whether it was done"
+            response = problem(503, words + again, headers={"Retry-After": "1"})
+        await response(self._scope, _nothing, self._send)
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}
+
+
+class Heavy:
+    """Middleware: has workers answer what may compute for long."""
+
+    def __init__(self, app: ASGIApp, workers: Workers) -> None:
+        self._app, self._workers = app, workers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = _PATH.match(scope["path"]) if scope["type"] == "http" else None
+        if found is None or (found[2] == "memories" and (found[3] or not _is_large(scope))):
+            await self._app(scope, receive, send)
+            return
+        visit: Visit = scope["visit"]
+        started = False
+
+        async def answer(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            access = await admitted(visit, found[1], Role.READ)
+            access.hold()
+            await self._workers.answer(scope, receive, answer, visit)
+        except HTTPException as error:
+            await problem(error.status_code, str(error.detail), headers=error.headers)(scope, receive, send)
+        except RemanenceError as error:
+            if started:
+                raise
+            await told(error, visit.id)(scope, receive, send)
+
+
+def _is_large(scope: Scope) -> bool:
+    """Whether a body is long, or may be."""
+    if scope["method"] != "POST":
+        return False
+    length = dict(scope["headers"]).get(b"content-length", b"")
+    return not length.isdigit() or int(length) > _LARGE

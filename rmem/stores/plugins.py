@@ -1,0 +1,40 @@
+"""Stores of other distributions: `Brain("name://…")` calls what the entry point `name` of the group
+`rmem.stores` leads to, with the whole address and the options of the Brain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import ConfigError, RemanenceError, StoreError
+from ..plugins import Plugin, reason
+from .base import MemoryStore, RecordStore
+
+
+def open_plugin(plugin: Plugin, address: str, **options: Any) -> MemoryStore[Any]:
+    """The store of a plugin at an address. What goes wrong inside is told with the plugin's name."""
+    make = plugin.load()
+    try:
+        store = make(address, **options)
+    except RemanenceError:
+        raise
+    except Exception as error:
+        raise StoreError(
+            f"the store plugin {plugin.name!r} of {plugin.origin} could not open its address: {reason(error)}"
+        ) from error
+    if not isinstance(store, MemoryStore):
+        raise ConfigError(
+            f"the store plugin {plugin.name!r} of {plugin.origin} must give a MemoryStore or a RecordStore, "
+            f"but gave a {type(store).__name__}"
+        )
+    return store
+
+
+def open_record_plugin(plugin: Plugin, address: str, **options: Any) -> RecordStore:
+    """The same where recall needs it: a store that only keeps values is refused."""
+    store = open_plugin(plugin, address, **options)
+    if not isinstance(store, RecordStore):
+        raise ConfigError(
+            f"the store plugin {plugin.name!r} of {plugin.origin} gives a MemoryStore, which keeps values by key; "
+            "Brain needs a RecordStore"
+        )
+    return store

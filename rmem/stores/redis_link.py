@@ -1,0 +1,261 @@
+"""The connection to Redis: how it is made, what its errors mean, the names of the keys, and whether the server is
+still the one that it was. Nothing here knows what a memory is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .. import checks
+from ..errors import (
+    ConfigError,
+    StoreClosedError,
+    StoreError,
+    StoreFullError,
+    StoreReadOnlyError,
+    StoreUnreachableError,
+)
+from ..forks import Forking, new_lock, watch
+from .redis_scripts import PARTS
+
+Command = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RedisAddress:
+    """Where Redis is and how to enter. Neither its repr nor its text shows the password."""
+
+    host: str
+    port: int
+    db: int
+    username: str | None
+    password: str | None = field(repr=False)
+    tls: bool
+    ca: str | Path | None
+    cluster: bool
+    connect_timeout: float
+    socket_timeout: float
+
+    def __post_init__(self) -> None:
+        checks.name("host", self.host)
+        checks.whole("port", self.port, low=1, high=65_535)
+        checks.whole("db", self.db)
+        for key in ("username", "password"):
+            value = getattr(self, key)
+            if value is not None and not isinstance(value, str):  # a refused password must not be shown
+                raise ConfigError(f"{key} must be a text, got {type(value).__name__}")
+        checks.flag("tls", self.tls)
+        checks.flag("cluster", self.cluster)
+        checks.number("connect_timeout", self.connect_timeout, low=0.001)
+        checks.number("socket_timeout", self.socket_timeout, low=0.001)
+        if self.ca is not None and not self.tls:
+            raise ConfigError("ca is given but tls is not: the connection would not be encrypted")
+        if self.cluster and self.db:
+            raise ConfigError(f"db must be 0 in a cluster, got {self.db}; use a namespace of its own instead")
+
+    def place(self) -> dict[str, Any]:
+        """What may be written down of it: all but the password."""
+        return {
+            "host": self.host,
+            "port": self.port,
+            "db": self.db,
+            "username": self.username,
+            "tls": self.tls,
+            "ca": None if self.ca is None else str(self.ca),
+            "cluster": self.cluster,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class Link(Forking):
+    """Commands to one Redis or Redis Cluster. Connects when it is first used, again when it has to, and in every forked
+    child for itself; a client that was given does the last by itself."""
+
+    def __init__(self, address: RedisAddress, client: Any = None) -> None:
+        try:
+            import redis
+        except ImportError as error:
+            raise ConfigError("the Redis store needs the redis library: pip install 'rmem[redis]'") from error
+        if client is not None and client.get_encoder().decode_responses:
+            raise ConfigError("client must be made without decode_responses: memories are kept as bytes")
+        self._redis = redis
+        self._address = address
+        self._client = client
+        self._given = client is not None
+        self._lock = new_lock()
+        self.fresh = True  # a connection was made since we last asked who answers: it may be another server
+        self._server = ""
+        self._closed = False
+        watch(self)
+
+    def after_fork_in_child(self) -> None:
+        self.fresh = True
+        if not self._given:
+            self._client = None
+
+    def __str__(self) -> str:
+        return str(self._address)
+
+    def run(self, commands: Sequence[Command]) -> list[Any]:
+        """The answers to some commands, sent together. They are not one transaction."""
+        if not commands:
+            return []
+        with self._explained():
+            client = self._connected()
+            if len(commands) == 1:
+                return [client.execute_command(*commands[0])]
+            with client.pipeline(**({} if self._in_cluster(client) else {"transaction": False})) as pipeline:
+                for command in commands:
+                    pipeline.execute_command(*command)
+                answers: list[Any] = pipeline.execute()
+                return answers
+
+    def states(
+        self, keys: Sequence[tuple[str, str]], more: Sequence[Command]
+    ) -> tuple[list[tuple[Any, Any]], list[Any]]:
+        """The values under pairs of keys of one slot each, and the answers to `more`."""
+        with self._explained():
+            together = not self._in_cluster(self._connected())
+        if together and keys:
+            flat, *answers = self.run([("MGET", *(key for pair in keys for key in pair)), *more])
+            return list(zip(flat[::2], flat[1::2], strict=True)), answers
+        answers = self.run([*(("MGET", *pair) for pair in keys), *more])
+        return [(first, second) for first, second in answers[: len(keys)]], answers[len(keys) :]
+
+    def server(self) -> str:
+        """Who answers: another text once the server (or one of a cluster) was started again or gave way to another,
+        which may have lost something. Costs nothing unless a connection was made since the last call."""
+        if self.fresh or not self._server:
+            self.fresh = False
+            try:
+                with self._explained():
+                    client = self._connected()
+                    where = {"target_nodes": type(client).PRIMARIES} if self._in_cluster(client) else {}
+                    told = client.info("server", **where)
+            except StoreError:
+                self.fresh = True
+                raise
+            runs = [told] if "run_id" in told else told.values()
+            self._server = " ".join(sorted(str(one["run_id"]) for one in runs))
+        return self._server
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def close(self) -> None:
+        self._closed = True
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None and not self._given:
+            client.close()
+
+    def _in_cluster(self, client: Any) -> bool:
+        return isinstance(client, self._redis.RedisCluster)
+
+    def _connected(self) -> Any:
+        with self._lock:
+            if self._closed:
+                raise StoreClosedError("this store is closed; open it again to use it")
+            if self._client is None:
+                self._client = self._connect()
+            return self._client
+
+    def _connect(self) -> Any:
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+
+        address = self._address
+        options: dict[str, Any] = {
+            "host": address.host,
+            "port": address.port,
+            "username": address.username,
+            "password": address.password,
+            "socket_connect_timeout": address.connect_timeout,
+            "socket_timeout": address.socket_timeout,
+            # A write that is sent twice could be kept twice; whoever calls us knows whether to try again.
+            "retry": Retry(NoBackoff(), 0),
+        }
+        if address.tls:
+            options |= {"ssl": True, "ssl_ca_certs": None if address.ca is None else str(address.ca)}
+        if address.cluster:
+            return self._redis.RedisCluster(**options, redis_connect_func=self._on_connect)
+        return self._redis.Redis(**options, db=address.db, redis_connect_func=self._greeted)  # type: ignore[arg-type]
+
+    def _greeted(self, connection: Any) -> None:
+        connection.on_connect()
+        self.fresh = True
+
+    def _on_connect(self, connection: Any) -> None:
+        self.fresh = True
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """The errors of the redis library in the words of our hierarchy."""
+        known = self._redis.exceptions
+        try:
+            yield
+        except (
+            known.ConnectionError,
+            known.TimeoutError,
+            known.ClusterDownError,
+            known.ClusterError,
+            known.RedisClusterException,
+            known.TryAgainError,
+            known.MasterDownError,
+        ) as error:
+            self._let_go()
+            raise StoreUnreachableError(f"Redis at {self._address} cannot be reached: {self._told(error)}") from error
+        except known.OutOfMemoryError as error:
+            raise StoreFullError(f"Redis at {self._address} has no memory left; nothing was written") from error
+        except known.ReadOnlyError as error:
+            raise StoreReadOnlyError(f"Redis at {self._address} is a replica that cannot be written") from error
+        except known.RedisError as error:
+            raise StoreError(f"Redis at {self._address} refused a command: {self._told(error)}") from error
+
+    def _let_go(self) -> None:
+        """A cluster client that has lost its nodes is made anew; a plain one connects again by itself."""
+        if self._address.cluster and not self._given:
+            with self._lock:
+                self._client = None
+
+    def _told(self, error: Exception) -> str:
+        text = str(error) or type(error).__name__
+        return text.replace(self._address.password, "***") if self._address.password else text
+
+
+class Keys:
+    """The names of keys. All keys of an agent share a hash tag, and so one slot of a cluster."""
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
+        self._space = _escaped(checks.name("namespace", namespace))
+        self.agents = f"{self._space}:agents"
+        self.notes = f"{self._space}:notes"
+        self.strangers = f"{self._space}:strangers"  # id → agent, of the ids that do not tell it
+
+    def __str__(self) -> str:
+        return f"namespace {self._namespace!r}"
+
+    def of(self, agent: str, part: str) -> str:
+        return f"{self._space}:{{{_escaped(agent)}}}:{part}"
+
+    def all_of(self, agent: str) -> list[str]:
+        """In the order in which the scripts expect them."""
+        stem = self.of(agent, "")
+        return [stem + part for part in PARTS]
+
+
+def _escaped(name: str) -> str:
+    """Without braces, which would end the hash tag early."""
+    return name.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
+
+
+def script(text: str, keys: Sequence[str], *arguments: Any) -> Command:
+    """The command that runs a script. Redis keeps the compiled form of each text that it has seen."""
+    return ("EVAL", text, len(keys), *keys, *arguments)

@@ -1,0 +1,125 @@
+"""The key that seals a store's audit log, and the log's head outside of the table: a small file beside the store.
+Whoever can change the database but not this file cannot cut the log's end or write it anew unnoticed. A key of your own
+(RMEM_AUDIT_KEY) lies nowhere near the store. What it protects against: docs/decisions/0025-audit-chain.md."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+from pathlib import Path
+from typing import NamedTuple
+
+from ...errors import ConfigError
+from ...filelocks import lock
+
+log = logging.getLogger(__name__)
+KEY = "RMEM_AUDIT_KEY"
+ENDING = ".audit"
+_SHORTEST = 32  # characters of a key
+_KEY_LINE = 65  # the key in hex, and the end of the line
+_HEAD_LINE = 64
+
+
+class Head(NamedTuple):
+    """The last entry that this machine knows of."""
+
+    n: int
+    seal: str
+
+
+class AuditChain:
+    """The key and the head of one store. Without a place there is no file; the environment may have a key."""
+
+    def __init__(self, place: Path | None) -> None:
+        self.place = place
+        self._key: bytes | None = None
+
+    @classmethod
+    def beside(cls, store: Path) -> AuditChain:
+        """That of a file."""
+        return cls(Path(f"{store}{ENDING}"))
+
+    def copy_to(self, store: Path, head: Head | None) -> None:
+        """Give a copy of the store, whose log ends there, a copy of the key."""
+        copy = AuditChain.beside(store)
+        content = self._read(0, _KEY_LINE + _HEAD_LINE)
+        if content and copy.place is not None:
+            with open(os.open(copy.place, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
+                file.write(content)
+            copy.save(head, back=True)
+
+    def key(self, *, make: bool = False) -> bytes | None:
+        """The key; with `make` it is made if there is none. None where there is none."""
+        given = os.environ.get(KEY, "")
+        if given:
+            if len(given) < _SHORTEST:
+                raise ConfigError(f"{KEY} must have at least {_SHORTEST} characters")
+            return given.encode()[:64]
+        if self._key is None and self.place is not None:
+            self._key = self._read_key()
+            if self._key is None and make:
+                try:
+                    self._make(secrets.token_hex(32))
+                    self._key = self._read_key()
+                except OSError as error:
+                    log.warning("the audit log of %s is sealed without a key: %s", self.place.stem, error)
+        return self._key
+
+    def _read_key(self) -> bytes | None:
+        line = self._read(0, _KEY_LINE)
+        return bytes.fromhex(line.decode("ascii").strip()) or None
+
+    def _make(self, key: str) -> None:
+        """Make the file with a key; of two processes that try, one wins."""
+        assert self.place is not None
+        draft = self.place.with_name(f"{self.place.name}.{secrets.token_hex(4)}")
+        with open(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+            file.write(f"{key:<{_KEY_LINE - 1}}\n{'':<{_HEAD_LINE - 1}}\n".encode())
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(draft, self.place)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+
+    def head(self) -> Head | None:
+        return _parsed(self._read(_KEY_LINE, _HEAD_LINE))
+
+    def save(self, head: Head | None, *, back: bool = False) -> None:
+        """Note how far the log goes; `back` also if it went further before. Best effort: a head that lags behind
+        proves a little less."""
+        if head is None or self.place is None:
+            return
+        try:
+            if not self.place.exists():
+                self._make("")  # the key is that of the environment
+            file = os.open(self.place, os.O_RDWR)
+            try:
+                lock(file, wait=True)  # of two who save, the further one counts
+                known = _parsed(os.pread(file, _HEAD_LINE, _KEY_LINE))
+                if back or known is None or known.n < head.n:
+                    os.pwrite(file, f"{head.n} {head.seal}".ljust(_HEAD_LINE - 1).encode() + b"\n", _KEY_LINE)
+            finally:
+                os.close(file)
+        except OSError as error:
+            log.warning("the head of the audit log was not noted: %s", error)
+
+    def _read(self, start: int, size: int) -> bytes:
+        if self.place is None:
+            return b""
+        try:
+            file = os.open(self.place, os.O_RDONLY)
+        except OSError:
+            return b""
+        try:
+            return os.pread(file, size, start)
+        finally:
+            os.close(file)
+
+
+def _parsed(line: bytes) -> Head | None:
+    number, _, seal = line.decode("ascii").strip().partition(" ")
+    return Head(int(number), seal) if number else None

@@ -1,0 +1,182 @@
+"""The table of data keys, and giving every encrypted row new ones while others read and write the store.
+
+A rotation adds a version of the keys beside the old one, encrypts the rows again in small transactions, and removes
+the old version together with the last row that needed it. Whoever finds two versions goes on where somebody stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...crypto.encryption import Encryption
+from ...crypto.vault import Vault, WrappedKey, fingerprint, new_keys, unwrap, wrap
+from ...errors import KeyMissingError, KeyWrongError, StoreCorruptError
+from ..base import Progress
+from ..indexed import derive
+from . import dictionaries, removal, rows, sealing
+from .connection import Connection
+from .sealing import Seal
+
+if TYPE_CHECKING:
+    from .records import SqlRecords
+
+
+_BATCH = 64
+_OUTDATED = "{} WHERE m.seq > ? AND m.key_version < ? ORDER BY m.seq LIMIT ?"
+
+
+def read(connection: Connection) -> list[WrappedKey]:
+    found = connection.execute("SELECT kind, version, wrapped, master, created FROM keys ORDER BY version, kind")
+    return [WrappedKey(*row) for row in found]
+
+
+def _add(connection: Connection, keys: Sequence[WrappedKey]) -> None:
+    connection.executemany("DELETE FROM keys WHERE kind = ? AND version = ?", [key[:2] for key in keys])
+    connection.executemany("INSERT INTO keys (kind, version, wrapped, master, created) VALUES (?, ?, ?, ?, ?)", keys)
+
+
+def seal_for_writing(connection: Connection, vault: Vault) -> Seal | None:
+    """How the next memory is to be encrypted; the store's first keys are made here. None for not at all, which a store
+    that has keys refuses."""
+    if vault.encryption is None:
+        if connection.execute("SELECT 1 FROM keys LIMIT 1").fetchone():
+            raise KeyMissingError(
+                "this store is encrypted, so nothing is written to it without its key; set RMEM_MASTER_KEY or "
+                "RMEM_MASTER_KEY_FILE, or pass Brain(encryption=…)"
+            )
+        return None
+    vault.follow(read(connection))
+    if vault.latest is None:
+        if connection.execute("SELECT 1 FROM memories WHERE key_version IS NOT NULL LIMIT 1").fetchone():
+            raise StoreCorruptError("the keys of this store's encrypted memories are gone; restore a backup")
+        _add(connection, new_keys(vault.encryption.master_key(), 1, time.time()))
+        vault.follow(read(connection))
+    assert vault.latest is not None
+    vault.keys(vault.latest)
+    return Seal(vault.latest, vault.encryption.fields)
+
+
+def replaces_readable(connection: Connection, held: Sequence[int]) -> bool:
+    """Whether one of some rows is not encrypted."""
+    sql = "SELECT 1 FROM memories WHERE seq = ? AND key_version IS NULL"
+    return any(connection.execute(sql, (seq,)).fetchone() for seq in held)
+
+
+def count(connection: Connection) -> dict[int, int]:
+    """How many memories are encrypted with each version of the keys."""
+    sql = "SELECT key_version, count(*) FROM memories WHERE key_version IS NOT NULL GROUP BY key_version"
+    return dict(connection.execute(sql).fetchall())
+
+
+# Rotation
+
+
+def rewrap(store: SqlRecords, new: Encryption) -> int:
+    """Let a new master key open the data keys from now on; how many there are. Done twice it changes nothing."""
+    master = new.master_key()
+
+    def work(connection: Connection) -> int:
+        held = read(connection)
+        if not held:
+            raise KeyMissingError("this store has no keys yet: nothing in it is encrypted")
+        if all(unwrap(master, key) is not None for key in held):
+            return len(held)
+        if store.vault.encryption is None:
+            raise KeyMissingError("the present master key is needed to rotate it; set RMEM_MASTER_KEY")
+        present, told = store.vault.encryption.master_key(), fingerprint(master)
+        fresh = []
+        for key in held:
+            raw = unwrap(present, key)
+            if raw is None:
+                raise KeyWrongError(
+                    f"the present master key does not open the key {key.kind} {key.version} of this store, so nothing "
+                    "was rotated; set RMEM_MASTER_KEY to the key that it was made or last rotated with"
+                )
+            fresh.append(key._replace(wrapped=wrap(master, key.kind, key.version, raw), master=told))
+        _add(connection, fresh)
+        return len(fresh)
+
+    return store.write(work)
+
+
+def rotate(store: SqlRecords, on_progress: Progress | None = None) -> dict[str, Any]:
+    """Encrypt every encrypted memory again under new data keys, or go on with a rotation that was interrupted."""
+    version, resumed = store.write(lambda connection: _begin(connection, store))
+    held = store.read(count)
+    total = sum(held.values())
+    left = sum(number for used, number in held.items() if used < version)
+    done, last = total - left, 0
+    while True:
+        if on_progress is not None:
+            on_progress(done, total)
+        moved, last = store.write(lambda connection, last=last: _some(connection, store, version, last))  # type: ignore[misc]
+        if not last:
+            break
+        done += moved
+    late, unreadable = store.write(lambda connection: _finish(connection, store, version))
+    if on_progress is not None:
+        on_progress(total, total)
+    return {
+        "version": version,
+        "memories": done - (total - left) + late,
+        "resumed": resumed,
+        "unreadable": unreadable,
+    }
+
+
+def _begin(connection: Connection, store: SqlRecords) -> tuple[int, bool]:
+    """Make the new keys, unless there are some that wait to be used, and tell every process of them."""
+    vault = store.vault
+    if vault.encryption is None:
+        raise KeyMissingError("rotating data keys needs the master key; set RMEM_MASTER_KEY")
+    held = read(connection)
+    if not held:
+        raise KeyMissingError("this store has no keys yet: nothing in it is encrypted")
+    vault.follow(held)
+    versions = sorted({key.version for key in held})
+    for version in versions:
+        vault.keys(version)
+    if len(versions) > 1:
+        return versions[-1], True
+    version = versions[-1] + 1
+    _add(connection, new_keys(vault.encryption.master_key(), version, time.time()))
+    vault.follow(read(connection))
+    store.new_generation(connection)
+    return version, False
+
+
+def _some(connection: Connection, store: SqlRecords, version: int, last: int) -> tuple[int, int]:
+    """A batch of rows under the new keys: how many, and the last row; zero when there is none left."""
+    dictionaries.use_newest(store, connection)
+    batch = connection.execute(_OUTDATED.format(store.dialect.read), (last, version, _BATCH)).fetchall()
+    return sum(_again(connection, store, row, version) for row in batch), batch[-1][0] if batch else 0
+
+
+def _again(connection: Connection, store: SqlRecords, row: tuple[Any, ...], version: int) -> bool:
+    """One row under the new keys; one that does not open stays as it is."""
+    memory = rows.readable(row, store.codec)
+    old = None if memory is None else rows.seal_of(row)
+    if memory is None or old is None:
+        return False
+    seal = Seal(version, old.fields)
+    hidden = sealing.disguised(derive(memory), seal, store.vault)
+    store.rewrite(connection, row[0], rows.body_values(memory, store.codec, seal), hidden)
+    return True
+
+
+def _finish(connection: Connection, store: SqlRecords, version: int) -> tuple[int, int]:
+    """What came in meanwhile, and what was set aside; then the old keys go, unless a row that does not open may need
+    them. (rows encrypted again, rows that do not open), in the caller's transaction."""
+    dictionaries.use_newest(store, connection)
+    late = unreadable = last = 0
+    while batch := connection.execute(_OUTDATED.format(store.dialect.read), (last, version, _BATCH)).fetchall():
+        for row in batch:
+            again = _again(connection, store, row, version)
+            late, unreadable = late + again, unreadable + (not again)
+        last = batch[-1][0]
+    unreadable += removal.seal_again(connection, store.codec, version)
+    if not unreadable:
+        connection.execute("DELETE FROM keys WHERE version < ?", (version,))
+    store.renew(connection, vectors=False)
+    return late, unreadable

@@ -1,0 +1,108 @@
+"""The HNSW index over the vectors of a large tenant. Each has its own, so that a search meets nobody else's rows and
+costs what the tenant is, not what the database is. It is built beside ongoing writes; until then vectors are compared
+one by one."""
+
+from __future__ import annotations
+
+import logging
+from threading import Thread
+
+import psycopg
+
+from ...errors import RemanenceError
+from ...forks import new_lock
+from .postgres_index import dimension_of
+from .postgres_link import Address, Connection, Frame, connect, take_turn
+from .postgres_pool import Raw
+
+log = logging.getLogger(__name__)
+
+_MOST = 4000  # dimensions that such an index can have
+
+
+class Neighbours:
+    """The index of one tenant, whose number is `number`."""
+
+    def __init__(self, address: Address, frame: Frame) -> None:
+        self._address, self._frame = address, frame
+        self.number = frame.number
+        self._turn, self._lock = new_lock(), new_lock()
+        self._built = self._closed = False
+        self._thread: Thread | None = None
+        self._raw: Raw | None = None
+
+    def build_behind(self) -> None:
+        """Begin to build the index, if there is none."""
+        with self._lock:
+            if not self._built and self._thread is None:
+                self._thread = Thread(target=self.build, name="rmem-hnsw", daemon=True)
+                self._thread.start()
+
+    def build(self) -> None:
+        """Build the index, if there is none, or if it is of another dimension or was left half done. Where that fails
+        rows are found all the same."""
+        with self._turn:
+            if self._built or self._closed:
+                return
+            try:
+                with connect(self._address) as raw:
+                    self._raw = raw
+                    self._build(raw)
+            except (RemanenceError, psycopg.Error) as error:
+                log.warning("no index of vectors was built: %s", str(error).strip())
+            finally:
+                self._raw = None
+
+    def _build(self, raw: Raw) -> None:
+        with raw.transaction():
+            self._frame.become(raw, writing=False)
+            dimension = dimension_of(Connection(raw))
+        if dimension is None or dimension > _MOST:
+            return
+        self._frame.stay(raw)
+        take_turn(raw)
+        wanted, held = f"{self._name}_{dimension}", self._held(raw)
+        for found, valid in held:
+            if found != wanted or not valid:
+                raw.execute(f'DROP INDEX CONCURRENTLY IF EXISTS "{found}"'.encode())
+        if (wanted, True) not in held:
+            raw.execute("SET maintenance_work_mem = '256MB'")
+            raw.execute(
+                f'CREATE INDEX CONCURRENTLY "{wanted}" ON memories USING hnsw ((embedding::halfvec({dimension})) '
+                f"halfvec_cosine_ops) WHERE tenant = {self.number} AND embedding IS NOT NULL".encode()
+            )
+        raw.execute("ANALYZE memories, postings, words")
+        self._built = True
+
+    @property
+    def _name(self) -> str:
+        return f"memories_near_{self.number & 0xFFFFFFFFFFFFFFFF:016x}"
+
+    def _held(self, raw: Raw) -> list[tuple[str, bool]]:
+        """The indexes of this tenant, and whether they can be used."""
+        return raw.execute(
+            "SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
+            "WHERE i.indrelid = 'memories'::regclass AND c.relname LIKE %s",
+            [f"{self._name}%"],
+        ).fetchall()
+
+    def drop(self) -> None:
+        """Make room for vectors of another dimension."""
+        with self._turn, connect(self._address) as raw:
+            self._frame.stay(raw)
+            take_turn(raw)
+            for name, _ in self._held(raw):
+                raw.execute(f'DROP INDEX CONCURRENTLY IF EXISTS "{name}"'.encode())
+            self._built = False
+
+    def renew(self) -> None:
+        """Look again whether there is an index."""
+        self._built = False
+
+    def close(self) -> None:
+        self._closed = True
+        raw, thread = self._raw, self._thread
+        if raw is not None:
+            raw.cancel_safe()
+        if thread is not None:
+            thread.join(5)

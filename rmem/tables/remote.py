@@ -1,0 +1,257 @@
+"""A workspace on a server: the methods of `Workspace`, spoken over HTTP.
+
+The token is never part of an error, a log line or a repr."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from .. import __version__
+from ..errors import ConfigError, NoSuchTableError, RemoteError, TableExistsError
+from .builder import quoted
+from .catalog import Column, Index, Kind, Table, Type
+from .ingest import Arranged, to_body
+from .link import Answer, Link
+from .results import Result
+from .values import from_json, kind_of_type, parameters_to_json
+
+Params = Sequence[Any] | Mapping[str, Any] | None
+JSON = "application/json"
+NDJSON = "application/x-ndjson"
+_WHOLE = 1_000_000_000
+_READS = re.compile(r"\s*(?:select|values|explain)\b", re.IGNORECASE)
+_ROWS = re.compile(r"\s*(?:select|values|with|table)\b", re.IGNORECASE)
+
+
+class RemoteWorkspace:
+    """The tables of one workspace of a server."""
+
+    def __init__(self, api_url: str, token: str | None, name: str, *, org_id: str | None = None, timeout: float = 30):
+        self.name = name
+        self._token = _checked_token(token)
+        self._org = org_id or organisation_of(self._token)
+        self._timeout = timeout
+        self._link = Link(api_url, timeout)
+        self._base = f"/workspaces/{quote(name, safe='')}/tables"
+
+    def __repr__(self) -> str:
+        return f"RemoteWorkspace({self._link.url!r}, {self.name!r})"
+
+    # Statements
+
+    def query(self, sql: str, params: Params = None, *, timeout: float | None = None) -> Result:
+        """Rows are asked for as a stream, which has no limit of rows as an answer in one piece has."""
+        if isinstance(sql, str) and _ROWS.match(sql):
+            return next(self._streamed(sql, params, _WHOLE, timeout))
+        return result_of(
+            self._json("POST", "/query", _statement(sql, params, timeout), write=_writes(sql), patience=timeout)
+        )
+
+    def stream(
+        self, sql: str, params: Params = None, *, batch_size: int = 1000, timeout: float | None = None
+    ) -> Iterator[Result]:
+        return self._streamed(sql, params, batch_size, timeout)
+
+    def _streamed(self, sql: str, params: Params, batch_size: int, timeout: float | None) -> Iterator[Result]:
+        """A line with the columns, a line for each row, and one that counts them, so that a broken answer shows."""
+        body = _statement(sql, params, timeout)
+        headers = self._headers(NDJSON, body, _writes(sql))
+        with self._link.open("POST", f"{self._base}/query", _encoded(body), headers, timeout) as answer:
+            head = _line(answer)
+            columns, types = tuple(head.get("columns", ())), _types(head)
+            batch: list[tuple[Any, ...]] = []
+            total = 0
+            while isinstance(line := _line(answer), list):
+                batch.append(_row(line, types))
+                total += 1
+                if len(batch) == batch_size:
+                    yield Result(columns, types, batch, len(batch))
+                    batch = []
+            if "error" in line or (total and line.get("row_count") != total):
+                raise RemoteError(str(line.get("error", "the answer of the server broke off")), status=502)
+            answer.finish()
+            if batch or not total:
+                yield Result(columns, types, batch, total or int(line.get("row_count", 0)))
+
+    # Tables
+
+    def tables(self) -> list[Table]:
+        found: list[Table] = []
+        cursor: str | None = None
+        while True:
+            told = self._json("GET", f"?{urlencode({'cursor': cursor})}" if cursor else "", None)
+            found += [_table(one) for one in told.get("tables", ())]
+            cursor = told.get("next_cursor")
+            if cursor is None:
+                return found
+
+    def table(self, name: str) -> Table:
+        return _table(self._json("GET", f"/{quote(name, safe='')}", None))
+
+    def create_table(self, name: str, columns: Mapping[str, str], *, exists_ok: bool = False) -> Table:
+        try:
+            return _table(self._json("POST", "", {"table_name": name, "table_schema": dict(columns)}, write=True))
+        except TableExistsError:
+            if not exists_ok:
+                raise
+        return self.table(name)
+
+    def drop_table(self, name: str, *, missing_ok: bool = False) -> bool:
+        try:
+            self._json("DELETE", f"/{quote(name, safe='')}", None, write=True)
+        except NoSuchTableError:
+            if not missing_ok:
+                raise
+            return False
+        return True
+
+    def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
+        try:
+            self.query(f"DROP INDEX {quoted(name)}")
+        except NoSuchTableError:
+            if not missing_ok:
+                raise
+            return False
+        return True
+
+    def ingest(self, table: str, ready: Arranged, index: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Rows in one request: all of them are written, or none."""
+        body = to_body(ready) | ({"index": dict(index)} if index else {})
+        answer: dict[str, Any] = self._json("POST", f"/{quote(table, safe='')}/ingest", body, write=True)
+        return answer
+
+    def close(self) -> None:
+        self._link.close()
+
+    # HTTP
+
+    def _json(
+        self, method: str, path: str, body: Any, *, write: bool = False, patience: float | None = None
+    ) -> dict[str, Any]:
+        raw = self._link.ask(method, self._base + path, _encoded(body), self._headers(JSON, body, write), patience)
+        try:
+            told = json.loads(raw) if raw else {}
+        except ValueError:
+            raise RemoteError(f"{self._link.url} did not answer with JSON: {raw[:100]!r}", status=502) from None
+        return told if isinstance(told, dict) else {}
+
+    def _headers(self, accept: str, body: Any, write: bool) -> dict[str, str]:
+        headers = {"Accept": accept, "User-Agent": f"rmem/{__version__}"}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        if self._org:
+            headers["X-Activeloop-Org-Id"] = self._org
+        if write:
+            headers["Idempotency-Key"] = uuid.uuid4().hex
+        if body is not None:
+            headers["Content-Type"] = JSON
+        return headers
+
+
+# Statements and answers
+
+
+def _statement(sql: str, params: Params, timeout: float | None) -> dict[str, Any]:
+    body = {"query": sql} | parameters_to_json(params)
+    return body if timeout is None else body | {"timeout_ms": max(1, round(timeout * 1000))}
+
+
+def _encoded(body: Any) -> bytes | None:
+    if body is None:
+        return None
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "surrogatepass")
+
+
+def _writes(sql: str) -> bool:
+    """Whether a statement may write, and so must not be done twice when it is sent twice."""
+    return not (isinstance(sql, str) and _READS.match(sql))
+
+
+def _line(answer: Answer) -> Any:
+    try:
+        return json.loads(answer.readline())
+    except ValueError:
+        raise RemoteError("the answer of the server broke off", status=502) from None
+
+
+def result_of(told: Mapping[str, Any]) -> Result:
+    """The answer of a statement from its JSON."""
+    types = _types(told)
+    rows = [_row(row, types) for row in told.get("rows", ())]
+    return Result(tuple(told.get("columns", ())), types, rows, int(told.get("row_count", len(rows))))
+
+
+def _types(told: Mapping[str, Any]) -> tuple[Type | None, ...]:
+    names = told.get("types") or [None] * len(told.get("columns", ()))
+    return tuple(type_from(name) for name in names)
+
+
+def _row(values: Sequence[Any], types: Sequence[Type | None]) -> tuple[Any, ...]:
+    return tuple(from_json(value, type) for value, type in zip(values, types, strict=True))
+
+
+def type_from(name: str | None) -> Type | None:
+    """The type behind a name that `values.type_name` wrote."""
+    kind = kind_of_type(name)
+    if kind is None or name is None:
+        return None
+    limits = [int(number) for number in re.findall(r"\d+", name.partition("(")[2])]
+    if kind is Kind.VECTOR and limits:
+        return Type(kind, dimension=limits[0])
+    if kind is Kind.TEXT and limits:
+        return Type(kind, length=limits[0])
+    if kind is Kind.NUMERIC and limits:
+        return Type(kind, precision=limits[0], scale=limits[1] if len(limits) > 1 else 0)
+    return Type(kind)
+
+
+def _table(told: Mapping[str, Any]) -> Table:
+    name = str(told["table_name"])
+    columns = tuple(
+        Column(
+            one["name"],
+            type_from(one["type"]) or Type(Kind.TEXT),
+            nullable=one.get("nullable", True),
+            default=one.get("default"),
+            serial=one.get("serial", False),
+        )
+        for one in told.get("columns", ())
+    )
+    indexes = tuple(
+        Index(
+            one["name"],
+            name,
+            tuple(one["columns"]),
+            method=one.get("method", "btree"),
+            unique=one.get("unique", False),
+            options=dict(one.get("options") or {}),
+        )
+        for one in told.get("indexes", ())
+    )
+    return Table(name, columns, tuple(told.get("primary_key", ())), indexes)
+
+
+# Addresses and tokens
+
+
+def organisation_of(token: str | None) -> str | None:
+    """The organisation that a token names in its OrgID claim; the server is who checks the token."""
+    try:
+        middle = (token or "").split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(middle + "=" * (-len(middle) % 4)))
+        found = claims.get("OrgID")
+    except (IndexError, ValueError, AttributeError):
+        return None
+    return found if isinstance(found, str) and found else None
+
+
+def _checked_token(token: str | None) -> str | None:
+    if token is not None and not (token.isascii() and token.isprintable() and token.strip()):
+        raise ConfigError("the token holds characters that no token has (not shown); copy it again")
+    return token

@@ -1,0 +1,157 @@
+"""Answers as programs use them: rows with their columns, batches, Arrow, Parquet.
+
+Arrow and Parquet need pyarrow (`rmem[parquet]`). Decimals without a fixed scale, JSON, UUIDs and intervals are
+texts there, since Arrow has no type that holds each of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+from ..checks import refuse
+from ..errors import ConfigError, InputError, NoSuchTableError
+from .catalog import Kind, Type
+from .results import Result
+from .values import kind_of_value, to_json
+
+BATCH = 10_000
+
+
+class Rows(list[dict[str, Any]]):
+    """The rows of an answer, each a dict: `rows[0]["task"]`. `rows["task"]` is the whole column.
+
+    `columns` names the columns, also of an answer without rows. `row_count` is the number of rows, or how many a
+    statement wrote that answers none."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(result.dicts())
+        self.columns = result.columns
+        self.row_count = result.row_count
+
+    @overload  # type: ignore[override]
+    def __getitem__(self, key: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, key: slice) -> list[dict[str, Any]]: ...
+    @overload
+    def __getitem__(self, key: str) -> list[Any]: ...
+    def __getitem__(self, key: int | slice | str) -> Any:
+        if isinstance(key, str):
+            if key not in self.columns:
+                raise NoSuchTableError(f"the answer has no column {key!r}; it has {', '.join(self.columns)}")
+            return [row[key] for row in self]
+        return super().__getitem__(key)
+
+
+# Arrow
+
+
+def pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise ConfigError("Arrow and Parquet need pyarrow; install rmem[parquet]") from None
+    return pyarrow
+
+
+def arrow_reader(results: Iterable[Result]) -> Any:
+    """A pyarrow RecordBatchReader that makes each batch when it is asked for."""
+    pa = pyarrow()
+    source = iter(results)
+    first = next(source, Result())
+    fields = [_field(pa, first, at) for at in range(len(first.columns))]
+    schema = pa.schema([field for field, _ in fields])
+    forms = [form for _, form in fields]
+
+    def batches() -> Iterator[Any]:
+        result: Result | None = first
+        while result is not None:
+            yield _batch(pa, schema, forms, result.rows)
+            result = next(source, None)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _batch(pa: Any, schema: Any, forms: Sequence[Callable[[Any], Any] | None], rows: list[tuple[Any, ...]]) -> Any:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+    arrays = []
+    for field, form, values in zip(schema, forms, columns, strict=True):
+        ready = values if form is None else [None if value is None else form(value) for value in values]
+        try:
+            arrays.append(pa.array(ready, type=field.type))
+        except (pa.ArrowException, ValueError, TypeError) as error:
+            raise InputError(f"column {field.name!r} cannot be written as {field.type}: {error}") from error
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _field(pa: Any, result: Result, at: int) -> tuple[Any, Callable[[Any], Any] | None]:
+    """The Arrow field of a column, and what its values go through first."""
+    type = result.types[at] if at < len(result.types) else None
+    if type is None:
+        first = next((row[at] for row in result.rows if row[at] is not None), None)
+        kind = Kind.TEXT if first is None else kind_of_value(first) or Kind.TEXT
+        type = Type(kind)
+    arrow, form = _arrow(pa, type)
+    return pa.field(result.columns[at], arrow), form
+
+
+def _arrow(pa: Any, type: Type) -> tuple[Any, Callable[[Any], Any] | None]:
+    if type.kind is Kind.NUMERIC and type.precision and type.precision <= 38:
+        return pa.decimal128(type.precision, type.scale or 0), None
+    if type.kind is Kind.JSONB:
+        return pa.string(), _json
+    if type.kind in (Kind.NUMERIC, Kind.UUID, Kind.INTERVAL):
+        return pa.string(), lambda value: str(to_json(value))
+    simple = {
+        Kind.TEXT: pa.string(),
+        Kind.SMALLINT: pa.int16(),
+        Kind.INTEGER: pa.int32(),
+        Kind.BIGINT: pa.int64(),
+        Kind.REAL: pa.float32(),
+        Kind.DOUBLE: pa.float64(),
+        Kind.BOOLEAN: pa.bool_(),
+        Kind.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
+        Kind.TIMESTAMP: pa.timestamp("us"),
+        Kind.DATE: pa.date32(),
+        Kind.TIME: pa.time64("us"),
+        Kind.BYTEA: pa.binary(),
+        Kind.VECTOR: pa.list_(pa.float32()),
+        Kind.VECTORS: pa.list_(pa.list_(pa.float32())),
+        Kind.TEXTS: pa.list_(pa.string()),
+        Kind.INTEGERS: pa.list_(pa.int64()),
+    }
+    return simple[type.kind], None
+
+
+def _json(value: Any) -> str:
+    return json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
+
+
+# Parquet
+
+
+def write_parquet(reader: Any, path: str | os.PathLike[str]) -> int:
+    """Write the batches of a reader to a file and return the number of rows. The file appears when it is complete."""
+    pyarrow()
+    import pyarrow.parquet as parquet
+
+    if not isinstance(path, str | os.PathLike) or not str(path):
+        raise refuse("path", "the path of a file", path)
+    target = Path(path).expanduser()
+    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}.partial")
+    written = 0
+    try:
+        try:
+            with parquet.ParquetWriter(partial, reader.schema, compression="zstd") as writer:
+                for batch in reader:
+                    writer.write_batch(batch)
+                    written += batch.num_rows
+            os.replace(partial, target)
+        finally:
+            partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{target} cannot be written: {error.strerror or error}", field="path") from error
+    return written

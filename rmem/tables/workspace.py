@@ -1,0 +1,495 @@
+"""A workspace: its tables, and the one way in for every statement.
+
+with Workspace("team.db") as tables:
+    tables.query("CREATE TABLE notes (id BIGSERIAL PRIMARY KEY, text TEXT, embedding FLOAT4[])")
+    tables.query("INSERT INTO notes (text, embedding) VALUES ($1, $2)", ["hello", [0.1, 0.2]])
+    tables.query("SELECT text, text <#> 'hello' AS score FROM notes ORDER BY score DESC LIMIT 3").dicts()
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from sqlglot import exp
+
+from .. import receipts
+from ..config import default_store
+from ..errors import ConfigError, NoSuchTableError, SqlError, SqlUnsupportedError, TableExistsError
+from ..forks import Forking, watch
+from .catalog import Column, Index, Table
+from .deadline import left, limited
+from .engines.base import Engine, Plan, StaleCatalogueError
+from .results import Result
+from .search import running
+from .search.indexes import SearchIndexes
+from .search.plan import has_search
+from .sql import define
+from .sql.alter import altered
+from .sql.bind import Binder
+from .sql.kinds import READS, kind_of, written_tables
+from .sql.parameters import shape
+from .sql.parse import is_phrase, parse
+from .sql.prepared import Kept, Prepared, prepare
+from .sql.scope import checked_name, folded, only, table_name
+from .sql.statements import bind_statement
+from .sql.types import result_type
+from .sql.values import checked_columns
+
+Params = Sequence[Any] | Mapping[str, Any] | None
+T = TypeVar("T")
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A statement and the catalogue that it was bound to."""
+
+    tree: exp.Expression
+    catalogue: dict[str, Table]
+    searches: bool
+
+
+def _bind(tree: exp.Expression, catalogue: dict[str, Table], name: str, values: Sequence[Any]) -> _Bound:
+    try:
+        bind_statement(Binder(catalogue, name, values), tree)
+    except RecursionError:
+        raise SqlError("the statement is nested too deeply") from None
+    return _Bound(tree, catalogue, has_search(tree))
+
+
+class Workspace(Forking):
+    """The tables of one workspace."""
+
+    def __init__(
+        self,
+        address: str | Path | None = None,
+        *,
+        name: str = "default",
+        tenant: str | None = None,
+        durability: str = "full",
+    ) -> None:
+        """`address` is a file (the default one where there is none), `sqlite:///path` or `postgresql://…`. `name` is
+        what stands before the dot in `"workspace"."table"`."""
+        self._begin(name, _engine(address, tenant or name, durability))
+
+    @classmethod
+    def on(cls, engine: Engine, *, name: str = "default") -> Self:
+        """On an engine that is open already; it is closed with the workspace."""
+        made = cls.__new__(cls)
+        made._begin(name, engine)
+        return made
+
+    def _begin(self, name: str, engine: Engine) -> None:
+        self.name = name
+        self._engine = engine
+        self.after_fork_in_child()
+        watch(self)
+        self._statements: Kept[Prepared] = Kept()
+        self._bounds: Kept[_Bound] = Kept()
+
+    def after_fork_in_child(self) -> None:
+        self._indexes = SearchIndexes(self._engine)  # a thread of the parent may have been changing one
+
+    def __repr__(self) -> str:
+        return f"Workspace(name={self.name!r})"
+
+    # -- statements -----------------------------------------------------------------------------------------
+
+    def query(
+        self,
+        sql: str,
+        params: Params = None,
+        *,
+        timeout: float | None = None,
+        max_rows: int | None = None,
+        max_bytes: int | None = None,
+        read_only: bool = False,
+    ) -> Result:
+        """Run one statement with values for `$1` or `:name`. Nothing is written unless all of it is.
+
+        `timeout` is in seconds; `max_rows` and `max_bytes` are how long the answer may be; `read_only` refuses all but
+        SELECT and EXPLAIN."""
+        _check_limits(timeout, max_rows)
+        with limited(timeout):
+            statement = self._prepared(sql)
+            if read_only and kind_of(statement.tree) not in READS:
+                raise SqlError("this statement writes, and only reading is allowed here")
+            values = statement.parameters.values(params)
+            return _fresh(lambda: self._run(sql, statement, values, max_rows, max_bytes))
+
+    def write_targets(self, sql: str) -> tuple[str, list[str]] | None:
+        """The kind of a statement that writes, with the tables (or indexes) that it changes; None if it only reads."""
+        statement = self._prepared(sql)
+        kind = kind_of(statement.tree)
+        return None if statement.explain or kind in READS else (kind, written_tables(statement.tree))
+
+    def _prepared(self, sql: str) -> Prepared:
+        return self._statements.get(sql, lambda: prepare(sql), lambda made: made.lasting)
+
+    def _run(
+        self, sql: str, statement: Prepared, values: list[Any], max_rows: int | None, max_bytes: int | None
+    ) -> Result:
+        if statement.explain:
+            return self._explain(sql, statement, values)
+        if isinstance(statement.tree, (exp.Query, exp.Insert, exp.Update, exp.Delete)):
+            return self._ran(self._bound(sql, statement, values), values, max_rows, max_bytes)
+        if values:
+            raise SqlError(f"a {kind_of(statement.tree)} statement takes no parameters")
+        return self._define(statement.tree.copy())
+
+    def _ran(self, bound: _Bound, values: list[Any], max_rows: int | None, max_bytes: int | None = None) -> Result:
+        if bound.searches:
+            ready = running.Statement(bound.tree, bound.catalogue, values, max_rows, max_bytes)
+            return running.run(self._engine, self._indexes, ready)
+        return self._engine.run(Plan(bound.tree, values, timeout=left(), max_rows=max_rows, max_bytes=max_bytes))
+
+    def _bound(self, sql: str, statement: Prepared, values: Sequence[Any]) -> _Bound:
+        """The statement bound to the tables as they are now, for values of these types."""
+        catalogue = self._engine.tables()
+        key = (sql, *map(shape, values))
+        known = self._bounds.find(key)
+        if known is not None and known.catalogue == catalogue:
+            return known
+        bound = _bind(statement.tree.copy(), catalogue, self.name, values)
+        if statement.lasting:
+            self._bounds.put(key, bound)
+        return bound
+
+    def _explain(self, sql: str, statement: Prepared, values: list[Any]) -> Result:
+        if not isinstance(statement.tree, exp.Query):
+            raise SqlUnsupportedError("EXPLAIN is supported for SELECT")
+        bound = self._bound(sql, statement, values)
+        if bound.searches:
+            ready = running.Statement(bound.tree, bound.catalogue, values)
+            lines = running.explain(self._engine, self._indexes, ready)
+        else:
+            lines = self._engine.explain(Plan(bound.tree, values, timeout=left()))
+        return Result(("QUERY PLAN",), (result_type("text"),), [(line,) for line in lines], len(lines))
+
+    def stream(
+        self, sql: str, params: Params = None, *, batch_size: int = 1000, timeout: float | None = None
+    ) -> Iterator[Result]:
+        """The answer of a SELECT in batches, in bounded memory, from one state of the data."""
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+            raise SqlError(f"batch_size must be a whole number ≥ 1, got {batch_size!r}")
+        _check_limits(timeout, None)
+        first: Result | None
+        rest: Iterator[Result]
+        with limited(timeout):
+            statement = self._prepared(sql)
+            if statement.explain or not isinstance(statement.tree, exp.Query):
+                first, rest = self.query(sql, params), iter(())
+            else:
+                values = statement.parameters.values(params)
+                first, rest = _fresh(lambda: self._begun(sql, statement, values, batch_size))
+        if first is not None:
+            yield first
+            yield from rest
+
+    def _begun(
+        self, sql: str, statement: Prepared, values: list[Any], batch_size: int
+    ) -> tuple[Result | None, Iterator[Result]]:
+        """The first batch of a stream, and those that follow."""
+        bound = self._bound(sql, statement, values)
+        if bound.searches:
+            ready = running.Statement(bound.tree, bound.catalogue, values)
+            stream = running.stream(self._engine, self._indexes, ready, batch_size)
+        else:
+            stream = self._engine.stream(Plan(bound.tree, values, timeout=left()), batch_size)
+        return next(stream, None), stream
+
+    # -- several writes in one ------------------------------------------------------------------------------
+
+    def together(self, work: Callable[[], T]) -> T:
+        """Do `work`, which may be done more than once, in one transaction: all that it writes here or nothing.
+
+        For a request under way (`rmem.receipts`) it is done the first time only; it must give JSON then."""
+        request = receipts.current()
+        if request is None:
+            return _fresh(lambda: self._engine.together(work))
+        key = request.key("tables")
+
+        def once() -> T:
+            kept = self._engine.claim(key)
+            if kept is not None:
+                request.replayed = True
+                return json.loads(kept)  # type: ignore[no-any-return]
+            with receipts.request(None):
+                told = work()
+            self._engine.keep(key, json.dumps(told))
+            return told
+
+        self._engine.prepare_receipts()
+        found = _fresh(lambda: self._engine.together(once))
+        request.done["tables"] += 1
+        return found
+
+    def once(self, work: Callable[[], T]) -> T:
+        """`work` as it is, unless there is a request under way for which it must happen once."""
+        return work() if receipts.current() is None else self.together(work)
+
+    # -- definitions ----------------------------------------------------------------------------------------
+
+    def _define(self, tree: exp.Expression) -> Result:
+        if isinstance(tree, exp.Create):
+            return self._create(tree)
+        if isinstance(tree, exp.Drop):
+            return self._drop(tree)
+        if isinstance(tree, exp.Alter) and tree.args.get("kind") == "TABLE":
+            return self._alter(tree)
+        if isinstance(tree, exp.TruncateTable):
+            return self._truncate(tree)
+        raise SqlUnsupportedError(f"{kind_of(tree)} statements are not supported")
+
+    def _create(self, tree: exp.Create) -> Result:
+        kind = tree.args.get("kind")
+        exists_ok = bool(tree.args.get("exists"))
+        catalogue = self._engine.tables()
+        if kind == "INDEX":
+            index = define.index_of(tree, catalogue, self.name)
+            self._engine.create_index(index, exists_ok=exists_ok)
+            return Result()
+        if kind != "TABLE":
+            raise SqlUnsupportedError(f"CREATE {kind} is not supported")
+        define.check_properties(tree)
+        if tree.expression is not None:
+            return self._create_as(tree, exists_ok)
+        name = table_name(tree.this.this if isinstance(tree.this, exp.Schema) else tree.this, self.name)
+        if name in catalogue and exists_ok:
+            return Result()
+        if name in catalogue:
+            raise TableExistsError(f'relation "{name}" already exists')
+        self._engine.create_table(define.table_of(tree, catalogue, self.name), exists_ok=exists_ok)
+        return Result()
+
+    def _create_as(self, tree: exp.Create, exists_ok: bool) -> Result:
+        """CREATE TABLE … AS SELECT: the table and its rows in one transaction."""
+        if isinstance(tree.this, exp.Schema):
+            raise SqlUnsupportedError("CREATE TABLE … (columns) AS is not supported; name the columns in the SELECT")
+        name = checked_name(table_name(tree.this, self.name), "table")
+        catalogue = self._engine.tables()
+        if name in catalogue:
+            if exists_ok:
+                return Result()
+            raise TableExistsError(f'relation "{name}" already exists')
+        source = tree.expression.copy()
+        columns = Binder(catalogue, self.name).query(source, None)
+        found: list[Column] = []
+        for column, kind in columns:
+            limits = result_type(kind)
+            if limits is None:
+                raise SqlUnsupportedError(f'column "{column}": type {kind} is not supported for columns')
+            if any(column == other.name for other in found):
+                raise SqlError(f'column "{column}" specified more than once')
+            found.append(Column(checked_name(column, "column"), limits))
+
+        def made() -> Result:
+            self._engine.create_table(Table(name, tuple(found)))
+            target = exp.Table(this=exp.Identifier(this=name, quoted=True))
+            insert = exp.Insert(this=target, expression=tree.expression.copy())
+            bound = _bind(insert, self._engine.tables(), self.name, [])
+            return Result(row_count=self._ran(bound, [], None).row_count)
+
+        return self._engine.together(made)
+
+    def _drop(self, tree: exp.Drop) -> Result:
+        only(tree, "this", "tables", "kind", "exists", "cascade", "restrict", "expressions")
+        names = [folded(node.this) for node in tree.args.get("tables") or [tree.this]]
+        if tree.args.get("kind") == "INDEX":
+            self._all(self._engine.drop_index, names, bool(tree.args.get("exists")))
+            return Result()
+        if tree.args.get("kind") != "TABLE":
+            raise SqlUnsupportedError(f"DROP {tree.args.get('kind')} is not supported")
+        nodes = [node for node in tree.args.get("tables") or [tree.this] if isinstance(node, exp.Table)]
+        names = [table_name(node, self.name) for node in nodes]
+        catalogue = self._engine.tables()
+        missing = [name for name in names if name not in catalogue]
+        if missing and not tree.args.get("exists"):
+            raise NoSuchTableError(f'table "{missing[0]}" does not exist in workspace "{self.name}"')
+        self._all(
+            self._engine.drop_table, _children_first([name for name in names if name in catalogue], catalogue), True
+        )
+        return Result()
+
+    def _all(self, drop: Callable[..., bool], names: Sequence[str], missing_ok: bool) -> None:
+        """Drop all of them or none."""
+        if len(names) == 1:
+            drop(names[0], missing_ok=missing_ok)
+        elif names:
+            self._engine.together(lambda: [drop(name, missing_ok=missing_ok) for name in names])
+
+    def _alter(self, tree: exp.Alter) -> Result:
+        name = table_name(tree.this, self.name)
+        catalogue = self._engine.tables()
+        if name not in catalogue:
+            if tree.args.get("exists"):
+                return Result()
+            raise NoSuchTableError(f'table "{name}" does not exist in workspace "{self.name}"')
+        changed = altered(catalogue[name], tree, catalogue, self.name)
+        if changed != catalogue[name]:
+            self._engine.alter_table(name, changed, tree)
+        return Result()
+
+    def _truncate(self, tree: exp.TruncateTable) -> Result:
+        only(tree, "expressions", "identity", "option")
+        if tree.args.get("identity") == "RESTART":
+            raise SqlUnsupportedError("TRUNCATE … RESTART IDENTITY is not supported")
+
+        def emptied() -> Result:
+            for node in tree.expressions:
+                delete = exp.Delete(this=node.copy())
+                _bind(delete, self._engine.tables(), self.name, [])
+                self._engine.run(Plan(delete, timeout=left()))
+            return Result()
+
+        return self._engine.together(emptied) if len(tree.expressions) > 1 else emptied()
+
+    # -- without SQL ----------------------------------------------------------------------------------------
+
+    def tables(self) -> list[Table]:
+        """All tables, by name."""
+        return sorted(self._engine.tables().values(), key=lambda table: table.name)
+
+    def table(self, name: str) -> Table:
+        found = self._engine.tables().get(name)
+        if found is None:
+            raise NoSuchTableError(f'table "{name}" does not exist in workspace "{self.name}"')
+        return found
+
+    def create_table(self, name: str, columns: Mapping[str, str], *, exists_ok: bool = False) -> Table:
+        """`create_table("notes", {"id": "BIGSERIAL PRIMARY KEY", "embedding": "EMBEDDING(1536)"})`."""
+        if not isinstance(columns, Mapping) or not columns:
+            raise SqlError("columns must be a mapping of names to types, with at least one column")
+        for column, words in columns.items():
+            if not isinstance(column, str) or not isinstance(words, str):
+                raise SqlError("columns must be a mapping of names to types")
+            if not is_phrase(words):
+                raise SqlError(f'column "{column}": {words!r} is not a type')
+        body = ", ".join(f"{_quoted(column)} {words}" for column, words in columns.items())
+        tree = parse(f"CREATE TABLE {_quoted(name)} ({body})").tree
+        if not isinstance(tree, exp.Create) or not isinstance(tree.this, exp.Schema):
+            raise SqlError(f"a type of table {name!r} cannot be read")
+        if [folded(item.this) for item in tree.this.expressions if isinstance(item, exp.ColumnDef)] != list(columns):
+            raise SqlError("each column takes one type and no more")
+        catalogue = self._engine.tables()
+        if name in catalogue and exists_ok:
+            return catalogue[name]
+        if name in catalogue:
+            raise TableExistsError(f'table "{name}" already exists')
+        define.check_properties(tree)
+        self._engine.create_table(define.table_of(tree, catalogue, self.name), exists_ok=exists_ok)
+        return self.table(name)
+
+    def drop_table(self, name: str, *, missing_ok: bool = False) -> bool:
+        """Whether there was such a table."""
+        return self._engine.drop_table(name, missing_ok=missing_ok)
+
+    def create_index(
+        self,
+        table: str,
+        columns: str | Sequence[str],
+        *,
+        kind: str = "search",
+        name: str | None = None,
+        exists_ok: bool = False,
+    ) -> Index:
+        """`kind` is search, bm25 or vector for the search operators, btree or unique for the engine's own."""
+        if kind not in ("search", "bm25", "vector", "btree", "unique"):
+            raise SqlError(f"kind must be search, bm25, vector, btree or unique, got {kind!r}")
+        found = self.table(table)
+        wanted = (columns,) if isinstance(columns, str) else tuple(columns)
+        method = "btree" if kind in ("btree", "unique") else define.SEARCH
+        options = {"index_type": kind} if kind in ("bm25", "vector") else {}
+        catalogue = self._engine.tables()
+        index = define.checked_index(found, wanted, method, kind == "unique", options, name or "", catalogue)
+        self._engine.create_index(index, exists_ok=exists_ok)
+        return define.dropped_index(index.name, self._engine.tables())
+
+    def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
+        """Whether there was such an index."""
+        return self._engine.drop_index(name, missing_ok=missing_ok)
+
+    def insert(self, table: str, columns: Mapping[str, Sequence[Any]]) -> int:
+        """Append rows given as columns of values; all of them or none. The number of rows."""
+        return _fresh(lambda: self._insert(table, columns))
+
+    def _insert(self, table: str, columns: Mapping[str, Sequence[Any]]) -> int:
+        found = self.table(table)
+        return self.insert_rows(found, *checked_columns(found, columns))
+
+    def insert_rows(self, table: Table, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
+        """Append rows that were checked for the table as it is."""
+        return self._engine.insert(table, names, rows) if rows else 0
+
+    def close(self) -> None:
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _fresh(run: Callable[[], T]) -> T:
+    """Do it again when a table changed while a statement was read."""
+    for tries in reversed(range(_TRIES)):
+        try:
+            return run()
+        except StaleCatalogueError:
+            if not tries:
+                raise SqlError("the tables are being changed faster than the statement can be read") from None
+        except RecursionError:
+            raise SqlError("the statement is nested too deeply") from None
+    raise AssertionError
+
+
+def _check_limits(timeout: float | None, max_rows: int | None) -> None:
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0):
+        raise SqlError(f"timeout must be a number of seconds > 0, got {timeout!r}")
+    if max_rows is not None and (isinstance(max_rows, bool) or not isinstance(max_rows, int) or max_rows < 0):
+        raise SqlError(f"max_rows must be a whole number ≥ 0, got {max_rows!r}")
+
+
+def _engine(address: str | Path | None, tenant: str, durability: str) -> Engine:
+    text = str(address) if address is not None else ""
+    if text.startswith(("postgresql://", "postgres://")):
+        from .engines.postgres import PostgresEngine
+
+        return PostgresEngine(text, tenant=tenant)
+    from .engines.sqlite import SqliteEngine
+
+    if durability not in ("full", "normal"):
+        raise ConfigError(f"durability must be full or normal, got {durability!r}")
+    if text.startswith("sqlite:///"):
+        return SqliteEngine(Path(text.removeprefix("sqlite:///")), durability=durability)
+    if "://" in text:
+        raise ConfigError(f"a workspace lies in a file, sqlite:///path or postgresql://…, not {text!r}")
+    return SqliteEngine(Path(address) if address is not None else default_store(), durability=durability)
+
+
+def _children_first(names: list[str], catalogue: Mapping[str, Table]) -> list[str]:
+    """Tables that refer to others before those they refer to."""
+    left, done = list(dict.fromkeys(names)), []
+    while left:
+        free = [
+            name
+            for name in left
+            if not any(
+                reference.table == name and other != name for other in left for reference in catalogue[other].references
+            )
+        ] or left[:1]
+        done += free
+        left = [name for name in left if name not in free]
+    return done
+
+
+def _quoted(name: str) -> str:
+    return '"' + str(name).replace('"', '""') + '"'

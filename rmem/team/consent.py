@@ -1,0 +1,37 @@
+"""Whether a folder's work may be remembered, and whether memories may be told there: a repository can opt out by its
+`.rmem.toml`. It cannot opt anybody in; that is what `rmem install` is for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..old_names import REPOSITORY_FILES
+
+
+def may_capture(cwd: str) -> bool:
+    return _wish(cwd, "capture")
+
+
+def may_recall(cwd: str) -> bool:
+    return _wish(cwd, "recall")
+
+
+def _wish(cwd: str, name: str) -> bool:
+    """What the repository's file says; a file that cannot be used means no, because nobody knows what it meant."""
+    if not cwd:
+        return True
+    start = Path(cwd)
+    # Most folders have no such file, and looking for it needs no reading of TOML.
+    if not any((folder / name).exists() for folder in (start, *start.parents) for name in REPOSITORY_FILES):
+        return True
+    from ..errors import RemanenceError
+    from .repository_file import settings_of
+
+    try:
+        settings = settings_of(start)
+    except RemanenceError as error:
+        from .hook import note
+
+        note(str(error))
+        return False
+    return True if settings is None else bool(getattr(settings, name))

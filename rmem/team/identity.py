@@ -1,0 +1,189 @@
+"""Who works where: a repository that is the same in every clone, fork and worktree, and its author. Git's settings are
+asked of git, which knows what includes what; branches and commits are read from its files."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+
+from .. import config
+from ..old_names import REPOSITORY_FILES
+from . import git_config
+from .ssh_config import host_of
+
+_SCP = re.compile(r"^(?:[^@/]+@)?(?P<host>[^:/]+):(?P<path>[^/].*)$")
+_REMOTES = ("upstream", "origin")
+"""A fork is cloned from `origin`, and the repository that it is of is `upstream`."""
+# Where git is served on port 443, for those behind a firewall.
+_ALIASES = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com", "altssh.bitbucket.org": "bitbucket.org"}
+_LONGEST = 1 << 20  # bytes of a file of git that are read
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository as its members name it: `id` is the address it is shared at ("github.com/acme/etl"), or, if it is
+    shared nowhere, its folder's name and a hash of that folder. Worktrees and clones have the same id."""
+
+    id: str
+    root: Path
+    branch: str | None = None
+    commit: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.id.rpartition("/")[2]
+
+    def relative(self, path: str | Path) -> str:
+        """A path as it is written in memories: from the root of the repository, with forward slashes; a path outside
+        stays as it is."""
+        given = Path(path)
+        whole = given if given.is_absolute() else self.root / given
+        try:
+            return whole.relative_to(self.root).as_posix()
+        except ValueError:
+            try:
+                return whole.resolve().relative_to(self.root.resolve()).as_posix()
+            except (ValueError, OSError):
+                return str(PurePosixPath(given))
+
+
+def repository(path: str | Path) -> Repository | None:
+    """The repository that a folder or file lies in; None outside any."""
+    found = _found(path)
+    return None if found is None else _read(*found)
+
+
+def root_of(path: str | Path) -> Path | None:
+    """The folder of the repository that a folder or file lies in; None outside any."""
+    found = _found(path)
+    return None if found is None else found[0]
+
+
+def _found(path: str | Path) -> tuple[Path, Path] | None:
+    """The root of a repository, and where git keeps what belongs to it."""
+    start = Path(path)
+    for folder in (start, *start.parents):
+        mark = folder / ".git"
+        if mark.is_dir():
+            return folder, mark
+        if mark.is_file():
+            private = _pointed_to(mark)
+            if private is not None:
+                return folder, private
+    return None
+
+
+def repository_id(told: str) -> str:
+    """The id of a repository from whatever somebody writes: an id, or the address it is cloned from."""
+    given = told.strip()
+    if "://" in given or _SCP.match(given):
+        return _shared(given)
+    host, separator, _ = given.partition("/")
+    return given.rstrip("/").removesuffix(".git").lower() if separator and "." in host else given
+
+
+def author(path: str | Path | None = None) -> str:
+    """Who works here: the e-mail address or name that git knows, else the name of the user."""
+    found = _found(path) if path is not None else None
+    told = git_config.read(*found) if found is not None else git_config.read(_folder(path))
+    return told.last("user.email") or told.last("user.name") or config.user()
+
+
+def _folder(path: str | Path | None) -> Path:
+    """A folder that exists, for git to start in."""
+    folder = Path(path) if path is not None else Path.home()
+    return folder if folder.is_dir() else Path(os.sep)
+
+
+def _read(root: Path, private: Path) -> Repository:
+    common = _common(private)
+    branch, commit = _head(private, common)
+    named = _named(root)
+    if named is not None:
+        return Repository(repository_id(named), root, branch, commit)
+    told = git_config.read(root, private)
+    remotes = told.remotes()
+    address = next((remotes[name] for name in _REMOTES if name in remotes), next(iter(remotes.values()), None))
+    home = common.parent if common.name == ".git" else common
+    return Repository(_shared(told.rewritten(address)) if address else local_id(home), root, branch, commit)
+
+
+def _named(root: Path) -> str | None:
+    """What the repository's own file says that it is; a file that cannot be read says nothing."""
+    path = next((root / name for name in REPOSITORY_FILES if (root / name).is_file()), None)
+    if path is None:
+        return None
+    from ..errors import ConfigError
+    from .repository_file import read_settings
+
+    try:
+        return read_settings(path).repository
+    except ConfigError:
+        return None
+
+
+def _pointed_to(mark: Path) -> Path | None:
+    """The folder that a worktree's or submodule's `.git` file names."""
+    told = _text(mark)
+    if not told.startswith("gitdir:"):
+        return None
+    named = Path(told.removeprefix("gitdir:").strip())
+    return named if named.is_absolute() else (mark.parent / named).resolve()
+
+
+def _common(private: Path) -> Path:
+    """The folder that all worktrees of a repository share."""
+    told = _text(private / "commondir").strip()
+    if not told:
+        return private
+    named = Path(told)
+    return named if named.is_absolute() else (private / named).resolve()
+
+
+def _head(private: Path, common: Path) -> tuple[str | None, str | None]:
+    told = _text(private / "HEAD").strip()
+    if not told.startswith("ref:"):
+        return None, told or None
+    name = told.removeprefix("ref:").strip()
+    commit = _text(private / name).strip() or _text(common / name).strip() or _packed(common, name)
+    return name.removeprefix("refs/heads/"), commit or None
+
+
+def _packed(common: Path, name: str) -> str | None:
+    for line in _text(common / "packed-refs").splitlines():
+        commit, _, ref = line.partition(" ")
+        if ref.strip() == name:
+            return commit
+    return None
+
+
+def _shared(address: str) -> str:
+    """An address without what differs between people: "git@github.com:Acme/etl.git" → "github.com/acme/etl"."""
+    told = address.strip()
+    if "://" in told:
+        rest = told.partition("://")[2]
+    elif (short := _SCP.match(told)) is not None:
+        rest = f"{short['host']}/{short['path']}"
+    else:
+        return local_id(Path(told))
+    host, _, path = rest.rpartition("@")[2].partition("/")
+    host = host.partition(":")[0]
+    host = host_of(host) if not told.startswith(("http:", "https:", "git:")) else host
+    host = _ALIASES.get(host.lower(), host)
+    return f"{host}/{path}".rstrip("/").removesuffix(".git").lower()
+
+
+def local_id(folder: Path) -> str:
+    """The id of a repository that is shared nowhere."""
+    return f"{folder.name.removesuffix('.git')}-{sha256(str(folder).encode()).hexdigest()[:8]}"
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(_LONGEST).decode("utf-8", "replace")
+    except OSError:
+        return ""

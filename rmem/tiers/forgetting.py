@@ -1,0 +1,221 @@
+"""The forgetting curve, and what may be pruned by it.
+
+How well a memory is retained falls with the time since it was last used, as Ebbinghaus found: R = exp(-t / S). One
+that was never used counts from the time that it is about (`when`), not from when it was kept. Its
+stability S, in days, grows with its importance and with every time that it was recalled:
+
+    S = stability · (1 + importance_weight · importance) · growth ^ log2(1 + recalls)
+
+Nothing is forgotten by this alone. A policy that is turned on may prune what has faded below a bound, or what a budget
+has no room for, the most faded first; pinned memories stay. Somebody's memories are forgotten on request, however
+well they are retained."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from .. import checks, config
+from ..contents import leaves
+from ..errors import KeyMissingError
+from ..filters import Filter
+from ..index.analyser import fold
+from ..judgements import Judgement
+from ..models import TIERS, Memory
+from ..stores.base import Progress, RecordStore, Trace
+from . import copies
+
+DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgettingPolicy:
+    """What is pruned, and how fast memories fade.
+
+    ForgettingPolicy(below=0.05)                  # what is all but forgotten
+    ForgettingPolicy(max_count=100_000)           # the most faded beyond a hundred thousand
+    ForgettingPolicy(below=0.05, grace_days=0)    # for good at once
+    ForgettingPolicy(below=0.05, steps_per_day=1000)  # for agents that live in steps
+    """
+
+    below: float | None = None
+    """Retention under which a memory is pruned."""
+    max_count: int | None = None
+    """Memories that are kept at most."""
+    max_bytes: int | None = None
+    """Bytes that rows may take at most."""
+    min_age_days: float = 1.0
+    """Younger memories are never pruned."""
+    steps_per_day: float | None = None
+    """Count in steps: so many steps of its agent after a memory are a day. Recalls then only make it more stable."""
+    grace_days: float = 30.0
+    """How long pruned memories can be restored; 0 deletes them for good at once."""
+    stability: float = 7.0
+    """Days after which a memory without any importance has faded to 37 %."""
+    importance_weight: float = 4.0
+    """How many times more stable importance 1 makes a memory, beside the one."""
+    growth: float = 1.6
+    """How many times more stable each doubling of the number of recalls makes a memory."""
+
+    def __post_init__(self) -> None:
+        for name in ("below",):
+            if getattr(self, name) is not None:
+                checks.share(name, getattr(self, name))
+        for name in ("max_count", "max_bytes"):
+            if getattr(self, name) is not None:
+                checks.whole(name, getattr(self, name))
+        for name in ("min_age_days", "grace_days", "importance_weight"):
+            checks.number(name, getattr(self, name), low=0)
+        for name, low in (("stability", 1e-6), ("growth", 1.0), ("steps_per_day", 1e-6)):
+            if getattr(self, name) is not None:
+                checks.number(name, getattr(self, name), low=low)
+
+    @classmethod
+    def of(cls, policy: ForgettingPolicy | Mapping[str, Any]) -> ForgettingPolicy:
+        if isinstance(policy, ForgettingPolicy):
+            return policy
+        if not isinstance(policy, Mapping):
+            raise checks.refuse("policy", "a ForgettingPolicy or a mapping", policy)
+        checks.known_fields("a forgetting policy", policy, [f.name for f in fields(cls)])
+        return cls(**policy)
+
+    def retention(self, importance: float, days: float, recalls: int = 0) -> float:
+        """How well a memory is retained, between 0 and 1, so many days after it was last used."""
+        try:
+            stable = self.stability * (1 + self.importance_weight * importance) * self.growth ** math.log2(1 + recalls)
+        except OverflowError:  # it grows beyond all numbers: such a memory does not fade
+            stable = math.inf
+        return math.exp(-max(days, 0.0) / stable)
+
+    def retention_of(self, trace: Trace, now: float) -> float:
+        return self.retention(trace.importance, self._days(trace, now - trace.last_used), trace.recalls)
+
+    def _days(self, trace: Trace, seconds: float) -> float:
+        return seconds / DAY if self.steps_per_day is None else trace.steps_behind / self.steps_per_day
+
+    def chosen(self, traces: Iterable[Trace], now: float) -> list[tuple[Trace, float]]:
+        """What this policy prunes, the most faded first, with its retention."""
+        known = [(trace, self.retention_of(trace, now)) for trace in traces]
+        count, size = len(known), sum(trace.bytes for trace, _ in known)
+        candidates = [
+            (trace, retained)
+            for trace, retained in known
+            if not trace.pinned and self._days(trace, now - trace.when) >= self.min_age_days
+        ]
+        candidates.sort(key=lambda pair: (pair[1], pair[0].last_used, pair[0].memory_id))
+        pruned = []
+        for trace, retained in candidates:
+            faded = self.below is not None and retained < self.below
+            too_many = self.max_count is not None and count > self.max_count
+            too_large = self.max_bytes is not None and size > self.max_bytes
+            if not (faded or too_many or too_large):
+                break
+            pruned.append((trace, retained))
+            count, size = count - 1, size - trace.bytes
+        return pruned
+
+
+def prune(
+    store: RecordStore, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False
+) -> list[tuple[str, float]]:
+    """Remove what a policy chooses, or set it aside for the policy's grace period; (id, retention), the most faded
+    first. What was set aside long enough goes for good."""
+    chosen = ForgettingPolicy.of(policy)
+    now = time.time()
+    found = [(trace.memory_id, retained) for trace, retained in chosen.chosen(store.traces(), now)]
+    if checks.flag("dry_run", dry_run):
+        return found
+    keys = [key for key, _ in found]
+    if keys and chosen.grace_days:
+        store.set_aside(keys, until=now + chosen.grace_days * DAY, who=config.user(), reason="faded")
+    elif keys:
+        store.erase(keys, who=config.user(), reason="faded")
+    if store.empty_trash(now, who=config.user()) or (keys and not chosen.grace_days):
+        store.scrub()
+    return found
+
+
+def forget_subject(
+    store: RecordStore, subject: object, *, dry_run: bool = False, on_progress: Progress | None = None
+) -> list[str]:
+    """Remove all that concerns a person or an agent, also from the file and from copies in Redis; the ids of the
+    memories."""
+    somebody = Subject(checks.name("subject", subject))
+    checks.flag("dry_run", dry_run)
+    keys, judged = _concerning(store, somebody), _judged_about(store, somebody)
+    with copies.opened(store) as hot:
+        copied = [_concerning(copy, somebody) for copy in hot]
+        if dry_run or not (keys or judged or any(copied)):
+            return keys
+        store.forget_judgements(judged)
+        if keys:
+            store.erase(keys, who=config.user(), reason="subject", named=False)
+            store.repack(on_progress)
+        store.scrub()
+        for copy, its_keys in zip(hot, copied, strict=True):
+            copy.forget_many(list(dict.fromkeys([*its_keys, *keys])))
+            copy.scrub()
+    return keys
+
+
+class Subject:
+    """Somebody who is to be forgotten, however the name is written: case, accents, width and spaces do not count."""
+
+    def __init__(self, name: str) -> None:
+        self._name = fold(name)
+        spaced = r"\s+".join(map(re.escape, self._name.split()))
+        self._pattern = re.compile(rf"(?<!\w){spaced}(?!\w)")
+
+    def is_among(self, *names: str | None) -> bool:
+        return any(name is not None and fold(name) == self._name for name in names)
+
+    def is_named_in(self, text: str) -> bool:
+        return self._pattern.search(fold(text)) is not None
+
+
+def clear_agent(store: RecordStore, agent: str, tiers: Sequence[str] = TIERS) -> list[str]:
+    """Remove the memories of an agent in some tiers, also those set aside; their ids. Memories of others stay, even if
+    they name the agent."""
+    _refuse_unreadable(store, f"the memories of {agent!r}")
+    keys = store.ids_at(store.survey(Filter(agent=(agent,), tier=tuple(tiers))).seq.tolist())
+    keys += [one.memory.memory_id for one in store.aside() if one.memory.agent_id == agent and one.memory.tier in tiers]
+    return store.erase(keys, who=config.user(), reason="clear") if keys else []
+
+
+def _refuse_unreadable(store: RecordStore, wanted: str) -> None:
+    if hidden := store.unreadable():
+        raise KeyMissingError(
+            f"{hidden:,} encrypted memories cannot be searched for {wanted} without their key, so nothing was "
+            "forgotten; set RMEM_MASTER_KEY or RMEM_MASTER_KEY_FILE"
+        )
+
+
+def _concerning(store: RecordStore, subject: Subject) -> list[str]:
+    """The ids of all memories, also of those set aside, that belong to a person or an agent or that name it."""
+    _refuse_unreadable(store, "the subject")
+    kept = store.select()
+    aside = [one.memory for one in store.aside()]
+    return [memory.memory_id for memory in (*kept, *aside) if _concerns(memory, subject)]
+
+
+def _judged_about(store: RecordStore, subject: Subject) -> list[Judgement]:
+    """The judgements of recalls that were made for somebody or whose questions name them."""
+    return [one for one in store.judgements() if subject.is_among(one.agent) or subject.is_named_in(one.question or "")]
+
+
+def _concerns(memory: Memory, subject: Subject) -> bool:
+    if subject.is_among(memory.agent_id, memory.actor, memory.session):
+        return True
+    told = (memory.memory_id, memory.text, memory.place or "", *memory.tags.values(), *_texts(memory.contents))
+    return any(map(subject.is_named_in, told))
+
+
+def _texts(contents: Mapping[str, Any]) -> Iterator[str]:
+    for path, value in leaves(contents):
+        yield path
+        if isinstance(value, str):
+            yield value

@@ -1,0 +1,317 @@
+"""Where the tiers live. The archive has every memory from the moment it is acknowledged, each in its tier. A hot tier
+is a second copy of one tier in a store that many machines share; it is asked first, and made whole again from the
+archive whenever it turns out to be unreachable, emptied or behind."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import EmbedderMismatchError, StoreClosedError, StoreError, StoreUnreachableError, VectorError
+from ..filters import Filter
+from ..forks import Forking, new_lock, watch
+from ..index.survey import Survey
+from ..models import TIERS, Memory
+from ..stores.base import HotStore, RecordStore
+from ..stores.breaker import CircuitBreaker
+from .forgetting import ForgettingPolicy, clear_agent, prune
+
+log = logging.getLogger(__name__)
+
+Vector = npt.NDArray[np.float32]
+Found = TypeVar("Found")
+Search = Callable[[RecordStore, Filter], list[Found]]
+
+_BATCH = 500
+_TRIES = 3  # of what others may disturb: to make a tier whole, or to search tiers among which memories move
+
+
+@dataclass(slots=True)
+class Answer(Generic[Found]):
+    """What each store found, sorted as the search sorts, and the tiers for which the archive had to answer."""
+
+    parts: list[list[Found]] = field(default_factory=list)
+    missing: tuple[str, ...] = ()
+
+
+class Mark(NamedTuple):
+    """By what two stores are seen to hold the same memories: how many, and a sum over their steps, times and
+    importances."""
+
+    size: int
+    sum: int
+
+    @classmethod
+    def of(cls, survey: Survey, tier: str | None = None) -> Mark:
+        """The mark of the rows of a survey, or of those in a tier."""
+        return survey.once(("mark", tier), lambda: cls._of(survey, tier))
+
+    @classmethod
+    def _of(cls, survey: Survey, tier: str | None) -> Mark:
+        steps = survey.column("step")
+        facts = survey.column("time").view(np.int64) + 3 * survey.column("importance").view(np.int64)
+        if tier is not None:
+            inside = survey.column("tier") == TIERS.index(tier)
+            steps, facts = steps[inside], facts[inside]
+        return cls(steps.size, int(((2 * steps + 1) * facts).sum()))  # int64 overflow is fine: checksum only
+
+
+class HotTier:
+    """One tier in a store of its own."""
+
+    def __init__(self, tier: str, store: HotStore, archive: RecordStore, breaker: CircuitBreaker) -> None:
+        self.tier, self.store, self._archive, self.breaker = tier, store, archive, breaker
+        self._lock = new_lock()
+        self._noted: set[tuple[str, str]] = set()
+        breaker.on_return.append(self._returned)
+
+    def ask(self, agent: str, search: Search[Found], where: Filter, wanted: Mark) -> list[Found]:
+        """The answer of this tier, whole; StoreUnreachableError if it cannot be had. `wanted` is the mark of what the
+        archive has in it."""
+
+        def work() -> list[Found]:
+            with self.store.steady():
+                if self._mark(agent) == wanted:
+                    return self._search(agent, search, where)
+            self._make_whole(agent)
+            return self._search(agent, search, where)
+
+        return self._use(work)
+
+    def _search(self, agent: str, search: Search[Found], where: Filter) -> list[Found]:
+        epoch = self._epoch(agent)
+        found = search(self.store, where)
+        if self._epoch(agent) != epoch:
+            raise StoreUnreachableError("it was emptied while it was searched")
+        return found
+
+    def put(self, agent: str, memories: Sequence[Memory]) -> None:
+        self._try(agent, lambda: self.store.put(memories))
+
+    def forget(self, agent: str, keys: Sequence[str]) -> None:
+        self._try(agent, lambda: self.store.forget_many(keys))
+
+    def touch(self, agent: str, keys: Sequence[str], when: float) -> None:
+        self._try(agent, lambda: self.store.touch(keys, when))
+
+    def clear(self, agent: str) -> None:
+        """Remove all that the store holds of an agent; StoreUnreachableError if it cannot be reached."""
+        self._use(lambda: self.store.forget_many(_ids(self.store, self.store.survey(_of(agent)))))
+
+    def _try(self, agent: str, work: Callable[[], object]) -> None:
+        """Follow the archive. Where that fails the agent is made whole before its next answer."""
+        try:
+            self._use(work)
+        except StoreUnreachableError as error:
+            self.note_absence(agent, "is behind the archive", error)
+
+    def note_absence(self, agent: str, doing: str, error: StoreUnreachableError) -> None:
+        """Warn of what an agent misses, once until the tier works again: it may store a hundred times a second."""
+        level = logging.DEBUG if (agent, doing) in self._noted else logging.WARNING
+        self._noted.add((agent, doing))
+        log.log(level, "%s of %s %s: %s", self.tier, agent, doing, error)
+
+    def _returned(self) -> None:
+        self._noted.clear()
+        log.info("%s is back", self.tier)
+
+    def _use(self, work: Callable[[], Found]) -> Found:
+        """Whatever keeps the store from its work (it is full, or may not be written), the archive has everything."""
+        self.store.owner = self._archive.owner
+        with self.breaker:
+            try:
+                return work()
+            except (StoreUnreachableError, StoreClosedError):
+                raise
+            except (VectorError, EmbedderMismatchError) as error:  # the archive was embedded anew
+                self.store.clear()
+                raise StoreUnreachableError(f"it is filled anew: {error}") from error
+            except StoreError as error:
+                raise StoreUnreachableError(str(error)) from error
+
+    def _make_whole(self, agent: str) -> None:
+        """Bring the store to what the archive has in this tier, where others have died or failed in between."""
+        with self._lock:
+            for _ in range(_TRIES):
+                if self._mark(agent) == Mark.of(self._archive.survey(_of(agent)), self.tier):
+                    break
+                self._refill(agent)
+
+    def _refill(self, agent: str) -> None:
+        # In this order, so that what is written meanwhile is not taken for surplus: the archive had it before.
+        held = set(_ids(self.store, self.store.survey(_of(agent))))
+        wanted = _ids(self._archive, self._archive.survey(_of(agent, self.tier)))
+        lacking = [key for key in wanted if key not in held]
+        surplus = list(held.difference(wanted))
+        if surplus:
+            self.store.forget_many(surplus)
+        elif not lacking:  # other memories have the same ids: another archive has used this namespace
+            lacking = wanted
+        for start in range(0, len(lacking), _BATCH):
+            found = self._archive.get_many(lacking[start : start + _BATCH])
+            self.store.put([memory for memory in found if memory is not None and memory.tier == self.tier])
+        log.info("%s of %s: %d refilled, %d removed", self.tier, agent, len(lacking), len(surplus))
+
+    def _mark(self, agent: str) -> Mark:
+        return Mark.of(self.store.survey(_of(agent)))
+
+    def _epoch(self, agent: str) -> str | None:
+        """In which history of the store the agent's rows were looked at last."""
+        return self.store.epoch(agent, look=False)
+
+
+def _ids(store: RecordStore, survey: Survey) -> list[str]:
+    return store.ids_at(survey.seq.tolist())
+
+
+@lru_cache(maxsize=256)
+def _of(agent: str, *tier: str) -> Filter:
+    """All of an agent, or what it has in a tier. Every question needs them, and to make one takes a while."""
+    return Filter(agent=(agent,), tier=tier or None)
+
+
+class TieredStore(Forking):
+    """The archive and the hot tiers in front of it."""
+
+    def __init__(self, archive: RecordStore, hot: Mapping[str, HotTier] | None = None) -> None:
+        self.archive = archive
+        self.hot = dict(hot or {})
+        self.after_fork_in_child()
+        watch(self)
+
+    def after_fork_in_child(self) -> None:
+        """Threads of its own: those of the parent do not exist here."""
+        self._threads = ThreadPoolExecutor(max_workers=len(TIERS), thread_name_prefix="rmem-tier")
+
+    def follow(self, memories: Sequence[Memory]) -> None:
+        """Memories that the archive has just taken in."""
+        if not self.hot:
+            return
+        groups: dict[tuple[str, str], list[Memory]] = {}
+        for memory in memories:
+            if memory.tier in self.hot:
+                groups.setdefault((memory.tier, memory.agent_id), []).append(memory)
+        for (tier, agent), group in groups.items():
+            self.hot[tier].put(agent, group)
+
+    def move(
+        self, agent: str, keys: Sequence[str], source: str, target: str, vectors: Mapping[str, Vector] | None = None
+    ) -> int:
+        """Put memories of an agent from one tier into another; how many there were. The new tier has them before the
+        old one lets go."""
+        moved = self.archive.move(keys, target, vectors)
+        if target in self.hot:
+            found = self.archive.get_many(keys)
+            self.hot[target].put(agent, [one for one in found if one is not None and one.tier == target])
+        if source in self.hot:
+            self.hot[source].forget(agent, keys)
+        return moved
+
+    def touch(self, agent: str, tier: str, keys: Sequence[str], when: float) -> None:
+        """Count an access of memories of an agent in a tier."""
+        self.archive.touch(keys, when)
+        if tier in self.hot:
+            self.hot[tier].touch(agent, keys, when)
+
+    def forget(self, agent: str, keys: Sequence[str]) -> int:
+        gone = self.archive.forget_many(keys)
+        for tier in self.hot.values():
+            tier.forget(agent, keys)
+        return gone
+
+    def change(self, agent: str, key: str, edit: Callable[[Memory], Memory]) -> Memory | None:
+        """Replace a memory of an agent by what `edit` makes of it; None if there is none."""
+        changed = self.archive.change(key, edit)
+        if changed is not None and changed.tier in self.hot:
+            self.hot[changed.tier].put(agent, [changed])
+        return changed
+
+    def clear(self, agent: str, tiers: Sequence[str] = TIERS) -> int:
+        """Remove what an agent has in some tiers, wherever they live; how many memories there were."""
+        gone = clear_agent(self.archive, agent, tiers)
+        missed: dict[str, StoreUnreachableError] = {}
+        for tier in [tier for tier in tiers if tier in self.hot]:
+            try:
+                self.hot[tier].clear(agent)
+            except StoreUnreachableError as error:
+                missed[tier] = error
+        if missed:
+            told = "; ".join(f"{tier}: {error}" for tier, error in missed.items())
+            raise StoreUnreachableError(
+                f"the archive holds nothing of it any more, but a tier that cannot be reached may ({told}); call again "
+                "when it can be reached"
+            )
+        return len(gone)
+
+    def prune(self, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False) -> list[tuple[str, float]]:
+        """Remove what a policy chooses, or set it aside: (id, retention), the most faded first."""
+        gone = prune(self.archive, policy, dry_run=dry_run)
+        for tier in self.hot.values() if gone and not dry_run else ():
+            tier.forget("pruned agents", [key for key, _ in gone])
+        return gone
+
+    def ask(self, agent: str, tiers: Sequence[str], search: Search[Found], where: Filter) -> Answer[Found]:
+        """Search some tiers at the same time: each hot one, and in one go those that are in the archive alone. `where`
+        names everything but the tier. A memory that moves between them meanwhile is told once, and is told."""
+        if not any(tier in self.hot for tier in tiers):
+            return Answer([self._search_archive(tiers, search, where)])
+        for _ in range(_TRIES):
+            survey = self.archive.survey(_of(agent))
+            marks, before = {tier: Mark.of(survey, tier) for tier in self.hot}, moves(survey)
+            answer = self._search(agent, tiers, search, where, marks)
+            if moves(self.archive.survey(_of(agent))) == before:
+                return answer
+        return Answer([self._search_archive(tiers, search, where)], answer.missing)
+
+    def _search(
+        self, agent: str, tiers: Sequence[str], search: Search[Found], where: Filter, wanted: Mapping[str, Mark]
+    ) -> Answer[Found]:
+        missing: list[str] = []
+
+        def hot(tier: str) -> list[Found]:
+            inside = Filter.of(where, tier=(tier,))
+            try:
+                return self.hot[tier].ask(agent, search, inside, wanted[tier])
+            except StoreUnreachableError as error:
+                missing.append(tier)
+                self.hot[tier].note_absence(agent, "is answered by the archive", error)
+                return self._search_archive((tier,), search, where)
+
+        # In this thread the archive and the fullest of the hot tiers: another one has to be woken up, often on a
+        # processor that has slept, where the same work takes longer.
+        *others, mine = sorted((tier for tier in tiers if tier in self.hot), key=lambda tier: wanted[tier].size)
+        waiting = {tier: self._start(hot, tier) for tier in others}
+        cold = [tier for tier in tiers if tier not in self.hot]
+        parts = [self._search_archive(cold, search, where)] if cold else []
+        found = {mine: hot(mine)} | {tier: future.result() for tier, future in waiting.items()}
+        parts += [found[tier] for tier in TIERS if tier in found]  # in which order equals are merged
+        return Answer(parts, tuple(sorted(missing)))
+
+    def _search_archive(self, tiers: Sequence[str], search: Search[Found], where: Filter) -> list[Found]:
+        inside = where if len(tiers) == len(TIERS) else Filter.of(where, tier=tuple(tiers))
+        return self.archive.together(lambda: search(self.archive, inside))
+
+    def _start(self, work: Callable[[str], list[Found]], tier: str) -> Future[list[Found]]:
+        try:
+            return self._threads.submit(work, tier)
+        except RuntimeError as error:
+            raise StoreClosedError("this memory is closed; open it again to use it") from error
+
+    def close(self) -> None:
+        self._threads.shutdown()
+        for tier in self.hot.values():
+            tier.store.close()
+        self.archive.close()
+
+
+def moves(survey: Survey) -> tuple[object, ...]:
+    """Another value once a memory of an agent has been in another tier. One that is new comes to the first and changes
+    nothing."""
+    return *survey.moves, survey.once("moves", lambda: int(survey.column("tier").astype(np.int64) @ survey.seq))

@@ -1,0 +1,528 @@
+"""Memories out to a file and in again: JSONL and Parquet, streaming, with ids, all fields and vectors.
+
+A file says which embedder its vectors came from; a store with another one embeds the texts itself. A file is
+checked to its end before its first memory is written, so a bad one changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from . import checks
+from .errors import (
+    ConfigError,
+    EmbedderMismatchError,
+    InputError,
+    NotFoundError,
+    PrivacyError,
+    StoreError,
+    VectorError,
+)
+from .filters import Filter
+from .models import Embeddings, Memory
+from .private_files import opener
+from .stores.base import Progress
+
+if TYPE_CHECKING:
+    from .brain import Brain
+    from .index.survey import Survey
+
+Vector = npt.NDArray[np.float32]
+
+FORMATS = ("jsonl", "parquet")
+VERSION = 1
+_BATCH = 1000
+_PART = 100  # memories that a stream hands out at a time
+_REEMBEDDED = 3  # times that a store may be re-embedded while one batch is imported
+_TOLD = 5  # bad lines that an error names
+_EXTENSIONS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
+_METADATA = (
+    "creation_time", "last_access_time", "compression_level", "importance_score", "retrieval_count", "memory_type",
+)  # fmt: skip
+_VECTORS = ("full_vector", "compressed_vector", "abstract_vector")
+
+
+def format_of(path: str | Path, given: str | None = None) -> str:
+    """The format asked for, else the one that the file's name tells; JSONL for standard input and output."""
+    if given is not None:
+        return checks.one_of("format", given, FORMATS)
+    if str(path) == "-":
+        return "jsonl"
+    known = _EXTENSIONS.get(Path(path).suffix.lower())
+    if known is None:
+        raise InputError(
+            f"the name of {path} does not tell its format; call it .jsonl or .parquet, or name the format",
+            field="format",
+        )
+    return known
+
+
+# Out
+
+
+def export(
+    brain: Brain,
+    path: str | Path,
+    format: str | None = None,
+    where: Filter | Mapping[str, Any] | None = None,
+    *,
+    vectors: bool = True,
+    on_progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Write memories to a file, or to standard output for "-". A file appears whole or not at all.
+
+        export(brain, "memories.jsonl")
+        export(brain, "fixes.parquet", where={"type": "error_fix"})
+
+    Sessions follow one another, each in its own order, so that an import gives the same neighbours. The file is not
+    encrypted, whatever the store is; memories that cannot be read for want of their key, or because they are damaged,
+    are counted as `left_out`.
+    """
+    chosen = format_of(path, format)
+    write = _write_jsonl if chosen == "jsonl" else _write_parquet
+    embedder = brain.store.note("embedder") if vectors else None
+    reader = _Reader(brain, where, vectors)
+
+    def memories() -> Iterator[Memory]:
+        for batch in reader.batches(_BATCH):
+            yield from batch
+            if on_progress is not None:
+                on_progress(reader.done, len(reader.ids))
+
+    with _sink(path, brain.address) as sink:
+        write(sink, {"format": VERSION, "embedder": embedder}, memories())
+    left_out = brain.store.unreadable() + reader.damaged
+    return {"target": str(path), "format": chosen, "memories": reader.read, "vectors": vectors, "left_out": left_out}
+
+
+def lines(
+    brain: Brain,
+    where: Filter | Mapping[str, Any] | None = None,
+    *,
+    vectors: bool = True,
+    after: str | None = None,
+) -> Iterator[bytes]:
+    """What `export` writes as JSONL, some lines at a time. A reader that broke off names the last memory that it has
+    as `after`, and gets the rest, without the header."""
+    reader = _Reader(brain, where, vectors)
+    if after is not None:
+        reader.go_behind(checks.memory_id("after", after))
+    return _lines(brain, reader, vectors, header=after is None)
+
+
+def _lines(brain: Brain, reader: _Reader, vectors: bool, *, header: bool) -> Iterator[bytes]:
+    if header:
+        yield _jsonl_header({"format": VERSION, "embedder": brain.store.note("embedder") if vectors else None})
+    for batch in reader.batches(_PART):
+        yield b"".join(map(_jsonl, batch))
+
+
+class _Reader:
+    """Reads the memories inside a filter, session by session, as they are when their turn comes. Which ones they are is
+    settled in one moment and told by their ids: one that is changed meanwhile is read as it is then, and a long export
+    keeps no snapshot of the store open."""
+
+    def __init__(self, brain: Brain, where: Filter | Mapping[str, Any] | None, vectors: bool) -> None:
+        self._store, self._vectors = brain.store, vectors
+        inside = Filter.of(where)
+
+        def ids() -> list[str]:
+            survey = self._store.survey(inside)
+            return self._store.ids_at(survey.seq[_session_by_session(survey)].tolist())
+
+        self.ids = self._store.together(ids)
+        self.done = 0  # ids whose turn has come
+        self.read = 0
+        self.damaged = 0
+
+    def go_behind(self, memory_id: str) -> None:
+        """Leave out everything up to a memory."""
+        if memory_id not in self.ids:
+            raise NotFoundError(memory_id)
+        self.ids = self.ids[self.ids.index(memory_id) + 1 :]
+
+    def batches(self, size: int) -> Iterator[list[Memory]]:
+        while self.done < len(self.ids):
+            keys = self.ids[self.done : self.done + size]
+            found = [
+                memory or self._once_more(key) for key, memory in zip(keys, self._store.get_many(keys), strict=True)
+            ]
+            memories = [memory for memory in found if memory is not None]
+            if not self._vectors:
+                for memory in memories:
+                    memory.embeddings = Embeddings()
+            self.done += len(keys)
+            self.read += len(memories)
+            yield memories
+
+    def _once_more(self, key: str) -> Memory | None:
+        """A memory that was not read: None because it is gone, or because it is damaged, which is counted."""
+        try:
+            return self._store.get(key)
+        except StoreError:
+            self.damaged += 1
+            return None
+
+
+def _session_by_session(survey: Survey) -> npt.NDArray[np.int64]:
+    """Positions so that each memory stands behind the one before it in its session."""
+    everything = np.arange(survey.size)
+    previous, following = survey.before(everything).tolist(), survey.after(everything).tolist()
+    order: list[int] = []
+    seen = bytearray(survey.size)
+    firsts = [at for at, before in enumerate(previous) if before < 0]
+    for first in [*firsts, *range(survey.size)]:  # the range only catches what no first one leads to
+        at = first
+        while at >= 0 and not seen[at]:
+            seen[at] = 1
+            order.append(at)
+            at = following[at]
+    return np.array(order, np.int64)
+
+
+@contextmanager
+def _sink(path: str | Path, address: str) -> Iterator[IO[bytes]]:
+    if str(path) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = Path(path).expanduser()
+    if target.resolve() == Path(address.removeprefix("sqlite:///")).expanduser().resolve():
+        raise InputError(f"{target} is the store itself; export to another file", field="path")
+    try:
+        if target.exists() and not target.is_file():  # a pipe or a device is written as it is
+            with target.open("wb") as sink:
+                yield sink
+            return
+        partial = target.with_name(f"{target.name}.partial")
+        try:
+            with open(partial, "wb", opener=opener) as sink:
+                yield sink
+            os.replace(partial, target)
+        finally:
+            partial.unlink(missing_ok=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InputError(f"{target} cannot be written: {error.strerror or error}", field="path") from error
+
+
+def _write_jsonl(sink: IO[bytes], header: Mapping[str, Any], memories: Iterator[Memory]) -> None:
+    sink.write(_jsonl_header(header))
+    for memory in memories:
+        sink.write(_jsonl(memory))
+
+
+def _jsonl_header(header: Mapping[str, Any]) -> bytes:
+    return _json({"remanence": header}).encode("utf-8") + b"\n"
+
+
+def _jsonl(memory: Memory) -> bytes:
+    """A memory as a line; it is left without its vectors."""
+    vectors = {name: getattr(memory.embeddings, name) for name in _VECTORS}
+    memory.embeddings = Embeddings()
+    document = memory.to_dict()
+    del document["embeddings"]
+    written = ",".join(f'"{name}":{_numbers(vector)}' for name, vector in vectors.items())
+    return f'{_json(document)[:-1]},"embeddings":{{{written}}}}}\n'.encode()
+
+
+def _json(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+
+
+def _numbers(vector: Vector | None) -> str:
+    """A vector as JSON. Nine digits give every float32 back exactly, in half the space and time of json's own."""
+    return "null" if vector is None else "[" + ",".join(["%.9g"] * vector.size) % tuple(vector.tolist()) + "]"
+
+
+# In
+
+
+class _Item(NamedTuple):
+    """A memory of a file and the embedder of its vectors, or what is wrong there."""
+
+    where: str
+    memory: Memory | None
+    embedder: str | None
+    wrong: str | None = None
+
+
+def import_(
+    brain: Brain,
+    path: str | Path | IO[bytes],
+    format: str | None = None,
+    *,
+    vectors: bool = True,
+    on_check: Progress | None = None,
+    on_progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Read memories from a file (its name, or opened), or from standard input for "-". Ids are kept: what is there is
+    replaced.
+
+    The whole file is checked first; if a line of it is bad, an InputError tells its number and nothing is
+    written. Vectors are kept if they came from the store's own embedder; other texts are embedded again.
+    """
+    name = str(path) if isinstance(path, str | Path) else "what was sent"
+    read = _read_jsonl if format_of(name, format) == "jsonl" else _read_parquet
+    with _source(path) as source:
+        total = _check(brain, name, read(source), vectors, on_check)
+        source.seek(0)
+        return _take_in(brain, read(source), vectors, total, on_progress)
+
+
+def _check(brain: Brain, name: str, items: Iterator[_Item], vectors: bool, on_check: Progress | None) -> int:
+    """How many memories the file holds; refuses a file with a bad one."""
+    complaints: list[str] = []
+    count = 0
+    dimension = brain.store.stats().dimension
+    for item in items:
+        wrong = item.wrong
+        vector = _trusted(brain, item, vectors)
+        if vector is not None:
+            dimension = dimension or vector.size
+            if vector.size != dimension:
+                wrong = f"full_vector must have {dimension} numbers, got {vector.size}"
+        if wrong is None and item.memory is not None:
+            try:
+                brain.cleaned(item.memory)
+            except PrivacyError as error:
+                wrong = str(error)
+        if wrong is not None:
+            complaints.append(f"{item.where}: {wrong}" if len(complaints) < _TOLD else "")
+        count += 1
+        if on_check is not None and count % _BATCH == 0:
+            on_check(count, None)
+    if complaints:
+        more = f"; and {len(complaints) - _TOLD} more" if len(complaints) > _TOLD else ""
+        told = "; ".join(complaints[:_TOLD])
+        raise InputError(f"nothing was imported from {name}: {told}{more}", field="path")
+    return count
+
+
+def _trusted(brain: Brain, item: _Item, vectors: bool) -> Vector | None:
+    """The vector of a memory, of unit length, if it lies in the space of this store."""
+    vector = None if item.memory is None else item.memory.embeddings.full_vector
+    if vector is None or not vectors or not vector.any():
+        return None
+    if (item.embedder or "none") != brain.embedder:
+        return None
+    norm = float(np.linalg.norm(vector))
+    return vector if abs(norm - 1) < 1e-3 else (vector / np.float32(norm)).astype(np.float32)
+
+
+def _take_in(
+    brain: Brain, items: Iterator[_Item], vectors: bool, total: int, on_progress: Progress | None
+) -> dict[str, Any]:
+    imported = replaced = kept = 0
+    while batch := list(islice(items, _BATCH)):
+        known = brain.store.get_many([item.memory.memory_id for item in batch if item.memory is not None])
+        memories, trusted = _put(brain, batch, vectors)
+        _keep_access(brain, memories)
+        kept += trusted
+        imported += len(memories)
+        replaced += sum(memory is not None for memory in known)
+        if on_progress is not None:
+            on_progress(imported, total)
+    return {"imported": imported, "replaced": replaced, "vectors_kept": kept, "embedder": brain.embedder}
+
+
+def _put(brain: Brain, batch: Sequence[_Item], vectors: bool) -> tuple[list[Memory], int]:
+    """Store some memories; how many kept their vectors. If the store is re-embedded in between, those of the file may
+    not fit any more, and all are prepared again."""
+    attempts = 0
+    while True:
+        embedder = brain.embedder
+        memories = []
+        for item in batch:
+            assert item.memory is not None, "the file was checked"
+            memory = item.memory.copied()
+            memory.embeddings = Embeddings(full_vector=_trusted(brain, item, vectors))
+            memories.append(brain.cleaned(memory))
+        trusted = sum(memory.embeddings.full_vector is not None for memory in memories)
+        try:
+            return brain.put(memories), trusted
+        except (EmbedderMismatchError, VectorError):
+            attempts += 1
+            if attempts == _REEMBEDDED or brain.embedder == embedder:
+                raise
+
+
+def _keep_access(brain: Brain, memories: Sequence[Memory]) -> None:
+    """Bring the access counts, which a store may keep apart from its memories, up to those of the file."""
+    wanted = {memory.memory_id: memory.metadata for memory in memories if memory.metadata.retrieval_count}
+    if not wanted:
+        return
+    for memory in brain.store.get_many(list(wanted)):
+        if memory is not None:
+            told = wanted[memory.memory_id]
+            missing = told.retrieval_count - memory.metadata.retrieval_count
+            brain.store.touch([memory.memory_id] * missing, told.last_access_time)
+
+
+@contextmanager
+def _source(path: str | Path | IO[bytes]) -> Iterator[IO[bytes]]:
+    """A file that can be read twice; what comes through a pipe is set aside first."""
+    if not isinstance(path, str | Path):
+        yield path
+        return
+    if str(path) == "-":
+        opened: IO[bytes] = sys.stdin.buffer
+    else:
+        try:
+            opened = Path(path).expanduser().open("rb")
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror or error}", field="path") from error
+    with opened:
+        if opened.seekable() and str(path) != "-":
+            yield opened
+            return
+        with tempfile.SpooledTemporaryFile(max_size=64 * 1024 * 1024) as held:
+            while part := opened.read(1024 * 1024):
+                held.write(part)
+            held.seek(0)
+            yield cast("IO[bytes]", held)
+
+
+def _read_jsonl(source: IO[bytes]) -> Iterator[_Item]:
+    embedder: str | None = None
+    for number, line in enumerate(source, 1):
+        if not line.strip():
+            continue
+        where = f"line {number}"
+        try:
+            document = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+            if isinstance(document, dict) and document.keys() == {"remanence"}:
+                embedder = _embedder_told(document["remanence"])
+                continue
+            if not isinstance(document, dict):
+                raise checks.refuse("a memory", "a JSON object", document)
+            yield _Item(where, Memory.from_dict(document), embedder)
+        except UnicodeDecodeError as error:
+            yield _Item(where, None, None, f"not UTF-8 at byte {error.start}")
+        except json.JSONDecodeError as error:
+            yield _Item(where, None, None, f"not JSON: {error.msg} at character {error.pos + 1}")
+        except RecursionError:
+            yield _Item(where, None, None, "nested too deeply")
+        except InputError as error:
+            yield _Item(where, None, None, str(error))
+
+
+def _embedder_told(header: object) -> str | None:
+    """The embedder that a file names in its header."""
+    if not isinstance(header, dict):
+        raise checks.refuse("the header", 'such as {"format": 1, "embedder": …}', header)
+    version = checks.whole("format", header.get("format"), low=1)
+    if version > VERSION:
+        raise InputError(f"format {version} was written by a newer version of Remanence", field="format")
+    checks.known_fields("the header", header, ("format", "embedder"))
+    return None if header.get("embedder") is None else checks.name("embedder", header["embedder"])
+
+
+# Parquet
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ConfigError("Parquet needs pyarrow; install it with: pip install 'rmem[parquet]'") from None
+    return pyarrow
+
+
+def _schema(arrow: Any) -> Any:
+    text, number, whole = arrow.string(), arrow.float64(), arrow.int64()
+    vector = arrow.list_(arrow.float32())
+    return arrow.schema(
+        [
+            arrow.field("memory_id", text, nullable=False),
+            arrow.field("agent_id", text, nullable=False),
+            arrow.field("step_number", whole, nullable=False),
+            arrow.field("timestamp", number, nullable=False),
+            arrow.field("contents", text, nullable=False),  # as JSON: its shape is the caller's
+            ("text", text),
+            ("session", text),
+            ("actor", text),
+            ("tags", arrow.map_(text, text)),
+            ("tier", text),
+            ("position", arrow.list_(number)),
+            ("place", text),
+            ("creation_time", number),
+            ("last_access_time", number),
+            ("compression_level", whole),
+            ("importance_score", number),
+            ("retrieval_count", whole),
+            ("memory_type", text),
+            *((name, vector) for name in _VECTORS),
+        ]
+    )
+
+
+def _write_parquet(sink: IO[bytes], header: Mapping[str, Any], memories: Iterator[Memory]) -> None:
+    arrow = _pyarrow()
+    schema = _schema(arrow).with_metadata({"remanence": json.dumps(header)})
+    with arrow.parquet.ParquetWriter(sink, schema) as writer:
+        while batch := list(islice(memories, _BATCH)):
+            writer.write_batch(arrow.RecordBatch.from_pylist([_row(memory) for memory in batch], schema))
+
+
+def _row(memory: Memory) -> dict[str, Any]:
+    row = memory.document()
+    bookkeeping = row.pop("metadata")
+    del row["embeddings"]
+    return {
+        **row,
+        **bookkeeping,
+        "contents": json.dumps(memory.contents, ensure_ascii=False),
+        **{name: getattr(memory, name) for name in ("text", "session", "actor", "tier", "position", "place")},
+        "tags": list(memory.tags.items()),
+        **{name: getattr(memory.embeddings, name) for name in _VECTORS},
+    }
+
+
+def _read_parquet(source: IO[bytes]) -> Iterator[_Item]:
+    arrow = _pyarrow()
+    try:
+        file = arrow.parquet.ParquetFile(source)
+        columns, told = file.schema_arrow.names, (file.schema_arrow.metadata or {}).get(b"remanence")
+        known = _schema(arrow).names
+        checks.known_fields("a Parquet file of memories", columns, known)
+        for name in known[:5]:
+            if name not in columns:
+                raise InputError(f"the column {name!r} is missing", field=name)
+        embedder = None if told is None else _embedder_told(json.loads(told))
+    except (arrow.ArrowException, OSError, ValueError) as error:  # our own InputError is a ValueError
+        yield _Item("the file", None, None, " ".join(str(error).split()))
+        return
+    number = 0
+    for batch in file.iter_batches(batch_size=_BATCH):
+        for row in batch.to_pylist():
+            number += 1
+            try:
+                yield _Item(f"row {number}", Memory.from_dict(_document(row)), embedder)
+            except InputError as error:
+                yield _Item(f"row {number}", None, None, str(error))
+
+
+def _document(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of the table in the form that `Memory.from_dict` reads."""
+    given = {key: value for key, value in row.items() if value is not None}
+    metadata = {key: given.pop(key) for key in _METADATA if key in given}
+    embeddings = {key: given.pop(key) for key in _VECTORS if key in given}
+    try:
+        contents = json.loads(given["contents"]) if "contents" in given else None
+    except (TypeError, ValueError):
+        raise checks.refuse("contents", "JSON text", given["contents"]) from None
+    tags = dict(given.get("tags", ()))
+    return {**given, "contents": contents, "tags": tags, "metadata": metadata, "embeddings": embeddings}
