@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 from . import asking, checks, config
 from .asking import Asked, Sought, ask
 from .drafting import Vector, draft, draft_of, draft_of_changes, take_changes
-from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
+from .embed import EmbedderSpec, embedder_of_store, spec_of, word_vectors
 from .embed.state import MemoryVectors
 from .errors import (
     ConfigError,
@@ -128,7 +128,7 @@ class Brain:
                         f"this store holds vectors of {known!r}, which cannot be loaded by name; "
                         "pass the same embedder to Brain(embedder=…)"
                     )
-                self._embedder = embedder_for(wanted)
+                self._embedder = embedder_of_store(wanted, known)
                 self._vectors = MemoryVectors(self._embedder)
                 owner = Owner(self._embedder.name, spec_of(wanted))
             owner.check(known)
