@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, ove
 from . import checks, config
 from .annotations import Changes, Durability, MemoryOrId, Mode, Moment, Names, NewMemory, Stats, Tier, VectorLike, Where
 from .drafting import apply_changes, build_changes, build_memory, build_memory_of
-from .embed import EmbedderSpec, embedder_for, spec_of, word_vectors
+from .embed import EmbedderSpec, embedder_of_store, spec_of, word_vectors
 from .embed.state import MemoryVectors
 from .errors import (
     ConfigError,
@@ -145,7 +145,7 @@ class Brain:
                         f"this store holds vectors of {known!r}, which cannot be loaded by name; "
                         "pass the same embedder to Brain(embedder=…)"
                     )
-                self._embedder = embedder_for(wanted)
+                self._embedder = embedder_of_store(wanted, known)
                 self._vectors = MemoryVectors(self._embedder)
                 owner = EmbedderIdentity(self._embedder.name, spec_of(wanted))
             owner.check(known)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,16 @@ if TYPE_CHECKING:
     from rmem.embed.static import StaticEmbedder
     from rmem.plugins import Plugin
 
-__all__ = ["Embedder", "Matrix", "Vector", "embedder_for", "spec_of", "static_embedder", "word_vectors"]
+__all__ = [
+    "Embedder",
+    "Matrix",
+    "Vector",
+    "embedder_for",
+    "embedder_of_store",
+    "spec_of",
+    "static_embedder",
+    "word_vectors",
+]
 
 EmbedderSpec = str | Embedder | Callable[[list[str]], Any] | None
 
@@ -28,7 +38,7 @@ def embedder_for(spec: EmbedderSpec = None) -> Embedder:
     """The embedder that `spec` names; None stands for the environment's RMEM_EMBEDDER, or "static".
 
     >>> embedder_for("static").name
-    'static:l2_supercat_256'
+    'static:minilm-256'
     """
     if isinstance(spec, Embedder):
         return spec
@@ -40,6 +50,25 @@ def embedder_for(spec: EmbedderSpec = None) -> Embedder:
 
         return FunctionEmbedder(spec)
     raise ConfigError(f"embedder must be one of: {_KNOWN}; got {spec!r}")
+
+
+def embedder_of_store(spec: EmbedderSpec, known: str | None) -> Embedder:
+    """The same for a store that holds vectors of the embedder named `known`. Where that is an earlier table of the
+    static embedder, a stand-in that gives no vectors, with a warning."""
+    embedder = embedder_for(spec)
+    if known is None or known == embedder.name or spec_of(spec) != "static":
+        return embedder
+    from rmem.embed.static import RETIRED, RetiredEmbedder
+
+    if known not in RETIRED:
+        return embedder
+    warnings.warn(
+        f"this store holds vectors of {known!r}, an earlier table of the static embedder: it is searched by words "
+        "alone until `rmem reindex` embeds it anew",
+        FutureWarning,
+        stacklevel=4,
+    )
+    return RetiredEmbedder(known)
 
 
 def spec_of(spec: EmbedderSpec) -> str | None:

@@ -15,7 +15,7 @@ Vector = npt.NDArray[np.float32]
 class Embedder(ABC):
     """Turns texts into unit vectors.
 
-    `name` identifies the vectors ("static:l2_supercat_256", "http:google/gemini-embedding-001") and is
+    `name` identifies the vectors ("static:minilm-256", "http:google/gemini-embedding-001") and is
     stored with them: vectors of two names never meet in one store.
     """
 

@@ -1,13 +1,14 @@
-"""The default embedder: one fixed vector for each token, averaged. No network, no model run, no GPU.
+"""The default embedder: one fixed vector for each piece of a word, added up. No network, no model run, no GPU.
 
-The 256-number vectors and their vocabulary come from the `wordllama` wheel. The file is mapped, not read: a
-process touches only the rows of the tokens that it meets.
+The table is our own, distilled from all-MiniLM-L6-v2 (`data/MODEL_CARD.md`; `training/` made it). The file is mapped,
+not read: a process touches only the rows of the pieces that it meets.
 """
 
 from __future__ import annotations
 
-import json
+import math
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import chain
@@ -17,31 +18,28 @@ import numpy as np
 import numpy.typing as npt
 
 from rmem.embed.base import Embedder, Matrix, Vector
-from rmem.embed.bpe import PieceTokenizer, words_of
 from rmem.embed.vectors import has_content, unit_rows, windows
-from rmem.embed.wheels import file_in_wheel
+from rmem.embed.wordpiece import SPARE_ROWS, WordPieces, words_of
 from rmem.errors import EmbedderError
 from rmem.index.arrays import distinct
 
-_MODEL = "l2_supercat_256"
 _DIMENSION = 256
-_INSTALL = "pip install 'wordllama>=0.4,<0.5'"
-# Limits of memory, not of length: every token of a text counts.
-_WINDOW_CHARACTERS = 4096
-_WORDS_AT_ONCE = 8192
-_LONGEST_HEADER = 1 << 20
+_DATA = Path(__file__).with_name("data")
+_WINDOW_CHARACTERS = 4096  # a limit of memory, not of length: every word of a text counts
+_ROWS_AT_ONCE = 16_384
 _FEW_WORDS = 32  # that are not worth the preparations for many
 _WORDS = re.compile(r"\w+(?:['’]\w+)?")
+RETIRED = frozenset({"static:l2_supercat_256"})  # names of earlier tables
 
 
 class StaticEmbedder(Embedder):
-    """Mean of the token vectors of a text, at unit length.
+    """Sum of the piece vectors of a text, each word by the root of how often it occurs, at unit length.
 
     >>> StaticEmbedder().embed(["the car broke down", ""]).shape
     (2, 256)
     """
 
-    name = f"static:{_MODEL}"
+    name = "static:minilm-256"
 
     @property
     def dimension(self) -> int:
@@ -49,35 +47,31 @@ class StaticEmbedder(Embedder):
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         sums: Matrix = np.zeros((len(texts), _DIMENSION), dtype=np.float32)
-        rows: list[int] = []
-        cut: list[list[str]] = []
-        waiting = 0
-        for row, text in enumerate(texts):
-            if not has_content(text):
-                continue
-            for window in windows(" " + text, _WINDOW_CHARACTERS):
-                rows.append(row)
-                cut.append(words_of(window))
-                waiting += len(cut[-1])
-                if waiting >= _WORDS_AT_ONCE:
-                    self._add(sums, rows, cut)
-                    rows, cut, waiting = [], [], 0
-        if cut:
-            self._add(sums, rows, cut)
+        waiting: list[tuple[int, list[int], list[float] | None]] = []
+        size = 0
+        for place, text in enumerate(texts):
+            if has_content(text):
+                rows, weights = self._rows_of(text)
+                waiting.append((place, rows, weights))
+                size += len(rows)
+                if size >= _ROWS_AT_ONCE:
+                    self._add(sums, waiting)
+                    waiting, size = [], 0
+        self._add(sums, waiting)
         return unit_rows(sums)
 
     def embed_query(self, text: str, weigh: Callable[[str], float] | None = None) -> Vector:
         if weigh is None or len(text) > _WINDOW_CHARACTERS:
             return super().embed_query(text)
-        numbers: list[int] = []
+        rows: list[int] = []
         weights: list[float] = []
         for word in _WORDS.findall(text):
-            pieces = self._tokenizer.numbers(" " + word)
-            numbers += pieces
+            pieces = self._pieces.rows(words_of(word))
+            rows += pieces
             weights += [weigh(word.lower().replace("’", "'").removesuffix("'s"))] * len(pieces)
-        if not numbers:
+        if not rows:
             return super().embed_query(text)
-        pooled = np.array(weights, np.float32) @ self._floats.of(np.array(numbers))
+        pooled = np.array(weights, np.float32) @ self._floats.of(np.array(rows))
         vector: Vector = unit_rows(pooled[None, :])[0]
         return vector
 
@@ -86,59 +80,99 @@ class StaticEmbedder(Embedder):
         if len(words) > _FEW_WORDS:
             return self.embed(words)
         vectors = np.zeros((len(words), _DIMENSION), np.float32)
-        for row, word in enumerate(words):
+        for place, word in enumerate(words):
             if has_content(word):
-                pieces = np.array(self._tokenizer.numbers(" " + word))
-                vectors[row] = np.add.reduce(self._floats.of(pieces), axis=0)
+                rows = np.array(self._pieces.rows(words_of(word)) or self._pieces.spare_rows(word))
+                vectors[place] = np.add.reduce(self._floats.of(rows), axis=0)
         return unit_rows(vectors)
 
-    def _add(self, sums: Matrix, rows: list[int], cut: list[list[str]]) -> None:
-        """Add the vectors of the words of each text in `cut` to its row of `sums`. Each text is summed alone and in
-        order, so its vector does not depend, to the last bit, on the texts beside it."""
-        self._tokenizer.learn(cut)
-        numbers = [self._tokenizer.numbers_of(words) for words in cut]
-        tokens = np.fromiter(chain.from_iterable(numbers), np.intp)
-        vectors = self._floats.with_all(tokens)
+    def _rows_of(self, text: str) -> tuple[list[int], list[float] | None]:
+        """The rows of the distinct words of a text, and their weights unless all are one."""
+        pieces = self._pieces
+        if len(text) <= _WINDOW_CHARACTERS:
+            words = words_of(text)
+            if len(set(words)) == len(words):
+                return pieces.rows(words) or pieces.spare_rows(text), None
+            counts = Counter(words)
+        else:
+            counts = Counter()
+            for window in windows(text, _WINDOW_CHARACTERS):
+                counts.update(words_of(window))
+        rows: list[int] = []
+        weights: list[float] = []
+        for word, count in counts.items():
+            found = pieces.of_word(word)
+            rows += found
+            weights += [math.sqrt(count)] * len(found)
+        return (rows, weights) if rows else (pieces.spare_rows(text), None)
+
+    def _add(self, sums: Matrix, waiting: Sequence[tuple[int, list[int], list[float] | None]]) -> None:
+        """Add the vectors of the rows of each text to its row of `sums`. Each text is summed alone and in order, so its
+        vector does not depend, to the last bit, on the texts beside it."""
+        if not waiting:
+            return
+        numbers = np.fromiter(chain.from_iterable(rows for _, rows, _ in waiting), np.intp)
+        vectors = self._floats.with_all(numbers)
         start = 0
-        for row, one in zip(rows, numbers, strict=True):
-            end = start + len(one)
-            sums[row] += np.add.reduce(vectors.take(tokens[start:end], axis=0), axis=0)
+        for place, rows, weights in waiting:
+            end = start + len(rows)
+            found = vectors.take(numbers[start:end], axis=0)
+            if weights is not None:
+                found *= np.array(weights, np.float32)[:, None]
+            sums[place] = np.add.reduce(found, axis=0)
             start = end
 
     @cached_property
-    def _tokenizer(self) -> PieceTokenizer:
-        path = file_in_wheel("wordllama", "tokenizers/l2_supercat_tokenizer_config.json", install=_INSTALL)
-        tokenizer = PieceTokenizer.from_file(path)
-        if tokenizer.size != len(self._table):
+    def _pieces(self) -> WordPieces:
+        pieces = [
+            piece
+            for name in ("bert_vocab.txt", "static_vocab.txt")
+            for piece in (_DATA / name).read_text(encoding="utf-8").splitlines()
+        ]
+        if len(pieces) + SPARE_ROWS != len(self._table[0]):
             raise EmbedderError(
-                f"{path} has {tokenizer.size} tokens, the weights have {len(self._table)}. Run: {_INSTALL}"
+                f"the vocabulary in {_DATA} has {len(pieces)} pieces, but the table has {len(self._table[0])} rows, "
+                f"{SPARE_ROWS} of them spare: the files are of two versions. Install rmem again"
             )
-        return tokenizer
+        return WordPieces(pieces)
 
     @cached_property
     def _floats(self) -> _Floats:
-        return _Floats(self._table)
+        return _Floats(*self._table)
 
     @cached_property
-    def _table(self) -> npt.NDArray[np.float16]:
-        return _map_table(file_in_wheel("wordllama", f"weights/{_MODEL}.safetensors", install=_INSTALL))
+    def _table(self) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
+        return load_table(_DATA)
+
+
+class RetiredEmbedder(Embedder):
+    """Stands for an embedder of an earlier version, whose table is gone. It gives no vectors, so a store that holds its
+    vectors is searched by words until `rmem reindex` moves it to the embedder that replaced it."""
+
+    dimension = _DIMENSION
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        return np.zeros((len(texts), _DIMENSION), np.float32)
 
 
 class _Floats:
-    """The rows of a float16 table as float32, each converted when it is first asked for: numpy takes 3 ns a number, and
-    texts use the same few thousand tokens again and again. Pages that nobody asked for take no memory."""
+    """The rows of the table as float32, each converted when it is first asked for: texts use the same few thousand
+    pieces again and again. Pages that nobody asked for take no memory."""
 
-    def __init__(self, table: npt.NDArray[np.float16]) -> None:
-        self._table = table
-        self._rows: Matrix = np.empty(table.shape, np.float32)
-        self._known = np.zeros(len(table), np.bool_)
+    def __init__(self, codes: npt.NDArray[np.int8], scales: npt.NDArray[np.float32]) -> None:
+        self._codes, self._scales = codes, scales
+        self._rows: Matrix = np.empty(codes.shape, np.float32)
+        self._known = np.zeros(len(codes), np.bool_)
 
     def with_all(self, numbers: npt.NDArray[np.intp]) -> Matrix:
         """The whole matrix, in which the rows of these numbers are right."""
         missing = numbers[~self._known.take(numbers)]
         if missing.size:
             missing = distinct(missing)
-            self._rows[missing] = self._table[missing]
+            self._rows[missing] = self._codes[missing] * self._scales[missing, None]
             self._known[missing] = True  # last: other threads read along
         return self._rows
 
@@ -147,19 +181,14 @@ class _Floats:
         return self.with_all(numbers).take(numbers, axis=0)
 
 
-def _map_table(path: Path) -> npt.NDArray[np.float16]:
-    """Map the one float16 matrix of a safetensors file: a length, a JSON header, then the numbers."""
+def load_table(folder: Path) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
+    """The int8 rows of the table, mapped, and the scale of each."""
+    path = folder / "static_codes.npy"
     try:
-        with path.open("rb") as file:
-            header_size = int.from_bytes(file.read(8), "little")
-            if header_size > _LONGEST_HEADER:
-                raise ValueError("it is no safetensors file")
-            tensor = json.loads(file.read(header_size))["embedding.weight"]
-        rows, columns = tensor["shape"]
-        if tensor["dtype"] != "F16" or columns != _DIMENSION:
-            raise ValueError(f"expected F16 rows of {_DIMENSION}, got {tensor['dtype']} rows of {columns}")
-        offset = 8 + header_size + tensor["data_offsets"][0]
-        mapped = np.memmap(path, dtype="<f2", mode="r", offset=offset, shape=(rows, columns))
-        return np.asarray(mapped)  # a plain array over it: memmap takes ten microseconds more for each look
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EmbedderError(f"{path} is damaged or of another version ({error}). Run: {_INSTALL}") from error
+        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+        scales = np.load(folder / "static_scales.npy", allow_pickle=False)
+        if mapped.dtype != np.int8 or mapped.shape != (len(scales), _DIMENSION) or scales.dtype != np.float32:
+            raise ValueError(f"expected int8 rows of {_DIMENSION}, got {mapped.dtype} of the shape {mapped.shape}")
+        return np.asarray(mapped), scales  # a plain array: memmap takes ten microseconds more for each look
+    except (OSError, ValueError, EOFError) as error:
+        raise EmbedderError(f"{path} is damaged or of another version ({error}). Install rmem again") from error

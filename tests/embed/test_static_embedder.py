@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rmem.embed.static import StaticEmbedder, _map_table
+from rmem.embed.static import StaticEmbedder, load_table
+from rmem.embed.wordpiece import words_of
 from rmem.errors import EmbedderError
 
 EMBEDDER = StaticEmbedder()
@@ -54,17 +56,20 @@ def test_no_texts_give_no_rows() -> None:
     assert EMBEDDER.embed([]).shape == (0, 256)
 
 
-def weighted_mean(text: str) -> np.ndarray:
+def weighted_sum(text: str) -> np.ndarray:
     """The definition of a vector, computed in one plain product."""
-    counts = np.bincount(EMBEDDER._tokenizer.numbers(" " + text), minlength=32_000)
-    mean: np.ndarray = counts @ EMBEDDER._table.astype(np.float64)
-    mean /= np.linalg.norm(mean)
-    return mean
+    codes, scales = EMBEDDER._table
+    weights = np.zeros(len(codes))
+    for word, count in Counter(words_of(text)).items():
+        np.add.at(weights, EMBEDDER._pieces.rows([word]), np.sqrt(count))
+    total: np.ndarray = (weights * scales) @ codes.astype(np.float64)
+    total /= np.linalg.norm(total)
+    return total
 
 
-def test_vectors_are_the_weighted_mean_of_the_token_vectors() -> None:
-    text = "the quick brown fox"
-    np.testing.assert_allclose(EMBEDDER.embed_query(text), weighted_mean(text), atol=1e-6)
+def test_vectors_are_the_sum_of_the_piece_vectors_by_the_root_of_the_count() -> None:
+    for text in ("the quick brown fox", "the fox and the hound and the hedgehog", "数据库里的数据，数据"):
+        np.testing.assert_allclose(EMBEDDER.embed_query(text), weighted_sum(text), atol=1e-6)
 
 
 def test_a_vector_does_not_depend_on_the_texts_beside_it() -> None:
@@ -83,9 +88,25 @@ def test_learning_many_words_at_once_changes_no_vector() -> None:
     assert np.array_equal(together, np.concatenate([alone.embed([text]) for text in texts]))
 
 
-def test_every_token_of_a_long_text_counts() -> None:
+def test_every_word_of_a_long_text_counts() -> None:
     text = "ship anchor harbour sail " * 20_000 + "soup pepper onion kitchen " * 20_000
-    np.testing.assert_allclose(EMBEDDER.embed_query(text), weighted_mean(text), atol=1e-5)
+    np.testing.assert_allclose(EMBEDDER.embed_query(text), weighted_sum(text), atol=1e-5)
+
+
+def test_a_question_in_another_language_is_nearest_to_what_answers_it() -> None:
+    for question, answer, other in (
+        (
+            "Wann fährt der Zug nach Berlin?",
+            "Der Zug nach Berlin fährt um neun Uhr ab.",
+            "Die Katze schläft auf dem Sofa.",
+        ),
+        ("数据库的密码是什么？", "我们把数据库密码放在保险箱里。", "明天去公园吃饭。"),
+        ("когда отправляется поезд?", "Поезд отправляется в девять часов.", "Кошка спит на диване."),
+        ("متى يغادر القطار؟", "يغادر القطار في الساعة التاسعة.", "القطة تنام على الأريكة."),
+        ("電車はいつ出発しますか", "電車は九時に出発します。", "猫はソファで寝ています。"),
+    ):
+        right, wrong = EMBEDDER.embed([answer, other]) @ EMBEDDER.embed_query(question)
+        assert right > wrong + 0.1, question
 
 
 @settings(max_examples=300, deadline=None)
@@ -127,23 +148,22 @@ def test_ten_megabytes_of_text_need_little_memory(text: str) -> None:
 def test_starting_up_imports_no_heavy_library() -> None:
     code = (
         "import sys; from rmem.embed import embedder_for; embedder_for('static').embed(['hello']);"
-        "print([m for m in ('wordllama', 'tokenizers', 'safetensors', 'onnxruntime') if m in sys.modules])"
+        "print([m for m in ('tokenizers', 'onnxruntime') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff" * 64, b"\x02\0\0\0\0\0\0\0{}", b"not a safetensors file at all"])
-def test_damaged_weights_are_reported_with_what_to_do(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "weights.safetensors"
-    path.write_bytes(content)
-    with pytest.raises(EmbedderError, match=r"weights\.safetensors.*pip install"):
-        _map_table(path)
+@pytest.mark.parametrize("content", [b"", b"\xff" * 64, b"not a table at all"])
+def test_a_damaged_table_is_reported_with_what_to_do(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "static_codes.npy").write_bytes(content)
+    with pytest.raises(EmbedderError, match=r"static_codes\.npy.*damaged.*Install rmem again"):
+        load_table(tmp_path)
 
 
-def test_truncated_weights_are_reported(tmp_path: Path) -> None:
-    header = b'{"embedding.weight":{"dtype":"F16","shape":[32000,256],"data_offsets":[0,16384000]}}'
-    path = tmp_path / "weights.safetensors"
-    path.write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 1000)
+def test_a_truncated_table_is_reported(tmp_path: Path) -> None:
+    codes, scales = EMBEDDER._table
+    np.save(tmp_path / "static_codes.npy", codes[:100])
+    np.save(tmp_path / "static_scales.npy", scales)
     with pytest.raises(EmbedderError, match="damaged"):
-        _map_table(path)
+        load_table(tmp_path)

@@ -78,9 +78,10 @@ def test_processes_that_are_open_go_on_after_another_has_re_embedded(path, tmp_p
     held.recall("bridge")
     reindex(path, chosen)
     if name == "letters":
-        monkeypatch.setattr("rmem.brain.embedder_for", lambda spec: chosen)  # a function has no name to load it by
+        # a function has no name to load it by
+        monkeypatch.setattr("rmem.brain.embedder_of_store", lambda spec, known: chosen)
         held._wanted = chosen
-        held._identity = held._identity._replace(name="wordllama")  # as resolved before
+        held._identity = held._identity._replace(name="another")  # as resolved before
     held.pin("a")
     assert held.update("a", importance=0.9).importance == 0.9
     assert held.update("b", text="the ferry goes once a day").text.endswith("once a day")

@@ -24,7 +24,7 @@ def test_what_was_exported_is_imported_elsewhere_as_it_was(server, admin):
     sent = admin.get(f"{W}/export")
     assert sent.headers["content-type"] == "application/x-ndjson"
     header, *memories = lines(sent.text)
-    assert header == {"remanence": {"format": 1, "embedder": "static:l2_supercat_256"}}
+    assert header == {"remanence": {"format": 1, "embedder": "static:minilm-256"}}
     assert {one["memory_id"] for one in memories} == {f"m{n}" for n in range(250)}
     other = server.client_for("other", "default", "ADMIN")
     told = other.post(f"{W}/import", content=sent.content).json()

@@ -71,7 +71,7 @@ def test_a_brain_finds_everything_again_after_a_restart(address):
         found = brain.recall("a bird at the harbour", k=5)
         assert "bird" in [hit.memory.memory_id for hit in found]
         assert brain.stats()["memories"] == 301
-        assert brain.embedder == "static:l2_supercat_256"
+        assert brain.embedder == "static:minilm-256"
         assert brain.get("bird").bookkeeping.retrieval_count >= 1
         assert [one.useful for one in brain.store.judgements()] == [True]
 

@@ -1,0 +1,116 @@
+"""Text to rows of the static table: WordPiece over BERT's vocabulary and our additions to it.
+
+Chinese, Japanese and Korean are read sign by sign, with the frequent pairs of signs beside them. A character that no
+piece holds falls into one of 256 spare rows, so that nothing that was said is left out.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+SPARE_ROWS = 256
+_LONGEST_WORD = 64
+_REMEMBERED_WORDS = 1 << 17
+_SIGN = (
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_SIGNS = re.compile(f"[{_SIGN}]")
+_ASCII_WORD = re.compile(f"[a-z0-9]{{1,{_LONGEST_WORD}}}")
+_WORD = re.compile(rf"[{_SIGN}]{{1,{_LONGEST_WORD}}}|[^\W_{_SIGN}]{{1,{_LONGEST_WORD}}}")
+
+
+def _plain_letters() -> dict[int, str | int | None]:
+    """Latin letters without their accents, Arabic without vowel signs and with one form of alef, Russian without ё."""
+    table: dict[int, str | int | None] = dict.fromkeys([*range(0x300, 0x370), *range(0x64B, 0x653), 0x640, 0x670])
+    for code in [*range(0xC0, 0x250), *range(0x1E00, 0x1F00)]:
+        base = unicodedata.normalize("NFD", chr(code))[0]
+        if base.isascii():
+            table[code] = base
+    table |= {ord(one): other for one, other in zip("ßæøłđı", ("ss", "ae", "o", "l", "d", "i"), strict=True)}
+    table |= str.maketrans("أإآىةёґ", "ااايهег")
+    return table
+
+
+_PLAIN = _plain_letters()
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, in small letters; a run of Chinese, Japanese or Korean signs is one."""
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())
+    return _WORD.findall(unicodedata.normalize("NFKC", text).lower().translate(_PLAIN))
+
+
+def is_sign(word: str) -> bool:
+    """Whether a word or piece begins with a Chinese, Japanese or Korean sign."""
+    return _SIGNS.match(word) is not None
+
+
+class WordPieces:
+    """Turns words into row numbers. `pieces` are the rows in order, without the spare ones behind them."""
+
+    def __init__(self, pieces: Sequence[str]) -> None:
+        self._rows = {piece: row for row, piece in enumerate(pieces)}
+        self._first_spare = len(pieces)
+        self._longest = max(map(len, pieces), default=1)
+        self._remembered: dict[str, tuple[int, ...]] = {}
+
+    def rows(self, words: Iterable[str]) -> list[int]:
+        """The rows of these words, one word after the other."""
+        found: list[int] = []
+        known = self._remembered
+        for word in words:
+            rows = known.get(word)
+            found += self._learn(word) if rows is None else rows
+        return found
+
+    def of_word(self, word: str) -> tuple[int, ...]:
+        """The rows of one word."""
+        rows = self._remembered.get(word)
+        return self._learn(word) if rows is None else rows
+
+    def spare_rows(self, text: str) -> list[int]:
+        """The rows of a text without words: one for each character but white space."""
+        return [self._spare(sign) for sign in text if not sign.isspace()]
+
+    def _learn(self, word: str) -> tuple[int, ...]:
+        whole = self._rows.get(word)
+        if is_sign(word):
+            rows = self._of_signs(word)
+        elif whole is not None:
+            rows = (whole,)
+        else:
+            rows = self._of_word(word)
+        if len(self._remembered) >= _REMEMBERED_WORDS:
+            self._remembered.clear()
+        self._remembered[word] = rows
+        return rows
+
+    def _of_signs(self, word: str) -> tuple[int, ...]:
+        get = self._rows.get
+        rows = [self._spare(sign) if (row := get(sign)) is None else row for sign in word]
+        rows += [row for at in range(len(word) - 1) if (row := get(word[at : at + 2])) is not None]
+        return tuple(rows)
+
+    def _of_word(self, word: str) -> tuple[int, ...]:
+        """The longest piece that the rest of the word begins with, again and again."""
+        get = self._rows.get
+        rows: list[int] = []
+        start, size = 0, len(word)
+        while start < size:
+            mark = "##" if start else ""
+            for end in range(min(size, start + self._longest), start, -1):
+                row = get(mark + word[start:end])
+                if row is not None:
+                    break
+            else:
+                end = start + 1
+                row = self._spare(word[start])
+            rows.append(row)
+            start = end
+        return tuple(rows)
+
+    def _spare(self, sign: str) -> int:
+        return self._first_spare + ord(sign) % SPARE_ROWS
