@@ -26,6 +26,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from sources import SOURCES, Source
@@ -69,8 +70,9 @@ class Repository:
         rows = [line.decode(errors="replace").split("\t", 1) for line in listed if line]
         return [(meta.split()[2], name) for meta, name in rows if name.startswith(under) and name.endswith(ends)]
 
-    def files(self, under: str, ends: tuple[str, ...], most: int = 12_000, keep: Callable[[str], bool] | None = None
-              ) -> Iterator[tuple[str, bytes]]:
+    def files(
+        self, under: str, ends: tuple[str, ...], most: int = 12_000, keep: Callable[[str], bool] | None = None
+    ) -> Iterator[tuple[str, bytes]]:
         names = [one for one in self.names(under, ends) if keep is None or keep(one[1])]
         if len(names) > most:
             names = random.Random(0).sample(names, most)
@@ -91,7 +93,9 @@ class Repository:
         found = []
         for entry in raw.split("\x02"):
             subject, _, body = entry.strip().partition("\x01")
-            found.append((subject, re.sub(r"(?m)^[A-Z][\w-]*-by:.*$|^git-svn-id:.*$|^Discussion:.*$", "", body).strip()))
+            found.append(
+                (subject, re.sub(r"(?m)^[A-Z][\w-]*-by:.*$|^git-svn-id:.*$|^Discussion:.*$", "", body).strip())
+            )
         if len(found) > most:
             found = random.Random(0).sample(found, most)
         return found
@@ -191,6 +195,7 @@ def page(language: str, found: list[tuple[str, str]]) -> Iterator[Line]:
 
 def aligned(language: str, english: list[tuple[str, str]], other: list[tuple[str, str]]) -> Iterator[Line]:
     """Translations of one page: section by section, where both have as many paragraphs."""
+
     def parts(found: list[tuple[str, str]]) -> list[list[str]]:
         cut: list[list[str]] = [[]]
         for kind, said in found:
@@ -216,15 +221,23 @@ def _source(repository: str) -> Source:
 
 # Readers of the kinds of sources. Each takes (repository, source, folder).
 
+
 def markdown(repo: Repository, source: Source, folder: Path) -> Iterator[Line]:
-    for name, raw in repo.files(source.under, (".md", ".mdx"), 1200, lambda name: "node_modules" not in name):
+    def known(name: str) -> bool:
+        """Not of a language that is not listed: it would pass for English."""
+        other = re.match(r"translations/([a-z]+)", name)
+        return "node_modules" not in name and (other is None or other[1] in LANGUAGES)
+
+    for name, raw in repo.files(source.under, (".md", ".mdx"), 1200, known):
         yield from page(language_of(name), blocks(raw.decode(errors="replace")))
 
 
 def _translated(language: str, ours: dict[str, bytes], theirs: Files) -> Iterator[Line]:
     for name, raw in theirs:
         if name in ours:
-            yield from aligned(language, blocks(ours[name].decode(errors="replace")), blocks(raw.decode(errors="replace")))
+            yield from aligned(
+                language, blocks(ours[name].decode(errors="replace")), blocks(raw.decode(errors="replace"))
+            )
 
 
 def mdn_translations(repo: Repository, source: Source, folder: Path) -> Iterator[Line]:
@@ -232,10 +245,18 @@ def mdn_translations(repo: Repository, source: Source, folder: Path) -> Iterator
     names = {name.removeprefix("files/en-us") for _, name in english.names("files/en-us", (".md",))}
     for locale in ("ja", "fr", "zh-cn", "ko", "ru", "es", "pt-br", "de"):
         under = f"files/{locale}"
-        theirs = {name.removeprefix(under): raw for name, raw in repo.files(
-            under, (".md",), 500, lambda name, under=under: name.removeprefix(under) in names)}
-        ours = {name.removeprefix("files/en-us"): raw for name, raw in english.files(
-            "files/en-us", (".md",), keep=lambda name: name.removeprefix("files/en-us") in theirs)}
+        theirs = {
+            name.removeprefix(under): raw
+            for name, raw in repo.files(
+                under, (".md",), 500, lambda name, under=under: name.removeprefix(under) in names
+            )
+        }
+        ours = {
+            name.removeprefix("files/en-us"): raw
+            for name, raw in english.files(
+                "files/en-us", (".md",), keep=lambda name, theirs=theirs: name.removeprefix("files/en-us") in theirs
+            )
+        }
         yield from _translated(locale.partition("-")[0], ours, theirs.items())
 
 
@@ -244,8 +265,12 @@ def _beside(repo: Repository, under: Callable[[str], str], locales: Iterable[str
     ours = {name.removeprefix(base): raw for name, raw in repo.files(base, (".md",), most)}
     for locale in locales:
         folder = under(locale)
-        theirs = ((name.removeprefix(folder), raw) for name, raw in repo.files(
-            folder, (".md",), keep=lambda name, folder=folder: name.removeprefix(folder) in ours))
+        theirs = (
+            (name.removeprefix(folder), raw)
+            for name, raw in repo.files(
+                folder, (".md",), keep=lambda name, folder=folder: name.removeprefix(folder) in ours
+            )
+        )
         yield from _translated(locale.lower().partition("-")[0], ours, theirs)
 
 
@@ -262,7 +287,9 @@ def react_translations(repo: Repository, source: Source, folder: Path) -> Iterat
     language = source.repository.partition("/")[2].partition(".")[0]
     if language in LANGUAGES:
         english = Repository(folder, _source("reactjs/react.dev"))
-        yield from _translated(language, dict(english.files("src/content/", (".md",))), repo.files("src/content/", (".md",)))
+        yield from _translated(
+            language, dict(english.files("src/content/", (".md",))), repo.files("src/content/", (".md",))
+        )
 
 
 def vue_translations(repo: Repository, source: Source, folder: Path) -> Iterator[Line]:
@@ -316,9 +343,15 @@ def locales(repo: Repository, source: Source, folder: Path) -> Iterator[Line]:
 
 
 def tatoeba(repo: Repository, source: Source, folder: Path) -> Iterator[Line]:
-    codes = dict(zip("ara bul ben ces dan deu ell spa est pes fin fra heb hin hrv hun ind ita jpn kor lit zsm nld nob "
-                     "pol por ron rus slk slv srp swe tha tur ukr urd vie cmn".split(), LANGUAGES, strict=True))
-    files = dict(repo.files(source.under, tuple([*codes, "eng"])))
+    codes = dict(
+        zip(
+            "ara bul ben ces dan deu ell spa est pes fin fra heb hin hrv hun ind ita jpn kor lit zsm nld nob "
+            "pol por ron rus slk slv srp swe tha tur ukr urd vie cmn".split(),
+            LANGUAGES,
+            strict=True,
+        )
+    )
+    files = dict(repo.files(source.under, (*codes, "eng")))
     for code, language in codes.items():
         name = f"{source.under}tatoeba.{code}-eng."
         if name + code in files and name + "eng" in files:
@@ -377,7 +410,7 @@ def schema_guided(repo: Repository, source: Source, folder: Path) -> Iterator[Li
 
 
 def taskmaster(repo: Repository, source: Source, folder: Path) -> Iterator[Line]:
-    for name, raw in repo.files("", (".json",), keep=lambda name: "/data/" in name or "dialogs" in name):
+    for _, raw in repo.files("", (".json",), keep=lambda name: "/data/" in name or "dialogs" in name):
         for one in json.loads(raw):
             yield from _dialogue("en", [turn["text"] for turn in one.get("utterances", [])])
 
@@ -391,8 +424,11 @@ def topical_chat(repo: Repository, source: Source, folder: Path) -> Iterator[Lin
 def self_dialogue(repo: Repository, source: Source, folder: Path) -> Iterator[Line]:
     for _, raw in repo.files(source.under, (".csv",)):
         for row in csv.DictReader(io.StringIO(raw.decode(errors="replace"))):
-            said = {int(key.removeprefix("Answer.sentence")): value for key, value in row.items()
-                    if key and re.fullmatch(r"Answer\.sentence\d+", key) and value}
+            said = {
+                int(key.removeprefix("Answer.sentence")): value
+                for key, value in row.items()
+                if key and re.fullmatch(r"Answer\.sentence\d+", key) and value
+            }
             yield from _dialogue("en", [said[at] for at in sorted(said)])
 
 
@@ -416,8 +452,17 @@ def banking(repo: Repository, source: Source, folder: Path) -> Iterator[Line]:
 
 
 def chatterbot(repo: Repository, source: Source, folder: Path) -> Iterator[Line]:
-    names = {"english": "en", "german": "de", "french": "fr", "spanish": "es", "russian": "ru", "chinese": "zh",
-             "japanese": "ja", "italian": "it", "portuguese": "pt"}
+    names = {
+        "english": "en",
+        "german": "de",
+        "french": "fr",
+        "spanish": "es",
+        "russian": "ru",
+        "chinese": "zh",
+        "japanese": "ja",
+        "italian": "it",
+        "portuguese": "pt",
+    }
     for name, raw in repo.files(source.under, (".yml",)):
         language = names.get(name.split("/")[2])
         said = ""
@@ -436,11 +481,11 @@ def crosswoz(repo: Repository, source: Source, folder: Path) -> Iterator[Line]:
 
 
 def kdconv(repo: Repository, source: Source, folder: Path) -> Iterator[Line]:
-    for name, raw in repo.files(source.under, ("train.json", "dev.json", "test.json")):
+    for _, raw in repo.files(source.under, ("train.json", "dev.json", "test.json")):
         for one in json.loads(raw):
             turns = [turn["message"] for turn in one["messages"]]
             yield from _dialogue("zh", turns)
-            yield from (pair("zh", first, second) for first, second in zip(turns, turns[1:], strict=False))
+            yield from (pair("zh", first, second) for first, second in pairwise(turns))
 
 
 def squad(repo: Repository, source: Source, folder: Path) -> Iterator[Line]:
@@ -470,11 +515,13 @@ def cnxml(repo: Repository, source: Source, folder: Path) -> Iterator[Line]:
                     yield from (text(sentence) for sentence in sentences[:3])
             if named and paragraphs:
                 yield pair("en", f"{title}: {_untagged(named[1])}", " ".join(paragraphs))
-        for term, meaning in re.findall(r"<definition[^>]*>\s*<term[^>]*>(.*?)</term>\s*<meaning[^>]*>(.*?)</meaning>",
-                                        page_text, re.S):
+        for term, meaning in re.findall(
+            r"<definition[^>]*>\s*<term[^>]*>(.*?)</term>\s*<meaning[^>]*>(.*?)</meaning>", page_text, re.S
+        ):
             yield pair("en", _untagged(term), _untagged(meaning))
-        for problem, solution in re.findall(r"<problem[^>]*>(.*?)</problem>\s*<solution[^>]*>(.*?)</solution>",
-                                            page_text, re.S):
+        for problem, solution in re.findall(
+            r"<problem[^>]*>(.*?)</problem>\s*<solution[^>]*>(.*?)</solution>", page_text, re.S
+        ):
             yield pair("en", _untagged(problem), _untagged(solution))
 
 
@@ -521,9 +568,13 @@ def changelog(repo: Repository, source: Source, folder: Path) -> Iterator[Line]:
     for subject, body in repo.commits(60_000):
         for number in set(_NUMBER.findall(subject + " " + body)):
             commits.setdefault(number, []).append(_NUMBER.sub("", f"{subject}\n{body}"))
+
     def logs(name: str) -> bool:
         lower = name.lower()
-        return any(word in lower for word in ("change", "news", "history", "release", "whatsnew")) and "test" not in lower
+        return (
+            any(word in lower for word in ("change", "news", "history", "release", "whatsnew")) and "test" not in lower
+        )
+
     for _, raw in repo.files("", (".md", ".rst", ".txt"), 800, logs):
         for item in re.split(r"\n\s*\n|\n\s*[-*+] |\n\s*\.\. change::", raw.decode(errors="replace")):
             numbers = set(_NUMBER.findall(item))
@@ -538,6 +589,7 @@ def changelog(repo: Repository, source: Source, folder: Path) -> Iterator[Line]:
 def docstrings(repo: Repository, source: Source, folder: Path) -> Iterator[Line]:
     def ours(name: str) -> bool:
         return not any(part in name for part in ("_vendor", "vendored", "test", "/migrations/", "packages/"))
+
     for _, raw in repo.files("", (".py",), 500, ours):
         try:
             tree = ast.parse(raw)
@@ -549,7 +601,9 @@ def docstrings(repo: Repository, source: Source, folder: Path) -> Iterator[Line]
                 said = ast.get_docstring(node)
                 if said:
                     first = said.partition("\n\n")[0]
-                    body = "\n".join([lines[node.lineno - 1].strip(), *lines[node.body[1].lineno - 1 : node.end_lineno]])
+                    body = "\n".join(
+                        [lines[node.lineno - 1].strip(), *lines[node.body[1].lineno - 1 : node.end_lineno]]
+                    )
                     yield pair("en", _unrest(first), body)
                     yield text(f"{node.name}: {_unrest(said)}")
                     yield text(body)

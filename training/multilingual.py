@@ -30,7 +30,11 @@ def main() -> None:
                 for one in paragraph["qas"]:
                     questions.append({"question": one["question"], "relevant": [len(memories)]})
                 memories.append({"text": paragraph["context"].replace(" [SEP] ", ": ")})
-        made = {"name": f"squad-{language}", "unit": "memory", "stores": [{"memories": memories, "questions": questions}]}
+        made = {
+            "name": f"squad-{language}",
+            "unit": "memory",
+            "stores": [{"memories": memories, "questions": questions}],
+        }
         with gzip.GzipFile(out / f"squad-{language}.json.gz", "wb", mtime=0) as file:
             file.write(json.dumps(made, ensure_ascii=False).encode())
         print(language, len(memories), len(questions))

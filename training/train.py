@@ -2,7 +2,7 @@
 
     python training/train.py DATA OUT [CONFIGURATION …]
 
-DATA holds corpus.tsv.xz (`corpus.py`), model.onnx and bert_vocab.txt (the teacher), and a folder `sets` of sets in the
+DATA holds *.tsv.xz (`corpus.py`), model.onnx and bert_vocab.txt (the teacher), and a folder `sets` of sets in the
 format of `rmem eval recall` (evaluated, never trained on). OUT gets the vocabulary, the tables and a report.
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from wordpiece import SPARE_ROWS, WordPieces, _SIGNS, words_of
+from wordpiece import SPARE_ROWS, WordPieces, is_sign, words_of
 
 DIMENSION = 256
 _MOST_TOKENS = 256
@@ -47,14 +47,12 @@ class Configuration:
     seed: int = 0
 
 
-BASE = Configuration("base", contrast=3.0, ranks=1.0)
+BASE = Configuration("base", contrast=3.0, ranks=3.0, foreign_contrast=6.0, power=0.5, steps=6000)
 CONFIGURATIONS = [
     BASE,
-    replace(BASE, name="c10", contrast=10.0, foreign_contrast=10.0),
-    replace(BASE, name="ranks3", ranks=3.0),
-    replace(BASE, name="damped", power=0.5),
-    replace(BASE, name="drop3", drop=0.3),
-    replace(BASE, name="warm", temperature=0.1),
+    replace(BASE, name="ranks10", ranks=10.0),  # the table that is shipped
+    replace(BASE, name="contrast1", contrast=1.0),
+    replace(BASE, name="slow", rate=7e-4),
 ]
 
 
@@ -65,23 +63,29 @@ def say(*words: Any) -> None:
 # The corpus.
 
 
-def read_corpus(path: Path) -> tuple[list[str], list[tuple[str, str, int, int]]]:
-    """Distinct texts, and (kind, language, first, second) with numbers of texts (-1 for none)."""
+def read_corpus(paths: list[Path]) -> tuple[list[str], list[tuple[str, str, int, int]]]:
+    """Distinct texts, and (kind, language, first, second) with numbers of texts (-1 for none). A source that two files
+    hold is read from the first."""
     numbers: dict[str, int] = {}
     lines = []
-    with lzma.open(path, "rt", encoding="utf-8") as file:
-        for line in file:
-            parts = line.rstrip("\n").split("\t")
-            if len(parts) != 5:
-                continue
-            kind, language, _, first, second = parts
-            one = numbers.setdefault(first.replace(" ⏎ ", "\n"), len(numbers))
-            two = numbers.setdefault(second.replace(" ⏎ ", "\n"), len(numbers)) if second else -1
-            lines.append((kind, language, one, two))
+    read: set[str] = set()
+    for path in paths:
+        here = set()
+        with lzma.open(path, "rt", encoding="utf-8") as file:
+            for line in file:
+                parts = line.rstrip("\n").split("\t")
+                if len(parts) != 5 or parts[2] in read:
+                    continue
+                kind, language, source, first, second = parts
+                here.add(source)
+                one = numbers.setdefault(first.replace(" ⏎ ", "\n"), len(numbers))
+                two = numbers.setdefault(second.replace(" ⏎ ", "\n"), len(numbers)) if second else -1
+                lines.append((kind, language, one, two))
+        read |= here
     return list(numbers), lines
 
 
-_PIECES: WordPieces
+_PIECES: Any
 
 
 def _rows_of(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -119,8 +123,11 @@ def vocabulary(bert: list[str], texts: list[str], lines: list[tuple[str, str, in
             counts: Counter[str] = sum(pool.imap(_counts_of, chunks(chosen)), Counter())
             if language == "en":
                 pieces = WordPieces(bert)
-                cut = [(word, count) for word, count in counts.items()
-                       if word not in known and word.isascii() and word.isalpha() and len(pieces.rows([word])) > 1]
+                cut = [
+                    (word, count)
+                    for word, count in counts.items()
+                    if word not in known and word.isascii() and word.isalpha() and len(pieces.rows([word])) > 1
+                ]
                 cut.sort(key=lambda one: (-one[1], one[0]))
                 added.update(dict.fromkeys(word for word, count in cut[:5000] if count >= 20))
                 say("english words", len(added), [word for word, _ in cut[:20]])
@@ -128,7 +135,7 @@ def vocabulary(bert: list[str], texts: list[str], lines: list[tuple[str, str, in
             most = sum(counts.values())
             scale = min(1.0, 2e6 / max(most, 1))  # no language counts for more than two million words
             for word, count in counts.items():
-                if _SIGNS.match(word):
+                if is_sign(word):
                     for sign in word:
                         signs[sign] += count
                     for at in range(len(word) - 1):
@@ -141,10 +148,17 @@ def vocabulary(bert: list[str], texts: list[str], lines: list[tuple[str, str, in
     say("signs and pairs", before, len(added))
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=100))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    trainer = trainers.WordPieceTrainer(vocab_size=16_000, min_frequency=10, special_tokens=["[UNK]"],
-                                        show_progress=False, continuing_subword_prefix="##")
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=16_000,
+        min_frequency=10,
+        special_tokens=["[UNK]"],
+        show_progress=False,
+        continuing_subword_prefix="##",
+    )
     # words many times over, as the trainer counts them itself
-    tokenizer.train_from_iterator((" ".join([word] * min(count, 2000)) for word, count in sorted(words.items()) if count > 3), trainer)
+    tokenizer.train_from_iterator(
+        (" ".join([word] * min(count, 2000)) for word, count in sorted(words.items()) if count > 3), trainer
+    )
     learned = [piece for piece, _ in sorted(tokenizer.get_vocab().items(), key=lambda one: one[1])]
     added.update(dict.fromkeys(piece for piece in learned if piece not in known and piece != "[UNK]"))
     say("pieces added", len(added), learned[3000:3010], learned[9000:9020])
@@ -180,11 +194,21 @@ class Teacher(torch.nn.Module):
         self.layers = []
         for at in range(6):
             layer = f"inner.encoder.layer.{at}."
-            biases = [plain(layer + name + ".bias") for name in (
-                "attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
-                "intermediate.dense", "output.dense")]
-            norms = [(plain(layer + name + ".weight"), plain(layer + name + ".bias")) for name in (
-                "attention.output.LayerNorm", "output.LayerNorm")]
+            biases = [
+                plain(layer + name + ".bias")
+                for name in (
+                    "attention.self.query",
+                    "attention.self.key",
+                    "attention.self.value",
+                    "attention.output.dense",
+                    "intermediate.dense",
+                    "output.dense",
+                )
+            ]
+            norms = [
+                (plain(layer + name + ".weight"), plain(layer + name + ".bias"))
+                for name in ("attention.output.LayerNorm", "output.LayerNorm")
+            ]
             self.layers.append(([weights(name) for name in matrices[6 * at : 6 * at + 6]], biases, norms))
 
     def to_device(self, device: str, kind: torch.dtype) -> Teacher:
@@ -194,7 +218,8 @@ class Teacher(torch.nn.Module):
             return type(value)(moved(one) for one in value)
 
         self.words, self.places, self.kind, self.norm, self.layers = map(
-            moved, (self.words, self.places, self.kind, self.norm, self.layers))
+            moved, (self.words, self.places, self.kind, self.norm, self.layers)
+        )
         return self
 
     @torch.no_grad()
@@ -203,12 +228,17 @@ class Teacher(torch.nn.Module):
         state = self.words[ids] + self.places[:length] + self.kind
         state = F.layer_norm(state, (384,), *self.norm, eps=1e-12)
         seen = mask[:, None, None, :].bool()
-        for (query, key, value, out, wide, narrow), biases, norms in self.layers:
-            def heads(matrix: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-                return (state @ matrix + bias).view(rows, length, 12, 32).transpose(1, 2)
 
-            seen_by = F.scaled_dot_product_attention(heads(query, biases[0]), heads(key, biases[1]),
-                                                     heads(value, biases[2]), attn_mask=seen)
+        def heads(state: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+            return (state @ matrix + bias).view(rows, length, 12, 32).transpose(1, 2)
+
+        for (query, key, value, out, wide, narrow), biases, norms in self.layers:
+            seen_by = F.scaled_dot_product_attention(
+                heads(state, query, biases[0]),
+                heads(state, key, biases[1]),
+                heads(state, value, biases[2]),
+                attn_mask=seen,
+            )
             seen_by = seen_by.transpose(1, 2).reshape(rows, length, 384) @ out + biases[3]
             state = F.layer_norm(state + seen_by, (384,), *norms[0], eps=1e-12)
             inner = F.gelu(state @ wide + biases[4]) @ narrow + biases[5]
@@ -226,7 +256,8 @@ def teacher_tokenizer(vocab: Path) -> Any:
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[(token, numbers[token]) for token in ("[CLS]", "[SEP]")])
+        single="[CLS] $A [SEP]", special_tokens=[(token, numbers[token]) for token in ("[CLS]", "[SEP]")]
+    )
     tokenizer.enable_truncation(_MOST_TOKENS)
     return tokenizer
 
@@ -256,8 +287,13 @@ def check_teacher(teacher: Teacher, tokenizer: Any, model: Path, device: str) ->
     """The least cosine between our teacher and onnxruntime's on a few texts."""
     import onnxruntime
 
-    texts = ["The car broke down yesterday.", "fix: handle KeyError in user_id lookup", "Wo ist der Bahnhof?", "我喜欢苹果",
-             "def add(a, b):\n    return a + b " * 20]
+    texts = [
+        "The car broke down yesterday.",
+        "fix: handle KeyError in user_id lookup",
+        "Wo ist der Bahnhof?",
+        "我喜欢苹果",
+        "def add(a, b):\n    return a + b " * 20,
+    ]
     session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
     ours = teach(teacher, tokenizer, texts, device).cpu().numpy()
     least = 1.0
@@ -309,7 +345,8 @@ def train(config: Configuration, start: torch.Tensor, data: dict[str, Any], devi
     table = torch.nn.Parameter(start.clone())
     optimizer = torch.optim.Adam([table], lr=config.rate, betas=(0.9, 0.99))
     schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min(1.0, step / 100) * max(0.0, 1 - step / config.steps))
+        optimizer, lambda step: min(1.0, step / 100) * max(0.0, 1 - step / config.steps)
+    )
     taught = data["taught"]
     groups = data["groups"]  # language -> (first, second, whether a translation)
     languages = [name for name in groups if name != "en"]
@@ -369,8 +406,9 @@ def train(config: Configuration, start: torch.Tensor, data: dict[str, Any], devi
 # Evaluation: questions by their vectors alone.
 
 
-def evaluate(folder: Path, pieces: WordPieces, table: torch.Tensor, device: str, cache: dict[str, Any], power: float = 1.0
-             ) -> dict[str, Any]:
+def evaluate(
+    folder: Path, pieces: Any, table: torch.Tensor, device: str, cache: dict[str, Any], power: float = 1.0
+) -> dict[str, Any]:
     report = {}
     for path in sorted(folder.glob("*.json.gz")):
         if path not in cache:
@@ -378,17 +416,29 @@ def evaluate(folder: Path, pieces: WordPieces, table: torch.Tensor, device: str,
             stores = []
             for store in given["stores"]:
                 sides = []
-                for texts in ([one["text"] for one in store["memories"]], [one["question"] for one in store["questions"]]):
+                for texts in (
+                    [one["text"] for one in store["memories"]],
+                    [one["question"] for one in store["questions"]],
+                ):
                     rows = [pieces.rows(words_of(text)) for text in texts]
-                    sides.append(Ragged(np.array([row for one in rows for row in one], np.int32),
-                                        np.array([len(one) for one in rows], np.int32), device))
+                    sides.append(
+                        Ragged(
+                            np.array([row for one in rows for row in one], np.int32),
+                            np.array([len(one) for one in rows], np.int32),
+                            device,
+                        )
+                    )
                 stores.append((store, *sides))
             cache[path] = given["name"], stores
         name, stores = cache[path]
         values = []
         for store, memories, questions in stores:
-            ours = F.normalize(memories.sums(table, torch.arange(len(memories.lengths), device=device), 0.0, power), dim=1, eps=1e-6)
-            asked = F.normalize(questions.sums(table, torch.arange(len(questions.lengths), device=device), 0.0, power), dim=1, eps=1e-6)
+            ours = F.normalize(
+                memories.sums(table, torch.arange(len(memories.lengths), device=device), 0.0, power), dim=1, eps=1e-6
+            )
+            asked = F.normalize(
+                questions.sums(table, torch.arange(len(questions.lengths), device=device), 0.0, power), dim=1, eps=1e-6
+            )
             scores = (asked @ ours.T).cpu().numpy()
             sessions = [one.get("session") for one in store["memories"]]
             for row, question in zip(scores, store["questions"], strict=True):
@@ -411,12 +461,19 @@ def main() -> None:
     only = sys.argv[3:]
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.set_float32_matmul_precision("high")
-    texts, lines = read_corpus(data_folder / "corpus.tsv.xz")
-    say("texts", len(texts), "lines", len(lines), Counter(line[0] for line in lines), Counter(line[1] for line in lines).most_common(60))
+    texts, lines = read_corpus(sorted(data_folder.glob("*.tsv.xz")))
+    say(
+        "texts",
+        len(texts),
+        "lines",
+        len(lines),
+        Counter(line[0] for line in lines),
+        Counter(line[1] for line in lines).most_common(60),
+    )
     bert = (data_folder / "bert_vocab.txt").read_text(encoding="utf-8").split("\n")
     bert = bert[:-1] if not bert[-1] else bert
     pieces = vocabulary(bert, texts, lines)
-    (out / "vocab.txt").write_text("\n".join(pieces[len(bert):]) + "\n", encoding="utf-8")
+    (out / "vocab.txt").write_text("\n".join(pieces[len(bert) :]) + "\n", encoding="utf-8")
     _PIECES = WordPieces(pieces)
     with multiprocessing.get_context("fork").Pool() as pool:
         parts = list(pool.imap(_rows_of, chunks(texts)))
@@ -465,7 +522,7 @@ def main() -> None:
     learned = sums.norm(dim=1) > 0
     centred = F.normalize(sums, dim=1) - 0.8 * mean
     start[learned] = centred[learned] + 0.02 * start[learned]
-    signs = torch.tensor([bool(_SIGNS.match(piece)) for piece in pieces], device=device)
+    signs = torch.tensor([bool(is_sign(piece)) for piece in pieces], device=device)
     foreign = torch.tensor([not piece.removeprefix("##").isascii() for piece in pieces], device=device)
     new = torch.arange(len(pieces), device=device) >= len(bert)
     english_row = ~(foreign | signs | (new & learned[: len(pieces)] & foreign))
@@ -484,8 +541,13 @@ def main() -> None:
         held = held[filled[held[:, 0]] & filled[held[:, 1]]]
         if len(held) >= 500:
             groups[name] = held
-    data = {"ragged": ragged, "targets": targets, "target_of": target_of, "groups": groups,
-            "taught": torch.nonzero(target_of >= 0)[:, 0]}
+    data = {
+        "ragged": ragged,
+        "targets": targets,
+        "target_of": target_of,
+        "groups": groups,
+        "taught": torch.nonzero(target_of >= 0)[:, 0],
+    }
     say("groups", {name: len(part) for name, part in groups.items()})
 
     cache: dict[str, Any] = {}
@@ -500,11 +562,17 @@ def main() -> None:
         report = evaluate(data_folder / "sets", _PIECES, restored, device, cache, config.power)
         say(config.name, json.dumps(report))
         if config.power == 1:
-            say(config.name, "damped", json.dumps(evaluate(data_folder / "sets", _PIECES, restored, device, cache, 0.5)))
-        value = float(np.mean([report[name][1] for name in ("history", "beam", "locomo", "memdaily-zh") if name in report]))
+            say(
+                config.name, "damped", json.dumps(evaluate(data_folder / "sets", _PIECES, restored, device, cache, 0.5))
+            )
+        value = float(
+            np.mean([report[name][1] for name in ("history", "beam", "locomo", "memdaily-zh") if name in report])
+        )
         results.append((value, config, report))
-        (out / "report.json").write_text(json.dumps([(value, asdict(one), rest) for value, one, rest in results], indent=1))
-        best = sorted(results, key=lambda one: -one[0])[:3]
+        (out / "report.json").write_text(
+            json.dumps([(value, asdict(one), rest) for value, one, rest in results], indent=1)
+        )
+        best = sorted(results, key=lambda one: -one[0])[:4]
         np.savez(out / f"table-{config.name}.npz", codes=codes, scales=scales)
         for _, old, _ in results:
             if all(old.name != one.name for _, one, _ in best):

@@ -13,20 +13,23 @@ from collections.abc import Iterable, Sequence
 SPARE_ROWS = 256
 _LONGEST_WORD = 64
 _REMEMBERED_WORDS = 1 << 17
-_SIGN = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_SIGN = (
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
 _SIGNS = re.compile(f"[{_SIGN}]")
 _ASCII_WORD = re.compile(f"[a-z0-9]{{1,{_LONGEST_WORD}}}")
 _WORD = re.compile(rf"[{_SIGN}]{{1,{_LONGEST_WORD}}}|[^\W_{_SIGN}]{{1,{_LONGEST_WORD}}}")
 
 
-def _plain_letters() -> dict[int, str | None]:
+def _plain_letters() -> dict[int, str | int | None]:
     """Latin letters without their accents, Arabic without vowel signs and with one form of alef, Russian without ё."""
-    table: dict[int, str | None] = dict.fromkeys([*range(0x300, 0x370), *range(0x64B, 0x653), 0x640, 0x670])
+    table: dict[int, str | int | None] = dict.fromkeys([*range(0x300, 0x370), *range(0x64B, 0x653), 0x640, 0x670])
     for code in [*range(0xC0, 0x250), *range(0x1E00, 0x1F00)]:
         base = unicodedata.normalize("NFD", chr(code))[0]
         if base.isascii():
             table[code] = base
-    table |= {ord(one): other for one, other in zip("ßæøłđıأإآىةёґ", ("ss", "ae", "o", "l", "d", "i", *"ااايه", "е", "г"), strict=True)}
+    table |= {ord(one): other for one, other in zip("ßæøłđı", ("ss", "ae", "o", "l", "d", "i"), strict=True)}
+    table |= str.maketrans("أإآىةёґ", "ااايهег")
     return table
 
 
@@ -38,6 +41,11 @@ def words_of(text: str) -> list[str]:
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
     return _WORD.findall(unicodedata.normalize("NFKC", text).lower().translate(_PLAIN))
+
+
+def is_sign(word: str) -> bool:
+    """Whether a word or piece begins with a Chinese, Japanese or Korean sign."""
+    return _SIGNS.match(word) is not None
 
 
 class WordPieces:
@@ -58,9 +66,18 @@ class WordPieces:
             found += self._learn(word) if rows is None else rows
         return found
 
+    def of_word(self, word: str) -> tuple[int, ...]:
+        """The rows of one word."""
+        rows = self._remembered.get(word)
+        return self._learn(word) if rows is None else rows
+
+    def spare_rows(self, text: str) -> list[int]:
+        """The rows of a text without words: one for each character but white space."""
+        return [self._spare(sign) for sign in text if not sign.isspace()]
+
     def _learn(self, word: str) -> tuple[int, ...]:
         whole = self._rows.get(word)
-        if _SIGNS.match(word):
+        if is_sign(word):
             rows = self._of_signs(word)
         elif whole is not None:
             rows = (whole,)
