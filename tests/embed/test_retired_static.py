@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rmem.upkeep import reindex
 
 from rmem import Brain, Embedder
 from rmem.doctor import examine
 from rmem.embed.static import StaticEmbedder
-from rmem.upkeep import reindex
 
 OLD = "static:l2_supercat_256"
 
