@@ -87,7 +87,8 @@ class Hybrid:
         self.words = QuestionWords(survey, question, bare, settings, soft=True)
         # Where only a time or a person is asked for, that decides.
         self.emphasis = settings.open if is_open(self.words.weights) else 1.0
-        self.lexical = self.words.scores
+        by_itself = self.emphasis > 1 and (len(self.named) == 1 or question.span is not None)
+        self.lexical = np.zeros_like(self.words.scores) if by_itself else self.words.scores
         wanted = survey.dimension is not None and settings.dense > 0
         self.vector = query_vector(bare, self._weight) if wanted else None
         self.share = settings.dense if self.vector is not None else 0.0
