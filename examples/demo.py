@@ -32,6 +32,7 @@ from team_traces import TRACES
 from rmem import Brain, config
 
 QUESTION = "ETL job killed by OOM when loading large CSV exports"
+REPOSITORY = "data-pipeline"  # where swe-02 works; it asks for what was learned there
 
 FIX = {
     "task": "Fix OOM crash in data pipeline when processing 50GB parquet files",
@@ -106,10 +107,10 @@ def swe_02() -> None:
     """A process of its own: open the store, ask, print the hits as JSON."""
     start = time.perf_counter()
     with Brain() as brain:
-        hits = brain.recall(QUESTION, k=3, explain=True)
+        hits = brain.recall(QUESTION, k=3, where={"tags": {"repo": REPOSITORY}}, explain=True)
         seconds = time.perf_counter() - start
         again = time.perf_counter()
-        brain.recall(QUESTION, k=3)
+        brain.recall(QUESTION, k=3, where={"tags": {"repo": REPOSITORY}})
         warm = time.perf_counter() - again
     print(json.dumps({"pid": os.getpid(), "ms": [seconds * 1000, warm * 1000], "hits": [h.to_dict() for h in hits]}))
 
@@ -186,7 +187,7 @@ def show_next(home: Path) -> None:
         rmem = str(beside.relative_to(Path.cwd()))
     for command in (
         f"export RMEM_HOME={shlex.quote(str(home))}",
-        f"{rmem} recall {shlex.quote(QUESTION)} -k 3 --explain",
+        f"{rmem} recall {shlex.quote(QUESTION)} --tag repo={REPOSITORY} -k 3 --explain",
         f"{rmem} recall 'flaky test' --tag repo=web-app --since 'two months ago'",
         f"{rmem} remember 'Streaming the CSV exports with pyarrow.csv works too' --agent swe-02 --type error_fix",
         f"{rmem} list --limit 5",
@@ -208,7 +209,7 @@ def story(home: Path) -> int:
     heading("2. swe-02, a separate process, hits a different error and asks")
     answer = ask_swe_02()
     first, warm = answer["ms"]
-    say(f'process {answer["pid"]} (this one is {os.getpid()}) asks: "{QUESTION}"')
+    say(f'process {answer["pid"]} (this one is {os.getpid()}) asks in {REPOSITORY}: "{QUESTION}"')
     say(f"open, load and answer: {first:.0f} ms; the same question again: {warm:.1f} ms")
     for number, hit in enumerate(answer["hits"], 1):
         show_hit(number, hit)

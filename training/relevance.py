@@ -53,10 +53,10 @@ def main() -> None:
     for name in MODES:
         train = {path.name.partition(".")[0]: shown(path, name, given.embedder, given.most) for path in given.train}
         check = {path.name.partition(".")[0]: shown(path, name, given.embedder, given.most) for path in given.check}
-        weights = fitted(list(train.values()))
+        weights = fitted(train)
         print(f'    "{name}": ({", ".join(f"{value:.2f}" for value in weights)}),')
         for set_name, one in train.items():
-            others = fitted([other for key, other in train.items() if key != set_name])
+            others = fitted({key: other for key, other in train.items() if key != set_name})
             print("      trained without it:", judged(set_name, one, others))
         for set_name, one in check.items():
             print("      never trained on:  ", judged(set_name, one, weights))
@@ -107,11 +107,15 @@ def shown(path: Path, name: str, embedder: str, most: int) -> Shown:
     return Shown(np.concatenate(rows), np.array(right, float), np.array(first), np.array(of_another))
 
 
-def fitted(sets: list[Shown]) -> Floats:
-    """A constant and the weights, by Newton's method; each set counts the same."""
+def fitted(kinds: dict[str, Shown]) -> Floats:
+    """A constant and the weights, by Newton's method. Each kind of memories counts the same, in however many languages:
+    the part of a set's name before the first dash is its kind."""
+    sets = list(kinds.values())
+    kind = [name.partition("-")[0] for name in kinds]
     found, right = np.concatenate([one.found for one in sets]), np.concatenate([one.right for one in sets])
     given = OF_ANOTHER * np.concatenate([one.of_another for one in sets])
-    weight = np.concatenate([one.weight for one in sets]) / len(sets)
+    weight = np.concatenate([one.weight / kind.count(name) for one, name in zip(sets, kind, strict=True)])
+    weight /= weight.sum()
     scale = found.std(axis=0)
     used = np.append(True, scale > 1e-9)
     rows = np.column_stack([np.ones(len(found)), found / np.where(scale > 1e-9, scale, 1)])[:, used]

@@ -222,7 +222,12 @@ class FilteredRows:
         them in meaning."""
         with self._index.changing():  # words that came with the newest rows are embedded now
             held = self._postings.holding([term for word in words for term in word.hashes])
-            rare = needing(words, held, self._end)
+            columns = self._index.columns
+            if columns.dead:  # of few rows that hold a word, some may be gone
+                for term in [term for term, count in held.items() if count <= _COUNTED]:
+                    found = self._postings.lookup([term])
+                    held[term] = 0 if found is None else int(columns["alive"][found[0]].sum())
+            rare = needing(words, held, self._end - columns.dead)
             return dict(zip(rare, self._vocabulary.relatives(rare, floor, most), strict=True))
 
     @property
@@ -289,6 +294,7 @@ class FilteredRowsCache:
 _ASSISTANTS = ("assistant", "Assistant", "AI", "ai", "bot", "model", "system", "tool")
 _KEPT = 4
 _SMALL = 4096  # rows
+_COUNTED = 512  # rows that hold a term and are counted one by one
 _LAID_OUT = 1 << 20  # numbers
 _FEW, _TIMES = 262_144, 8  # other rows, by themselves and for each of our own, that are no burden
 _COLUMNS = (

@@ -322,8 +322,9 @@ class Workspace(Forking):
         return define.dropped_index(index.name, self._engine.tables())
 
     def _create_index(self, index: Index, exists_ok: bool) -> None:
-        """Make an index; one for the search operators is built at once, and kept where the engine can."""
-        if not self._engine.create_index(index, exists_ok=exists_ok):
+        """Make an index; one for the search operators is built at once, and kept where the engine can. Inside a
+        transaction the first search builds it, since indexes follow what is committed."""
+        if not self._engine.create_index(index, exists_ok=exists_ok) or self._engine.in_transaction:
             return
         table = self._engine.tables().get(index.table)
         if table is not None and index.method == define.SEARCH:

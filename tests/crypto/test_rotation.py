@@ -180,7 +180,7 @@ def test_a_stale_segment_of_another_process_is_not_written_after_a_rotation(path
     with SqliteRecordStore(path, encryption=encryption) as other:
         other.refresh()
         other.write(cache.clear)
-        original = cache.next_segment
+        original = cache.next_span
 
         def late(*arguments):
             segment = original(*arguments)
@@ -188,7 +188,7 @@ def test_a_stale_segment_of_another_process_is_not_written_after_a_rotation(path
                 keys.rotate(own)
             return segment
 
-        monkeypatch.setattr(cache, "next_segment", late)
+        monkeypatch.setattr(cache, "next_span", late)
         other.write_segment(1)
         monkeypatch.undo()
     with SqliteRecordStore(path, encryption=encryption) as store:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rmem.upkeep import reindex
+from rmem.admin import reindex
 
 from rmem import Brain, Embedder
 from rmem.doctor import examine

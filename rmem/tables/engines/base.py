@@ -175,6 +175,11 @@ class Engine(ABC):
     def transaction(self) -> AbstractContextManager[None]:
         """One transaction around what this thread does: all that it writes or nothing. `run` sees its writes."""
 
+    @property
+    @abstractmethod
+    def in_transaction(self) -> bool:
+        """Whether this thread is inside `together` or a transaction, which nobody else sees yet."""
+
     @abstractmethod
     def together(self, work: Callable[[], T]) -> T:
         """Do `work`, which calls other methods, in one transaction, as `transaction` does. It may be done more than

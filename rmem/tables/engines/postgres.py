@@ -176,8 +176,12 @@ class PostgresEngine(Engine, Forking):
     def transaction(self) -> AbstractContextManager[None]:
         return self._link.transaction()
 
+    @property
+    def in_transaction(self) -> bool:
+        return self._link.inside
+
     def together(self, work: Callable[[], T]) -> T:
-        if self._link.inside:
+        if self.in_transaction:
             return work()
         before = self._version()
         try:

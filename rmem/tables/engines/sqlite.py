@@ -112,8 +112,12 @@ class SqliteEngine(Engine):
             finally:
                 self._together = None
 
+    @property
+    def in_transaction(self) -> bool:
+        return self._together == get_ident()
+
     def together(self, work: Callable[[], T]) -> T:
-        if self._together == get_ident():
+        if self.in_transaction:
             return work()
         with self.transaction():
             return work()
