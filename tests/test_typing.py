@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import subprocess
 import sys
 from dataclasses import fields
@@ -31,7 +32,7 @@ def _mistaken_lines(tool: str, script: Path, folder: Path) -> set[int]:
         cache = str(ROOT / ".mypy_cache" / "user_script")
         told = _run(["mypy", "--cache-dir", cache, "-O", "json", "script.py"], folder)
         found = [json.loads(line) for line in told.splitlines() if line.startswith("{")]
-        return {one["line"] for one in found if one["severity"] == "error"}
+        return {one["line"] for one in found if (one["file"], one["severity"]) == ("script.py", "error")}
     settings = {"typeCheckingMode": "strict", "extraPaths": [str(ROOT)], "reportUnusedExpression": False}
     (folder / "pyrightconfig.json").write_text(json.dumps(settings), "utf-8")
     report = json.loads(_run(["pyright", "--pythonpath", sys.executable, "--outputjson"], folder))
@@ -41,7 +42,12 @@ def _mistaken_lines(tool: str, script: Path, folder: Path) -> set[int]:
 
 def _run(command: list[str], folder: Path) -> str:
     return subprocess.run(
-        [sys.executable, "-m", *command], cwd=folder, capture_output=True, text=True, timeout=300
+        [sys.executable, "-m", *command],
+        cwd=folder,
+        env={**os.environ, "MYPYPATH": str(ROOT)},  # an editable install is hidden from mypy
+        capture_output=True,
+        text=True,
+        timeout=300,
     ).stdout
 
 

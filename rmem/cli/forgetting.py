@@ -14,7 +14,7 @@ from .. import checks, config
 from ..errors import ConfigError, InputError, NotFoundError
 from . import endings
 from .candidates import ids
-from .face import Face
+from .face import Face, store_file
 from .options import answering
 from .printing import moment, one_line
 from .progress import progress
@@ -268,7 +268,7 @@ def audit(
     checks.whole("limit", limit, low=1)
     start = None if since is None else checks.moment("since", since)
     with face.looking() as brain:
-        store = _audited(brain)
+        store = _audited(brain, face)
         if what == "accept":
             if store is not None:
                 store.accept_audit(config.user())
@@ -326,11 +326,13 @@ def _entries(store: AuditLog, memory: str | None, since: float | None) -> Iterat
         before = page[-1].n
 
 
-def _audited(brain: Brain) -> AuditLog | None:
+def _audited(brain: Brain, face: Face) -> AuditLog | None:
+    """The log of a store; None for a store that is not there yet."""
     from ..stores.capabilities import AuditLog
 
     if isinstance(brain.store, AuditLog):
         return brain.store
-    if brain.address == ":memory:":
-        return None  # it is new and empty
+    path = store_file(face.address)
+    if str(face.address) == ":memory:" or (path is not None and not path.exists()):
+        return None
     raise ConfigError(f"{type(brain.store).__name__} keeps no audit log")

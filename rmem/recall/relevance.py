@@ -13,10 +13,10 @@ Scores = npt.NDArray[np.float32]
 
 FEATURES = ("words", "cosine", "both", "ahead", "asked", "first")
 WEIGHTS = {
-    "hybrid": (-6.4, 3.9, 2.9, 9.7, 0.45, 0.9, 0.8),
-    "no vectors": (-5.6, 5.6, 0.0, 0.0, 0.45, 0.9, 0.8),
-    "lexical": (-5.6, 5.6, 0.0, 0.0, 4.0, 0.9, 0.8),
-    "vector": (-5.6, 0.0, 11.0, 0.0, 0.45, 0.0, 0.8),
+    "hybrid": (-4.89, 6.79, 0.99, 0.08, 0.09, 0.23, 0.23),
+    "no vectors": (-5.50, 7.81, 0.0, 0.0, 0.10, 0.48, 0.04),
+    "lexical": (-5.29, 8.90, 0.0, 0.0, 0.59, 0.0, 0.58),
+    "vector": (-5.03, 0.0, 6.33, 0.0, 3.39, 0.0, 0.56),
 }
 """A constant, then one weight for each feature; by what a store and a question offer."""
 OF_ANOTHER = -2.0

@@ -22,7 +22,7 @@ class RecallSettings:
     """BM25: how soon a repeated word stops counting."""
     b: float = 0.75
     """BM25: how much long memories are held back."""
-    soft_floor: float = 0.35
+    soft_floor: float = 0.3
     """Cosine from which a word of a memory counts as a relative of a question word."""
     soft_weight: float = 0.7
     """What a relative counts, times its cosine."""

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rmem.admin import reindex
 
 from rmem import Brain, Embedder
+from rmem.admin import reindex
 from rmem.doctor import examine
 from rmem.embed.static import StaticEmbedder
 
