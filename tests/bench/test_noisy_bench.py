@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from rmem_bench.noisy import NoisyLoad, run
 
 
+@pytest.mark.slow
 def test_a_quiet_organisation_is_measured_beside_a_noisy_one(tmp_path):
     load = NoisyLoad(seconds=3.0, memories=200, recalls=4, statements=2, imports=1, answers=1)
     report = run(load, folder=tmp_path, advance=lambda *_: None)

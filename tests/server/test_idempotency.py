@@ -264,7 +264,7 @@ def impatient(monkeypatch):
     monkeypatch.setattr(tables_link, "PATIENCE", 0.5)
 
 
-@pytest.mark.parametrize("away", [False, True], ids=["once", "for a while"])
+@pytest.mark.parametrize("away", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["once", "for a while"])
 @pytest.mark.parametrize("place", PLACES)
 def test_a_commit_that_is_cut_off_anywhere_happens_once(server_with, postgres_url, impatient, place, away):
     """Each COMMIT of a request in turn: that of the key, that of what it writes, and that of its answer."""
