@@ -14,7 +14,7 @@ from .shares import FairShares
 from .spaces import Spaces
 from .tokens import Caller, Tokens
 
-_READS = 2  # at once: a recall holds the interpreter's lock, so more threads would only hold up each other and /health
+_READS = 4  # at once: a recall holds the interpreter's lock, so more threads would only hold up each other and /health
 _DATABASE_READS = 8  # at once: they mostly wait for the database
 _WRITES = 48  # at once: writers mostly wait for the disk, and all who wait together share one commit
 
