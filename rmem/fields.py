@@ -1,7 +1,7 @@
 """The field table of a memory: what each field is, declared once beside it in `models`. Rows, JSON, files, the
 arguments of `remember` and the fields of `update` are derived from it.
 
-To add a field, add one line to `Memory` or `Metadata` and a migration for its column:
+To add a field, add one line to `Memory` or `Bookkeeping` and a migration for its column:
 
     mood: str | None = field(default=None, metadata=stored(checks.name, argument="mood", column="mood", slot=13))
 
@@ -41,7 +41,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a memory, or of its metadata."""
+    """One field of a memory, or of its bookkeeping."""
 
     name: str
     kind: str
@@ -50,7 +50,7 @@ class Field:
     required: bool
     default: Any
     inside: str
-    """The part of a memory that holds it: "metadata", or nothing."""
+    """The part of a memory that holds it: "bookkeeping", or nothing."""
     stored: Stored
 
     @property
