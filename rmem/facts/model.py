@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 STATED, SURE, LIKELY = 1.0, 0.9, 0.6
-"""How far to trust a fact: said outright as one, read by a rule that is nearly always right, or by one that often is."""
+"""How far to trust a fact: said outright as one; read by a rule that is nearly always right, or by one that often is."""
 
 
 class FoundFact(NamedTuple):
@@ -37,7 +37,7 @@ class FoundFact(NamedTuple):
 
 
 class StoredFact(NamedTuple):
-    """A fact as a store keeps it. Names are kept once, by the ids that `name_id` gives; an encrypted store has others."""
+    """A fact as a store keeps it; names are apart, by the ids that `name_id` gives, or others if they are encrypted."""
 
     seq: int
     """The row of the memory that is its evidence."""
