@@ -1,6 +1,6 @@
-"""Facts in memories: what a fact is (`model`), those that were stated as such (`stated`), and how others are read from a
-memory without a language model (`extract`). SQL stores call `facts_of` for every memory that they keep; questions about
-facts are answered in `rmem.graph`."""
+"""Facts in memories: what a fact is (`model`), those that were stated as such (`stated`), and how others are read
+from a memory without a language model (`extract`). SQL stores call `facts_of` for every memory that they keep;
+questions about facts are answered in `rmem.graph`."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 STATED, SURE, LIKELY = 1.0, 0.9, 0.6
-"""How far to trust a fact: it was said as one, or read by a rule that is nearly always right, or by one that often is."""
+"""How far to trust a fact: said as one, read by a rule that is nearly always right, or by one that often is."""
 
 
 class FoundFact(NamedTuple):
@@ -59,6 +59,10 @@ class StoredFact(NamedTuple):
     subject_name: str
     relation_name: str
     object_name: str
+    memory_id: str
+    agent: str
+    tags: str | None
+    """JSON; None where there are none or they are encrypted."""
 
     @property
     def is_value(self) -> bool:

@@ -1,5 +1,5 @@
-"""Facts that somebody stated as facts, not in prose. Each is a memory of the type `fact`, so that it is kept, encrypted,
-exported, shared, audited and forgotten as memories are; this module is the layout of its contents.
+"""Facts that somebody stated as facts, not in prose. Each is a memory of the type `fact`, so that it is kept,
+encrypted, exported, shared, audited and forgotten as memories are; this module is the layout of its contents.
 
 What is said *about* facts is a fact with a relation of `RESERVED`: that two names mean one entity, that a relation has
 one value at a time, that another fact is over.

@@ -123,6 +123,10 @@ class FactTable(RecordStore):
         """Return the facts that memories in some rows say."""
 
     @abstractmethod
+    def facts_of(self, memory_ids: Sequence[str]) -> list[StoredFact]:
+        """Return the facts that some memories say."""
+
+    @abstractmethod
     def known_names(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the names of those ids that are entities of some fact."""
 

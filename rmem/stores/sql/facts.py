@@ -25,7 +25,7 @@ COLUMNS = (
 )  # fmt: skip
 INSERT = f"INSERT INTO facts ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 _READ = (
-    f"SELECT {', '.join('f.' + name for name in COLUMNS)}, m.id, m.key_version "
+    f"SELECT {', '.join('f.' + name for name in COLUMNS)}, m.id, m.agent, m.tags, m.key_version "
     "FROM facts f JOIN memories m ON m.seq = f.seq"
 )
 _PART = 200  # ids in one statement
@@ -71,26 +71,29 @@ def read(
     relations: Sequence[int] = (),
     objects: Sequence[int] = (),
     seqs: Sequence[int] = (),
+    memories: Sequence[str] = (),
     after: tuple[int, int] | None = None,
     limit: int | None = None,
 ) -> list[StoredFact]:
     """Facts that have one of the ids of each kind that is given, in the order in which they were kept."""
     blind = vault.disguises() if vault.opens else None
     found: list[StoredFact] = []
-    kinds = {
-        "subject": _hidden(subjects, blind),
-        "relation": _hidden(relations, blind),
-        "object": _hidden(objects, blind),
-        "seq": list(seqs),
+    kinds: dict[str, list[Any]] = {
+        "f.subject": _hidden(subjects, blind),
+        "f.relation": _hidden(relations, blind),
+        "f.object": _hidden(objects, blind),
+        "f.seq": list(seqs),
+        "m.id": list(memories),
     }
     given = {name: ids for name, ids in kinds.items() if ids}
     longest = max(given, key=lambda name: len(given[name]), default=None)
     parts = [given[longest][at : at + _PART] for at in range(0, len(given[longest]), _PART)] if longest else [[]]
     for part in parts:
-        wheres, values = [], []
+        wheres: list[str] = []
+        values: list[Any] = []
         for name, ids in given.items():
             ids = part if name == longest else ids
-            wheres.append(f"f.{name} IN ({', '.join('?' * len(ids))})")
+            wheres.append(f"{name} IN ({', '.join('?' * len(ids))})")
             values += ids
         if after is not None:
             wheres.append("(f.seq, f.number) > (?, ?)")
@@ -115,7 +118,7 @@ def _hidden(ids: Sequence[int], blind: Callable[[int], tuple[int, ...]] | None) 
 
 def _opened(row: tuple[Any, ...], vault: Vault) -> StoredFact | None:
     """A fact from what `_READ` selects; None if it is encrypted and cannot be read."""
-    seq, number, subject, relation, object_, *rest, names, memory_id, version = row
+    seq, number, subject, relation, object_, *rest, names, memory_id, agent, tags, version = row
     if version is not None:
         try:
             names = vault.open_whole(memory_id, bytes(names), version)
@@ -124,7 +127,7 @@ def _opened(row: tuple[Any, ...], vault: Vault) -> StoredFact | None:
     told = names.decode("utf-8", "surrogatepass").split(_SEPARATOR)
     if version is not None:
         subject, relation, object_ = map(name_id, told)
-    return StoredFact(seq, number, subject, relation, object_, *rest, *told)
+    return StoredFact._make((seq, number, subject, relation, object_, *rest, *told, memory_id, agent, tags))
 
 
 def known(connection: Connection, vault: Vault, ids: Sequence[int]) -> dict[int, str]:

@@ -166,8 +166,9 @@ def p003_keep_texts_out_of_statistics(raw: Raw) -> None:
 
 _FACTS = (
     "CREATE TABLE facts (seq bigint NOT NULL, number integer NOT NULL, subject bigint NOT NULL, "
-    "relation bigint NOT NULL, object bigint NOT NULL, flags integer NOT NULL, confidence double precision NOT NULL, first integer NOT NULL, "
-    "last integer NOT NULL, valid_from double precision NOT NULL, valid_until double precision, "
+    "relation bigint NOT NULL, object bigint NOT NULL, flags integer NOT NULL, confidence double precision NOT NULL, "
+    "first integer NOT NULL, last integer NOT NULL, valid_from double precision NOT NULL, "
+    "valid_until double precision, "
     f"learned double precision NOT NULL, names bytea NOT NULL, tenant bigint NOT NULL DEFAULT {_TENANT}, "
     "PRIMARY KEY (tenant, seq, number), "
     "FOREIGN KEY (tenant, seq) REFERENCES memories (tenant, seq) ON DELETE CASCADE)",

@@ -456,6 +456,11 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
     def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]:
         return self.read(lambda connection: facts.read(connection, self.vault, seqs=seqs)) if seqs else []
 
+    def facts_of(self, memory_ids: Sequence[str]) -> list[StoredFact]:
+        return (
+            self.read(lambda connection: facts.read(connection, self.vault, memories=memory_ids)) if memory_ids else []
+        )
+
     def known_names(self, ids: Sequence[int]) -> dict[int, str]:
         return self.read(lambda connection: facts.known(connection, self.vault, ids))
 
