@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +15,7 @@ from ..errors import ConfigError, InputError, NotFoundError
 from ..facts.model import STATED, VALUE, StoredFact, name_id, name_key
 from ..facts.stated import ENDS, MANY, ONE, RESERVED, SAME_AS, TYPE, VALUES, sentence, stated_contents
 from ..filters import Filter
+from ..stores.base import Progress
 from ..stores.capabilities import FactTable
 from . import paths, patterns, whole
 from .model import Change, Contradiction, Explanation, Fact, Neighbour, Path
@@ -76,14 +77,14 @@ class Graph:
         agent: str = "default",
         tags: Mapping[str, Any] | None = None,
         when: Moment | None = None,
+        is_value: bool = False,
     ) -> Fact:
         """State a fact. It is a memory of the type `fact`: recalled, shared, exported and forgotten as one.
 
         `since` and `until` tell when it is true; without `since` it counts from `when`, the time of the memory. A
-        number is a value; words are the name of an entity.
+        number is a value; words are the name of an entity unless `is_value`.
         """
-        is_value = not isinstance(object, str)
-        told = f"{checks.number('object', object):g}" if is_value else checks.name("object", object)
+        told = checks.name("object", object) if isinstance(object, str) else f"{checks.number('object', object):g}"
         names = checks.name("subject", subject), checks.name("relation", relation), told
         if name_key(relation).startswith("rmem:"):
             raise InputError("relation must not begin with 'rmem:'", field="relation")
@@ -98,7 +99,7 @@ class Graph:
             self._check_tree(*names)
         return self._state(
             *names,
-            is_value=is_value,
+            is_value=checks.flag("is_value", is_value) or not isinstance(object, str),
             since=start,
             until=end,
             negated=checks.flag("negated", negated),
@@ -118,6 +119,37 @@ class Graph:
                 f"{subject!r} {relation} {object!r} would close a circle: {object!r} {relation} {subject!r} already",
                 field="object",
             )
+
+    def add_many(self, facts: Iterable[Fact], on_progress: Progress | None = None) -> int:
+        """State facts that were read from a file, or come from another store; how many. All are checked before the
+        first is written. They get ids of their own and count as learned now."""
+        items = []
+        for number, fact in enumerate(facts):
+            names = {"subject": fact.subject, "relation": fact.relation, "object": fact.object}
+            for field, name in names.items():
+                if not name_key(checks.name(f"fact {number}: {field}", name)):
+                    raise checks.refuse(f"fact {number}: {field}", "a name with letters or digits", name)
+            if fact.valid_until is not None and fact.valid_until <= fact.valid_from:
+                raise InputError(f"fact {number}: valid_until must be after valid_from", field="valid_until")
+            contents = stated_contents(
+                **names,
+                is_value=fact.is_value,
+                since=fact.valid_from if fact.dated else None,
+                until=fact.valid_until,
+                negated=fact.negated,
+                confidence=fact.confidence,
+            )
+            items.append(
+                {
+                    "text": sentence(**names, negated=fact.negated),
+                    "type": TYPE,
+                    "agent": fact.agent,
+                    "tags": dict(fact.tags) or None,
+                    "when": fact.valid_from,
+                    "metadata": contents,
+                }
+            )
+        return len(self.brain.remember_many(items, on_progress=on_progress))
 
     def _state(
         self,

@@ -32,6 +32,8 @@ class Fact:
     confidence: float = STATED
     is_value: bool = False
     negated: bool = False
+    dated: bool = False
+    """Whether it was said when it began; otherwise `valid_from` is the time of the memory."""
     start: int = 0
     end: int = 0
     agent: str = "default"

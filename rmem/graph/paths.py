@@ -41,7 +41,7 @@ def _explore(view: View, kinds: Sequence[int], first: set[int], last: set[int], 
     fronts, seen = [set(first), set(last)], [set(first), set(last)]
     for _ in range(hops):
         side = 0 if len(fronts[0]) <= len(fronts[1]) else 1
-        expanded = _around(view, kinds, fronts[side] - seen[1 - side] if side else fronts[side])
+        expanded = _around(view, kinds, fronts[side])
         following: set[int] = set()
         for here, step in expanded:
             if side == 0:

@@ -143,6 +143,7 @@ def _shown(period: Period, opened: Mapping[str, Mapping[str, str]]) -> Fact:
         confidence=fact.confidence,
         is_value=fact.is_value,
         negated=fact.negated,
+        dated=fact.is_dated,
         start=fact.start,
         end=fact.end,
         agent=fact.agent,
