@@ -47,7 +47,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("recall",),
     ("tiers",),
     ("brain", "graph", "remote", "drafting", "aio", "doctor", "admin", "transfer", "kv"),
-    ("agents", "tables"),
+    ("agents", "conversation", "tables"),
     ("team", "migrating", "foreign_files"),
     ("mcp",),
     ("server",),
