@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 STATED, SURE, LIKELY = 1.0, 0.9, 0.6
-"""How far to trust a fact: said outright as one; read by a rule that is nearly always right, or by one that often is."""
+"""How far to trust a fact: said outright; read by a rule that is nearly always right, or by one that often is."""
 
 
 class FoundFact(NamedTuple):
