@@ -42,7 +42,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "plugins",
         "judgements",
     ),
-    ("index", "embed", "privacy", "crypto"),
+    ("index", "embed", "privacy", "crypto", "facts"),
     ("stores",),
     ("recall",),
     ("tiers",),

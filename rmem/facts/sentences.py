@@ -16,7 +16,8 @@ from .model import LIKELY, SURE, FoundFact
 _PREPOSITIONS = "by|in|at|to|with|for|of|on|from|as|under|into|near|after|against|through|via|over|inside|within|onto"
 _COPULA = re.compile(
     r" (?:(is|was|are|were|am)(n['’]t)?|(has|have|had) been|(became|becomes|remains))"
-    r"((?: (?:not|no longer|never|still|now|currently|also|already|originally|actually|always|officially|probably|apparently))*)(?= )"
+    r"((?: (?:not|no longer|never|still|now|currently|also|already|originally|actually|always|officially|"
+    r"probably|apparently))*)(?= )"
 )
 _VERB_TAIL = re.compile(rf"((?:up )?(?:{_PREPOSITIONS}) )?(?:the ([a-z]+(?: [a-z]+)?) of )?(?=\S)")
 _OPEN_VERB = re.compile(rf" ([a-z]{{2,}}(?:s|ed)(?: (?:{_PREPOSITIONS}))?)(?= )")
