@@ -1,0 +1,58 @@
+"""Facts in Markdown notes: `[[links]]`, `relation:: target` lines, front matter, the heading they stand under."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..models import Memory
+from . import names
+from .model import SURE, FoundFact
+from .relations import canonical
+
+_FRONT = re.compile(r"\A---\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
+_FIELD = re.compile(r"^([A-Za-z][\w -]{0,40}): +(\S.*)$", re.MULTILINE)
+_LINE = re.compile(
+    r"^(?P<heading>#{1,6}) +(?P<title>\S[^\n]*)$"
+    r"|^[ \t]*(?:[-*+] +)?(?P<relation>[A-Za-z][\w -]{0,40}?):: *(?P<target>\S[^\n]*)$"
+    r"|\[\[(?P<link>[^\]\n|#]{1,100})(?:#[^\]\n|]*)?(?:\|[^\]\n]*)?\]\]",
+    re.MULTILINE,
+)
+_ITEMS = re.compile(r", *(?=\[\[)")
+_NAMED = ("title", "name")
+_PASSED = frozenset("title name date created updated layout permalink draft description summary slug".split())
+
+
+def facts_in_markdown(memory: Memory, text: str) -> Iterator[FoundFact]:
+    """The facts of a note. They are about its title: front matter, a tag or a field `title`, the nearest heading."""
+    subject = next((str(one[key]) for one in (memory.tags, memory.contents) for key in _NAMED if one.get(key)), "")
+    front = _FRONT.match(text)
+    at = 0
+    if front is not None:
+        at = front.end()
+        fields = {found[1].strip().lower(): found for found in _FIELD.finditer(text, front.start(1), front.end(1))}
+        subject = next((names.clean(fields[key][2]) for key in _NAMED if key in fields), subject)
+        for name, found in fields.items():
+            if subject and name not in _PASSED:
+                for target in found[2].strip("[] ").split(","):
+                    yield from _fact(subject, name.removesuffix("s") if name == "tags" else name, target, found)
+    for found in _LINE.finditer(text, at):
+        if found["heading"]:
+            if found["heading"] == "#" or not subject:
+                subject = names.clean(found["title"].strip("# "))
+        elif not subject:
+            continue
+        elif found["relation"]:
+            for target in _ITEMS.split(found["target"]):
+                yield from _fact(subject, found["relation"], target, found)
+        else:
+            yield from _fact(subject, "links to", found["link"], found)
+
+
+def _fact(subject: str, relation: str, target: str, found: re.Match[str]) -> Iterator[FoundFact]:
+    what = names.clean(target.strip())
+    if what and what != subject and len(what) <= names.LONGEST:
+        yield FoundFact(
+            subject, canonical(relation), what, is_value=names.is_value(what), confidence=SURE, start=found.start(),
+            end=found.end(),
+        )  # fmt: skip

@@ -1,0 +1,135 @@
+"""The shapes of names and values in a sentence: what may be the subject or the object of a fact."""
+
+from __future__ import annotations
+
+import re
+
+_UPPER = "A-ZÀ-ÖØ-ÞĀĂĄĆĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮİĶĹĻĽŁŃŅŇŌŎŐŔŖŘŚŜŞŠŢŤŨŪŬŮŰŲŴŶŸŹŻŽΑ-ΩА-Я"
+CAPITAL = re.compile(rf"[{_UPPER}0-9\"“'‘`(.@#/~$]")
+"""How a name begins, and a lower-case noun does not."""
+
+LOOSE_LINKS = re.compile(r" (?:to|in|for|on|at|with|from|by|or|as) ")
+"""Words inside titles that elsewhere stand between two names."""
+_LINKS = (
+    "of|the|and|to|in|for|on|at|de|du|la|le|les|von|van|der|den|di|da|dos|al|bin|ibn|y|e|a|an|with|from|by|or|as|et|i|und|"
+    "am|zu|-|–|&"
+)
+_REST = r"[^\s,;:()\[\]\"“”`!?]*"
+_TOKEN = rf"(?:[{_UPPER}0-9]{_REST}(?:\(\))?|[a-z]+[{_UPPER}]{_REST}|[a-z]{{1,3}}[’'][{_UPPER}][\w’'-]*)"
+_QUOTED = r"\"[^\"\n]{1,80}\"|“[^”\n]{1,80}”|`[^`\n]{1,80}`|\[\[[^\]\n]{1,80}\]\]"
+_IDENTIFIER = (
+    r"https?://[^\s<>\"')]+"
+    r"|[~.]{0,2}/?(?:[\w.@-]+/)+[\w.@-]*\w"  # a path
+    r"|[a-zA-Z_]\w*(?:\.[a-zA-Z_]\w*)+(?:\(\))?"  # a dotted name, a file
+    r"|[a-zA-Z]\w*_\w+(?:\(\))?|[a-z]+[A-Z]\w*(?:\(\))?|\w+\(\)|--?[a-z][\w-]+|@[\w-]+|#\d+|[a-z]+-?\d[\w.]*"
+)
+PROPER = re.compile(
+    rf"(?:{_QUOTED}|{_TOKEN}|{_IDENTIFIER}(?![\w/]))"
+    rf"(?:(?:,? (?:(?:{_LINKS}) ){{0,3}}|/)(?:{_TOKEN}|{_QUOTED})|, (?:Jr|Sr|Inc|Ltd|LLC)\b\.?)*"
+)
+"""A proper name, a quotation or an identifier, at its longest."""
+
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec)[a-z]*\.?"
+_NUMBER = r"[-+~≈<>]?[$€£¥]?\d[\d,._]*(?:[eE][-+]?\d+)?"
+VALUE = re.compile(
+    r"(?:(?:about|around|at least|at most|over|under|port|version|v|python|level) ?)?"
+    rf"(?:{_NUMBER}(?: ?[%°µ]?[A-Za-z/%]{{1,12}}(?: [a-z]{{2,10}})?)?"
+    r"|v?\d+(?:\.\d+){1,3}[\w.+-]*\+?|\d{4}-\d\d(?:-\d\d)?(?:[T ][\d:.+Z-]+)?"
+    rf"|\d{{1,2}} {_MONTH}(?: \d{{4}})?|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:, ?\d{{4}})?|{_MONTH} \d{{4}}"
+    r"|true|false|none|null|yes|no|on|off|enabled|disabled|deprecated|required|optional)\.?",
+    re.IGNORECASE,
+)
+
+_NOBODY = frozenset(
+    """i you he she it we they me him her us them this that these those there here what which who whom whose why how
+    where when everything something anything nothing everyone someone anyone nobody one ones all some most many
+    much both each either neither none such another other others his hers its their theirs your yours our ours
+    mine my myself himself herself itself themselves yourself so as if then than not no yes yeah yep nope ok
+    okay oh ah wow hey hi hello thanks thank please well now today tomorrow yesterday tonight later never ever
+    always also too just only even still again and or but because since while although though until unless after
+    before during whether maybe perhaps another every any more less few several lots""".split()
+)
+_STOP = _NOBODY | frozenset(
+    """is was are were be been being am has have had do does did will would can could shall should may might must go
+    goes went get gets got make makes made let lets say says said think thinks thought know knows knew want
+    wants wanted feel feels felt seem seems seemed really very quite pretty like likes for to of in on at by
+    with from about into over under up down out off through the a an fix fixes fixed add adds added remove
+    removes removed update updates updated use used using""".split()
+)
+_WORD = re.compile(r"[^\s,]+")
+_NOUNS = re.compile(r"[a-z][\w'’-]*(?: [a-z0-9][\w'’-]*){0,3}")
+_LEADING = re.compile(r"(?:the|an?|our|your|some|any) ", re.IGNORECASE)
+_INITIALS = re.compile(rf"(?:\b[{_UPPER}]\.)+[{_UPPER}]$")
+LONGEST = 100
+"""Characters of a name."""
+
+
+def clean(name: str) -> str:
+    """A name without the quotes and signs around it; initials get their last dot back, which ended the sentence."""
+    name = name.strip(" \t,;:–—*_")
+    if _INITIALS.search(name):
+        name += "."
+    if len(name) > 2 and (name[0], name[-1]) in _PAIRS:
+        name = name[1:-1].strip()
+    if name.startswith("[[") and name.endswith("]]"):
+        name = name[2:-2].partition("|")[0].strip()
+    return name
+
+
+_CODE = re.compile(r"[`\"/_.@#=]\w|\(\)|[a-z][A-Z]|^-")
+_CONTRACTED = re.compile(
+    r"\b(?:I|it|he|she|that|there|they|we|you|who|what|let|here|don|doesn|didn|can|won)['’]\w+(?: [a-z]|$)", re.I
+)
+_POINTING = frozenset(
+    "this these those that my our your his her their its when where while after before since if".split()
+)
+_ADVERB = re.compile(r"[A-Z][a-z]+ly, | [a-z]+ly$")
+_PAIRS = {('"', '"'), ("“", "”"), ("`", "`"), ("‘", "’"), ("'", "'"), ("(", ")")}
+
+
+def is_value(name: str) -> bool:
+    """Whether it is a number, a date, a version or a switch, and nothing that facts can be about."""
+    return VALUE.fullmatch(name) is not None
+
+
+def is_proper(name: str) -> bool:
+    """Whether the whole of it is a proper name, a quotation or an identifier."""
+    found = PROPER.match(name)
+    return found is not None and found.end() >= len(name) - name.endswith(".")
+
+
+def is_noun_phrase(name: str) -> bool:
+    """Whether it is one to four lower-case words with no function word among them: "association football"."""
+    return _NOUNS.fullmatch(name) is not None and not any(word in _STOP for word in name.split())
+
+
+def is_code(name: str) -> bool:
+    """Whether it is an identifier, a path, a quotation or a version, by its signs."""
+    return _CODE.search(name) is not None
+
+
+def subject_trust(name: str) -> int:
+    """How clearly a text names what a sentence is about: 2 a name, 1 a description ("the parser"), 0 not at all."""
+    if not name or len(name) > LONGEST or _CONTRACTED.search(name):
+        return 0
+    first = _WORD.match(name)
+    if first is None or (_ADVERB.search(name) and name.count(" ") < 3):
+        return 0
+    word = first[0].lower()
+    if word in _NOBODY and (name.count(" ") < 1 + (word in _POINTING) or not is_proper(name)):
+        return 0
+    if is_proper(name):
+        return 0 if name.lower() in _STOP else 2
+    found = PROPER.match(name)
+    if found is not None:  # "Tunisia national football team": nouns behind a name
+        rest = name[found.end() :].strip()
+        return 2 if rest and " " in name and is_noun_phrase(rest) and first[0].lower() not in _STOP else 0
+    if is_noun_phrase(name):
+        return 2
+    bare = _LEADING.sub("", name, count=1)
+    if bare != name and (is_noun_phrase(bare) or is_proper(bare)):
+        return 2 if is_proper(bare) else 1
+    found = re.fullmatch(r"([a-z][\w-]*(?: [a-z][\w-]*)?) (.+)", name)
+    if found and is_noun_phrase(found[1]) and is_proper(found[2]):  # "ancient Rome", "split-finger fastball X"
+        return 2
+    return 0

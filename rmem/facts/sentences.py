@@ -1,0 +1,413 @@
+"""Facts in one sentence, by its shape: what stands before the verb, the verb, what follows it.
+
+Each rule is written as the sentence it reads. A fact is SURE only if subject and object are names or short nouns and
+nothing is left over; a sentence that asks, supposes, plans or wishes states nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from . import names, relations
+from .dates import validity
+from .model import LIKELY, SURE, FoundFact
+
+_PREPOSITIONS = "by|in|at|to|with|for|of|on|from|as|under|into|near|after|against|through|via|over|inside|within|onto"
+_COPULA = re.compile(
+    r" (?:(is|was|are|were|am)(n['’]t)?|(has|have|had) been|(became|becomes|remains))"
+    r"((?: (?:not|no longer|never|still|now|currently|also|already|originally|actually|always|officially|"
+    r"probably|apparently))*)(?= )"
+)
+_VERB_TAIL = re.compile(rf"((?:up )?(?:{_PREPOSITIONS}) )?(?:the ([a-z]+(?: [a-z]+)?) of )?(?=\S)")
+_OPEN_VERB = re.compile(rf" ([a-z]{{2,}}(?:s|ed)(?: (?:{_PREPOSITIONS}))?)(?= )")
+_COPULAS = frozenset(
+    "is was are were am isn't wasn't aren't weren't isn’t wasn’t aren’t weren’t became remains".split()
+)
+_BETWEEN = frozenset("now also still currently always usually mainly longer never".split())
+_ANCHORS = _COPULAS | relations.FIRST_WORDS | {"been", "I'm", "I’m"}
+_NO_NAME = frozenset(
+    """i it you he she they we this that which who so but because really just get got go my your our their his its me
+    him them us what there then than i'm it's you're that's is was are were am been be have had has""".split()
+)
+_MOST_HEAD = 16  # words before the verb
+_ASSUMED = frozenset(
+    """might may could would should shall will won't can can't cannot if unless whether wish hope hopes hoping plan
+    plans planning want wants wanted going gonna used supposed imagine suppose pretend let's lets wouldn't
+    couldn't shouldn't won’t can’t let’s wouldn’t couldn’t shouldn’t if, would, when why how""".split()
+)
+_HEDGES = frozenset(
+    """maybe probably perhaps possibly apparently seem seems seemed likely think guess believe suppose heard allegedly
+    almost nearly sometimes often usually mostly kind sort maybe, perhaps, apparently, probably, sure""".split()
+)
+_ENTITY = re.compile(r"(?:the|an?|its|their|his|her) |[A-Z0-9`\"“]")
+_IMPERATIVES = frozenset(
+    """Add Added Adding Fix Fixed Fixing Fixes Move Moved Remove Removed Removing Update Updated Updating Bump Bumps
+    Use Make Rename Run Set Test Tests Drop Check Change Changed Release Merge Revert Apply Replace Improve
+    Refactor Support Allow Document Docs Handle Avoid Prefer Ensure Enable Disable Clean Cleanup Implement
+    Introduce Switch Upgrade Keep Create Convert Correct Deprecate Expose Extend Include Increase Raise Reduce
+    Require Return Rewrite Simplify Skip Split Sync Try Type Unify Verify Write Build Only Some Three Two New
+    More Initial Minor No Not Do Don't""".split()
+)
+_NOT_VERBS = frozenset("was is has as this his its us yes thus always perhaps besides towards sometimes".split())
+_FIRST_PERSON = frozenset(("I", "I'm", "I’m", "My", "I've"))
+_PASSED = frozenset(
+    """You You're You've It It's It’s That That's That’s This There There's We We're We've They They're He She He's
+    She's What What's How When Where Who Why Which Do Does Did Is Are Was Were Can Could Would Should Will Have
+    Has Thanks Thank Wow Glad Let Let's Let’s Sounds Looks Seems Congrats Hope Please Your Its Their These Those
+    If Here Here's Co-authored-by: Signed-off-by: Bumps Bump Merge Our""".split()
+)
+_OPENING = re.compile(
+    r"(?:(?:and|but|so|also|well|yes|yeah|no|note that|note|fyi|btw|actually|currently|now|today|hey|oh|in fact|"
+    r"remember that|for now|as of now|by the way|recently|finally|this week|last week|anyway)[,:]? |"
+    r"(?:I think|I guess|I believe|I heard|maybe|perhaps|apparently)(?: that)?,? |[-*•] |\d+[.)] )+",
+    re.IGNORECASE,
+)
+_OF = re.compile(r" (of|in|for|at|on) (?:the )?(?=(\S))")
+_PROPERTY = re.compile(r"(?:the|a|an) ", re.IGNORECASE)
+_NAME_OF = re.compile(r"(?:(?:name|title|value) of (?:the )?)?(?:current |actual |new |present )?")
+_CLAUSE = re.compile(r"(?:the )?([a-z][a-z ]{1,40}?) (where|that|which|who|whom|in which|at which|on which) (.+)", re.I)
+_OWN = re.compile(r"(my|our) (.+)", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"(.+?)(?:'s|’s|s'|s’) ([a-z][\w -]{1,50})")
+_GOVERNMENT = re.compile(r"(.+) government")
+_ARTICLE = re.compile(r"(?:a|an|one of the) ")
+_THE = re.compile(r"the ((?:[a-z][\w-]*|[A-Z]{2,5})(?: [a-z][\w-]*){0,3}) (of|for|in|at|behind) (.+)")
+_PARTICIPLE = re.compile(rf"((?:[a-z]+ly )?[a-z]{{3,}}) ({_PREPOSITIONS})(?: the ([a-z]+(?: [a-z]+)?) of)? (?=\S)(.+)")
+_PLACE = re.compile(r"(in|at|on|from|near|behind|inside|under|part of)(?: the ([a-z]+) of)? (.+)")
+_KIND_OF = re.compile(r"((?:[a-z][\w-]*)(?: [a-z][\w-]*){0,2}) (of|for|in|at|from) (?:the )?(.+)")
+_LOOSE = frozenset(
+    """able about going supposed due ready glad happy sorry excited proud sure afraid tired aware grateful thankful
+    used back out up down here there available hard easy good great bad nice free full kind sort lot couple bit
+    bunch ton interested curious worried keen open close next similar different better worse more less same
+    welcome amazing awesome important only just not all looking trying working getting thinking having doing
+    making taking planning talking waiting heading hoping coming seeing feeling being stuck meant about left
+    right so too very really set one two some none part fun pleased thrilled passionate impressed surprised
+    reminded inspired lucky blessed""".split()
+)
+_CUT = re.compile(
+    r"(?:,|;| [-–—]+|:)? (?:which|who|whom|whose|where|when|while|because|since|but|so|although|though|unless|until|"
+    r"as|and (?:[a-z]|I\b)|or [a-z]|that|if|after|before|than|too|now|again|anymore|last|this|next|every|rather|"
+    r"instead)\b"
+    r"|[,;] (?=[a-z]|I\b)| [-–—]+ | \(|; "
+)
+_OF_NAME = re.compile(r"(?:the|an?) [a-z][\w-]*(?: [a-z][\w-]*)? (?:of|for|in|from) (?=\S)")
+_LISTED = re.compile(r",? and |, ")
+_DO_NOT = frozenset("doesn't don't didn't doesn’t don’t didn’t".split())
+_NEGATED = re.compile(r"not|no longer|never|n['’]t")
+
+
+class _Statement(NamedTuple):
+    subject: str
+    relation: str
+    object: str
+    trust: int  # 2 by a rule that may be sure, 1 by one that may not
+    single: bool = False
+
+
+def facts_in_sentence(text: str, start: int, end: int, actor: str | None) -> Iterator[FoundFact]:
+    """The facts that one sentence states; `start` and `end` are its place in the text of the memory."""
+    words = text.split()
+    if len(words) < 3 or text.endswith("?"):
+        return
+    titled = words[1][0].isupper()  # "Will Schuester", "We Will Rock You"
+    if not titled and (words[0] in _PASSED or (actor is None and words[0] in _FIRST_PERSON)):
+        return
+    if _ANCHORS.isdisjoint(words) and not (titled or names.is_code(words[0])):
+        return
+    if not _ASSUMED.isdisjoint(words):
+        return
+    hedged = not _HEDGES.isdisjoint(words)
+    body = " ".join(words)
+    if body.endswith((".", "!")):
+        body = body[:-1]
+    opening = _OPENING.match(body)
+    if opening is not None:
+        body = body[opening.end() :]
+    if actor is not None and body.startswith(("I'm ", "I’m ")):
+        body = "I am " + body[4:]
+    valid_from, valid_until, body = validity(body)
+    found, negated = _read(body, actor)
+    for one in found:
+        subject, relation = names.clean(one.subject), relations.canonical(one.relation)
+        for value, sure in _objects(one.object, relation):
+            if not subject or not value or len(relation) > 60 or subject.lower() == value.lower():
+                continue
+            turned = None if names.is_value(value) else relations.inverse(relation)
+            about, of, what = (value, turned, subject) if turned else (subject, relation, value)
+            yield FoundFact(
+                about,
+                of,
+                what,
+                is_value=names.is_value(what),
+                confidence=SURE if sure and one.trust == 2 and not hedged else LIKELY,
+                start=start,
+                end=end,
+                valid_from=valid_from,
+                valid_until=valid_until,
+                negated=negated,
+                single=(one.single or relations.has_one(of)) and not relations.has_many(of),
+            )
+
+
+def _read(body: str, actor: str | None) -> tuple[list[_Statement], bool]:
+    """What a sentence states, and whether it denies it."""
+    words = body.split(" ")
+    anchors = [at for at, word in enumerate(words) if word in _ANCHORS]
+    if not anchors:
+        return _by_open_verb(body, len(body))
+    owned = words[0] in ("The", "the")
+    if anchors[0] > _MOST_HEAD or not (owned or _NO_NAME.isdisjoint(words[: anchors[0]])):
+        return [], False
+    copulas = [at for at in anchors if words[at] in _COPULAS or words[at] == "been"]
+    if len(copulas) > 1 and not owned:
+        copulas = copulas[:1]
+    for at in reversed(copulas):  # "The author of Life is a Dream is Calderón"
+        at -= words[at] == "been"
+        copula = _COPULA.match(body, len(" ".join(words[:at]))) if at > 0 else None
+        if copula is None:
+            continue
+        found = _copular(body[: copula.start()], body[copula.end() + 1 :], actor)
+        if found is not None:
+            return [found], copula[2] is not None or bool(_NEGATED.search(copula[5]))
+    for at in anchors:
+        if at in copulas:
+            break
+        if at and words[at] in relations.FIRST_WORDS:
+            found, negated = _verbal(words, at, actor)
+            if found is not None:
+                return [found], negated
+    return _by_open_verb(body, len(" ".join(words[: copulas[0]])) if copulas else len(body))
+
+
+def _by_open_verb(body: str, end: int) -> tuple[list[_Statement], bool]:
+    """NAME verbs OBJECT, whatever the verb: a relation that nobody listed, and never a sure one."""
+    opened = _OPEN_VERB.search(body, 0, end)
+    if opened is None or opened[1].split(" ")[0] in _NOT_VERBS:
+        return [], False
+    subject, right = body[: opened.start()], body[opened.end() + 1 :]
+    named = names.is_code(subject) or (" " in subject and subject.split(" ", 1)[0] not in _IMPERATIVES)
+    if named and _ENTITY.match(right) and names.subject_trust(subject) == 2 and names.is_proper(subject):
+        return [_Statement(subject, opened[1], right, 1)], False
+    return [], False
+
+
+def _copular(left: str, right: str, actor: str | None) -> _Statement | None:
+    """LEFT is RIGHT."""
+    subject = _property(left, actor)
+    if subject is not None:
+        about, relation, trust = subject
+        placed = _PARTICIPLE.fullmatch(right)
+        if placed and placed[1] in ("located", "based", "situated", "set", "kept", "stored", "found"):
+            noun = f" the {placed[3]} of" if placed[3] else ""
+            return _Statement(about, f"{relation} {placed[1]} {placed[2]}{noun}", placed[4], trust, True)
+        right = re.sub(r"^(?:called|named|set to|equal to) ", "", right)
+        if placed and placed[1] in _LOOSE:
+            return None
+        if placed and names.subject_trust(left) == 2:  # "The Wheel of Time was written by"
+            return _described(left, right, 2)
+        first = right.split(" ", 1)[0]
+        if (first in _LOOSE and " " in right) or _ADJECTIVE.match(right):
+            return None
+        return _Statement(about, relation, right, trust, not _is_plural(relation))
+    trust = names.subject_trust(left)
+    if left == "I" and actor is not None:
+        left, trust = actor, 2
+    if not trust:
+        return None
+    return _described(left, right, trust)
+
+
+def _described(subject: str, right: str, trust: int) -> _Statement | None:
+    """SUBJECT is RIGHT, where the subject is a name."""
+    article = _ARTICLE.match(right)
+    if article is not None:
+        return _classified(subject, right[article.end() :], trust)
+    the = _THE.fullmatch(right)
+    if the is not None:
+        return _Statement(the[3], the[1], subject, trust, True) if names.subject_trust(the[3]) == 2 else None
+    named = _PARTICIPLE.fullmatch(right)
+    if named is not None and named[1] not in _LOOSE:
+        noun = f" the {named[3]} of" if named[3] else ""
+        to_verb = (
+            named[2] == "to" and not noun and named[1] not in ("married", "related", "moved", "connected", "assigned")
+        )
+        if to_verb and not names.CAPITAL.match(named[4]):
+            return None
+        regular = named[1].endswith(("ed", "en")) or named[1] in _STRONG
+        return _Statement(subject, f"{named[1]} {named[2]}{noun}", named[4], trust if regular else 1)
+    place = _PLACE.fullmatch(right)
+    if place is not None and names.CAPITAL.match(place[3]):
+        noun = f" the {place[2]} of" if place[2] else ""
+        relation = "part of" if place[1] == "part of" else f"located {place[1]}{noun}"
+        return _Statement(subject, relation, place[3], 1)
+    if names.is_value(names.clean(right)):
+        return _Statement(subject, "is", right, trust)
+    if right.startswith("the ") or names.CAPITAL.match(right):
+        return _Statement(subject, "is", right, 1)
+    return None
+
+
+_ADJECTIVE = re.compile(
+    r"(?:[a-z]+ly |so |very |really |too |quite |pretty )|[a-z]+(?:ing|ful|ous|ive|able|ible|less|est)$"
+)
+_VAGUE = frozenset(
+    """way thing things place time idea one reminder blast must lot bit dream choice start challenge part journey
+    moment day experience change changer mess pain shame pity joke game problem issue question matter mistake
+    success win deal source reason help relief treat honor feeling story case point step sign example mix""".split()
+)
+_STRONG = frozenset("born famous known made built made written set run led held sold bought found kept sent".split())
+
+
+def _classified(subject: str, right: str, trust: int) -> _Statement | None:
+    """SUBJECT is a citizen of France; SUBJECT is a web framework."""
+    kind = _KIND_OF.fullmatch(right)
+    if kind is not None and kind[1].split(" ")[-1] not in _LOOSE and names.CAPITAL.match(kind[3]):
+        return _Statement(subject, f"{kind[1]} {kind[2]}", kind[3], trust)
+    right = re.split(r" (?:for|with|in|on|at|from|to|by|of|written|based|used|using|made) ", right, maxsplit=1)[0]
+    first = right.split(" ", 1)[0]
+    if first in _LOOSE or first in ("bit", "must", "big", "huge", "super", "such", "real", "total", "true", "lovely"):
+        return None
+    if right.rsplit(" ", 1)[-1] in _VAGUE:
+        return None
+    return _Statement(subject, "is a", right, trust)
+
+
+def _property(left: str, actor: str | None) -> tuple[str, str, int] | None:
+    """`The R of S`, `S's R`, `my R` or `The N that S V` before the verb: the subject, the relation, how clear it is."""
+    own = _OWN.fullmatch(left)
+    if own is not None:
+        if own[1].lower() == "our" or actor is None:
+            return None
+        held = _POSSESSIVE.fullmatch(own[2])
+        if held is not None or not names.is_noun_phrase(own[2]):
+            return None
+        return actor, own[2], 2
+    article = _PROPERTY.match(left)
+    if article is not None:
+        bare = left[article.end() :]
+        bare = bare[_NAME_OF.match(bare).end() :]  # type: ignore[union-attr]
+        clause = _CLAUSE.fullmatch(bare)
+        if clause is not None:
+            found = _clause(*clause.groups())
+            if found is not None:
+                return found
+        return _of(bare)
+    held = _POSSESSIVE.fullmatch(left)
+    if held is not None and names.is_noun_phrase(held[2]):
+        trust = names.subject_trust(held[1])
+        return (held[1], held[2], trust) if trust else None
+    return None
+
+
+def _clause(noun: str, joint: str, rest: str) -> tuple[str, str, int] | None:
+    """The company that produced S; the university where S was educated."""
+    words = rest.split(" ")
+    if words[0].islower() and words[0].endswith("ed") and len(words) > 1:
+        about = " ".join(words[1:])
+        return (about, f"{noun} {joint} {words[0]}", 2) if names.subject_trust(about) == 2 else None
+    verb = re.fullmatch(r"(.+?) ((?:was |is |were |has )?[a-z]+(?:s|ed|t|n))", rest)
+    if verb is None or names.subject_trust(verb[1]) != 2:
+        return None
+    return verb[1], f"{noun} {joint} {re.sub('^(?:was|is|were|has) ', '', verb[2])}", 2
+
+
+def _of(bare: str) -> tuple[str, str, int] | None:
+    """R of S, the preposition being the first before a name: "head of state in Poland"."""
+    joints = list(_OF.finditer(bare))
+    if not joints:
+        return None
+    joint = next((one for one in joints if names.CAPITAL.match(one[2])), joints[0])
+    relation, about = bare[: joint.start()], bare[joint.end() :]
+    if joint is joints[0] and joint[1] != "of" and not names.CAPITAL.match(joint[2]):
+        return None
+    words = relation.split(" ")
+    if len(words) > 4 or not words[0] or words[0] in _LOOSE or words[0] in ("rest", "end", "way", "fact", "number"):
+        return None
+    government = _GOVERNMENT.fullmatch(about)
+    if government is not None and relation == "head":
+        return government[1], "head of government", 2
+    trust = names.subject_trust(about)
+    if not trust and names.CAPITAL.match(about):
+        trust = 1
+    return (about, relation, trust) if trust else None
+
+
+def _is_plural(relation: str) -> bool:
+    last = relation.split(" ")[-1]
+    return last.endswith("s") and not last.endswith(("ss", "us", "is", "headquarters", "status"))
+
+
+def _verbal(words: list[str], at: int, actor: str | None) -> tuple[_Statement | None, bool]:
+    """SUBJECT uses OBJECT; SUBJECT does not use OBJECT."""
+    form, end, negated, helped = words[at], at, False, False
+    while end and words[end - 1] in _BETWEEN:
+        end -= 1
+        negated = negated or words[end] in ("longer", "never")
+        end -= words[end] == "longer" and words[end - 1] == "no"
+    if words[end - 1] in _DO_NOT or (words[end - 1] == "not" and words[end - 2] in ("does", "do", "did")):
+        end -= 2 if words[end - 1] == "not" else 1
+        negated = helped = True
+    left, right = " ".join(words[:end]), " ".join(words[at + 1 :])
+    tail = _VERB_TAIL.match(right)
+    if tail is None or end <= 0:
+        return None, False
+    together = f"{form} {tail[1].strip()}" if tail[1] else form
+    relation = relations.FORMS.get(together)
+    if relation is None:
+        if tail[1] or form not in relations.FORMS:
+            return None, False
+        relation = relations.FORMS[form]
+    right = right[tail.end() :]
+    if left == "I" and actor is not None:
+        subject, trust = actor, 2
+    else:
+        subject, trust = left, names.subject_trust(left)
+        if not trust or words[0] in _IMPERATIVES:
+            return None, False
+        if not form.endswith("s") and not helped:
+            if form in relations.BASES:
+                return None, False  # "Sounds like X", "Document use of X"
+            if form.endswith("ed") and not (" " in left or names.is_code(left)):
+                trust = 1  # "Drop deprecated API"
+    if tail[2]:
+        relation = f"{relation} the {tail[2]} of"
+    return _Statement(subject, relation, right, trust), negated
+
+
+def _objects(text: str, relation: str) -> Iterator[tuple[str, bool]]:
+    """What a sentence says of its subject: each object, and whether it is clear that it is the whole of it."""
+    text = text.strip()
+    if relations.has_many(relation) and ("," in text or " and " in text):
+        parts = _LISTED.split(text)
+        if len(parts) > 1 and all(_is_clear(part) for part in parts):
+            for part in parts:
+                yield names.clean(re.sub(r"^(?:the|an?) ", "", part)), True
+            return
+    if _is_clear(text):
+        yield names.clean(text), not names.LOOSE_LINKS.search(text) or text.startswith(('"', "“", "`", "The ", "A "))
+        return
+    cut = _CUT.search(text)
+    if cut is not None and cut.start():
+        kept = text[: cut.start()]
+        if _is_clear(kept):
+            yield names.clean(kept), bool(names.is_proper(kept) or names.is_value(kept))
+            return
+        text = kept
+    described = _OF_NAME.match(text)
+    proper = names.PROPER.match(text, described.end() if described else 0)
+    if described is not None and proper is not None:
+        yield names.clean(text[: proper.end()]), False
+    elif proper is not None and proper.end() > 1 and not text[proper.end() : proper.end() + 1].isalpha():
+        yield names.clean(proper[0]), False
+
+
+def _is_clear(text: str) -> bool:
+    """Whether the whole of it is a name, a value or a short noun."""
+    if not text or len(text) > names.LONGEST:
+        return False
+    bare = re.sub(r"^(?:the|an?|about|around) ", "", text)
+    if names.is_proper(bare):
+        return bare.lower() not in ("i", "it")
+    if names.is_value(bare) or names.is_noun_phrase(bare):
+        return True
+    return names.subject_trust(bare) == 2

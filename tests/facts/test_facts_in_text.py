@@ -1,0 +1,172 @@
+"""Facts read from sentences: which ones, how sure, and what states nothing."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from rmem.facts.extract import facts_in
+from rmem.facts.model import LIKELY, SURE, FoundFact
+from rmem.models import Memory
+
+
+def memory(text: str, actor: str | None = None, **fields: object) -> Memory:
+    return Memory(
+        memory_id="m", agent_id="agent", step_number=0, timestamp=1.7e9, contents={"text": text}, text=text,
+        actor=actor, **fields,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def triples(text: str, actor: str | None = None) -> list[tuple[str, str, str]]:
+    return [fact[:3] for fact in facts_in(memory(text, actor))]
+
+
+def only(text: str, actor: str | None = None) -> FoundFact:
+    (fact,) = facts_in(memory(text, actor))
+    return fact
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("The capital of France is Paris.", ("France", "capital", "Paris")),
+        ("Paris is the capital of France.", ("France", "capital", "Paris")),
+        ("France's capital is Paris.", ("France", "capital", "Paris")),
+        ("The author of The Witcher is Andrzej Sapkowski.", ("The Witcher", "author", "Andrzej Sapkowski")),
+        ("The Witcher was written by Andrzej Sapkowski.", ("The Witcher", "author", "Andrzej Sapkowski")),
+        ("Scientology was founded by L. Ron Hubbard.", ("Scientology", "founder", "L. Ron Hubbard")),
+        ("Tony Blair is married to Cherie Blair.", ("Tony Blair", "married to", "Cherie Blair")),
+        ("rap rock was created in the country of Italy.", ("rap rock", "created in the country of", "Italy")),
+        (
+            "Tunisia national football team is associated with the sport of association football.",
+            ("Tunisia national football team", "associated with the sport of", "association football"),
+        ),
+        (
+            "The headquarters of University of California, Los Angeles is located in the city of Los Angeles.",
+            ("University of California, Los Angeles", "headquarters located in the city of", "Los Angeles"),
+        ),
+        ("The university where Lou Reed was educated is Yale.", ("Lou Reed", "university where educated", "Yale")),
+        ("The company that produced iPhone is Apple Inc..", ("iPhone", "company that produced", "Apple Inc.")),
+        (
+            "The name of the current head of state in Poland is Andrzej Duda.",
+            ("Poland", "head of state", "Andrzej Duda"),
+        ),
+        (
+            "The name of the current head of the South Korea government is Moon Jae-in.",
+            ("South Korea", "head of government", "Moon Jae-in"),
+        ),
+        (
+            "Diego Rivera worked in the city of Washington, D.C..",
+            ("Diego Rivera", "worked in the city of", "Washington, D.C."),
+        ),
+        ("I Fall to Pieces was performed by Patsy Cline.", ("I Fall to Pieces", "performer", "Patsy Cline")),
+        ("httpx depends on certifi.", ("httpx", "depends on", "certifi")),
+        ("`rmem.Brain` replaces `remanence.Brain`.", ("rmem.Brain", "replaces", "remanence.Brain")),
+        ("The default timeout of redis-py is 30 s.", ("redis-py", "default timeout", "30 s")),
+        ("lock.locked() returns True", ("lock.locked()", "returns", "True")),
+        ("benches/bench.rs uses lazy_static but Cargo.toml does not.", ("benches/bench.rs", "uses", "lazy_static")),
+    ],
+)
+def test_a_plain_statement_is_a_sure_fact(text: str, fact: tuple[str, str, str]) -> None:
+    found = only(text)
+    assert found[:3] == fact
+    assert found.confidence == SURE
+    assert not found.negated
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Is Paris the capital of France?",
+        "If the capital of France is Paris, the answer is no.",
+        "Redis might be replaced by Valkey.",
+        "It is married to Python 3.",
+        "He works at Google.",
+        "Sounds like a great plan!",
+        "Drop support of Python 3.6",
+        "Bump mypy from 0.961 to 0.971 (#2325)",
+        "Thanks, that was really kind of you!",
+        "I work at Google.",
+    ],
+)
+def test_questions_suppositions_and_pronouns_state_nothing(text: str) -> None:
+    assert facts_in(memory(text)) == ()
+
+
+def test_the_first_person_is_the_actor() -> None:
+    assert triples("I work at Google.", "Ann") == [("Ann", "works at", "Google")]
+    assert triples("My favorite character is Aragorn, he grows so much.", "Ann") == [
+        ("Ann", "favorite character", "Aragorn")
+    ]
+    assert triples("I'm a shooting guard for the team.", "Ann") == [("Ann", "is a", "shooting guard")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["redis-py does not support Cluster Mode.", "Paris is no longer the capital of Prussia.", "X isn't part of Y."],
+)
+def test_a_denial_is_marked(text: str) -> None:
+    assert only(text).negated
+
+
+def test_a_hedged_statement_is_at_most_likely() -> None:
+    assert only("I think the capital of France is Lyon.", "Ann").confidence == LIKELY
+    assert only("The capital of France is probably Lyon.").confidence == LIKELY
+
+
+def test_a_verb_that_nobody_listed_is_likely() -> None:
+    found = only("Ada Lovelace translated the memoir of Menabrea.")
+    assert (found.subject, found.relation, found.confidence) == ("Ada Lovelace", "translated", LIKELY)
+
+
+def test_values_are_told_from_entities() -> None:
+    assert only("The port of staging is 5433.").is_value
+    assert not only("The capital of France is Paris.").is_value
+
+
+def test_one_value_at_a_time_where_the_words_say_so() -> None:
+    assert only("The capital of France is Paris.").single
+    assert not only("Ann Lee visited Rome.").single
+
+
+def test_since_and_until_are_read() -> None:
+    found = only("The owner of billing is Ann Lee since 2026-05-01.")
+    assert found[:3] == ("billing", "owner", "Ann Lee")
+    assert found.valid_from == datetime(2026, 5, 1).timestamp()
+    found = only("Ann Lee worked at Acme from 2019 to May 2021.")
+    assert found.object == "Acme"
+    assert (found.valid_from, found.valid_until) == (datetime(2019, 1, 1).timestamp(), datetime(2021, 5, 1).timestamp())
+
+
+def test_the_place_in_the_text_is_that_of_the_sentence() -> None:
+    text = "Hello there. The capital of France is Paris. Bye."
+    found = only(text)
+    assert text[found.start : found.end].strip() == "The capital of France is Paris."
+
+
+def test_lists_are_several_facts_where_there_may_be_many() -> None:
+    assert triples("httpx uses certifi, idna and h11.") == [
+        ("httpx", "uses", "certifi"),
+        ("httpx", "uses", "idna"),
+        ("httpx", "uses", "h11"),
+    ]
+
+
+def test_at_most_32_facts_of_one_memory() -> None:
+    text = " ".join(f"The capital of Land{n} is City{n}." for n in range(50))
+    assert len(facts_in(memory(text))) == 32
+
+
+def test_notes_in_markdown() -> None:
+    front = "---\ntitle: Billing\nowner: Ann Lee\ntags: [payments, core]\n---\n"
+    text = front + "uses:: [[Stripe]], [[PostgreSQL]]\nSee [[Invoices|them]]."
+    assert triples(text) == [
+        ("Billing", "owner", "Ann Lee"),
+        ("Billing", "tag", "payments"),
+        ("Billing", "tag", "core"),
+        ("Billing", "uses", "Stripe"),
+        ("Billing", "uses", "PostgreSQL"),
+        ("Billing", "links to", "Invoices"),
+    ]
+    assert triples("# Staging\n\nruns on:: port 5433\n") == [("Staging", "runs on", "port 5433")]
