@@ -16,6 +16,8 @@ import tomllib
 import venv
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 ROOT = Path(__file__).parents[1]
 PLATFORMS = {
     "Linux x86-64": ["manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"],
@@ -27,9 +29,12 @@ PLATFORMS = {
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 
 
-def dependencies() -> list[str]:
+def dependencies(version: str) -> list[str]:
+    """What the core needs on a version of Python. pip would take the markers to be about the Python that runs it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return list(project["dependencies"])
+    wanted = map(Requirement, project["dependencies"])
+    kept = (one for one in wanted if one.marker is None or one.marker.evaluate({"python_version": version}))
+    return [f"{one.name}{one.specifier}" for one in kept]
 
 
 def pip(*arguments: str, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
@@ -46,7 +51,7 @@ def lacking(platforms: list[str], version: str) -> list[str]:
             options = ("--only-binary=:all:", "--python-version", version, "--target", folder)
             return pip("install", "--dry-run", *options, *tags, *wanted).returncode == 0
 
-    wanted = dependencies()
+    wanted = dependencies(version)
     return [] if works(*wanted) else [one for one in wanted if not works(one)]
 
 

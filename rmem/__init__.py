@@ -20,7 +20,7 @@ _HOMES = {
     "Dataset": "tables.dataset",
     "Embedder": "embed.base",
     "Encryption": "crypto.encryption",
-    "EnhancedAgentMemory": "agents.enhanced",
+    "EnhancedAgentMemory": "conversation.enhanced",
     "Explanation": "recall.explain",
     "Filter": "filters",
     "Hit": "models",
@@ -69,9 +69,9 @@ __all__ = [
 
 if TYPE_CHECKING:
     from . import errors
-    from .agents.enhanced import EnhancedAgentMemory
     from .aio import AsyncBrain
     from .brain import Brain
+    from .conversation.enhanced import EnhancedAgentMemory
     from .crypto.encryption import Encryption
     from .embed.base import Embedder
     from .errors import RemanenceError

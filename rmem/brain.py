@@ -42,6 +42,7 @@ from .tiers.forgetting import DAY, ForgettingPolicy, Subject
 if TYPE_CHECKING:
     from .crypto.encryption import Encryption
     from .embed.base import Embedder
+    from .graph import Graph
 
 Written = TypeVar("Written")
 
@@ -535,6 +536,13 @@ class Brain:
             wish = "none"  # a question tells much of what it found
         kept = kept_question(asked, wish)
         self.store.judge([replace(judgement, question=kept)])
+
+    @property
+    def graph(self) -> Graph:
+        """The facts that memories say, as a graph."""
+        from .graph import Graph
+
+        return Graph(self)
 
     def stats(self) -> Stats:
         """What the store holds, and where."""

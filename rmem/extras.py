@@ -13,6 +13,7 @@ MODULES: dict[str, tuple[str, ...]] = {  # a test compares them with pyproject.t
     "mcp": ("mcp",),
     "parquet": ("pyarrow",),
     "pdf": ("pypdf",),
+    "graph": ("networkx",),
     "postgres": ("psycopg", "psycopg_pool", "pgvector", "sqlglot"),
     "privacy": ("cryptography", "phonenumbers", "stdnum"),
     "redis": ("redis",),

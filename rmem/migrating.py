@@ -15,7 +15,7 @@ from .errors import ConfigError, StoreError
 from .extras import require
 from .stores import is_postgres, open_file, open_postgres
 from .stores.base import Progress
-from .stores.sql import rows
+from .stores.sql import facts, rows
 from .stores.sql.connection import Connection
 from .stores.sql.records import SqlRecords
 from .stores.sql.sqlite import SqliteRecordStore
@@ -36,6 +36,7 @@ _BESIDE = {  # what is copied whole, with the columns by which it is ordered
     "keys": ("kind, version, wrapped, master, created", "kind, version"),
     "dictionaries": ("data", "data"),
     "notes": ("key, value", "key"),
+    "facts": (", ".join(facts.COLUMNS), "seq, number"),
 }
 _OWN = (_MIGRATING, "reembedding", "tables")  # notes that are not copied
 
@@ -89,7 +90,7 @@ def _migrated(
     for table in ("keys", "dictionaries", "notes"):
         _copy_whole(old, new, table)
     copied = _copy_memories(old, new, tell)
-    for table in ("access", "judgements", "trash", "audit"):
+    for table in ("access", "judgements", "trash", "audit", "facts"):
         _copy_whole(old, new, table)
     sums = {} if tables is None else tables.copy(lambda done: tell(counts["memories"] + done))
     checksums = _compared(old, new)

@@ -59,7 +59,7 @@ def changed(tmp_path_factory) -> Path:
     replace(stores / "migrations.py", "}\nREVISIONS = ", MIGRATION.format(new=new))
     schema = stores / "sql" / "postgres_schema.py"
     replace(schema, "STEPS = (", STEP)
-    replace(schema, ")  # only ever appended to", ", add_mood)")
+    replace(schema, ")  # only ever appended to", "    add_mood,\n)")
     return home
 
 

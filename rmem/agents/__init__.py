@@ -1,4 +1,5 @@
-"""Agents that remember: in three tiers (the Agent Memory API), or a conversation and experiences (the guide).
+"""The Agent Memory API: agents that live in steps, with three tiers of memory. The names of `rmem.conversation` can be
+imported from here too.
 
 This module is the list of public names and nothing else; each is loaded when it is first used."""
 
@@ -9,15 +10,15 @@ from typing import TYPE_CHECKING
 _HOMES = {
     "ActionData": "agents.models",
     "ActionResult": "agents.models",
-    "AgentMemory": "agents.adapter",
+    "AgentMemory": "conversation",
     "AgentMemoryAPI": "agents.api",
     "AgentState": "agents.models",
     "AsyncAgentMemoryAPI": "agents.api",
     "AutoencoderConfig": "agents.config",
     "BaseAgent": "agents.base",
-    "ChatSummariser": "agents.summary",
-    "EnhancedAgentMemory": "agents.enhanced",
-    "ExtractiveSummariser": "agents.summary",
+    "ChatSummariser": "conversation",
+    "EnhancedAgentMemory": "conversation",
+    "ExtractiveSummariser": "conversation",
     "IMConfig": "agents.config",
     "LTMConfig": "agents.config",
     "MemoryAPIException": "errors",
@@ -71,6 +72,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from ..conversation import AgentMemory, ChatSummariser, EnhancedAgentMemory, ExtractiveSummariser
     from ..errors import (
         MemoryAPIException,
         MemoryConfigException,
@@ -79,7 +81,6 @@ if TYPE_CHECKING:
         MemoryRetrievalException,
         MemoryStoreException,
     )
-    from .adapter import AgentMemory
     from .api import AgentMemoryAPI, AsyncAgentMemoryAPI
     from .base import BaseAgent
     from .cache import QueryCache, cacheable
@@ -93,11 +94,9 @@ if TYPE_CHECKING:
         SQLiteLTMConfig,
         STMConfig,
     )
-    from .enhanced import EnhancedAgentMemory
     from .hooks import install_memory_hooks, with_memory
     from .models import ActionData, ActionResult, AgentState
     from .space import MemorySpace
-    from .summary import ChatSummariser, ExtractiveSummariser
 
 
 def __getattr__(name: str) -> object:

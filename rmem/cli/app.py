@@ -39,6 +39,10 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "restore": Entry(".forgetting", "restore", "Bring pruned memories back."),
         "pin": Entry(".forgetting", "pin", "Keep a memory from being pruned."),
     },
+    "Facts": {
+        "fact": Entry(".facts", "fact", "State a fact, end it, or take it back."),
+        "graph": Entry(".graph", "graph", "Ask what is known: facts, their times, paths, contradictions."),
+    },
     "Tables": {
         "sql": Entry(".tables", "sql", "Run SQL on tables, local or on a server."),
     },

@@ -1,2 +1,23 @@
-"""Facts in memories: what a fact is (`model`), and how facts are read from a memory without a model (`extract`).
-Stores call this for every memory that they keep; questions about facts are answered in `rmem.graph`."""
+"""Facts in memories: what a fact is (`model`), those that were stated as such (`stated`), and how others are read
+from a memory without a language model (`extract`). SQL stores call `facts_of` for every memory that they keep;
+questions about facts are answered in `rmem.graph`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..models import Memory
+    from .model import FoundFact
+
+VERSION = 1
+"""Of the rules. A store whose facts were read by others reads them again in `rmem reindex`."""
+
+
+def facts_of(memory: Memory) -> tuple[FoundFact, ...]:
+    """All facts that a memory says."""
+    from .extract import facts_in
+    from .stated import stated_facts
+
+    stated = stated_facts(memory)
+    return facts_in(memory) if stated is None else stated

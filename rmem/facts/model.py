@@ -12,8 +12,11 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 STATED, SURE, LIKELY = 1.0, 0.9, 0.6
-"""How far to trust a fact: said outright; read by a rule that is nearly always right, or by one that often is."""
+"""How far to trust a fact: said as one, read by a rule that is nearly always right, or by one that often is."""
 
 
 class FoundFact(NamedTuple):
@@ -37,7 +40,7 @@ class FoundFact(NamedTuple):
 
 
 class StoredFact(NamedTuple):
-    """A fact as a store keeps it; names are apart, by the ids that `name_id` gives, or others if they are encrypted."""
+    """A fact as a store keeps it. Subject, relation and object are told apart by the ids that `name_id` gives."""
 
     seq: int
     """The row of the memory that is its evidence."""
@@ -46,17 +49,55 @@ class StoredFact(NamedTuple):
     subject: int
     relation: int
     object: int
-    is_value: bool
-    negated: bool
-    single: bool
-    is_dated: bool
-    """Whether `valid_from` was said; otherwise it is the time of the memory."""
+    flags: int
     confidence: float
     start: int
     end: int
     valid_from: float
     valid_until: float | None
     learned_at: float
+    subject_name: str
+    relation_name: str
+    object_name: str
+    memory_id: str
+    agent: str
+    tags: str | None
+    """JSON; None where there are none or they are encrypted."""
+
+    @property
+    def is_value(self) -> bool:
+        return bool(self.flags & VALUE)
+
+    @property
+    def negated(self) -> bool:
+        return bool(self.flags & NEGATED)
+
+    @property
+    def single(self) -> bool:
+        return bool(self.flags & SINGLE)
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether `valid_from` was said; otherwise it is the time of the memory."""
+        return bool(self.flags & DATED)
+
+
+VALUE, NEGATED, SINGLE, DATED = 1, 2, 4, 8
+
+
+class FactEdges(NamedTuple):
+    """All facts of a store as numbers, for algorithms that need the whole graph."""
+
+    subject: npt.NDArray[np.int64]
+    relation: npt.NDArray[np.int64]
+    object: npt.NDArray[np.int64]
+    flags: npt.NDArray[np.int64]
+
+
+def flags_of(fact: FoundFact) -> int:
+    """The marks of a fact in one number, as stores keep them."""
+    dated = DATED if fact.valid_from is not None else 0
+    return VALUE * fact.is_value | NEGATED * fact.negated | SINGLE * fact.single | dated
 
 
 _SEPARATORS = re.compile(r"[\s_\-‐-―]+")

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..facts.model import FactEdges, StoredFact
 from ..judgements import Judgement
 from ..models import Memory
 from .base import RecordStore, SetAside
@@ -99,6 +100,45 @@ class FeedbackTable(RecordStore):
     def forget_judgements(self, judgements: Sequence[Judgement]) -> None: ...
 
 
+class FactTable(RecordStore):
+    """The store keeps the facts that memories say, each with its memory and in its transaction."""
+
+    capability = "facts"
+
+    @abstractmethod
+    def facts_about(
+        self,
+        subjects: Sequence[int] = (),
+        relations: Sequence[int] = (),
+        objects: Sequence[int] = (),
+        *,
+        after: tuple[int, int] | None = None,
+        limit: int | None = None,
+    ) -> list[StoredFact]:
+        """Return facts that have one of the ids of each kind that is given, ordered by (seq, number); those behind
+        `after`."""
+
+    @abstractmethod
+    def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]:
+        """Return the facts that memories in some rows say."""
+
+    @abstractmethod
+    def facts_of(self, memory_ids: Sequence[str]) -> list[StoredFact]:
+        """Return the facts that some memories say."""
+
+    @abstractmethod
+    def known_names(self, ids: Sequence[int]) -> dict[int, str]:
+        """Return the names of those ids that are entities of some fact."""
+
+    @abstractmethod
+    def fact_edges(self) -> FactEdges:
+        """Return all facts as numbers."""
+
+    @abstractmethod
+    def fact_count(self) -> int:
+        """Return how many facts there are."""
+
+
 class Counters(RecordStore):
     """The store counts for all of its processes."""
 
@@ -143,6 +183,6 @@ class HotStore(RecordStore):
 
 
 CAPABILITIES: dict[str, type[RecordStore]] = {
-    one.capability: one for one in (AuditLog, Trash, FeedbackTable, Counters, RowVectors, HotStore)
+    one.capability: one for one in (AuditLog, Trash, FeedbackTable, FactTable, Counters, RowVectors, HotStore)
 }
 """Every capability by its name."""

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .. import checks
+from .. import checks, facts
 from ..contents import is_record, laid_out, text_in
+from ..facts.model import FoundFact
 from ..filters import Filter
 from ..index import bits
 from ..index.analyser import Terms, analyse, question_words
@@ -42,10 +43,12 @@ class Derived(NamedTuple):
     marks: bytes
     numbers: Numbers
     manner: TextFeatures
+    facts: tuple[FoundFact, ...] = ()
 
 
-def derive(memory: Memory) -> Derived:
-    """Terms of the text and of its date, marks of tags, place and attributes, and its manner."""
+def derive(memory: Memory, *, with_facts: bool = False) -> Derived:
+    """Terms of the text and of its date, marks of tags, place and attributes, its manner, and the facts that it says,
+    for a store that keeps them."""
     layout, values = laid_out(memory.contents)
     dated = date_words(memory.timestamp)
     said = None
@@ -57,6 +60,7 @@ def derive(memory: Memory) -> Derived:
         marks=marks_of(memory.tags, memory.place, marks_in(layout, values)),
         numbers=numbers_in(layout, values),
         manner=manner,
+        facts=facts.facts_of(memory) if with_facts else (),
     )
 
 

@@ -11,6 +11,7 @@ trash           memories that were pruned and can be restored for a while
 audit           who removed and restored what, each entry sealed
 keys            the data keys of encrypted memories, wrapped by a master key that is kept elsewhere
 notes           facts about the store: its embedder, its dimension
+facts           what memories say as subject, relation and object; removed with the memory that says it
 catalogue       tables of SQL (rmem.tables): each lies in a table of its own, `rt_<id>`
 table_changes   what happened to their rows besides being inserted, by which search indexes follow
 table_sequences the last number that each of their serial columns gave
@@ -200,6 +201,29 @@ CREATE TABLE table_segment_arrays (
 );
 """
 
+_FACTS = """
+CREATE TABLE facts (
+    seq INTEGER NOT NULL,  -- the memory that says it
+    number INTEGER NOT NULL,  -- which of its facts
+    subject INTEGER NOT NULL,  -- hashes of names; blind ones where the memory is encrypted
+    relation INTEGER NOT NULL,
+    object INTEGER NOT NULL,
+    flags INTEGER NOT NULL,
+    confidence FLOAT NOT NULL,
+    first INTEGER NOT NULL,  -- the place in its text
+    last INTEGER NOT NULL,
+    valid_from FLOAT NOT NULL,
+    valid_until FLOAT,
+    learned FLOAT NOT NULL,
+    names BLOB NOT NULL,  -- subject, relation, object; encrypted as the memory is
+    PRIMARY KEY (seq, number),
+    FOREIGN KEY (seq) REFERENCES memories (seq) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX facts_subject ON facts (subject, relation);
+CREATE INDEX facts_object ON facts (object, relation);
+CREATE INDEX facts_relation ON facts (relation);
+"""
+
 STEPS = {
     "m001": _CREATE_TABLES,
     "m002": _TIERS,
@@ -208,6 +232,7 @@ STEPS = {
     "m005": _ENCRYPTION,
     "m006": _TABLES,
     "m007": _TABLE_SEGMENTS,
+    "m008": _FACTS,
 }
 REVISIONS = tuple(STEPS)
 HEAD = REVISIONS[-1]

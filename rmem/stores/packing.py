@@ -20,9 +20,8 @@ from ..forks import new_lock
 from ..models import Embeddings, Memory
 
 if TYPE_CHECKING:
-    import zstandard
-
     from ..crypto.vault import Vault
+    from .zstd import ZstdCompressor, ZstdDict
 
 Vector = npt.NDArray[np.float32]
 
@@ -78,68 +77,61 @@ class Codec:
     def __init__(self, fetch: Callable[[], Iterable[bytes]], vault: Vault) -> None:
         self._fetch = fetch
         self.vault = vault
-        self._lock = new_lock()  # zstd contexts serve one thread at a time
-        self._known: dict[int, zstandard.ZstdCompressionDict] = {}
-        self._readers: dict[int, zstandard.ZstdDecompressor] = {}
-        self._writer: zstandard.ZstdCompressor | None = None
-        self._written: int | None = None  # the number of the dictionary that is written with
+        self._lock = new_lock()  # a compressor serves one thread at a time
+        self._known: dict[int, ZstdDict] = {}
+        self._compressor: ZstdCompressor | None = None
+        self._number: int | None = None  # of the dictionary that the compressor uses
 
     def use(self, number: int, data: Callable[[], bytes]) -> None:
         """Write with the dictionary of a number, 0 for none; `data` is asked for it if it is another than before. Both
         come from the transaction that writes: what others read may lack a dictionary, or hold one that goes."""
-        import zstandard
-
         with self._lock:
-            if number != self._written:
-                dictionary = zstandard.ZstdCompressionDict(data()) if number else None
+            if number != self._number:
+                dictionary = _dictionary(data()) if number else None
                 if dictionary is not None:
                     self._known[number] = dictionary
-                self._writer = zstandard.ZstdCompressor(level=_ZSTD_LEVEL, dict_data=dictionary)
-                self._written = number
+                self._compressor = _compressor(dictionary)
+                self._number = number
 
     def pack(self, text: str, contents: Written) -> bytes:
-        import zstandard
+        """Return a text and its contents as one frame."""
+        from .zstd import compress
 
         body = _encode([text, contents]).encode()
         with self._lock:
-            if self._writer is None:
-                self._writer = zstandard.ZstdCompressor(level=_ZSTD_LEVEL, dict_data=self._learn())
-            return self._writer.compress(body)
+            if self._compressor is None:
+                self._compressor = _compressor(self._learn())
+            return compress(self._compressor, body)
 
     def unpack(self, packed: bytes) -> tuple[str, Written]:
-        """The text and contents that were packed."""
-        import zstandard
+        """Return the text and contents that were packed."""
+        from . import zstd
 
         try:
-            number = zstandard.get_frame_parameters(packed).dict_id
-            with self._lock:
-                reader = self._readers.get(number) or self._reader(number)
-                body = reader.decompress(packed)
+            number = zstd.get_frame_info(packed).dictionary_id
+            body = zstd.decompress(packed, self._dictionary_by(number) if number else None)
             text, contents = decoded(body.decode())
-        except (zstandard.ZstdError, ValueError, TypeError) as error:
+        except (zstd.ZstdError, ValueError, TypeError) as error:
             raise StoreCorruptError(f"a packed memory cannot be read: {error}") from error
         return text, contents
 
-    def _reader(self, number: int) -> zstandard.ZstdDecompressor:
-        import zstandard
+    def _dictionary_by(self, number: int) -> ZstdDict:
+        found = self._known.get(number)
+        if found is None:
+            with self._lock:
+                self._learn()
+                found = self._known.get(number)
+        if found is None:
+            raise StoreCorruptError(f"the dictionary {number} of a packed memory is missing")
+        return found
 
-        if number and number not in self._known:
-            self._learn()
-            if number not in self._known:
-                raise StoreCorruptError(f"the dictionary {number} of a packed memory is missing")
-        reader = zstandard.ZstdDecompressor(dict_data=self._known[number] if number else None)
-        self._readers[number] = reader
-        return reader
-
-    def _learn(self) -> zstandard.ZstdCompressionDict | None:
+    def _learn(self) -> ZstdDict | None:
         """Read the dictionaries; the newest one, or None where nothing is to be written with one."""
-        import zstandard
-
         found = None
         for data in self._fetch():
-            found = zstandard.ZstdCompressionDict(data) if data else None
+            found = _dictionary(data) if data else None
             if found is not None:
-                self._known[found.dict_id()] = found
+                self._known[found.dict_id] = found
         return found
 
     @property
@@ -150,36 +142,43 @@ class Codec:
             return bool(self._known)
 
 
+def _compressor(dictionary: ZstdDict | None) -> ZstdCompressor:
+    from .zstd import ZstdCompressor
+
+    return ZstdCompressor(level=_ZSTD_LEVEL, zstd_dict=dictionary)
+
+
+def _dictionary(data: bytes) -> ZstdDict:
+    from .zstd import ZstdDict
+
+    try:
+        return ZstdDict(data)
+    except ValueError as error:
+        raise StoreCorruptError(f"a dictionary of packed memories is damaged: {error}") from error
+
+
 def dictionary_number(data: bytes) -> int:
-    """The number by which packed bodies name a dictionary; 0 for an empty one."""
-    import zstandard
-
-    return zstandard.ZstdCompressionDict(data).dict_id() if data else 0
-
-
-def number_in(head: bytes) -> int:
-    """The same, told from the first eight bytes of a dictionary."""
-    return int.from_bytes(head[4:8], "little") if len(head) == 8 else 0
+    """The number by which packed bodies name a dictionary; 0 for an empty one. It is in the first eight bytes."""
+    return int.from_bytes(data[4:8], "little") if len(data) >= 8 else 0
 
 
 def dictionary_of(packed: bytes) -> int:
     """The number of the dictionary that a body was packed with; 0 for none, -1 for what is no body."""
-    import zstandard
+    from .zstd import ZstdError, get_frame_info
 
     try:
-        return zstandard.get_frame_parameters(packed).dict_id
-    except zstandard.ZstdError:
+        return get_frame_info(packed).dictionary_id
+    except ZstdError:
         return -1
 
 
 def train(bodies: Sequence[tuple[str, dict[str, Any]]]) -> bytes | None:
-    """A dictionary for bodies like these; None if they have too little in common."""
-    import zstandard
+    """Make a dictionary for bodies like these; None if they have too little in common."""
+    from .zstd import ZstdError, train_dict
 
     try:
-        samples: list[bytes | bytearray | memoryview] = [_encode(list(body)).encode() for body in bodies]
-        return zstandard.train_dictionary(_DICTIONARY, samples).as_bytes()
-    except zstandard.ZstdError:
+        return train_dict([_encode(list(body)).encode() for body in bodies], _DICTIONARY).dict_content
+    except (ZstdError, ValueError):
         return None
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import struct
 from threading import local
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,6 @@ from ..models import BOOKKEEPING, FIELDS, TIERS, Memory, memory_maker
 from .indexed import Derived, derive
 from .packing import embeddings_at, read_beside, short_vector, widen, written_beside
 from .redis_ids import encoded
-
-if TYPE_CHECKING:
-    import zstandard
 
 _FORMAT = 1
 # format, analyser, level, manner's flags and specific; sizes of terms, marks, numbers and of the JSON
@@ -66,15 +63,13 @@ class Held(NamedTuple):
 
 
 class _Zstd(local):
-    """Compressor and decompressor of one thread."""
+    """The compressor of one thread, and the dictionary of all frames."""
 
     def __init__(self) -> None:
-        import zstandard
+        from .zstd import ZstdCompressor, ZstdDict
 
-        common = zstandard.ZstdCompressionDict(_COMMON, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-        self.writer: zstandard.ZstdCompressor = zstandard.ZstdCompressor(level=_ZSTD_LEVEL, dict_data=common)
-        self.reader: zstandard.ZstdDecompressor = zstandard.ZstdDecompressor(dict_data=common)
-        self.error = zstandard.ZstdError
+        self.common = ZstdDict(_COMMON, is_raw=True)
+        self.compressor = ZstdCompressor(level=_ZSTD_LEVEL, zstd_dict=self.common)
 
 
 _made: list[_Zstd] = []
@@ -135,8 +130,10 @@ _memory_from = memory_maker(
 
 def pack(memory: Memory, derived: Derived) -> bytes:
     """The body of a memory's value."""
+    from .zstd import compress
+
     fields = _encode(_values(memory, "\n".join(derived.terms.words)))
-    frame = _zstd().writer.compress(fields.encode())
+    frame = compress(_zstd().compressor, fields.encode())
     terms, marks, numbers, manner = derived.terms, derived.marks, derived.numbers, derived.manner
     vector = short_vector(memory)
     return b"".join(
@@ -251,11 +248,12 @@ def _counts(memory_id: str, body: bytes) -> _Counts:
 
 
 def _fields(memory_id: str, body: bytes) -> tuple[list[Any], _Counts]:
+    from .zstd import ZstdError, decompress
+
     counts = _counts(memory_id, body)
-    zstd = _zstd()
     try:
-        return _decode(zstd.reader.decompress(body[_COUNTS.size : counts.derived]).decode())[0], counts
-    except (zstd.error, ValueError) as error:
+        return _decode(decompress(body[_COUNTS.size : counts.derived], _zstd().common).decode())[0], counts
+    except (ZstdError, ValueError) as error:
         raise StoreCorruptError(f"the row of {memory_id!r} in Redis cannot be read: {error}") from error
 
 

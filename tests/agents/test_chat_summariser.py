@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from rmem import EnhancedAgentMemory
-from rmem.agents import ChatSummariser
+from rmem.conversation import ChatSummariser
 from rmem.errors import ConfigError, InputError, SummariserError
 from rmem.recall.budget import estimate_tokens
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmem import Brain, Encryption, EnhancedAgentMemory, SqliteStore
-from rmem.agents import AgentMemory
+from rmem.conversation import AgentMemory
 from rmem.errors import ConfigError, InputError, StoreClosedError
 from rmem.recall.budget import estimate_tokens
 from rmem.testing import synthetic_memories

@@ -10,10 +10,10 @@ import time
 
 import numpy as np
 import pytest
-import zstandard
 
 from rmem.agents import AgentMemoryAPI, MemoryConfig, MemoryMaintenanceException, MemoryRetrievalException
 from rmem.doctor import examine
+from rmem.stores import zstd
 from rmem.stores.packing import shorten, widen
 from rmem.stores.sql.sqlite import SqliteRecordStore
 
@@ -61,7 +61,7 @@ def test_a_damaged_body_is_passed_over_and_told_and_not_guessed(new_api, body, c
     for n in range(2):
         api.store_agent_state("a", state(n), n)
     api.force_memory_maintenance()
-    packed = zstandard.ZstdCompressor().compress(body.encode())
+    packed = zstd.compress(zstd.ZstdCompressor(), body.encode())
     store = api._system.brain.store
     store.write(lambda connection: connection.execute("UPDATE memories SET packed = ? WHERE step = 0", (packed,)))
     assert [entry["step_number"] for entry in api.retrieve_by_time_range("a", 0, 9)] == [1]

@@ -31,7 +31,7 @@ def newest(connection: Connection) -> int:
 def use_newest(store: SqlRecords, connection: Connection) -> None:
     """Let what this transaction packs be packed with the dictionary that is the newest in it."""
     found = connection.execute(_NEWEST).fetchone()
-    number = 0 if found is None else packing.number_in(bytes(found[1] or b""))
+    number = 0 if found is None else packing.dictionary_number(bytes(found[1] or b""))
     sql = "SELECT data FROM dictionaries WHERE id = ?"
     store.codec.use(number, lambda: bytes(connection.execute(sql, (found[0],)).fetchone()[0]))
 

@@ -9,8 +9,8 @@ from typing import Any
 from ...models import Memory
 from ..indexed import Derived, new_id
 from ..packing import Codec
+from . import facts, rows
 from . import keys as data_keys
-from . import rows
 from .connection import Connection
 from .sealing import Seal
 
@@ -38,6 +38,16 @@ def append(
             insert(waiting)
         else:
             connection.executemany(rows.INSERT, [values for _, _, values in waiting])
+        found = [
+            row
+            for memory, parts, values in waiting
+            if parts.facts
+            for row in facts.to_rows(
+                values[0], memory, parts.facts, codec.vault, None if seal is None else seal.version
+            )
+        ]
+        if found:
+            connection.executemany(facts.INSERT, found)
 
     _fill_steps(connection, memories)
     wanted = [memory.memory_id or new_id(memory) for memory in memories]

@@ -160,8 +160,8 @@ def _again(connection: Connection, store: SqlRecords, row: tuple[Any, ...], vers
     if memory is None or old is None:
         return False
     seal = Seal(version, old.fields)
-    hidden = sealing.disguised(derive(memory), seal, store.vault)
-    store.rewrite(connection, row[0], rows.body_values(memory, store.codec, seal), hidden)
+    hidden = sealing.disguised(derive(memory, with_facts=True), seal, store.vault)
+    store.rewrite(connection, row[0], memory, seal, hidden)
     return True
 
 

@@ -57,7 +57,18 @@ Result = TypeVar("Result")
 HELD_UP_TO = 20_000  # rows of a tenant that are held in memory
 _OVERTAKEN = 50  # transactions that other threads may overtake before a read gives up
 _PRUNE_FROM, _CHANGES_KEPT = 2048, 8192  # writes after which the change log is shortened, and entries that stay
-_SCRUBBED = ("memories", "postings", "words", "trash", "access", "judgements", "changes", "dictionaries", "notes")
+_SCRUBBED = (
+    "memories",
+    "postings",
+    "words",
+    "trash",
+    "access",
+    "judgements",
+    "changes",
+    "dictionaries",
+    "notes",
+    "facts",
+)
 _REWRITTEN = 256 * 1024 * 1024  # bytes of tables that are written anew at once: seconds
 _SCOPES = 8  # agents whose rows are held beside
 _ORDERS: dict[Order, str] = {
@@ -182,7 +193,7 @@ class PostgresRecordStore(SqlRecords, Forking):
             return []
         checked = [memory.copied() for memory in memories]
         check_vectors(checked)
-        derived = [derive(memory) for memory in checked]
+        derived = [derive(memory, with_facts=True) for memory in checked]
 
         held = 0
 
@@ -226,9 +237,9 @@ class PostgresRecordStore(SqlRecords, Forking):
     def held(self) -> int:
         return self._state().rows
 
-    def rewrite(self, connection: AnyConnection, seq: int, body: Sequence[Any], derived: Derived) -> None:
+    def rewrite(self, connection: AnyConnection, seq: int, memory: Memory, seal: Seal, derived: Derived) -> None:
         assert isinstance(connection, Connection)
-        super().rewrite(connection, seq, body, derived)
+        super().rewrite(connection, seq, memory, seal, derived)
         postgres_rows.insert_again(connection, seq, dimension_of(connection))
 
     def new_generation(self, connection: AnyConnection) -> None:

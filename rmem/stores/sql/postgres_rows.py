@@ -16,7 +16,7 @@ from ...index.text_features import TextFeatures
 from ...models import Memory
 from ..indexed import Derived
 from ..packing import full_vector
-from . import rows
+from . import facts, rows
 from .postgres_link import Connection
 
 READ = rows.READ.replace(  # one by one, by the key: before there are statistics the planner would read all counts
@@ -59,8 +59,10 @@ def copy(connection: Connection, copied: Sequence[tuple[Any, ...]], dimension: i
 def insert_again(connection: Connection, seq: int, dimension: int | None) -> None:
     """Take a row out and insert it in its place, so that its postings and words are those of its terms."""
     found = connection.execute(f"SELECT {', '.join(rows.COLUMNS)} FROM memories WHERE seq = ?", (seq,)).fetchall()
+    told = connection.execute(f"SELECT {', '.join(facts.COLUMNS)} FROM facts WHERE seq = ?", (seq,)).fetchall()
     connection.execute("DELETE FROM memories WHERE seq = ?", (seq,))
     copy(connection, found, dimension)
+    connection.executemany(facts.INSERT, told)
 
 
 def _write(connection: Connection, whole: Sequence[tuple[Any, ...]]) -> None:

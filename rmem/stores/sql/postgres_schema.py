@@ -7,6 +7,7 @@ the login may see everything, as a superuser may, work is done as the role `rema
 
     heads       one row for a tenant: how far it has come, and what BM25 needs to know of all its rows
     postings    which rows hold a term or a mark; follows the rows by triggers, in the same transaction
+    facts       as in SQLite
     words       a readable word for a term, with the first row that had it, for soft matching
 """
 
@@ -163,7 +164,35 @@ def p003_keep_texts_out_of_statistics(raw: Raw) -> None:
         _run(raw, f"ALTER TABLE {table} {', '.join(changes)}")
 
 
-STEPS = (p001_create_tables, p002_find_rows_by_number, p003_keep_texts_out_of_statistics)  # only ever appended to
+_FACTS = (
+    "CREATE TABLE facts (seq bigint NOT NULL, number integer NOT NULL, subject bigint NOT NULL, "
+    "relation bigint NOT NULL, object bigint NOT NULL, flags integer NOT NULL, confidence double precision NOT NULL, "
+    "first integer NOT NULL, last integer NOT NULL, valid_from double precision NOT NULL, "
+    "valid_until double precision, "
+    f"learned double precision NOT NULL, names bytea NOT NULL, tenant bigint NOT NULL DEFAULT {_TENANT}, "
+    "PRIMARY KEY (tenant, seq, number), "
+    "FOREIGN KEY (tenant, seq) REFERENCES memories (tenant, seq) ON DELETE CASCADE)",
+    "ALTER TABLE facts ALTER names SET STATISTICS 0",
+    "ALTER TABLE facts ENABLE ROW LEVEL SECURITY",
+    "ALTER TABLE facts FORCE ROW LEVEL SECURITY",
+    f"CREATE POLICY own_tenant ON facts USING (tenant = {_TENANT}) WITH CHECK (tenant = {_TENANT})",
+    "CREATE INDEX facts_subject ON facts (tenant, subject, relation)",
+    "CREATE INDEX facts_object ON facts (tenant, object, relation)",
+    "CREATE INDEX facts_relation ON facts (tenant, relation)",
+)
+
+
+def p004_keep_facts(raw: Raw) -> None:
+    for statement in _FACTS:
+        _run(raw, statement)
+
+
+STEPS = (
+    p001_create_tables,
+    p002_find_rows_by_number,
+    p003_keep_texts_out_of_statistics,
+    p004_keep_facts,
+)  # only ever appended to
 
 
 def _run(raw: Raw, statement: str) -> None:

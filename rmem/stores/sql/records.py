@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ... import checks, config
 from ...crypto.encryption import Encryption
 from ...crypto.vault import Vault, WrappedKey
+from ...facts.model import FactEdges, StoredFact
 from ...filters import Filter
 from ...index.analyser import VERSION as ANALYSER
 from ...index.recall_index import RecallIndex
@@ -24,12 +25,12 @@ from ...judgements import Judgement
 from ...models import TIERS, Embeddings, Memory
 from .. import packing
 from ..base import Edit, Edited, Progress, SetAside, Size, Trace
-from ..capabilities import AuditEntry, AuditLog, Counters, FeedbackTable, Trash
+from ..capabilities import AuditEntry, AuditLog, Counters, FactTable, FeedbackTable, Trash
 from ..indexed import Derived, IndexedStore, derive
 from ..packing import Codec
 from ..touches import Touches
 from ..vectors import EmbedderIdentity, Vector, check_dimension, check_vector_format, check_vectors, first_vector
-from . import audit, dictionaries, inserts, removal, rows, sealing
+from . import audit, dictionaries, facts, inserts, removal, rows, sealing
 from . import judgements as judged
 from . import keys as data_keys
 from .audit_chain import AuditChain, Head
@@ -56,7 +57,7 @@ class Dialect(NamedTuple):
     read: str = rows.READ
 
 
-class SqlRecords(AuditLog, Trash, FeedbackTable, Counters, IndexedStore):
+class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedStore):
     """A store whose rows are those of `stores/migrations.py`."""
 
     dialect: ClassVar[Dialect]
@@ -182,7 +183,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, Counters, IndexedStore):
         memory.memory_id = memory_id
         check_vectors([memory])
         own = old is not None and packing.short_vector(memory) is vector  # as it was read: whoever embedded it
-        (kept,), _ = self.insert(connection, [memory], [derive(memory)], own_vectors=own)
+        (kept,), _ = self.insert(connection, [memory], [derive(memory, with_facts=True)], own_vectors=own)
         return kept, 1 if old is None else 2
 
     def _row(self, connection: Connection, memory_id: str) -> Memory | None:
@@ -229,9 +230,11 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, Counters, IndexedStore):
         self.wrote(moved)
         return moved
 
-    def rewrite(self, connection: Connection, seq: int, body: Sequence[Any], derived: Derived) -> None:
-        """Write the body of a row, as `rows.body_values` gives it, and what is derived from it, in its place."""
+    def rewrite(self, connection: Connection, seq: int, memory: Memory, seal: Seal, derived: Derived) -> None:
+        """Write the body of a row, encrypted as `seal` says, and what is derived from it, in its place."""
+        body = rows.body_values(memory, self.codec, seal)
         connection.execute(_REWRITE, (*body, *rows.derived_values(derived), seq))
+        facts.replace(connection, seq, facts.to_rows(seq, memory, derived.facts, self.vault, seal.version))
 
     @abstractmethod
     def new_generation(self, connection: Connection) -> None:
@@ -332,7 +335,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, Counters, IndexedStore):
             memories = removal.take_back(connection, self.codec, keys)
             ids = [memory.memory_id for memory in memories]
             head = removal.noted(connection, key, who, "restore", ids, **detail)
-            derived = [derive(memory) for memory in memories]
+            derived = [derive(memory, with_facts=True) for memory in memories]
             return self.insert(connection, memories, derived)[0] if memories else [], head
 
         found, head = once(
@@ -426,6 +429,46 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, Counters, IndexedStore):
     def forget_judgements(self, judgements: Sequence[Judgement]) -> None:
         if judgements:
             self.write(lambda connection: judged.remove(connection, judgements))
+
+    # Facts
+
+    def facts_about(
+        self,
+        subjects: Sequence[int] = (),
+        relations: Sequence[int] = (),
+        objects: Sequence[int] = (),
+        *,
+        after: tuple[int, int] | None = None,
+        limit: int | None = None,
+    ) -> list[StoredFact]:
+        return self.read(
+            lambda connection: facts.read(
+                connection,
+                self.vault,
+                subjects=subjects,
+                relations=relations,
+                objects=objects,
+                after=after,
+                limit=limit,
+            )
+        )
+
+    def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]:
+        return self.read(lambda connection: facts.read(connection, self.vault, seqs=seqs)) if seqs else []
+
+    def facts_of(self, memory_ids: Sequence[str]) -> list[StoredFact]:
+        return (
+            self.read(lambda connection: facts.read(connection, self.vault, memories=memory_ids)) if memory_ids else []
+        )
+
+    def known_names(self, ids: Sequence[int]) -> dict[int, str]:
+        return self.read(lambda connection: facts.known(connection, self.vault, ids))
+
+    def fact_edges(self) -> FactEdges:
+        return self.read(lambda connection: facts.edges(connection, self.vault))
+
+    def fact_count(self) -> int:
+        return self.read(facts.count)
 
     # Reading
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import StoreCorruptError
+from ...facts import VERSION as FACTS
 from ...index.analyser import VERSION as ANALYSER
 from ..base import Progress
 from ..indexed import Derived, derive
 from ..packing import short_bytes, shorten
-from . import rows, sealing
+from . import facts, rows, sealing
 from .connection import Connection
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ _REWRITE = (
     f"UPDATE memories SET {', '.join(f'{name} = ?' for name in rows.DERIVED)} WHERE seq = ? "
     f"AND key_version IS ? AND NOT ({' AND '.join(f'{name} IS ?' for name in rows.DERIVED)})"
 )
+
+_UNCHANGED = "SELECT 1 FROM memories WHERE seq = ? AND key_version IS ?"
 
 
 def reembed(store: SqlRecords, vectors: MemoryVectors, spec: str | None, on_progress: Progress | None = None) -> int:
@@ -151,7 +154,7 @@ def reanalyse(store: SqliteRecordStore, on_progress: Progress | None = None) -> 
             on_progress(min(seen, total), total)
 
     def finish(connection: sqlite3.Connection) -> None:
-        connection.execute(store.dialect.note, ("analyser", str(ANALYSER)))
+        connection.executemany(store.dialect.note, [("analyser", str(ANALYSER)), ("facts", str(FACTS))])
         if changed:
             store.renew(connection)
 
@@ -159,20 +162,32 @@ def reanalyse(store: SqliteRecordStore, on_progress: Progress | None = None) -> 
     return changed
 
 
-def _derived(store: SqliteRecordStore, row: tuple[Any, ...]) -> tuple[int, int | None, Derived] | None:
-    """A row's seq, the version of its keys and what is derived from it; None if it is encrypted and does not open."""
+class _Row(NamedTuple):
+    """What is derived from a row, and the version of the keys that it is encrypted with."""
+
+    seq: int
+    version: int | None
+    derived: Derived
+    facts: list[tuple[Any, ...]]
+
+
+def _derived(store: SqliteRecordStore, row: tuple[Any, ...]) -> _Row | None:
+    """Derive everything from a row again; None if it is encrypted and does not open."""
     memory = rows.readable(row, store.codec)
     if memory is None:
         return None
-    parts, seal = derive(memory), rows.seal_of(row)
-    if seal is None:
-        return row[0], None, parts
-    return row[0], seal.version, sealing.disguised(parts, seal, store.vault)
+    parts, seal = derive(memory, with_facts=True), rows.seal_of(row)
+    version = None if seal is None else seal.version
+    found = list(facts.to_rows(row[0], memory, parts.facts, store.vault, version))
+    return _Row(row[0], version, parts if seal is None else sealing.disguised(parts, seal, store.vault), found)
 
 
-def _rewrite(connection: sqlite3.Connection, derived: Sequence[tuple[int, int | None, Derived]]) -> int:
+def _rewrite(connection: sqlite3.Connection, derived: Sequence[_Row]) -> int:
+    """Write what differs; a row that was changed or removed meanwhile is left alone."""
     changed = 0
-    for seq, version, parts in derived:
-        values = rows.derived_values(parts)
-        changed += connection.execute(_REWRITE, (*values, seq, version, *values)).rowcount
+    for row in derived:
+        values = rows.derived_values(row.derived)
+        changed += connection.execute(_REWRITE, (*values, row.seq, row.version, *values)).rowcount
+        if connection.execute(_UNCHANGED, (row.seq, row.version)).fetchone():
+            facts.replace(connection, row.seq, row.facts)
     return changed

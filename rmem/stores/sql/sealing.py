@@ -41,7 +41,7 @@ def disguised(derived: Derived, seal: Seal, vault: Vault) -> Derived:
     if "contents" in seal.fields:
         numbers = NO_NUMBERS
     marks = np.sort(vault.blind(np.frombuffer(derived.marks, HASH), seal.version))
-    return Derived(terms, marks.astype(HASH, copy=False).tobytes(), numbers, manner)
+    return Derived(terms, marks.astype(HASH, copy=False).tobytes(), numbers, manner, derived.facts)
 
 
 def check_comparable(encryption: Encryption | None, by: Literal["vectors", "numbers"]) -> None:

@@ -26,7 +26,7 @@ from .. import migrations
 from ..base import Progress, StoreStats
 from ..indexed import Derived, derive, index_row, new_id
 from ..vectors import check_vectors
-from . import audit, cache, dictionaries, inserts, reembed, rows, sealing
+from . import audit, cache, dictionaries, facts, inserts, reembed, rows, sealing
 from . import keys as data_keys
 from .audit_chain import AuditChain
 from .connection import Connection
@@ -95,7 +95,7 @@ class SqliteRecordStore(SqlRecords, Forking):
             return []
         memories = [memory.copied() for memory in memories]
         check_vectors(memories)
-        derived = [derive(memory) for memory in memories]
+        derived = [derive(memory, with_facts=True) for memory in memories]
         if receipts.current() is not None:
             put = self._repeatable(memories, derived)
             kept = put_once(self.write, lambda connection: put(connection)[0], memories)
@@ -138,9 +138,15 @@ class SqliteRecordStore(SqlRecords, Forking):
             return False
         memory.memory_id = new_id(memory)  # nearly always free
         values = *rows.memory_values(memory, self.codec), *rows.derived_values(derived), *map(sound[0].get, rows.KIND)
-        inserted = self._writer.run(
-            lambda connection: connection.execute(_INSERT_ONE, values).rowcount, single=not self.touches
-        )
+
+        def insert(connection: sqlite3.Connection) -> int:
+            done = connection.execute(_INSERT_ONE, values)
+            if derived.facts and done.rowcount and done.lastrowid:
+                found = facts.to_rows(done.lastrowid, memory, derived.facts, self.vault, None)
+                connection.executemany(facts.INSERT, found)
+            return done.rowcount
+
+        inserted = self._writer.run(insert, single=not (self.touches or derived.facts))
         if inserted:
             return True
         memory.memory_id = ""

@@ -28,7 +28,7 @@ class Recorded(list[dict[str, Any]]):
 
 
 class AgentMemory(EnhancedAgentMemory):
-    """`from rmem.agents import AgentMemory` in the place of a plain one.
+    """`from rmem.conversation import AgentMemory` in the place of a plain one.
 
     Covered: `add_message`, `add_user_message`, `add_assistant_message`, `add_system_message`, `add`, `messages` (also
     `messages.append({"role": …, "content": …})`), `get_messages`, `get_history`, `get_context`, `add_tool_call`,

@@ -15,7 +15,7 @@ from ..kv.memory import InMemoryStore
 from ..models import Memory
 from ..recall.budget import estimate_tokens, shorten
 from .long_term import LongTermMemory
-from .summary import ExtractiveSummariser, Summariser
+from .summarisers import ExtractiveSummariser, Summariser
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from ..filters import Filter
 from ..kv.base import Entry, Hits, checked_query
 from ..kv.records import RecordValues
 from ..models import Bookkeeping, Memory
-from .numbering import numbers_for
+from .key_numbers import numbers_for
 
 PREFIXES = {"experience": "exp", "message": "msg", "tool_call": "tool", "summary": "sum"}
 KINDS = tuple(PREFIXES)

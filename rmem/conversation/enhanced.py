@@ -21,10 +21,10 @@ from ..kv.base import MAX_NAMESPACE, Hits, text_of
 from ..kv.sqlite import sqlite_path
 from ..models import Memory
 from ..privacy.choice import PrivacySpec
-from .context import block
 from .long_term import KINDS, LongTermMemory, SemanticMemory, importance_of, open_brain
-from .summary import ExtractiveSummariser, Summariser, summariser_for
-from .working import WorkingMemory
+from .prompt_block import block
+from .summarisers import ExtractiveSummariser, Summariser, summariser_for
+from .working_memory import WorkingMemory
 
 _RECALLED = 8  # memories that a context may hold
 

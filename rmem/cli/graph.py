@@ -1,0 +1,378 @@
+"""`rmem graph`: ask what is known, and write it to files and pictures."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..graph.formats import READERS, WRITERS, format_of, read, write
+from ..graph.model import Change, Fact, iso
+from .face import Face
+from .options import answering
+from .printing import aligned, table
+from .progress import progress
+
+Function = Callable[..., Any]
+_LIMIT = click.option("-n", "--limit", default=100, show_default=True, type=click.IntRange(1), help="At most so many.")
+
+
+@click.group()
+def graph() -> None:
+    """Ask what is known: facts, when they were true, how things are connected, and what contradicts.
+
+    \b
+    Examples:
+      rmem graph about staging
+      rmem graph about staging --at 2026-05-01
+      rmem graph path billing "host 7" --hops 4
+      rmem graph query "?who owns ?service, ?service depends on redis"
+      rmem graph contradictions
+      rmem graph draw billing -o billing.svg
+    """
+
+
+def _in_time(function: Function) -> Function:
+    """--at and --believed."""
+
+    @click.option("--at", metavar="WHEN", help="What was true then. [default: now]")
+    @click.option("--believed", metavar="WHEN", help="As far as it was known then. [default: now]")
+    @wraps(function)
+    def run(*given: Any, **options: Any) -> Any:
+        return function(*given, **options)
+
+    return run
+
+
+def _show(face: Face, facts: Iterable[Fact], nothing: str) -> None:
+    found = list(facts)
+    if face.json:
+        face.document([fact.to_dict() for fact in found])
+    elif face.quiet:
+        for fact in found:
+            click.echo(fact.id)
+    elif not found:
+        click.echo(nothing)
+    else:
+        columns = ("subject", "relation", "object", "true", "trust", "evidence")
+        rows = [
+            (
+                fact.subject,
+                f"{'not ' if fact.negated else ''}{fact.relation}",
+                fact.object,
+                _times(fact),
+                fact.trust,
+                fact.id,
+            )
+            for fact in found
+        ]
+        _columns(face, columns, rows)
+
+
+def _columns(face: Face, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
+    if face.terminal:
+        table(columns, rows, right=right)
+    else:
+        aligned(rows, right=right)
+
+
+def _times(fact: Fact) -> str:
+    until = "" if fact.valid_until is None else iso(fact.valid_until)[:10]
+    return f"{iso(fact.valid_from)[:10]} – {until}".rstrip()
+
+
+@graph.command()
+@click.argument("entity")
+@click.option("--relation", "relations", multiple=True, metavar="NAME", help="Only this relation; repeatable.")
+@click.option("--history", is_flag=True, help="Also what is over.")
+@click.option("--likely", is_flag=True, help="Also what is only likely.")
+@_in_time
+@_LIMIT
+@answering
+def about(
+    face: Face,
+    entity: str,
+    relations: tuple[str, ...],
+    history: bool,
+    likely: bool,
+    at: str | None,
+    believed: str | None,
+    limit: int,
+) -> None:
+    """What is known about an entity, in both directions."""
+    with face.looking() as brain:
+        if history:
+            found = brain.graph.facts(
+                entity, relations or None, history=True, likely=likely, believed=believed, limit=limit
+            )
+        else:
+            near = brain.graph.neighbours(
+                entity, relations=relations or None, at=at, believed=believed, likely=likely, limit=limit
+            )
+            found = [one.fact for one in near]
+    _show(face, found, f"Nothing is known about {entity!r}. `rmem graph entities` lists what is.")
+
+
+@graph.command()
+@click.argument("start")
+@click.argument("goal")
+@click.option("--hops", default=3, show_default=True, type=click.IntRange(1, 8), help="Facts on the way at most.")
+@click.option("-k", default=1, show_default=True, type=click.IntRange(1), help="How many ways at most.")
+@click.option("--relation", "relations", multiple=True, metavar="NAME", help="Only by this relation; repeatable.")
+@_in_time
+@answering
+def path(
+    face: Face,
+    start: str,
+    goal: str,
+    hops: int,
+    k: int,
+    relations: tuple[str, ...],
+    at: str | None,
+    believed: str | None,
+) -> None:
+    """The shortest ways from one entity to another."""
+    with face.looking() as brain:
+        found = brain.graph.paths(start, goal, hops, k=k, relations=relations or None, at=at, believed=believed)
+    if face.json:
+        face.document([{"names": one.names, "facts": [fact.to_dict() for fact in one.facts]} for one in found])
+    elif not found:
+        click.echo(f"No way of at most {hops} facts from {start!r} to {goal!r}; --hops allows more.")
+    else:
+        for one in found:
+            click.echo(str(one))
+
+
+@graph.command()
+@click.argument("pattern")
+@_in_time
+@_LIMIT
+@answering
+def query(face: Face, pattern: str, at: str | None, believed: str | None, limit: int) -> None:
+    """Match facts with variables, as in "?who owns ?service, ?service depends on redis"."""
+    with face.looking() as brain:
+        found = brain.graph.query(pattern, at=at, believed=believed, limit=limit)
+    if face.json:
+        face.document(found)
+    elif not found:
+        click.echo("Nothing matches.")
+    else:
+        names = list(found[0])
+        _columns(face, names, [[row[name] for name in names] for row in found])
+
+
+def _changes(face: Face, found: Sequence[Change], nothing: str) -> None:
+    if face.json:
+        face.document([{"time": iso(one.time), "began": one.began, "fact": one.fact.to_dict()} for one in found])
+    elif not found:
+        click.echo(nothing)
+    else:
+        rows = [(iso(one.time)[:16], "began" if one.began else "ended", str(one.fact)) for one in found]
+        _columns(face, ("time", "what", "fact"), rows)
+
+
+@graph.command()
+@click.argument("entity")
+@click.option("--believed", metavar="WHEN", help="As far as it was known then.")
+@answering
+def timeline(face: Face, entity: str, believed: str | None) -> None:
+    """All that began and ended about an entity, oldest first."""
+    with face.looking() as brain:
+        found = brain.graph.timeline(entity, believed=believed)
+    _changes(face, found, f"Nothing is known about {entity!r}.")
+
+
+@graph.command()
+@click.argument("start", metavar="FROM")
+@click.argument("end", metavar="TO")
+@click.option("--entity", metavar="NAME", help="Only what concerns this entity.")
+@answering
+def changes(face: Face, start: str, end: str, entity: str | None) -> None:
+    """What began and ended between two times."""
+    with face.looking() as brain:
+        found = brain.graph.between(start, end, entity)
+    _changes(face, found, "Nothing changed.")
+
+
+@graph.command()
+@_LIMIT
+@answering
+def contradictions(face: Face, limit: int) -> None:
+    """Facts that cannot both be true at one time, with the memories that say them."""
+    with face.looking() as brain:
+        found = brain.graph.contradictions(limit=limit)
+    if face.json:
+        face.document([{"first": one.first.to_dict(), "second": one.second.to_dict()} for one in found])
+    elif not found:
+        click.echo("No contradictions.")
+    else:
+        for one in found:
+            click.echo(f"{one.first}  [{one.first.id}]\n{one.second}  [{one.second.id}]\n")
+
+
+@graph.command()
+@click.argument("fact_id", metavar="FACT")
+@answering
+def explain(face: Face, fact_id: str) -> None:
+    """The sentence that says a fact, and other values of it."""
+    with face.present() as brain:
+        found = brain.graph.explain(fact_id)
+    if face.json:
+        face.document(
+            {
+                "fact": found.fact.to_dict(),
+                "sentence": found.sentence,
+                "text": found.text,
+                "same": [fact.to_dict() for fact in found.same],
+                "others": [fact.to_dict() for fact in found.others],
+            }
+        )
+        return
+    click.echo(f"{found.fact}\n  “{found.sentence}”  [{found.fact.memory_id}, {found.fact.agent}]")
+    for title, facts in (("Also said by", found.same), ("Other values", found.others)):
+        if facts:
+            click.echo(f"{title}:")
+            for fact in facts:
+                click.echo(f"  {fact}  [{fact.id}]")
+
+
+def _counted(face: Face, found: Sequence[tuple[str, float]], what: str, shown: str) -> None:
+    if face.json:
+        face.document([{"name": name, what: number} for name, number in found])
+    elif not found:
+        click.echo("No facts yet. They are read from what you remember; `rmem reindex` reads them from older memories.")
+    else:
+        _columns(face, ("name", what), [(name, format(number, shown)) for name, number in found], (1,))
+
+
+@graph.command()
+@click.argument("like", required=False)
+@_LIMIT
+@answering
+def entities(face: Face, like: str | None, limit: int) -> None:
+    """Entities and how many facts are about them; LIKE is a part of the name."""
+    with face.looking() as brain:
+        found = brain.graph.entities(like, limit=limit)
+    _counted(face, found, "facts", ",.0f")
+
+
+@graph.command()
+@answering
+def relations(face: Face) -> None:
+    """Relations and how many facts have them."""
+    with face.looking() as brain:
+        found = brain.graph.relations()
+    _counted(face, found, "facts", ",.0f")
+
+
+@graph.command()
+@_LIMIT
+@answering
+def important(face: Face, limit: int) -> None:
+    """The entities that matter most, by PageRank."""
+    with face.looking() as brain:
+        found = brain.graph.important(limit)
+    _counted(face, found, "share", ".4f")
+
+
+@graph.command()
+@_LIMIT
+@answering
+def communities(face: Face, limit: int) -> None:
+    """Groups of entities with many facts among them."""
+    with face.looking() as brain:
+        found = brain.graph.communities(limit=limit)
+    if face.json:
+        face.document(found)
+    elif not found:
+        click.echo("No groups of three or more.")
+    else:
+        for group in found:
+            click.echo(f"{len(group):,}: {', '.join(group[:12])}{' …' if len(group) > 12 else ''}")
+
+
+@graph.command()
+@click.argument("entity")
+@click.option("--hops", default=2, show_default=True, type=click.IntRange(1, 4), help="How far around it.")
+@click.option("--at", metavar="WHEN", help="What was true then. [default: now]")
+@click.option(
+    "--format", "kind", type=click.Choice(["svg", "dot", "mermaid"]), help="[default: by the file's name, or svg]"
+)
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The file. [default: standard output]"
+)
+@_LIMIT
+@answering
+def draw(face: Face, entity: str, hops: int, at: str | None, kind: str | None, output: Path | None, limit: int) -> None:
+    """A picture of what is known around an entity, as SVG, DOT or Mermaid."""
+    chosen = kind or ("svg" if output is None else format_of(output.name, ["svg", "dot", "mermaid"]))
+    with face.looking() as brain:
+        found: dict[str, Fact] = {}
+        front = [entity]
+        for _ in range(hops):
+            following: dict[str, None] = {}
+            for name in front:
+                for one in brain.graph.neighbours(name, at=at, limit=limit):
+                    if len(found) < limit and one.fact.id not in found:
+                        found[one.fact.id] = one.fact
+                        following[one.name] = None
+            front = list(following)
+    _write(output, write(found.values(), chosen))
+    face.note(f"{len(found):,} facts around {entity!r}")
+
+
+def _write(output: Path | None, pieces: Iterable[str]) -> None:
+    with nullcontext(sys.stdout) if output is None else output.open("w", encoding="utf-8") as file:
+        for piece in pieces:
+            file.write(piece)
+
+
+@graph.command()
+@click.argument("output", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--format", "kind", type=click.Choice(list(WRITERS)), help="[default: by the file's name]")
+@click.option("--current", is_flag=True, help="Only what is true now.")
+@answering
+def export(face: Face, output: Path, kind: str | None, current: bool) -> None:
+    """Write all facts to a file: .jsonl, .graphml, .nt (N-Triples), .jsonld, .dot, .mmd or .svg."""
+    chosen = kind or format_of(output.name, list(WRITERS))
+    with face.looking() as brain, progress("exporting facts") as told:
+        total, count = len(brain.graph), 0
+
+        def counted() -> Iterable[Fact]:
+            nonlocal count
+            for fact in brain.graph.all_facts(history=not current):
+                count += 1
+                if count % 1000 == 0:
+                    told(count, total)
+                yield fact
+
+        _write(output, write(counted(), chosen))
+    if face.json:
+        face.document({"facts": count, "file": str(output)})
+    else:
+        face.note(f"Wrote {count:,} facts to {output}")
+
+
+@graph.command(name="import")
+@click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--format", "kind", type=click.Choice(list(READERS)), help="[default: by the file's name]")
+@answering
+def import_(face: Face, source: Path, kind: str | None) -> None:
+    """State the facts of a file: .jsonl, .graphml, .nt or .jsonld. All are checked before the first is written."""
+    chosen = kind or format_of(source.name, list(READERS))
+    with source.open(encoding="utf-8") as file:
+        facts = read(file, chosen)
+    with (
+        face.brain() as brain,
+        progress("stating facts", stopped="what was stated stays; import into an empty store to start again") as told,
+    ):
+        count = brain.graph.add_many(facts, on_progress=told)
+    if face.json:
+        face.document({"facts": count})
+    else:
+        face.note(f"Stated {count:,} facts")

@@ -1,0 +1,340 @@
+"""Facts in files: JSON lines, GraphML, N-Triples and JSON-LD to keep and exchange, DOT, Mermaid and SVG to look at."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from html import escape
+from typing import Any
+from urllib.parse import quote, unquote
+
+from .. import checks
+from ..errors import InputError
+from ..extras import require
+from ..facts.model import STATED
+from .model import Fact, iso
+from .whole import to_networkx
+
+_BASE, _RDF, _XSD = "urn:rmem:", "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.w3.org/2001/XMLSchema#"
+_FIELDS = ("valid_from", "valid_until", "learned_at", "confidence", "memory_id", "agent", "dated", "negated")
+_TRIPLE = re.compile(r'<([^>]*)>\s+<([^>]*)>\s+(?:<([^>]*)>|"((?:[^"\\]|\\.)*)"(?:\^\^<[^>]*>|@[\w-]+)?)\s*\.\s*\Z')
+_WIDTH, _HEIGHT, _MOST = 960, 640, 200  # of a picture, and entities that fit in it
+
+
+# Files to keep
+
+
+def _jsonl(facts: Iterable[Fact]) -> Iterator[str]:
+    for fact in facts:
+        yield json.dumps(fact.to_dict(), ensure_ascii=False) + "\n"
+
+
+def _graphml(facts: Iterable[Fact]) -> Iterator[str]:
+    require("graph", "GraphML")
+    import networkx
+
+    graph = to_networkx(facts)
+    for _, _, told in graph.edges(data=True):
+        told["tags"] = json.dumps(told["tags"], ensure_ascii=False)
+        for name in [name for name, value in told.items() if value is None]:
+            del told[name]
+    yield from (line + "\n" for line in networkx.generate_graphml(graph))
+
+
+def _ntriples(facts: Iterable[Fact]) -> Iterator[str]:
+    for fact in facts:
+        about = f"{_BASE}fact:{quote(fact.id, safe='')}"
+        end = _literal(fact.object) if fact.is_value else f"<{_name('entity', fact.object)}>"
+        subject, relation = f"<{_name('entity', fact.subject)}>", f"<{_name('relation', fact.relation)}>"
+        if not fact.negated:
+            yield f"{subject} {relation} {end} .\n"
+        yield f"<{about}> <{_RDF}type> <{_RDF}Statement> .\n"
+        yield f"<{about}> <{_RDF}subject> {subject} .\n"
+        yield f"<{about}> <{_RDF}predicate> {relation} .\n"
+        yield f"<{about}> <{_RDF}object> {end} .\n"
+        for name in _FIELDS:
+            value = getattr(fact, name)
+            if value is not None:
+                yield f"<{about}> <{_BASE}{name}> {_typed(name, value)} .\n"
+
+
+def _jsonld(facts: Iterable[Fact]) -> Iterator[str]:
+    context = {
+        "rdf": _RDF,
+        "xsd": _XSD,
+        "@vocab": _BASE,
+        "subject": {"@id": "rdf:subject", "@type": "@id"},
+        "relation": {"@id": "rdf:predicate", "@type": "@id"},
+        "object": {"@id": "rdf:object"},
+        **{
+            name: {"@id": _BASE + name, "@type": "xsd:dateTime"} for name in ("valid_from", "valid_until", "learned_at")
+        },
+    }
+    yield f'{{"@context": {json.dumps(context)}, "@graph": ['
+    for number, fact in enumerate(facts):
+        node: dict[str, Any] = {
+            "@id": f"{_BASE}fact:{quote(fact.id, safe='')}",
+            "@type": "rdf:Statement",
+            "subject": _name("entity", fact.subject),
+            "relation": _name("relation", fact.relation),
+            "object": {"@value": fact.object} if fact.is_value else {"@id": _name("entity", fact.object)},
+        }
+        for name in _FIELDS:
+            value = getattr(fact, name)
+            if value is not None:
+                node[name] = iso(value) if name in ("valid_from", "valid_until", "learned_at") else value
+        yield ("," if number else "") + "\n" + json.dumps(node, ensure_ascii=False)
+    yield "\n]}\n"
+
+
+def _name(kind: str, name: str) -> str:
+    return f"{_BASE}{kind}:{quote(name, safe='')}"
+
+
+def _literal(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    return f'"{escaped}"'
+
+
+def _typed(name: str, value: Any) -> str:
+    if name in ("valid_from", "valid_until", "learned_at"):
+        return f'"{iso(value)}"^^<{_XSD}dateTime>'
+    if isinstance(value, bool):
+        return f'"{str(value).lower()}"^^<{_XSD}boolean>'
+    if isinstance(value, float):
+        return f'"{value}"^^<{_XSD}double>'
+    return _literal(str(value))
+
+
+# Pictures
+
+
+def _dot(facts: Iterable[Fact]) -> Iterator[str]:
+    yield "digraph facts {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n"
+    for fact in facts:
+        style = ", style=dashed" if fact.valid_until is not None or fact.negated else ""
+        yield f"  {json.dumps(fact.subject)} -> {json.dumps(fact.object)} [label={json.dumps(fact.relation)}{style}];\n"
+    yield "}\n"
+
+
+def _mermaid(facts: Iterable[Fact]) -> Iterator[str]:
+    numbers: dict[str, int] = {}
+
+    def node(name: str) -> str:
+        number = numbers.setdefault(name, len(numbers))
+        return f'n{number}["{_entities(name)}"]'
+
+    yield "graph LR\n"
+    for fact in facts:
+        arrow = "-.->" if fact.valid_until is not None or fact.negated else "-->"
+        yield f'  {node(fact.subject)} {arrow}|"{_entities(fact.relation)}"| {node(fact.object)}\n'
+
+
+def _entities(text: str) -> str:
+    """Text inside the quotes of Mermaid."""
+    return escape(text, quote=False).replace("&", "#").replace('"', "#quot;")
+
+
+def _svg(facts: Iterable[Fact]) -> Iterator[str]:
+    require("graph", "SVG")
+    import networkx
+
+    chosen = list(facts)
+    graph: networkx.Graph[str] = networkx.Graph()
+    graph.add_edges_from((fact.subject, fact.object) for fact in chosen)
+    if len(graph) > _MOST:
+        raise InputError(f"a picture holds at most {_MOST} entities, not {len(graph):,}; choose one to look around")
+    places = networkx.spring_layout(graph, seed=0, k=1.6 / max(1, len(graph)) ** 0.5, iterations=120)
+    at = {
+        name: (80 + (x + 1) / 2 * (_WIDTH - 160), 40 + (y + 1) / 2 * (_HEIGHT - 80)) for name, (x, y) in places.items()
+    }
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif" '
+        'font-size="12"><defs><marker id="a" viewBox="0 0 8 8" refX="16" refY="4" markerWidth="7" markerHeight="7" '
+        'orient="auto"><path d="M0 0L8 4L0 8z" fill="#888"/></marker></defs>'
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>\n'
+    )
+    for fact in chosen:
+        (x, y), (u, v) = at[fact.subject], at[fact.object]
+        dashed = ' stroke-dasharray="4 3"' if fact.valid_until is not None or fact.negated else ""
+        yield (
+            f'<line x1="{x:.0f}" y1="{y:.0f}" x2="{u:.0f}" y2="{v:.0f}" stroke="#888"{dashed} marker-end="url(#a)"/>'
+            f'<text x="{(x + u) / 2:.0f}" y="{(y + v) / 2 - 3:.0f}" fill="#666" text-anchor="middle" font-size="10">'
+            f"{escape(fact.relation)}</text>\n"
+        )
+    for name, (x, y) in at.items():
+        yield (
+            f'<circle cx="{x:.0f}" cy="{y:.0f}" r="6" fill="#3b6ea5"/>'
+            f'<text x="{x:.0f}" y="{y - 10:.0f}" text-anchor="middle">{escape(name)}</text>\n'
+        )
+    yield "</svg>\n"
+
+
+WRITERS: dict[str, Callable[[Iterable[Fact]], Iterator[str]]] = {
+    "jsonl": _jsonl,
+    "graphml": _graphml,
+    "nt": _ntriples,
+    "jsonld": _jsonld,
+    "dot": _dot,
+    "mermaid": _mermaid,
+    "svg": _svg,
+}
+
+
+def write(facts: Iterable[Fact], kind: str) -> Iterator[str]:
+    """The text of a file of facts, piece by piece."""
+    return WRITERS[checks.one_of("format", kind, list(WRITERS))](facts)
+
+
+# Reading
+
+
+def read(lines: Iterable[str], kind: str) -> list[Fact]:
+    """The facts of a file; InputError with the line or the fact that is wrong."""
+    return READERS[checks.one_of("format", kind, list(READERS))](lines)
+
+
+def _fact(where: str, told: Any) -> Fact:
+    """A fact from a mapping of its fields."""
+    if not isinstance(told, dict):
+        raise InputError(f"{where} must be an object with subject, relation and object", field=where)
+    for name in ("subject", "relation", "object"):
+        if not isinstance(told.get(name), str) or not told[name]:
+            raise checks.refuse(f"{where}: {name}", "a text", told.get(name))
+    tags = told.get("tags") or {}
+    start, until = told.get("valid_from"), told.get("valid_until")
+    return Fact(
+        id="",
+        subject=told["subject"],
+        relation=told["relation"],
+        object=told["object"],
+        valid_from=checks.moment(f"{where}: valid_from", start if start is not None else "now"),
+        learned_at=0.0,
+        memory_id="",
+        valid_until=None if until is None else checks.moment(f"{where}: valid_until", until),
+        confidence=checks.share(f"{where}: confidence", told.get("confidence", STATED)),
+        is_value=told.get("is_value") is True,
+        negated=told.get("negated") is True,
+        dated=told.get("dated") is True or (start is not None and "dated" not in told),
+        agent=checks.name(f"{where}: agent", told.get("agent", "default")),
+        tags=checks.labels(f"{where}: tags", json.loads(tags) if isinstance(tags, str) else tags),
+    )
+
+
+def _read_jsonl(lines: Iterable[str]) -> list[Fact]:
+    found = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                told = json.loads(line)
+            except ValueError as error:
+                raise InputError(f"line {number} is not JSON: {error}", field=f"line {number}") from None
+            found.append(_fact(f"line {number}", told))
+    return found
+
+
+def _read_graphml(lines: Iterable[str]) -> list[Fact]:
+    require("graph", "GraphML")
+    import networkx
+
+    try:
+        graph = networkx.parse_graphml("".join(lines), force_multigraph=True)
+    except Exception as error:  # of the XML parser and of networkx, which has none of its own
+        raise InputError(f"the file is not GraphML: {error}", field="file") from None
+    return [
+        _fact(f"edge {number}", {"relation": told.get("label", ""), **told, "subject": start, "object": goal})
+        for number, (start, goal, told) in enumerate(graph.edges(data=True), 1)
+    ]
+
+
+def _read_ntriples(lines: Iterable[str]) -> list[Fact]:
+    """Statements with what is said about them; plain triples where there are none of their subject and object."""
+    about: dict[str, dict[str, Any]] = {}
+    plain: dict[tuple[str, ...], dict[str, Any]] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        found = _TRIPLE.match(line.strip())
+        if found is None:
+            raise InputError(f"line {number} is no triple: {line.strip()[:80]!r}", field=f"line {number}")
+        subject, predicate, goal, literal = found.groups()
+        value = _unescaped(literal) if goal is None else _plain(goal)
+        if predicate.startswith(_RDF) or (subject.startswith(f"{_BASE}fact:") and predicate.startswith(_BASE)):
+            told = about.setdefault(subject, {})
+            name = predicate.removeprefix(_RDF).removeprefix(_BASE)
+            told["relation" if name == "predicate" else name] = value
+            if name == "object":
+                told["is_value"] = goal is None
+        else:
+            triple = (_plain(subject), _plain(predicate), value)
+            plain[triple] = dict(zip(("subject", "relation", "object"), triple, strict=True))
+            plain[triple]["is_value"] = goal is None
+    for told in about.values():
+        plain.pop((told.get("subject", ""), told.get("relation", ""), told.get("object", "")), None)
+        told.pop("type", None)
+        for name in ("dated", "negated"):
+            told[name] = told.get(name) == "true"
+        if "confidence" in told:
+            told["confidence"] = float(told["confidence"])
+    return [_fact(f"statement {at}", told) for at, told in enumerate([*about.values(), *plain.values()], 1)]
+
+
+def _read_jsonld(lines: Iterable[str]) -> list[Fact]:
+    try:
+        document = json.loads("".join(lines))
+        nodes = document["@graph"]
+    except (ValueError, KeyError, TypeError):
+        raise InputError('the file must be JSON-LD with a "@graph" of statements', field="file") from None
+    found = []
+    for number, node in enumerate(nodes, 1):
+        told = dict(node) if isinstance(node, dict) else {}
+        goal = told.get("object")
+        if isinstance(goal, dict):
+            told |= (
+                {"object": goal["@value"], "is_value": True} if "@value" in goal else {"object": _plain(goal["@id"])}
+            )
+        for name in ("subject", "relation"):
+            if isinstance(told.get(name), str):
+                told[name] = _plain(told[name])
+        found.append(_fact(f"statement {number}", told))
+    return found
+
+
+def _plain(address: str) -> str:
+    """The name behind an address: of ours as it was, of others what stands at the end."""
+    for kind in ("entity", "relation"):
+        if address.startswith(f"{_BASE}{kind}:"):
+            return unquote(address.removeprefix(f"{_BASE}{kind}:"))
+    return unquote(re.split(r"[/#:]", address.rstrip("/#"))[-1]).replace("_", " ") or address
+
+
+def _unescaped(literal: str) -> str:
+    return re.sub(
+        r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)",
+        lambda found: (
+            chr(int(found[1][1:], 16))
+            if found[1][0] in "uU"
+            else {"n": "\n", "r": "\r", "t": "\t"}.get(found[1], found[1])
+        ),
+        literal,
+    )
+
+
+READERS: dict[str, Callable[[Iterable[str]], list[Fact]]] = {
+    "jsonl": _read_jsonl,
+    "graphml": _read_graphml,
+    "nt": _read_ntriples,
+    "jsonld": _read_jsonld,
+}
+SUFFIXES = {".jsonl": "jsonl", ".graphml": "graphml", ".nt": "nt", ".jsonld": "jsonld", ".dot": "dot", ".gv": "dot"}
+SUFFIXES |= {".mmd": "mermaid", ".mermaid": "mermaid", ".svg": "svg"}
+
+
+def format_of(path: str, known: Sequence[str]) -> str:
+    """The format that the end of a file's name says."""
+    suffix = next((suffix for suffix in SUFFIXES if path.lower().endswith(suffix)), None)
+    if suffix is None or SUFFIXES[suffix] not in known:
+        ends = ", ".join(suffix for suffix, kind in SUFFIXES.items() if kind in known)
+        raise InputError(f"{path} does not say its format; end it in one of {ends}, or give --format", field="format")
+    return SUFFIXES[suffix]

@@ -1,0 +1,498 @@
+"""Graph: `brain.graph`. State facts, and ask what is known, what was true at a time and what was believed at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from .. import checks
+from ..annotations import Moment, Names, Where
+from ..errors import ConfigError, InputError, NotFoundError
+from ..facts.model import STATED, VALUE, StoredFact, name_id, name_key
+from ..facts.stated import ENDS, MANY, ONE, RESERVED, SAME_AS, TYPE, VALUES, sentence, stated_contents
+from ..filters import Filter
+from ..stores.base import Progress
+from ..stores.capabilities import FactTable
+from . import paths, patterns, whole
+from .model import Change, Contradiction, Explanation, Fact, Neighbour, Path
+from .reader import BATCH, FactReader
+from .validity import Period, Resolved
+
+if TYPE_CHECKING:
+    import networkx
+
+    from ..brain import Brain
+
+Direction = Literal["out", "in", "both"]
+DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both")
+TREES = frozenset(map(name_id, ("part of", "is part of", "contains", "belongs to", "subclass of", "inside")))
+"""Relations in which nothing can be above itself."""
+_PAGE = 100
+_GROUPS = 400  # subjects and relations that are looked at together
+_DEEPEST = 64  # steps of a closure
+
+
+class Graph:
+    """The facts of a store.
+
+        graph.add("staging", "runs on", "port 5433", since="2026-05-01")
+        graph.facts("staging")                           # what is true now
+        graph.facts("staging", at="2026-04-01")          # what was true then
+        graph.facts("staging", believed="2026-04-01")    # what was known then
+
+    Names are matched without regard to case, articles, hyphens and underscores; `alias` joins names that differ more.
+    Facts are read from every memory as it is remembered; those that are only likely are left out unless `likely=True`.
+    `where` limits all answers to facts whose evidence is inside a filter.
+    """
+
+    def __init__(self, brain: Brain, where: Where | None = None) -> None:
+        if not isinstance(brain.store, FactTable):
+            raise ConfigError(
+                f"{type(brain.store).__name__} keeps no facts; use an SQLite file or PostgreSQL (capability 'facts')"
+            )
+        self.brain = brain
+        self.store = brain.store
+        self._reader = FactReader(brain.store, None if where is None else Filter.of(where))
+
+    def where(self, where: Where) -> Graph:
+        """The same graph, limited to facts whose evidence is inside a filter."""
+        return Graph(self.brain, where)
+
+    # Writing
+
+    def add(
+        self,
+        subject: str,
+        relation: str,
+        object: str | float,
+        *,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        negated: bool = False,
+        confidence: float = STATED,
+        agent: str = "default",
+        tags: Mapping[str, Any] | None = None,
+        when: Moment | None = None,
+        is_value: bool = False,
+    ) -> Fact:
+        """State a fact. It is a memory of the type `fact`: recalled, shared, exported and forgotten as one.
+
+        `since` and `until` tell when it is true; without `since` it counts from `when`, the time of the memory. A
+        number is a value; words are the name of an entity unless `is_value`.
+        """
+        told = checks.name("object", object) if isinstance(object, str) else f"{checks.number('object', object):g}"
+        names = checks.name("subject", subject), checks.name("relation", relation), told
+        if name_key(relation).startswith("rmem:"):
+            raise InputError("relation must not begin with 'rmem:'", field="relation")
+        for field, name in zip(("subject", "relation", "object"), names, strict=True):
+            if not name_key(name):
+                raise checks.refuse(field, "a name with letters or digits", name)
+        start = None if since is None else checks.moment("since", since)
+        end = None if until is None else checks.moment("until", until, end_of_day=True)
+        if start is not None and end is not None and end <= start:
+            raise InputError(f"until must be after since, but {until!r} is not after {since!r}", field="until")
+        if not negated:
+            self._check_tree(*names)
+        return self._state(
+            *names,
+            is_value=checks.flag("is_value", is_value) or not isinstance(object, str),
+            since=start,
+            until=end,
+            negated=checks.flag("negated", negated),
+            confidence=checks.share("confidence", confidence),
+            agent=agent,
+            tags=tags,
+            when=when,
+        )
+
+    def _check_tree(self, subject: str, relation: str, object: str) -> None:
+        """Refuse a fact by which something would be part of itself."""
+        if name_id(relation) not in TREES:
+            return
+        above = [name for name, _ in self.closure(object, relation)]
+        if name_id(subject) in {name_id(name) for name in [object, *above]}:
+            raise InputError(
+                f"{subject!r} {relation} {object!r} would close a circle: {object!r} {relation} {subject!r} already",
+                field="object",
+            )
+
+    def add_many(self, facts: Iterable[Fact], on_progress: Progress | None = None) -> int:
+        """State facts that were read from a file, or come from another store; how many. All are checked before the
+        first is written. They get ids of their own and count as learned now."""
+        items = []
+        for number, fact in enumerate(facts):
+            names = {"subject": fact.subject, "relation": fact.relation, "object": fact.object}
+            for field, name in names.items():
+                if not name_key(checks.name(f"fact {number}: {field}", name)):
+                    raise checks.refuse(f"fact {number}: {field}", "a name with letters or digits", name)
+            if fact.valid_until is not None and fact.valid_until <= fact.valid_from:
+                raise InputError(f"fact {number}: valid_until must be after valid_from", field="valid_until")
+            contents = stated_contents(
+                **names,
+                is_value=fact.is_value,
+                since=fact.valid_from if fact.dated else None,
+                until=fact.valid_until,
+                negated=fact.negated,
+                confidence=fact.confidence,
+            )
+            items.append(
+                {
+                    "text": sentence(**names, negated=fact.negated),
+                    "type": TYPE,
+                    "agent": fact.agent,
+                    "tags": dict(fact.tags) or None,
+                    "when": fact.valid_from,
+                    "metadata": contents,
+                }
+            )
+        return len(self.brain.remember_many(items, on_progress=on_progress))
+
+    def _state(
+        self,
+        subject: str,
+        relation: str,
+        object: str,
+        *,
+        agent: str = "default",
+        tags: Mapping[str, Any] | None = None,
+        when: Moment | None = None,
+        **beside: Any,
+    ) -> Fact:
+        text = sentence(subject, relation, object, negated=beside.get("negated", False))
+        contents = stated_contents(subject, relation, object, **beside)
+        memory = self.brain.remember(text, type=TYPE, agent=agent, tags=tags, when=when, metadata=contents)
+        found = self._of_memory(memory.memory_id)
+        if not found:
+            raise ConfigError("the privacy policy left nothing of this fact")
+        return found[0]
+
+    def end(self, fact: Fact | str, when: Moment | None = None) -> Fact:
+        """Say that a fact is no longer true, from `when` on; `undo` takes that back. The fact stays findable."""
+        ended = self.get(fact)
+        at = time.time() if when is None else checks.moment("when", when)
+        if at <= ended.valid_from:
+            raise InputError(f"when must be after the fact began ({ended})", field="when")
+        return self._state(ended.id, ENDS, ended.id, since=at)
+
+    def alias(self, name: str, other: str) -> Fact:
+        """Say that two names mean one entity."""
+        if name_id(checks.name("name", name)) == name_id(checks.name("other", other)):
+            raise InputError("name and other are the same name already", field="other")
+        return self._state(name, SAME_AS, other)
+
+    def declare(self, relation: str, *, single: bool) -> Fact:
+        """Say whether a relation has one value at a time, so that a newer value ends the older one, or many."""
+        return self._state(checks.name("relation", relation), VALUES, ONE if checks.flag("single", single) else MANY)
+
+    def undo(self, fact: Fact | str) -> bool:
+        """Take back what was stated: a fact, an end, an alias or a declaration. Facts that were read from a memory go
+        with that memory."""
+        told = self._of_memory(_memory_of(fact))
+        if not told:
+            raise NotFoundError(_memory_of(fact))
+        memory = self.brain.get(told[0].memory_id)
+        if memory is None or memory.type != TYPE:
+            raise InputError(
+                f"{told[0].id} was read from a memory; forget that memory, or end the fact with `end`", field="fact"
+            )
+        return self.brain.forget(memory.memory_id)
+
+    # Reading
+
+    def get(self, fact: Fact | str) -> Fact:
+        """A fact by its id."""
+        wanted = fact.id if isinstance(fact, Fact) else checks.name("fact", fact)
+        for found in self._of_memory(_memory_of(wanted)):
+            if found.id == wanted:
+                return found
+        raise NotFoundError(wanted)
+
+    def of_memory(self, memory_id: str) -> list[Fact]:
+        """The facts that a memory is the evidence of."""
+        return self._of_memory(checks.memory_id("memory_id", memory_id))
+
+    def _of_memory(self, memory_id: str) -> list[Fact]:
+        def read() -> list[Fact]:
+            return self._reader.shown(self._reader.periods(self._reader.visible(self.store.facts_of([memory_id]))))
+
+        return self.store.read_transaction(read)
+
+    def facts(
+        self,
+        subject: str | None = None,
+        relation: Names | None = None,
+        object: str | None = None,
+        *,
+        at: Moment | None = None,
+        believed: Moment | None = None,
+        history: bool = False,
+        likely: bool = False,
+        limit: int = _PAGE,
+        offset: int = 0,
+    ) -> list[Fact]:
+        """Facts that fit: what is true now, or at a time (`at`), as far as it was known at a time (`believed`). With
+        `history` also what is over."""
+        checks.whole("limit", limit, low=1)
+        checks.whole("offset", offset)
+
+        def read() -> list[Fact]:
+            view = self._reader.view(at, believed, history, likely)
+            found = view.stream(
+                self._reader.ids_of(subject), self._reader.relation_ids(relation), self._reader.ids_of(object)
+            )
+            return self._reader.shown(list(islice(found, offset, offset + limit)))
+
+        return self.store.read_transaction(read)
+
+    def neighbours(
+        self,
+        entity: str,
+        *,
+        relations: Names | None = None,
+        direction: Direction = "both",
+        at: Moment | None = None,
+        believed: Moment | None = None,
+        likely: bool = False,
+        limit: int = _PAGE,
+        offset: int = 0,
+    ) -> list[Neighbour]:
+        """What a fact connects with an entity, in the order in which it was learned; a page of it."""
+        checks.one_of("direction", direction, DIRECTIONS)
+        checks.whole("limit", limit, low=1)
+        checks.whole("offset", offset)
+
+        def read() -> list[Neighbour]:
+            view, ids, kinds = (
+                self._reader.view(at, believed, False, likely),
+                self._reader.ids_of(entity),
+                self._reader.relation_ids(relations),
+            )
+            outgoing = view.stream(ids, kinds) if direction != "in" else ()
+            incoming = view.stream((), kinds, ids) if direction != "out" else ()
+            page = list(islice(chain(outgoing, incoming), offset, offset + limit))
+            about = set(ids)
+            return [
+                Neighbour(fact.object, fact, True)
+                if period.fact.subject in about
+                else Neighbour(fact.subject, fact, False)
+                for period, fact in zip(page, self._reader.shown(page), strict=True)
+            ]
+
+        return self.store.read_transaction(read)
+
+    def as_of(
+        self, time: Moment, entity: str | None = None, *, believed: Moment | None = None, limit: int = _PAGE
+    ) -> list[Fact]:
+        """What was true at a time, of one entity or of all; `believed` asks what was thought so at another time."""
+        if entity is None:
+            return self.facts(at=time, believed=believed, limit=limit)
+        found = [one.fact for one in self.neighbours(entity, at=time, believed=believed, limit=limit)]
+        return list({fact.id: fact for fact in found}.values())
+
+    def timeline(self, entity: str, *, believed: Moment | None = None, limit: int = 1000) -> list[Change]:
+        """All that began and ended about an entity, oldest first."""
+        return self._changes(entity, believed, limit)
+
+    def between(
+        self, start: Moment, end: Moment, entity: str | None = None, *, believed: Moment | None = None
+    ) -> list[Change]:
+        """What changed between two times: facts that began, and facts that ended."""
+        first, last = checks.moment("start", start), checks.moment("end", end, end_of_day=True)
+        if last <= first:
+            raise InputError("end must be after start", field="end")
+        return [change for change in self._changes(entity, believed, None) if first <= change.time < last]
+
+    def _changes(self, entity: str | None, believed: Moment | None, limit: int | None) -> list[Change]:
+        def read() -> list[Change]:
+            view, ids = self._reader.view(None, believed, True, False), self._reader.ids_of(entity)
+            stored = self.store.facts_about(ids, limit=limit)
+            if ids:
+                stored += self.store.facts_about((), (), ids, limit=limit)
+            facts = {fact.id: fact for fact in self._reader.shown(view.of(stored))}
+            changes = [Change(fact.valid_from, True, fact) for fact in facts.values()]
+            changes += [
+                Change(fact.valid_until, False, fact) for fact in facts.values() if fact.valid_until is not None
+            ]
+            return sorted(changes, key=lambda change: (change.time, change.began))
+
+        return self.store.read_transaction(read)
+
+    def contradictions(self, *, limit: int = _PAGE, offset: int = 0) -> list[Contradiction]:
+        """Pairs of facts that cannot both be true at one time, with both pieces of evidence."""
+        checks.whole("limit", limit, low=1)
+        checks.whole("offset", offset)
+
+        def read() -> list[Contradiction]:
+            found: list[tuple[StoredFact, StoredFact]] = []
+            for group in self._contested():
+                found += group.conflicts
+                if len(found) >= offset + limit:
+                    break
+            pairs = [
+                self._reader.shown([Period(first, first.valid_until, None), Period(second, second.valid_until, None)])
+                for first, second in found[offset : offset + limit]
+            ]
+            return [Contradiction(first, second) for first, second in pairs]
+
+        return self.store.read_transaction(read)
+
+    def _contested(self) -> Iterator[Resolved]:
+        """Every subject and relation of which more than one fact is known."""
+        edges = self.store.fact_edges()
+        pairs = np.stack([edges.subject, edges.relation], axis=1)
+        _, group, sizes = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+        several = np.unique(pairs[sizes[group.ravel()] > 1], axis=0)
+        for start in range(0, len(several), _GROUPS):
+            yield from self._reader.resolved([tuple(pair) for pair in several[start : start + _GROUPS].tolist()])
+
+    def closure(
+        self, entity: str, relation: str, *, direction: Literal["out", "in"] = "out", depth: int = _DEEPEST
+    ) -> list[tuple[str, int]]:
+        """All that is reached by one relation alone, with the number of steps; each is given once, circles or not."""
+        checks.one_of("direction", direction, ("out", "in"))
+        checks.whole("depth", depth, low=1)
+
+        def read() -> list[tuple[str, int]]:
+            view, kinds = self._reader.view(None, None, False, False), self._reader.relation_ids(relation)
+            front = list(self._reader.ids_of(entity))
+            seen, reached = set(front), []
+            for step in range(1, depth + 1):
+                ends = (front, kinds) if direction == "out" else ((), kinds, front)
+                following: dict[int, str] = {}
+                for period in view.of(self.store.facts_about(*ends)):
+                    fact = period.fact
+                    key, name = (
+                        (fact.object, fact.object_name) if direction == "out" else (fact.subject, fact.subject_name)
+                    )
+                    if key not in seen and not fact.negated:
+                        following[key] = name
+                reached += [(name, step) for name in following.values()]
+                seen |= following.keys()
+                front = list(following)
+                if not front:
+                    break
+            return reached
+
+        return self.store.read_transaction(read)
+
+    def paths(
+        self,
+        start: str,
+        goal: str,
+        max_hops: int = 3,
+        *,
+        k: int = 1,
+        relations: Names | None = None,
+        at: Moment | None = None,
+        believed: Moment | None = None,
+        likely: bool = False,
+    ) -> list[Path]:
+        """The shortest ways from one entity to another, at most `k`, each of at most `max_hops` facts; `relations` are
+        those that may be used. Facts are walked in both directions, through entities of at most 2,000 facts."""
+        checks.whole("max_hops", max_hops, low=1, high=8)
+        checks.whole("k", k, low=1, high=1000)
+
+        def read() -> list[Path]:
+            view = self._reader.view(at, believed, False, likely)
+            return paths.find(view, start, goal, max_hops, k, self._reader.relation_ids(relations))
+
+        return self.store.read_transaction(read)
+
+    def query(
+        self, pattern: str, *, at: Moment | None = None, believed: Moment | None = None, limit: int = 100
+    ) -> list[dict[str, str]]:
+        """The values of the variables of a pattern: facts with variables, separated by commas.
+
+            graph.query("?who owns ?service, ?service depends on redis")
+
+        Names of several words may stand in quotes. The relation may be a variable, too.
+        """
+        checks.whole("limit", limit, low=1)
+
+        def read() -> list[dict[str, str]]:
+            view = self._reader.view(at, believed, False, False)
+            return patterns.match(view, pattern, lambda: [name for name, _ in self.relations()])[:limit]
+
+        return self.store.read_transaction(read)
+
+    def important(self, limit: int = 20) -> list[tuple[str, float]]:
+        """Entities by PageRank, the most important first; shares that sum to 1 over all."""
+        return whole.important(self.store, checks.whole("limit", limit, low=1))
+
+    def communities(self, *, smallest: int = 3, limit: int = 20) -> list[list[str]]:
+        """Groups of entities with many facts among them, the largest first (Louvain; beyond 200,000 facts label
+        propagation)."""
+        return whole.communities(
+            self.store, checks.whole("smallest", smallest, low=1), checks.whole("limit", limit, low=1)
+        )
+
+    def to_networkx(self, *, history: bool = False) -> networkx.MultiDiGraph[Any]:
+        """All facts that hold now, or all, as a networkx.MultiDiGraph: entities by their names, facts as edges with
+        their fields, by their ids."""
+        return whole.to_networkx(self.all_facts(history=history))
+
+    def explain(self, fact: Fact | str) -> Explanation:
+        """The sentence that says a fact, and other facts of the same subject and relation."""
+        shown = self.get(fact)
+        memory = self.brain.get(shown.memory_id)
+        text = "" if memory is None else memory.text
+        same: list[Fact] = []
+        others: list[Fact] = []
+        for other in self.facts(shown.subject, shown.relation, history=True, likely=True, limit=1000):
+            if other.id != shown.id:
+                (same if name_id(other.object) == name_id(shown.object) else others).append(other)
+        return Explanation(shown, text[shown.start : shown.end] or text, text, same, others)
+
+    def entities(self, like: str | None = None, *, limit: int = _PAGE) -> list[tuple[str, int]]:
+        """Entities with the number of facts about them, the most first; `like` is a part of the name."""
+        edges = whole.without_reserved(self.store.fact_edges())
+        ids = np.concatenate([edges.subject, edges.object[edges.flags & VALUE == 0]])
+        found, counts = np.unique(ids, return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        wanted = None if like is None else name_key(checks.name("like", like))
+        names: list[tuple[str, int]] = []
+        for start in range(0, order.size, 1000):
+            part = order[start : start + 1000]
+            known = self.store.known_names(found[part].tolist())
+            for at in part.tolist():
+                name = known.get(int(found[at]))
+                if name is not None and (wanted is None or wanted in name_key(name)):
+                    names.append((name, int(counts[at])))
+            if len(names) >= limit:
+                break
+        return names[:limit]
+
+    def relations(self) -> list[tuple[str, int]]:
+        """Relations with the number of their facts, the most first."""
+        kinds, counts = np.unique(self.store.fact_edges().relation, return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        found = []
+        for at in order.tolist():
+            first = self.store.facts_about((), [int(kinds[at])], limit=1)
+            if first and first[0].relation_name not in RESERVED:
+                found.append((first[0].relation_name, int(counts[at])))
+        return found
+
+    def all_facts(self, *, history: bool = False, likely: bool = False) -> Iterator[Fact]:
+        """Every fact, in the order in which they were learned."""
+        found = self._reader.view(None, None, history, likely).stream()
+        while page := list(islice(found, BATCH)):
+            yield from self._reader.shown(page)
+
+    def __len__(self) -> int:
+        """How many facts there are, with those that are over."""
+        return self.store.fact_count()
+
+
+def _memory_of(fact: Fact | str) -> str:
+    """The id of the memory that a fact was read from."""
+    if isinstance(fact, Fact):
+        return fact.memory_id
+    memory_id, mark, number = checks.name("fact", fact).rpartition("#")
+    if not mark or not number.isdigit():
+        raise checks.refuse("fact", "a Fact or its id, as in 'agent-1-1700000000#0'", fact)
+    return memory_id

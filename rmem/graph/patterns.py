@@ -1,0 +1,103 @@
+"""Questions with variables: `?who owns ?service, ?service depends on redis`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, NamedTuple
+
+from .. import checks
+from ..errors import InputError
+from ..facts.model import name_id
+
+if TYPE_CHECKING:
+    from .reader import View
+
+_TOKEN = re.compile(r'"([^"]+)"|(\S+)')
+_MOST = 20_000  # bindings that are held while a pattern is matched
+_EXAMPLE = "?who owns ?service, ?service depends on redis"
+
+Binding = dict[str, tuple[int, str]]
+
+
+class _Clause(NamedTuple):
+    """One fact of a pattern; a variable begins with `?`."""
+
+    subject: str
+    relation: str
+    object: str
+
+
+def match(view: View, pattern: str, relations: Callable[[], list[str]]) -> list[dict[str, str]]:
+    """The values of the variables; `relations` gives the names of all relations, for a hint."""
+    waiting = [_clause(view, part, relations) for part in _clauses(pattern)]
+    bindings: list[Binding] = [{}]
+    while waiting and bindings:
+        clause = max(waiting, key=lambda one: _bound(one, bindings[0]))
+        waiting.remove(clause)
+        bindings = [joined for binding in bindings for joined in _joined(view, clause, binding)]
+        if len(bindings) > _MOST:
+            raise InputError(f"pattern matches in more than {_MOST:,} ways; name one of its variables", field="pattern")
+    rows = [{name: value for name, (_, value) in binding.items()} for binding in bindings]
+    return list({tuple(sorted(row.items())): row for row in rows}.values())
+
+
+def _clause(view: View, part: str, relations: Callable[[], list[str]]) -> _Clause:
+    """Read one fact of a pattern: the relation is what stands between, as far as there is such a relation."""
+    found = _TOKEN.findall(part)
+    tokens = [quoted or bare for quoted, bare in found]
+    if len(tokens) < 3:
+        raise InputError(f"pattern must hold facts like {_EXAMPLE!r}, not {part.strip()!r}", field="pattern")
+    whole = [bool(quoted) or bare.startswith("?") for quoted, bare in found]
+    firsts = [1] if whole[0] else range(1, len(tokens) - 1)
+    lasts = [len(tokens) - 1] if whole[-1] else range(len(tokens) - 1, 1, -1)
+    tried = [(first, last, " ".join(tokens[first:last])) for first in firsts for last in lasts if first < last]
+    for first, last, relation in tried:
+        if relation.startswith("?") or view.reader.store.facts_about((), [name_id(relation)], limit=1):
+            return _Clause(" ".join(tokens[:first]), relation, " ".join(tokens[last:]))
+    known = relations()
+    near = get_close_matches(tried[0][2], known, 3, 0.5)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(known[:10]) or 'none'}"
+    raise InputError(f"pattern {part.strip()!r} holds no known relation; {hint}", field="pattern")
+
+
+def _joined(view: View, clause: _Clause, binding: Binding) -> list[Binding]:
+    """What a clause adds to the values that variables have already."""
+    asked = [_choices(view, part, binding) for part in clause]
+    if any(choice == [] for choice in asked):
+        return []
+    found = []
+    for period in view.stream(*(choice or () for choice in asked)):
+        fact, joined = period.fact, dict(binding)
+        told = ((fact.subject, fact.subject_name), (fact.relation, fact.relation_name), (fact.object, fact.object_name))
+        for part, (key, name) in zip(clause, told, strict=True):
+            if part.startswith("?") and joined.setdefault(part[1:], (key, name))[0] != key:
+                break
+        else:
+            found.append(joined)
+    return found
+
+
+def _choices(view: View, part: str, binding: Binding) -> list[int] | None:
+    """The ids that a part of a clause may have; None for any."""
+    if not part.startswith("?"):
+        return view.reader.ids_of(part)
+    return [binding[part[1:]][0]] if part[1:] in binding else None
+
+
+def _clauses(pattern: str) -> list[str]:
+    """The facts of a pattern; commas inside quotes separate none."""
+    text = checks.text("pattern", pattern)
+    parts = re.findall(r'(?:"[^"]*"|[^,])+', text)
+    if not any("?" in part for part in parts):
+        raise InputError(f"pattern must hold a variable, as in {_EXAMPLE!r}", field="pattern")
+    return parts
+
+
+def _bound(clause: _Clause, binding: Binding) -> int:
+    """How many parts of a clause are known: the most telling clause goes first."""
+    weights = (4, 1, 4)
+    return sum(
+        weight for part, weight in zip(clause, weights, strict=True) if not part.startswith("?") or part[1:] in binding
+    )

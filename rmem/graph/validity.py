@@ -1,0 +1,74 @@
+"""Which facts are true when. A store keeps what memories say; whether a later fact ended an earlier one is worked out
+here, from the facts of one subject and relation. So nothing has to be undone when a memory is removed, and what was
+believed earlier is worked out from what was known then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..facts.model import SURE, StoredFact
+
+Key = tuple[int, int]
+"""The row and the number of a fact."""
+
+
+class Period(NamedTuple):
+    """A fact with the time during which it holds."""
+
+    fact: StoredFact
+    until: float | None
+    ended_by: StoredFact | None
+
+    def holds_at(self, time: float) -> bool:
+        return self.fact.valid_from <= time and (self.until is None or time < self.until)
+
+
+class Resolved(NamedTuple):
+    """The facts of one subject and relation."""
+
+    periods: list[Period]
+    conflicts: list[tuple[StoredFact, StoredFact]]
+
+
+def key_of(fact: StoredFact) -> Key:
+    return fact.seq, fact.number
+
+
+def resolve(facts: Sequence[StoredFact], *, single: bool, ends: Mapping[Key, StoredFact]) -> Resolved:
+    """Work out how long each of the facts of one subject and relation holds.
+
+    A denial ends what it denies. If a relation is `single`, a newer value ends the older one, unless it is trusted less
+    or both are said to begin at the same time; then they are in conflict. `ends` are facts that were ended outright.
+    """
+    ordered = sorted(facts, key=lambda fact: (fact.valid_from, *key_of(fact)))
+    periods: list[Period] = []
+    conflicts: list[tuple[StoredFact, StoredFact]] = []
+    for at, fact in enumerate(ordered):
+        until, ended_by = fact.valid_until, None
+        outright = ends.get(key_of(fact))
+        if outright is not None and (until is None or outright.valid_from < until):
+            until, ended_by = outright.valid_from, outright
+        for later in ordered[at + 1 :]:
+            if until is not None and later.valid_from >= until:
+                break
+            differs = single and not (later.negated or fact.negated) and later.object != fact.object
+            denies = later.negated != fact.negated and later.object == fact.object
+            if not differs and not denies:
+                continue
+            if _is_conflict(fact, later):
+                if min(fact.confidence, later.confidence) >= SURE:
+                    conflicts.append((fact, later))
+                continue
+            until, ended_by = later.valid_from, later
+            break
+        periods.append(Period(fact, until, ended_by))
+    return Resolved(periods, conflicts)
+
+
+def _is_conflict(fact: StoredFact, later: StoredFact) -> bool:
+    """Whether a later fact contradicts an earlier one and cannot end it."""
+    if later.confidence < fact.confidence:
+        return True
+    overlaps = fact.valid_until is not None and later.valid_from < fact.valid_until
+    return later.is_dated and (overlaps or (fact.is_dated and later.valid_from == fact.valid_from))

@@ -1,0 +1,82 @@
+"""What needs the whole graph: which entities matter most, which belong together, and the graph in networkx."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..extras import require
+from ..facts.model import NEGATED, VALUE, FactEdges, name_id
+from ..facts.stated import RESERVED
+
+if TYPE_CHECKING:
+    import networkx
+
+    from ..stores.capabilities import FactTable
+    from .model import Fact
+
+_DAMPING, _ROUNDS, _CLOSE = 0.85, 100, 1e-9
+_LARGE = 200_000  # facts from which on communities are found by a faster algorithm
+
+
+def important(store: FactTable, limit: int) -> list[tuple[str, float]]:
+    """Entities by PageRank. It is computed here: networkx needs scipy for it, which is larger than all of rmem."""
+    names, (sources, goals) = _entities(store.fact_edges())
+    if not names.size:
+        return []
+    out = np.bincount(sources, minlength=names.size)
+    rank = np.full(names.size, 1 / names.size)
+    for _ in range(_ROUNDS):
+        flow = np.bincount(goals, weights=(rank / np.maximum(out, 1))[sources], minlength=names.size)
+        lost = rank[out == 0].sum() / names.size
+        fresh = (1 - _DAMPING) / names.size + _DAMPING * (flow + lost)
+        if np.abs(fresh - rank).sum() < _CLOSE:
+            break
+        rank = fresh
+    best = np.argsort(-rank, kind="stable")[:limit]
+    known = store.known_names(names[best].tolist())
+    return [(known[int(names[at])], float(rank[at])) for at in best.tolist() if int(names[at]) in known]
+
+
+def communities(store: FactTable, smallest: int, limit: int) -> list[list[str]]:
+    """Groups of entities with many facts among them, the largest first."""
+    require("graph", "communities")
+    import networkx
+
+    names, (sources, goals) = _entities(store.fact_edges())
+    graph: networkx.Graph[int] = networkx.Graph()
+    graph.add_edges_from(zip(sources.tolist(), goals.tolist(), strict=True))
+    if sources.size > _LARGE:
+        found = list(networkx.community.fast_label_propagation_communities(graph, seed=0))
+    else:
+        found = networkx.community.louvain_communities(graph, seed=0)
+    chosen = sorted((group for group in found if len(group) >= smallest), key=lambda group: (-len(group), min(group)))
+    return [sorted(store.known_names(names[sorted(group)].tolist()).values()) for group in chosen[:limit]]
+
+
+def to_networkx(facts: Iterable[Fact]) -> networkx.MultiDiGraph[Any]:
+    """Facts as the edges of a graph of networkx."""
+    require("graph", "to_networkx")
+    import networkx
+
+    graph: networkx.MultiDiGraph[Any] = networkx.MultiDiGraph()
+    for fact in facts:
+        graph.add_edge(fact.subject, fact.object, key=fact.id, **fact.to_dict())
+    return graph
+
+
+def _entities(edges: FactEdges) -> tuple[np.ndarray[Any, Any], tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+    """The ids of all entities, and the facts between two of them by the places of those."""
+    edges = without_reserved(edges)
+    between = edges.flags & (VALUE | NEGATED) == 0
+    sources, goals = edges.subject[between], edges.object[between]
+    names, places = np.unique(np.concatenate([sources, goals]), return_inverse=True)
+    return names, (places[: sources.size], places[sources.size :])
+
+
+def without_reserved(edges: FactEdges) -> FactEdges:
+    """The facts that are not about other facts."""
+    own = ~np.isin(edges.relation, [name_id(one) for one in RESERVED])
+    return FactEdges(*(column[own] for column in edges))

@@ -1,0 +1,172 @@
+"""The table `facts`: what memories say as subject, relation and object. Rows are written with the memory that says it
+and removed with it; nothing of a fact is kept elsewhere.
+
+A fact of an encrypted memory stands under blind ids, as the memory's terms do, and its names are encrypted with the
+memory's keys. Callers see plain ids and names only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...crypto.vault import Vault
+from ...errors import StoreError
+from ...facts.model import FactEdges, FoundFact, StoredFact, flags_of, name_id
+from ...models import Memory
+from .connection import Connection
+
+COLUMNS = (
+    "seq", "number", "subject", "relation", "object", "flags", "confidence", "first", "last", "valid_from",
+    "valid_until", "learned", "names",
+)  # fmt: skip
+INSERT = f"INSERT INTO facts ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+_READ = (
+    f"SELECT {', '.join('f.' + name for name in COLUMNS)}, m.id, m.agent, m.tags, m.key_version "
+    "FROM facts f JOIN memories m ON m.seq = f.seq"
+)
+_PART = 200  # ids in one statement
+_SEPARATOR = "\x1f"
+
+
+def to_rows(
+    seq: int, memory: Memory, found: Sequence[FoundFact], vault: Vault, version: int | None
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of the facts of a memory; `version` is that of the keys it is encrypted with."""
+    for number, fact in enumerate(found):
+        ids = [name_id(fact.subject), name_id(fact.relation), name_id(fact.object)]
+        names = _SEPARATOR.join((fact.subject, fact.relation, fact.object)).encode("utf-8", "surrogatepass")
+        if version is not None:
+            ids = vault.blind(np.array(ids, np.int64).view(np.uint64), version).view(np.int64).tolist()
+            names = vault.seal_whole(memory.memory_id, names, version)
+        yield (
+            seq,
+            number,
+            *ids,
+            flags_of(fact),
+            fact.confidence,
+            fact.start,
+            fact.end,
+            memory.timestamp if fact.valid_from is None else fact.valid_from,
+            fact.valid_until,
+            memory.bookkeeping.creation_time,
+            names,
+        )
+
+
+def replace(connection: Connection, seq: int, fresh: Iterable[tuple[Any, ...]]) -> None:
+    """Write the facts of a row anew."""
+    connection.execute("DELETE FROM facts WHERE seq = ?", (seq,))
+    connection.executemany(INSERT, list(fresh))
+
+
+def read(
+    connection: Connection,
+    vault: Vault,
+    *,
+    subjects: Sequence[int] = (),
+    relations: Sequence[int] = (),
+    objects: Sequence[int] = (),
+    seqs: Sequence[int] = (),
+    memories: Sequence[str] = (),
+    after: tuple[int, int] | None = None,
+    limit: int | None = None,
+) -> list[StoredFact]:
+    """Facts that have one of the ids of each kind that is given, in the order in which they were kept."""
+    blind = vault.disguises() if vault.opens else None
+    found: list[StoredFact] = []
+    kinds: dict[str, list[Any]] = {
+        "f.subject": _hidden(subjects, blind),
+        "f.relation": _hidden(relations, blind),
+        "f.object": _hidden(objects, blind),
+        "f.seq": list(seqs),
+        "m.id": list(memories),
+    }
+    given = {name: ids for name, ids in kinds.items() if ids}
+    longest = max(given, key=lambda name: len(given[name]), default=None)
+    parts = [given[longest][at : at + _PART] for at in range(0, len(given[longest]), _PART)] if longest else [[]]
+    for part in parts:
+        wheres: list[str] = []
+        values: list[Any] = []
+        for name, ids in given.items():
+            ids = part if name == longest else ids
+            wheres.append(f"{name} IN ({', '.join('?' * len(ids))})")
+            values += ids
+        if after is not None:
+            wheres.append("(f.seq, f.number) > (?, ?)")
+            values += after
+        where = f" WHERE {' AND '.join(wheres)}" if wheres else ""
+        bound = "" if limit is None else f" LIMIT {int(limit)}"
+        rows = connection.execute(f"{_READ}{where} ORDER BY f.seq, f.number{bound}", values)
+        found += [fact for row in rows if (fact := _opened(row, vault)) is not None]
+    if len(parts) > 1:
+        found.sort(key=lambda fact: (fact.seq, fact.number))
+    return found[:limit]
+
+
+def _hidden(ids: Sequence[int], blind: Callable[[int], tuple[int, ...]] | None) -> list[int]:
+    """Ids with those under which they stand where memories are encrypted."""
+    if blind is None:
+        return list(ids)
+    sought = [one & 0xFFFF_FFFF_FFFF_FFFF for one in ids]
+    hidden = [term for one in sought for term in blind(one)]
+    return [*ids, *(term - (1 << 64) if term >> 63 else term for term in hidden)]
+
+
+def _opened(row: tuple[Any, ...], vault: Vault) -> StoredFact | None:
+    """A fact from what `_READ` selects; None if it is encrypted and cannot be read."""
+    seq, number, subject, relation, object_, *rest, names, memory_id, agent, tags, version = row
+    if version is not None:
+        try:
+            names = vault.open_whole(memory_id, bytes(names), version)
+        except StoreError:
+            return None
+    told = names.decode("utf-8", "surrogatepass").split(_SEPARATOR)
+    if version is not None:
+        subject, relation, object_ = map(name_id, told)
+    return StoredFact._make((seq, number, subject, relation, object_, *rest, *told, memory_id, agent, tags))
+
+
+def known(connection: Connection, vault: Vault, ids: Sequence[int]) -> dict[int, str]:
+    """The names of the entities among some ids."""
+    names: dict[int, str] = {}
+    blind = vault.disguises() if vault.opens else None
+    for at in range(0, len(ids), _PART):
+        part = _hidden(ids[at : at + _PART], blind)
+        for column in ("object", "subject"):  # as it is written where something is said about it
+            for row in connection.execute(_first(column, len(part)), part):
+                fact = _opened(row, vault)
+                if fact is not None and column == "subject":
+                    names[fact.subject] = fact.subject_name
+                elif fact is not None and not fact.is_value:
+                    names[fact.object] = fact.object_name
+    return names
+
+
+@lru_cache(64)
+def _first(column: str, count: int) -> str:
+    """A statement for one fact of each of some ids, however many there are."""
+    asked = " UNION ALL ".join(["SELECT CAST(? AS bigint) AS id"] * count)
+    return (
+        f"{_READ} JOIN ({asked}) asked ON (f.seq, f.number) = "
+        f"(SELECT seq, number FROM facts WHERE {column} = asked.id LIMIT 1)"
+    )
+
+
+def edges(connection: Connection, vault: Vault) -> FactEdges:
+    """All facts as numbers. Encrypted ones have to be opened one by one."""
+    sealed = "SELECT 1 FROM memories WHERE key_version IS NOT NULL LIMIT 1"
+    if connection.execute(sealed).fetchone() is not None:
+        found = [(fact.subject, fact.relation, fact.object, fact.flags) for fact in read(connection, vault)]
+    else:
+        found = connection.execute("SELECT subject, relation, object, flags FROM facts").fetchall()
+    table = np.array(found, np.int64).reshape(-1, 4)
+    return FactEdges(*table.T)
+
+
+def count(connection: Connection) -> int:
+    found = connection.execute("SELECT count(*) FROM facts").fetchone()
+    return 0 if found is None else int(found[0])

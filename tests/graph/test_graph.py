@@ -1,0 +1,242 @@
+"""What is known, when it was true, and how things are connected: `brain.graph` on SQLite and PostgreSQL."""
+
+import time
+
+import pytest
+
+from rmem import Brain
+from rmem.errors import ConfigError, InputError, NotFoundError
+from rmem.stores.memory import InMemoryRecordStore
+
+
+def objects(facts):
+    return [fact.object for fact in facts]
+
+
+def test_a_stated_fact_is_a_memory_with_its_evidence(brain, graph):
+    fact = graph.add("staging", "runs on", "port 5433", since="2026-05-01", agent="ops", tags={"repository": "api"})
+    assert (fact.subject, fact.relation, fact.object) == ("staging", "runs on", "port 5433")
+    assert (fact.trust, fact.agent, fact.repository) == ("stated", "ops", "api")
+    memory = brain.get(fact.memory_id)
+    assert memory.type == "fact"
+    assert memory.text[fact.start : fact.end] == "staging runs on port 5433."
+    assert brain.recall("where does staging run?", k=1)[0].id == fact.memory_id
+
+
+def test_names_meet_whatever_their_case_article_and_separators(graph):
+    graph.add("the Staging-DB", "runs on", "Host 7")
+    assert objects(graph.facts("staging db")) == objects(graph.facts("STAGING_DB")) == ["Host 7"]
+
+
+def test_a_newer_value_ends_the_older_one_of_a_single_valued_relation(graph):
+    old = graph.add("staging", "runs on", "port 5433", since="2026-05-01")
+    new = graph.add("staging", "runs on", "port 5434", since="2026-07-01")
+    assert objects(graph.facts("staging")) == ["port 5433", "port 5434"]
+    graph.declare("runs on", single=True)
+    assert objects(graph.facts("staging")) == ["port 5434"]
+    assert objects(graph.facts("staging", at="2026-06-01")) == ["port 5433"]
+    past = graph.facts("staging", history=True)[0]
+    assert (past.id, past.ended_by, past.valid_until) == (old.id, new.id, new.valid_from)
+    graph.declare("runs on", single=False)
+    assert objects(graph.facts("staging")) == ["port 5433", "port 5434"]
+
+
+def test_what_was_true_and_what_was_believed_are_two_questions(graph):
+    graph.declare("lives in", single=True)
+    graph.add("ann", "lives in", "Oslo", since="2026-01-01")
+    between = time.time()
+    time.sleep(0.02)
+    graph.add("ann", "lives in", "Bergen", since="2026-03-01")
+    assert objects(graph.as_of("2026-04-01", "ann")) == ["Bergen"]
+    assert objects(graph.as_of("2026-04-01", "ann", believed=between)) == ["Oslo"]
+    assert objects(graph.as_of("2026-02-01", "ann")) == ["Oslo"]
+    assert graph.as_of("2025-12-01", "ann") == []
+
+
+def test_forgetting_the_newer_value_brings_the_older_one_back(brain, graph):
+    graph.declare("runs on", single=True)
+    graph.add("staging", "runs on", "port 5433")
+    newer = graph.add("staging", "runs on", "port 5434")
+    brain.forget(newer.memory_id)
+    assert objects(graph.facts("staging")) == ["port 5433"]
+    assert len(graph.facts("staging", history=True)) == 1
+
+
+def test_an_end_a_denial_and_undo(graph):
+    owner = graph.add("ann", "owns", "billing", since="2026-01-01")
+    ended = graph.end(owner, "2026-02-01")
+    assert graph.facts("ann") == []
+    assert objects(graph.facts("ann", at="2026-01-15")) == ["billing"]
+    assert graph.undo(ended)
+    assert objects(graph.facts("ann")) == ["billing"]
+    denial = graph.add("ann", "owns", "billing", negated=True)
+    assert graph.facts("ann") == []
+    assert graph.undo(denial)
+    assert objects(graph.facts("ann")) == ["billing"]
+
+
+def test_two_values_at_one_time_are_a_contradiction_with_both_pieces_of_evidence(graph):
+    graph.declare("capital", single=True)
+    first = graph.add("Norway", "capital", "Oslo", since="2026-01-01")
+    second = graph.add("Norway", "capital", "Bergen", since="2026-01-01")
+    graph.add("Sweden", "capital", "Stockholm")
+    (found,) = graph.contradictions()
+    assert {found.first.id, found.second.id} == {first.id, second.id}
+    graph.undo(second)
+    assert graph.contradictions() == []
+
+
+def test_what_is_less_sure_never_replaces_what_was_stated(graph):
+    graph.declare("port", single=True)
+    graph.add("staging", "port", "5433", since="2026-01-01")
+    graph.add("staging", "port", "9999", since="2026-03-01", confidence=0.9)
+    graph.add("staging", "port", "1111", since="2026-04-01", confidence=0.6)
+    assert "5433" in objects(graph.facts("staging"))
+    assert "1111" not in objects(graph.facts("staging"))
+    assert len(graph.contradictions()) == 1
+
+
+def test_neighbours_in_both_directions_and_in_pages(graph):
+    graph.add("billing", "depends on", "redis")
+    for number in range(7):
+        graph.add(f"service {number}", "depends on", "redis")
+    graph.add("redis", "runs on", "host 7")
+    near = graph.neighbours("redis")
+    assert [(one.name, one.outgoing) for one in near[:2]] == [("host 7", True), ("billing", False)]
+    assert [one.name for one in graph.neighbours("redis", direction="out")] == ["host 7"]
+    pages = [graph.neighbours("redis", direction="in", limit=3, offset=at) for at in (0, 3, 6, 9)]
+    assert [len(page) for page in pages] == [3, 3, 2, 0]
+    assert len({one.name for page in pages for one in page}) == 8
+
+
+def test_paths_are_the_shortest_and_alternatives_follow(graph):
+    for subject, relation, goal in (
+        ("ann", "owns", "billing"),
+        ("billing", "depends on", "redis"),
+        ("redis", "runs on", "host 7"),
+        ("ann", "administers", "host 7"),
+        ("bob", "works with", "ann"),
+    ):
+        graph.add(subject, relation, goal)
+    assert [str(path) for path in graph.paths("bob", "host 7")] == ["bob → works with → ann → administers → host 7"]
+    both = graph.paths("bob", "host 7", 4, k=5)
+    assert [len(path.facts) for path in both] == [2, 4]
+    assert str(graph.paths("host 7", "billing", 2)[0]) == "host 7 ← runs on ← redis ← depends on ← billing"
+    assert graph.paths("bob", "host 7", relations=["works with", "owns"]) == []
+    assert graph.paths("bob", "nobody") == []
+
+
+def test_patterns_with_variables(graph):
+    for subject, relation, goal in (
+        ("ann", "owns", "billing"),
+        ("bob", "owns", "search"),
+        ("billing", "depends on", "redis cache"),
+        ("search", "depends on", "postgres"),
+    ):
+        graph.add(subject, relation, goal)
+    assert graph.query("?who owns ?service, ?service depends on redis cache") == [{"who": "ann", "service": "billing"}]
+    assert graph.query("bob ?how ?what") == [{"how": "owns", "what": "search"}]
+    assert graph.query('?x depends on "postgres"') == [{"x": "search"}]
+    with pytest.raises(InputError, match="did you mean 'owns'"):
+        graph.query("?a own ?b")
+    with pytest.raises(InputError, match="must hold a variable"):
+        graph.query("ann owns billing")
+
+
+def test_closure_ends_in_a_circle_and_a_part_cannot_contain_its_whole(graph):
+    graph.add("wheel", "part of", "car")
+    graph.add("bolt", "part of", "wheel")
+    assert graph.closure("bolt", "part of") == [("wheel", 1), ("car", 2)]
+    assert graph.closure("car", "part of", direction="in") == [("wheel", 1), ("bolt", 2)]
+    with pytest.raises(InputError, match="would close a circle"):
+        graph.add("car", "part of", "bolt")
+    graph.add("a", "follows", "b")
+    graph.add("b", "follows", "a")
+    assert graph.closure("a", "follows") == [("b", 1)]
+
+
+def test_an_alias_joins_two_names(graph):
+    graph.add("staging-db-01", "runs on", "port 5433")
+    assert graph.facts("the staging database") == []
+    joined = graph.alias("the staging database", "staging-db-01")
+    assert objects(graph.facts("the staging database")) == ["port 5433"]
+    graph.undo(joined)
+    assert graph.facts("the staging database") == []
+
+
+def test_timeline_and_changes_between_two_times(graph):
+    graph.declare("runs on", single=True)
+    graph.add("staging", "runs on", "port 5433", since="2026-05-01")
+    graph.add("staging", "runs on", "port 5434", since="2026-07-01")
+    graph.add("other", "runs on", "port 1", since="2026-07-02")
+    assert [(change.began, change.fact.object) for change in graph.timeline("staging")] == [
+        (True, "port 5433"),
+        (False, "port 5433"),
+        (True, "port 5434"),
+    ]
+    assert len(graph.between("2026-06-15", "2026-07-15")) == 3
+    assert len(graph.between("2026-06-15", "2026-07-15", "staging")) == 2
+    with pytest.raises(InputError, match="end must be after start"):
+        graph.between("2026-07-15", "2026-06-15")
+
+
+def test_explanation_shows_the_sentence_and_other_values(brain, graph):
+    first = graph.add("staging", "runs on", "port 5433")
+    second = graph.add("staging", "runs on", "port 5434")
+    again = graph.add("Staging", "runs on", "port 5433")
+    why = graph.explain(first)
+    assert why.sentence == "staging runs on port 5433."
+    assert ([fact.id for fact in why.same], [fact.id for fact in why.others]) == ([again.id], [second.id])
+
+
+def test_bad_input_is_refused_and_nothing_is_written(brain, graph):
+    with pytest.raises(InputError, match="until must be after since"):
+        graph.add("a", "b", "c", since="2026-05-01", until="2026-04-01")
+    with pytest.raises(InputError, match="subject must not be empty"):
+        graph.add("", "b", "c")
+    with pytest.raises(InputError, match="letters or digits"):
+        graph.add("a", "b", "--")
+    with pytest.raises(InputError, match="rmem:"):
+        graph.add("a", "rmem:ends", "c")
+    with pytest.raises(InputError, match="after the fact began"):
+        graph.end(graph.add("a", "b", "c"), "1999-01-01")
+    with pytest.raises(NotFoundError):
+        graph.get("nobody#0")
+    with pytest.raises(InputError, match="fact must be"):
+        graph.undo("no-number")
+    assert brain.count() == 1
+
+
+def test_a_filter_limits_what_is_shown(graph):
+    graph.declare("runs on", single=True)
+    graph.add("staging", "runs on", "port 5433", agent="ann")
+    graph.add("staging", "runs on", "port 5434", agent="bob")
+    assert objects(graph.facts("staging")) == ["port 5434"]
+    assert objects(graph.where({"agent": "ann"}).facts("staging")) == ["port 5433"]
+    assert graph.where({"agent": "eve"}).facts("staging") == []
+
+
+def test_what_matters_most_and_what_belongs_together(graph):
+    for number in range(5):
+        graph.add(f"service {number}", "depends on", "redis")
+        graph.add(f"page {number}", "links to", "home")
+    assert {name for name, _ in graph.important(2)} == {"redis", "home"}
+    assert sum(share for _, share in graph.important(1000)) == pytest.approx(1, abs=1e-6)
+    groups = graph.communities()
+    assert [len(group) for group in groups] == [6, 6]
+    assert graph.entities()[0][1] == 5
+    assert graph.entities("redis") == [("redis", 5)]
+    assert dict(graph.relations()) == {"depends on": 5, "links to": 5}
+
+
+def test_networkx_gets_the_facts_that_hold(graph):
+    graph.declare("runs on", single=True)
+    graph.add("staging", "runs on", "port 5433")
+    newer = graph.add("staging", "runs on", "port 5434")
+    assert list(graph.to_networkx().edges(keys=True)) == [("staging", "port 5434", newer.id)]
+    assert graph.to_networkx(history=True).number_of_edges() == 2
+
+
+def test_a_store_without_facts_says_so():
+    with pytest.raises(ConfigError, match="keeps no facts"):
+        Brain(InMemoryRecordStore()).graph.facts("x")
