@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from .evaluating_facts import facts
 from .evaluating_files import file
 from .evaluating_online import online
 from .evaluating_recall import recall
@@ -45,6 +46,7 @@ def evaluate(context: click.Context) -> None:
       rmem eval questions.jsonl
       rmem eval questions.jsonl --settings dense=0.7 --against default --k 5,10
       rmem eval recall sets/
+      rmem eval facts factconsolidation.json.gz
       rmem eval locomo locomo10.json
       rmem eval online --by week
       rmem eval team
@@ -53,6 +55,7 @@ def evaluate(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
+evaluate.add_command(facts)
 evaluate.add_command(file)
 evaluate.add_command(online)
 evaluate.add_command(recall)

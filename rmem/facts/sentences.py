@@ -206,7 +206,7 @@ def _copular(left: str, right: str, actor: str | None) -> _Statement | None:
         if placed and names.subject_trust(left) == 2:  # "The Wheel of Time was written by"
             return _described(left, right, 2)
         first = right.split(" ", 1)[0]
-        if (first in _LOOSE and " " in right) or _ADJECTIVE.match(right):
+        if first in _LOOSE or _ADJECTIVE.match(right):
             return None
         return _Statement(about, relation, right, trust, not _is_plural(relation))
     trust = names.subject_trust(left)

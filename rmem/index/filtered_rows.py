@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -92,6 +92,15 @@ class FilteredRows:
     @cached_property
     def seq(self) -> npt.NDArray[np.int64]:
         return self.column("seq").astype(np.int64, copy=False)
+
+    def holding(self, seqs: Collection[int]) -> set[int]:
+        """Those of some seqs that are among the rows."""
+        wanted = np.fromiter(seqs, np.int64, len(seqs))
+        order = self.once("seqs in order", lambda: np.sort(self.seq))
+        if not order.size:
+            return set()
+        at = np.minimum(np.searchsorted(order, wanted), order.size - 1)
+        return set(wanted[order[at] == wanted].tolist())
 
     @cached_property
     def length(self) -> npt.NDArray[np.int32]:

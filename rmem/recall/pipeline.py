@@ -14,17 +14,20 @@ from .. import checks
 from ..filters import Filter
 from ..index.analyser import plain
 from ..index.bits import unit_vector
+from ..index.filtered_rows import FilteredRows
 from ..models import Hit
 from .budget import fitting
 from .engine import MODES, rank
+from .fact_paths import FactSource, similarity_by
+from .facts import DEPTH, FactRanking, rank_by_facts
 from .hybrid import Ranked
 from .question import Question, read_question
 from .settings import RecallSettings
 
 if TYPE_CHECKING:
     from ..embed.base import Embedder
+    from ..facts.model import StoredFact
     from ..index.candidate_source import CandidateSource
-    from ..index.filtered_rows import FilteredRows
     from ..stores.base import RecordStore
 
 Vector = npt.NDArray[np.float32]
@@ -124,10 +127,43 @@ def search(
 
     # With a budget, further hits may take the place of those that are too long.
     count = request.k if request.token_budget is None else 4 * request.k
+    facts = _facts_of(store, rows, request)
     ranked = rank(
-        rows, request.question, query_vector, request.settings, mode=request.mode, count=count, explain=request.explain
+        rows,
+        request.question,
+        query_vector,
+        request.settings,
+        mode=request.mode,
+        count=count if facts is None else max(count, DEPTH),
+        explain=request.explain,
     )
+    if facts is not None and ranked:
+        ranked = rank_by_facts(ranked, request.question.text, count, facts)
     return RankedRows(request, ranked)
+
+
+def _facts_of(store: RecordStore, rows: FilteredRows | CandidateSource, request: RecallRequest) -> FactRanking | None:
+    """How facts take part in a ranking; None where they do not."""
+    share = request.settings.facts
+    if request.mode != "hybrid" or not share or not isinstance(store, FactSource) or not store.fact_count():
+        return None
+
+    def texts(seqs: Sequence[int]) -> dict[int, str]:
+        return {seq: memory.text for seq, memory in store.memories_at(list(seqs))}
+
+    def inside(facts: Sequence[StoredFact]) -> list[StoredFact]:
+        if not request.where or not facts:
+            return list(facts)
+        seqs = {fact.seq for fact in facts}
+        if isinstance(rows, FilteredRows):
+            shown = rows.holding(seqs)
+        else:
+            shown = {seq for seq, memory in store.memories_at(list(seqs)) if request.where.matches(memory)}
+        return [fact for fact in facts if fact.seq in shown]
+
+    similarity = similarity_by(getattr(store, "word_vectors", None))
+    only_ranked = bool(request.question.must or request.question.must_not)
+    return FactRanking(store, similarity, inside, texts, share, only_ranked)
 
 
 def load_hits(store: RecordStore, found: RankedRows) -> list[Hit]:

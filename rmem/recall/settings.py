@@ -68,6 +68,8 @@ class RecallSettings:
     """Factor on `time` and `actor` when the question asks for nothing else ("what happened yesterday?")."""
     importance: float = 1.0
     """Times the memory's importance above its default of 0.5."""
+    facts: float = 0.6
+    """Share of the hits that chains of facts may take; 0 leaves facts out of the ranking."""
     time_words: str = "boost"
     """What time words in a question do: "boost", "filter" or "off"."""
 
@@ -76,7 +78,7 @@ class RecallSettings:
             value = getattr(self, f.name)
             if f.name == "time_words":
                 checks.one_of("time_words", value, TIME_WORDS)
-            elif f.name in ("dense", "b", "soft_floor"):
+            elif f.name in ("dense", "b", "soft_floor", "facts"):
                 object.__setattr__(self, f.name, checks.share(f.name, value))
             elif f.name in ("pool", "soft_most"):
                 checks.whole(f.name, value, low=2 if f.name == "pool" else 0, high=100_000)

@@ -190,3 +190,19 @@ def test_what_an_evaluation_of_the_team_memory_needs(
     answer = rmem("eval", "team", *(given.get(word, word) for word in options))
     assert answer.code != 0
     assert complaint in answer.err
+
+
+def test_facts_that_replace_others_are_measured(rmem: Rmem, tmp_path: Path) -> None:
+    sets = [
+        {
+            "name": "capitals",
+            "facts": ["The capital of France is Paris."],
+            "questions": [{"question": "What is the capital of France?", "answers": ["Paris"]}],
+        }
+    ]
+    (tmp_path / "sets.json").write_text(json.dumps(sets), encoding="utf-8")
+    answer = rmem("eval", "facts", str(tmp_path / "sets.json"))
+    assert answer.code == 0, answer.err
+    assert answer.lines[1].split() == ["capitals", "100.0", "100.0", "1", "1"]
+    told = rmem("eval", "facts", str(tmp_path / "sets.json"), "--json").json
+    assert told["sets"][0]["first"] == 1.0

@@ -1,0 +1,81 @@
+"""Recall on facts that later facts replace, and on questions that need several of them.
+
+A file is JSON, perhaps gzipped: [{"name": …, "facts": [sentence, in order of time], "questions": [{"question": …,
+"answers": [text]}]}]. All sentences of a set are remembered in their order; each question is asked as a user asks."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+from .. import checks
+from ..errors import InputError
+from .offline import Progress, Setting
+
+K = 10
+MEASURES = ("first", "among ten")
+
+
+def read(path: str | Path) -> list[dict[str, Any]]:
+    """The sets of a file, checked as far as they are needed."""
+    file = Path(path)
+    try:
+        raw = file.read_bytes()
+        sets = json.loads(gzip.decompress(raw) if file.suffix == ".gz" else raw)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{file} must be sets of facts and questions in JSON: {error}", field="FILE") from None
+    try:
+        for at, one in enumerate(sets):
+            checks.name(f"[{at}].name", one["name"])
+            for place, fact in enumerate(one["facts"]):
+                checks.text(f"[{at}].facts[{place}]", fact)
+            for place, question in enumerate(one["questions"]):
+                checks.text(f"[{at}].questions[{place}].question", question["question"])
+                checks.names(f"[{at}].questions[{place}].answers", question["answers"])
+    except (AttributeError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{file} must be a list of sets with name, facts and questions: {error!r}", field="FILE"
+        ) from None
+    except InputError as error:
+        raise InputError(f"{file}: {error}", field=error.field) from None
+    return list(sets)
+
+
+def evaluate(
+    path: str | Path, *, settings: Setting | None = None, on_progress: Progress | None = None
+) -> dict[str, Any]:
+    """The share of each set's questions whose answer is in the first hit, and in the first ten."""
+    from ..brain import Brain
+
+    sets = read(path)
+    how = settings or Setting("default")
+    total, done = sum(len(one["questions"]) for one in sets), 0
+    told = []
+    for one in sets:
+        rows = []
+        with Brain(":memory:", embedder=how.embedder) as brain:
+            brain.remember_many([{"text": fact} for fact in one["facts"]])
+            for question in one["questions"]:
+                hits = brain.recall(question["question"], k=K, mode=how.mode, settings=how.recall, touch=False)
+                found = [_answers(hit.text, question["answers"]) for hit in hits]
+                rows.append(
+                    {
+                        "question": question["question"],
+                        "first": float(bool(found) and found[0]),
+                        "among ten": float(any(found)),
+                    }
+                )
+                done += 1
+                if on_progress is not None:
+                    on_progress(done, total)
+        measured = {name: sum(row[name] for row in rows) / max(len(rows), 1) for name in MEASURES}
+        told.append(
+            {"name": one["name"], "facts": len(one["facts"]), "questions": len(rows), **measured, "by_question": rows}
+        )
+    return {"sets": told}
+
+
+def _answers(text: str, answers: list[str]) -> bool:
+    return any(answer.casefold() in text.casefold() for answer in answers)

@@ -1,0 +1,277 @@
+"""Chains of facts that answer a question: names in it are linked to entities, and facts are followed from there as far
+as their relations explain words of the question that no earlier one explained.
+
+    What is the place of death of the author of Endymion?
+    Endymion → author → John Keats → died in the city of → Rome
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from operator import mul, sub
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from ..facts.model import StoredFact, name_id
+from ..facts.synonyms import meaning, stem
+
+WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
+
+
+@runtime_checkable
+class FactSource(Protocol):
+    """What a store tells about its facts."""
+
+    def facts_about(
+        self, subjects: Sequence[int] = (), relations: Sequence[int] = (), objects: Sequence[int] = (), *, limit: int
+    ) -> list[StoredFact]: ...
+
+    def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]: ...
+
+    def known_names(self, ids: Sequence[int]) -> dict[int, str]: ...
+
+    def fact_count(self) -> int: ...
+
+
+Inside = Callable[[Sequence[StoredFact]], list[StoredFact]]
+"""Keeps the facts whose evidence may be shown."""
+
+
+MOST_HOPS = 4
+_BEAM = 12  # paths that are followed at each hop
+_MOST_MENTIONS = 4
+_MOST_FACTS = 400  # read for one hop
+_LONGEST_NAME = 9  # words
+_MOST_WORDS = 60  # of a question; a pasted text is no question about an entity
+_HOP = 0.3  # what each hop costs
+_OLDER = 0.25  # what an older one of many values costs
+_SILENT, _FEW = 0.6, 8  # what a hop costs that the question does not speak of, and of how many facts it may be one
+_WEAK = 0.6  # what a word weighs that says little
+_FITS = 0.45  # what a relation must explain of some word to be followed
+_WORD = re.compile(r"[^\W_](?:[\w'’./&+-]*\w)?\.?|\"[^\"]{1,80}\"|“[^”]{1,80}”|[-–&]")
+_STOP = frozenset(
+    """a an the of in on at to for from by with and or is was are were be been being do does did has have had which
+    what who whom whose where when why how that this these those it its his her their he she they as than
+    then there into about can could would will shall should may might must i you we me my your our us not no
+    any some one name named called person individual someone thing people current currently s""".split()
+)
+_WEAK_WORDS = frozenset(
+    "place location located title responsible hold holds serve serves associated known go goes work".split()
+)
+
+
+class Path(NamedTuple):
+    """A chain of facts from an entity of the question."""
+
+    score: float
+    facts: tuple[StoredFact, ...]
+    explained: tuple[float, ...]
+    """How far each word of the question is explained."""
+    end: int
+    """The entity that it leads to."""
+    silent: int = 0
+    """How many of its facts the question does not speak of."""
+
+
+class Mention(NamedTuple):
+    """A name in the question that facts are about."""
+
+    entity: int
+    start: int
+    end: int
+
+
+def link(question: str, source: FactSource) -> list[Mention]:
+    """The names in a question that the store knows, the longest where they overlap; names in capitals or quotes first,
+    others only where there is none."""
+    words = list(_WORD.finditer(question))
+    if not words or len(words) > _MOST_WORDS:
+        return []
+    spans: dict[tuple[int, int], int] = {}
+    for first, word in enumerate(words):
+        quoted = word[0][0] in '"“'
+        low = word[0].lower()
+        for last in range(first, first + 1 if quoted else min(first + _LONGEST_NAME, len(words))):
+            tail = words[last][0]
+            if last == first and low in _STOP and not quoted:
+                continue
+            if tail.lower() in _STOP and tail[:1].islower():
+                continue
+            spans[word.start(), words[last].end()] = name_id(question[word.start() : words[last].end()])
+    known = source.known_names(list(set(spans.values())))
+    found = [Mention(entity, *span) for span, entity in spans.items() if entity in known]
+    found.sort(key=lambda one: one.start - one.end)
+    kept: list[Mention] = []
+    for one in found:
+        if all(one.end <= other.start or one.start >= other.end for other in kept):
+            kept.append(one)
+    proper = [one for one in kept if _is_named(question, one)]
+    return proper or kept
+
+
+def _is_named(question: str, mention: Mention) -> bool:
+    text = question[mention.start : mention.end]
+    return mention.start > 0 and (not text.islower() or question[mention.start - 1] in "\"“'‘")
+
+
+class Similarity:
+    """How far a word of a question means a word of a relation, between 0 and 1."""
+
+    def __init__(self, vectors: WordVectors | None) -> None:
+        self._vectors_of = vectors
+        self._vectors: dict[str, npt.NDArray[np.float32]] = {}
+        self._pairs: dict[tuple[str, str], float] = {}
+
+    def of(self, asked: str, word: str) -> float:
+        found = self._pairs.get((asked, word))
+        if found is None:
+            if len(self._pairs) > 200_000:
+                self._pairs.clear()
+            found = self._pairs[asked, word] = self._compare(asked, word)
+        return found
+
+    def _compare(self, asked: str, word: str) -> float:
+        one, other = stem(asked), stem(word)
+        if one == other:
+            return 1.0
+        listed = meaning(other, one)
+        if listed or self._vectors_of is None:
+            return listed
+        cosine = float(self._vector(asked) @ self._vector(word))
+        return min(max((cosine - 0.25) / 0.5, 0.0), 0.8)
+
+    def _vector(self, word: str) -> npt.NDArray[np.float32]:
+        found = self._vectors.get(word)
+        if found is None:
+            if len(self._vectors) > 4096:
+                self._vectors.clear()
+            assert self._vectors_of is not None
+            found = self._vectors[word] = self._vectors_of([word])[0]
+        return found
+
+
+@lru_cache(maxsize=8)
+def similarity_by(vectors: WordVectors | None) -> Similarity:
+    """The comparison by some word vectors, which keeps what it has compared."""
+    return Similarity(vectors)
+
+
+@lru_cache(maxsize=4096)
+def relation_words(relation: str) -> tuple[str, ...]:
+    """The words of a relation that a question may ask by."""
+    words = [word for word in re.findall(r"[^\W_]+", relation.lower()) if word not in _STOP]
+    return tuple(words) or (relation.lower(),)
+
+
+def asked_words(question: str, mentions: Iterable[Mention]) -> list[str]:
+    """The words of a question that say what is asked, without the names in it."""
+    left = question
+    for one in mentions:
+        left = left[: one.start] + " " * (one.end - one.start) + left[one.end :]
+    words = (word.removesuffix("'s").removesuffix("’s") for word in re.findall(r"[^\W_][\w'’]*", left.lower()))
+    return [word for word in words if word not in _STOP and len(word) > 1]
+
+
+class Asking:
+    """One question put to the facts: the names in it, its other words, and how far relations answer to these."""
+
+    def __init__(self, question: str, source: FactSource, similarity: Similarity, inside: Inside) -> None:
+        self.mentions = link(question, source)
+        self.words = asked_words(question, self.mentions)
+        self._weights = [_WEAK if word in _WEAK_WORDS else 1.0 for word in self.words]
+        self._most = sum(self._weights) or 1.0
+        self._source, self._similarity, self._inside = source, similarity, inside
+        self._fits: dict[int, tuple[float, ...]] = {}
+        self.names: dict[int, str] = {}
+
+    def paths(self, most: int = 8) -> list[Path]:
+        """The chains of current facts that explain the question best, best first."""
+        if not self.mentions or not self.words:
+            return []
+        nothing = (0.0,) * len(self.words)
+        open_paths = [Path(0.0, (), nothing, one.entity) for one in self.mentions[:_MOST_MENTIONS]]
+        found: list[Path] = []
+        for _ in range(MOST_HOPS):
+            open_paths = self._step(open_paths)
+            found += [path for path in open_paths if path.score > 0]
+            if not open_paths:
+                break
+        found.sort(key=lambda path: -path.score)
+        return found[:most]
+
+    def share(self, path: Path) -> float:
+        """Which share of the question a path explains, between 0 and 1."""
+        return sum(weight * one for weight, one in zip(self._weights, path.explained, strict=True)) / self._most
+
+    def fits(self, relation: int) -> bool:
+        """Whether the question speaks of a relation."""
+        if relation not in self.names:
+            self.names |= self._source.known_names([relation])
+        return max(self._fit(relation), default=0.0) >= _FITS
+
+    def told(self, path: Path) -> str:
+        """`Endymion → author → John Keats`."""
+        ids = [path.facts[0].subject, *(part for fact in path.facts for part in (fact.relation, fact.object))]
+        missing = [one for one in ids if one not in self.names]
+        if missing:
+            self.names |= self._source.known_names(missing)
+        return " → ".join(self.names.get(one, "?") for one in ids)
+
+    def _step(self, paths: list[Path]) -> list[Path]:
+        """Follow every path by one fact; keep the best."""
+        read = self._source.facts_about(subjects=list({path.end for path in paths}), limit=_MOST_FACTS)
+        facts = self._inside(read)
+        by_subject = current_facts(facts)
+        unnamed = {fact.relation for fact in facts} - self.names.keys()
+        if unnamed:
+            self.names |= self._source.known_names(list(unnamed))
+        longer: list[Path] = []
+        for path in paths:
+            around = by_subject.get(path.end, ())
+            for fact, age in around:
+                if fact.object == path.end or any(fact.object == one.subject for one in path.facts):
+                    continue
+                fit = self._fit(fact.relation)
+                explained = tuple(map(max, path.explained, fit))
+                gain = sum(map(mul, self._weights, map(sub, explained, path.explained)))
+                if gain > _HOP and max(fit) >= _FITS:
+                    score = path.score + gain - _HOP - _OLDER * age
+                    longer.append(Path(score, (*path.facts, fact), explained, fact.object, path.silent))
+                elif not path.silent and not age and len(around) <= _FEW:
+                    longer.append(Path(path.score - _SILENT, (*path.facts, fact), path.explained, fact.object, 1))
+        longer.sort(key=lambda path: -path.score)
+        return longer[:_BEAM]
+
+    def _fit(self, relation: int) -> tuple[float, ...]:
+        """How far each word of the question asks for a relation."""
+        found = self._fits.get(relation)
+        if found is None:
+            words = relation_words(self.names.get(relation, ""))
+            of = self._similarity.of
+            found = self._fits[relation] = tuple([max([of(asked, word) for word in words]) for asked in self.words])
+        return found
+
+
+def current_facts(facts: Sequence[StoredFact]) -> dict[int, list[tuple[StoredFact, int]]]:
+    """The facts of each subject that hold now, with how many newer values there are: 0 for the newest. Of a relation
+    with one value the newest alone is there; what was denied last is not."""
+    newest_first = sorted(facts, key=lambda fact: (fact.valid_from, fact.seq, fact.number), reverse=True)
+    ages: dict[tuple[int, int], int] = {}
+    said: set[tuple[int, int, int]] = set()
+    found: dict[int, list[tuple[StoredFact, int]]] = {}
+    for fact in newest_first:
+        key = (fact.subject, fact.relation, fact.object)
+        if key in said:
+            continue
+        said.add(key)
+        if fact.negated:
+            continue
+        age = ages.get(key[:2], 0)
+        ages[key[:2]] = age + 1
+        if age == 0 or not fact.single:
+            found.setdefault(fact.subject, []).append((fact, age))
+    return found
