@@ -84,7 +84,8 @@ def measure(count: int, calls: int, seed: int, folder: Path, tell: Callable[[int
         sql += "FROM facts WHERE object = ? LIMIT 100"
         three = (
             "WITH e(a, b) AS (SELECT subject, object FROM facts UNION ALL SELECT object, subject FROM facts) "
-            "SELECT x.a, x.b, y.b FROM e x JOIN e y ON y.a = x.b JOIN e z ON z.a = y.b WHERE x.a = ? AND z.b = ? LIMIT 1"
+            "SELECT x.a, x.b, y.b FROM e x JOIN e y ON y.a = x.b JOIN e z ON z.a = y.b WHERE x.a = ? "
+            "AND z.b = ? LIMIT 1"
         )
         plainly = interleaved(
             {
@@ -107,9 +108,7 @@ def measure(count: int, calls: int, seed: int, folder: Path, tell: Callable[[int
 
     by_networkx = interleaved(
         {
-            "neighbours": lambda at: (
-                [*network.out_edges(asked[at % calls], data=True)] + [*network.in_edges(asked[at % calls], data=True)]
-            ),
+            "neighbours": lambda at: ([*network.out_edges(asked[at % calls]), *network.in_edges(asked[at % calls])]),
             "path of three hops": way,
         },
         calls,
