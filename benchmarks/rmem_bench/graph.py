@@ -94,7 +94,7 @@ def measure(count: int, calls: int, seed: int, folder: Path, tell: Callable[[int
             },
             calls,
         )
-    network = networkx.MultiDiGraph()
+    network: networkx.MultiDiGraph[str] = networkx.MultiDiGraph()
     before = process.memory_info().rss
     network.add_edges_from((subject, goal, {"relation": relation}) for subject, relation, goal in triples(count, seed))
     network_grown = process.memory_info().rss - before
@@ -126,17 +126,17 @@ def measure(count: int, calls: int, seed: int, folder: Path, tell: Callable[[int
 
 def writing(texts: list[str], folder: Path, rounds: int = 5) -> dict[str, Any]:
     """CPU of remembering texts with facts being read, and without; alternating, the least of several rounds."""
+    import rmem.facts
     from rmem.brain import Brain
-    from rmem.stores import indexed
 
-    found, without = indexed.facts.facts_of, Samples()
+    found, without = rmem.facts.facts_of, Samples()
     with_facts, one_with, one_without = Samples(), Samples(), Samples()
     for number in range(rounds):
         for name, read, bulk, single in (
             ("with", found, with_facts, one_with),
             ("without", lambda memory: (), without, one_without),
         ):
-            indexed.facts.facts_of = read  # type: ignore[assignment]
+            rmem.facts.facts_of = read  # as if there were no rules
             with Brain(folder / f"{name}-{number}.db", durability="normal") as brain:
                 items = [{"text": text} for text in texts]
                 bulk.time(lambda brain=brain, items=items: brain.remember_many(items))  # type: ignore[misc]
@@ -144,7 +144,7 @@ def writing(texts: list[str], folder: Path, rounds: int = 5) -> dict[str, Any]:
                 for text in texts[:200]:
                     brain.remember(text)
                 single.add(0.0, (time.process_time() - started) / 200)
-    indexed.facts.facts_of = found
+    rmem.facts.facts_of = found
     return {
         "texts": len(texts),
         "bulk_cpu_ratio": round(min(with_facts.cpu) / min(without.cpu), 3),
