@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from .. import checks
@@ -55,7 +56,7 @@ def evaluate(
     told = []
     for one in sets:
         rows = []
-        with Brain(":memory:", embedder=how.embedder) as brain:
+        with TemporaryDirectory() as folder, Brain(Path(folder) / "memories.db", embedder=how.embedder) as brain:
             brain.remember_many([{"text": fact} for fact in one["facts"]])
             for question in one["questions"]:
                 hits = brain.recall(question["question"], k=K, mode=how.mode, settings=how.recall, touch=False)

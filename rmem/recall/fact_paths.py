@@ -8,7 +8,7 @@ as their relations explain words of the question that no earlier one explained.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 from operator import mul, sub
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -26,15 +26,9 @@ WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 class FactSource(Protocol):
     """What a store tells about its facts."""
 
-    def facts_about(
-        self, subjects: Sequence[int] = (), relations: Sequence[int] = (), objects: Sequence[int] = (), *, limit: int
-    ) -> list[StoredFact]: ...
+    def facts_about(self, subjects: Sequence[int] = (), *, newest: bool = False, limit: int) -> list[StoredFact]: ...
 
     def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]: ...
-
-    def known_names(self, ids: Sequence[int]) -> dict[int, str]: ...
-
-    def fact_count(self) -> int: ...
 
 
 Inside = Callable[[Sequence[StoredFact]], list[StoredFact]]
@@ -45,7 +39,7 @@ MOST_HOPS = 4
 _BEAM = 12  # paths that are followed at each hop
 _MOST_MENTIONS = 4
 _MOST_FACTS = 400  # read for one hop
-_LONGEST_NAME = 9  # words
+_LONGEST_NAME, _LONGEST_NOUN = 9, 3  # words of a name, and of one in small letters
 _MOST_WORDS = 60  # of a question; a pasted text is no question about an entity
 _HOP = 0.3  # what each hop costs
 _OLDER = 0.25  # what an older one of many values costs
@@ -76,6 +70,14 @@ class Path(NamedTuple):
     silent: int = 0
     """How many of its facts the question does not speak of."""
 
+    def __str__(self) -> str:
+        """`Endymion → author → John Keats`."""
+        told = [
+            self.facts[0].subject_name,
+            *(part for one in self.facts for part in (one.relation_name, one.object_name)),
+        ]
+        return " → ".join(told)
+
 
 class Mention(NamedTuple):
     """A name in the question that facts are about."""
@@ -85,24 +87,31 @@ class Mention(NamedTuple):
     end: int
 
 
-def link(question: str, source: FactSource) -> list[Mention]:
-    """The names in a question that the store knows, the longest where they overlap; names in capitals or quotes first,
-    others only where there is none."""
+def spans_of(question: str) -> dict[tuple[int, int], int]:
+    """Every run of words in a question that may be a name, with the id that it would have."""
     words = list(_WORD.finditer(question))
-    if not words or len(words) > _MOST_WORDS:
-        return []
-    spans: dict[tuple[int, int], int] = {}
+    if len(words) > _MOST_WORDS:
+        return {}
+    found: dict[tuple[int, int], int] = {}
     for first, word in enumerate(words):
-        quoted = word[0][0] in '"“'
-        low = word[0].lower()
-        for last in range(first, first + 1 if quoted else min(first + _LONGEST_NAME, len(words))):
-            tail = words[last][0]
-            if last == first and low in _STOP and not quoted:
-                continue
-            if tail.lower() in _STOP and tail[:1].islower():
-                continue
-            spans[word.start(), words[last].end()] = name_id(question[word.start() : words[last].end()])
-    known = source.known_names(list(set(spans.values())))
+        start, opening = word.start(), word[0][0]
+        if opening in '"“':
+            found[start, word.end()] = name_id(word[0])
+            continue
+        named = not word[0].islower()
+        if not named and word[0] in _STOP:
+            continue
+        for last in words[first : first + (_LONGEST_NAME if named else _LONGEST_NOUN)]:
+            if last[0][0] in '"“':
+                break
+            if last[0] not in _STOP and not (last is word and word[0].lower() in _STOP):
+                found[start, last.end()] = name_id(question[start : last.end()])
+    return found
+
+
+def link(question: str, spans: dict[tuple[int, int], int], known: Collection[int]) -> list[Mention]:
+    """The names in a question that facts are about, the longest where they overlap; names in capitals or quotes first,
+    others only where there is none."""
     found = [Mention(entity, *span) for span, entity in spans.items() if entity in known]
     found.sort(key=lambda one: one.start - one.end)
     kept: list[Mention] = []
@@ -180,13 +189,16 @@ class Asking:
     """One question put to the facts: the names in it, its other words, and how far relations answer to these."""
 
     def __init__(self, question: str, source: FactSource, similarity: Similarity, inside: Inside) -> None:
-        self.mentions = link(question, source)
+        spans = spans_of(question)
+        self._facts = (
+            inside(source.facts_about(list(set(spans.values())), newest=True, limit=_MOST_FACTS)) if spans else []
+        )
+        self.mentions = link(question, spans, {fact.subject for fact in self._facts})
         self.words = asked_words(question, self.mentions)
         self._weights = [_WEAK if word in _WEAK_WORDS else 1.0 for word in self.words]
         self._most = sum(self._weights) or 1.0
         self._source, self._similarity, self._inside = source, similarity, inside
-        self._fits: dict[int, tuple[float, ...]] = {}
-        self.names: dict[int, str] = {}
+        self._fits: dict[str, tuple[float, ...]] = {}
 
     def paths(self, most: int = 8) -> list[Path]:
         """The chains of current facts that explain the question best, best first."""
@@ -195,8 +207,12 @@ class Asking:
         nothing = (0.0,) * len(self.words)
         open_paths = [Path(0.0, (), nothing, one.entity) for one in self.mentions[:_MOST_MENTIONS]]
         found: list[Path] = []
-        for _ in range(MOST_HOPS):
-            open_paths = self._step(open_paths)
+        facts = self._facts
+        for hop in range(MOST_HOPS):
+            if hop:
+                ends = list({path.end for path in open_paths})
+                facts = self._inside(self._source.facts_about(ends, newest=True, limit=_MOST_FACTS))
+            open_paths = self._step(open_paths, facts) if facts else []
             found += [path for path in open_paths if path.score > 0]
             if not open_paths:
                 break
@@ -207,35 +223,20 @@ class Asking:
         """Which share of the question a path explains, between 0 and 1."""
         return sum(weight * one for weight, one in zip(self._weights, path.explained, strict=True)) / self._most
 
-    def fits(self, relation: int) -> bool:
+    def fits(self, relation: str) -> bool:
         """Whether the question speaks of a relation."""
-        if relation not in self.names:
-            self.names |= self._source.known_names([relation])
         return max(self._fit(relation), default=0.0) >= _FITS
 
-    def told(self, path: Path) -> str:
-        """`Endymion → author → John Keats`."""
-        ids = [path.facts[0].subject, *(part for fact in path.facts for part in (fact.relation, fact.object))]
-        missing = [one for one in ids if one not in self.names]
-        if missing:
-            self.names |= self._source.known_names(missing)
-        return " → ".join(self.names.get(one, "?") for one in ids)
-
-    def _step(self, paths: list[Path]) -> list[Path]:
+    def _step(self, paths: list[Path], facts: list[StoredFact]) -> list[Path]:
         """Follow every path by one fact; keep the best."""
-        read = self._source.facts_about(subjects=list({path.end for path in paths}), limit=_MOST_FACTS)
-        facts = self._inside(read)
         by_subject = current_facts(facts)
-        unnamed = {fact.relation for fact in facts} - self.names.keys()
-        if unnamed:
-            self.names |= self._source.known_names(list(unnamed))
         longer: list[Path] = []
         for path in paths:
             around = by_subject.get(path.end, ())
             for fact, age in around:
                 if fact.object == path.end or any(fact.object == one.subject for one in path.facts):
                     continue
-                fit = self._fit(fact.relation)
+                fit = self._fit(fact.relation_name)
                 explained = tuple(map(max, path.explained, fit))
                 gain = sum(map(mul, self._weights, map(sub, explained, path.explained)))
                 if gain > _HOP and max(fit) >= _FITS:
@@ -246,11 +247,11 @@ class Asking:
         longer.sort(key=lambda path: -path.score)
         return longer[:_BEAM]
 
-    def _fit(self, relation: int) -> tuple[float, ...]:
+    def _fit(self, relation: str) -> tuple[float, ...]:
         """How far each word of the question asks for a relation."""
         found = self._fits.get(relation)
         if found is None:
-            words = relation_words(self.names.get(relation, ""))
+            words = relation_words(relation)
             of = self._similarity.of
             found = self._fits[relation] = tuple([max([of(asked, word) for word in words]) for asked in self.words])
         return found

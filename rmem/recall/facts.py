@@ -58,10 +58,10 @@ def _newest_first(ranked: list[Ranked], asking: Asking, how: FactRanking) -> lis
         if fact.confidence >= SURE and not fact.negated and fact.seq in rows:
             by_thing.setdefault((fact.subject, fact.relation), {})[fact.seq] = fact
     order = list(rows)
-    for (_, relation), facts in by_thing.items():
+    for facts in by_thing.values():
         if len(facts) < 2 or len({fact.object for fact in facts.values()}) < 2:
             continue
-        if max(held[seq] for seq in facts) > _MOST_FACTS_OF_ROW or not _replaces(facts, relation, asking, how):
+        if max(held[seq] for seq in facts) > _MOST_FACTS_OF_ROW or not _replaces(facts, asking, how):
             continue
         places = sorted(order.index(seq) for seq in facts)
         newest = sorted(facts.values(), key=lambda fact: (fact.valid_from, fact.seq), reverse=True)
@@ -69,28 +69,22 @@ def _newest_first(ranked: list[Ranked], asking: Asking, how: FactRanking) -> lis
             order[place] = fact.seq
         for fact in newest[1:]:
             if fact.object != newest[0].object:
-                rows[fact.seq] = _noted(rows[fact.seq], f"replaced by {_name(newest[0].object, asking, how)}")
+                rows[fact.seq] = _noted(rows[fact.seq], f"replaced by {newest[0].object_name}")
     return [rows[seq] for seq in order]
 
 
-def _replaces(facts: dict[int, StoredFact], relation: int, asking: Asking, how: FactRanking) -> bool:
+def _replaces(facts: dict[int, StoredFact], asking: Asking, how: FactRanking) -> bool:
     """Whether a newer value replaces an older one: the question is about that relation, and it has one value; or the
     memories say the same but for the value."""
-    fits = asking.fits(relation)
-    if fits and not has_many(_name(relation, asking, how)):
+    relation = next(iter(facts.values())).relation_name
+    if asking.fits(relation) and not has_many(relation):
         return True
     texts = how.texts(list(facts))
     without = set()
     for fact in facts.values():
-        value = _name(fact.object, asking, how).casefold()
+        value = fact.object_name.casefold()
         without.add(texts.get(fact.seq, "").casefold().replace(value, "").rstrip(". "))
     return len(without) == 1 and "" not in without
-
-
-def _name(one: int, asking: Asking, how: FactRanking) -> str:
-    if one not in asking.names:
-        asking.names |= how.source.known_names([one])
-    return asking.names.get(one, "")
 
 
 def _with_paths(ranked: list[Ranked], paths: list[Path], asking: Asking, count: int, how: FactRanking) -> list[Ranked]:
@@ -122,7 +116,7 @@ def _with_paths(ranked: list[Ranked], paths: list[Path], asking: Asking, count: 
                 continue
             reason = None if not ranked or ranked[0].explanation is None else Explanation("hybrid", {})
             row = Ranked(seq, _UNRANKED, 0.0, reason)
-        row = _noted(row, asking.told(path))
+        row = _noted(row, str(path))
         raised.append(row._replace(relevance=max(row.relevance, min(asking.share(path), 0.95))))
     known = {row.seq for row in (*first, *raised)}
     return [

@@ -145,7 +145,7 @@ def search(
 def _facts_of(store: RecordStore, rows: FilteredRows | CandidateSource, request: RecallRequest) -> FactRanking | None:
     """How facts take part in a ranking; None where they do not."""
     share = request.settings.facts
-    if request.mode != "hybrid" or not share or not isinstance(store, FactSource) or not store.fact_count():
+    if request.mode != "hybrid" or not share or not isinstance(store, FactSource):
         return None
 
     def texts(seqs: Sequence[int]) -> dict[int, str]:

@@ -113,10 +113,11 @@ class FactTable(RecordStore):
         objects: Sequence[int] = (),
         *,
         after: tuple[int, int] | None = None,
+        newest: bool = False,
         limit: int | None = None,
     ) -> list[StoredFact]:
         """Return facts that have one of the ids of each kind that is given, ordered by (seq, number); those behind
-        `after`."""
+        `after`. With `newest`, the limit leaves out the oldest."""
 
     @abstractmethod
     def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]:

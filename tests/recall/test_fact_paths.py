@@ -8,10 +8,10 @@ import pytest
 
 from rmem.embed import word_vectors
 from rmem.facts.extract import facts_in
-from rmem.facts.model import StoredFact, name_id
+from rmem.facts.model import StoredFact, flags_of, name_id
 from rmem.models import Memory
 from rmem.recall.explain import Explanation
-from rmem.recall.fact_paths import Asking, Similarity, link
+from rmem.recall.fact_paths import Asking, Similarity
 from rmem.recall.facts import FactRanking, rank_by_facts
 from rmem.recall.hybrid import Ranked
 
@@ -22,55 +22,25 @@ class Facts:
     def __init__(self, *sentences: str) -> None:
         self.sentences = dict(enumerate(sentences))
         self.facts: list[StoredFact] = []
-        self.names: dict[int, str] = {}
         for seq, text in self.sentences.items():
             memory = Memory("m", "a", seq, 1.7e9 + seq, {"text": text}, text=text)
             for number, fact in enumerate(facts_in(memory)):
                 ids = [name_id(name) for name in fact[:3]]
-                self.names |= dict(zip(ids, fact[:3], strict=True))
-                self.facts.append(
-                    StoredFact(
-                        seq,
-                        number,
-                        ids[0],
-                        ids[1],
-                        ids[2],
-                        fact.is_value,
-                        fact.negated,
-                        fact.single,
-                        False,
-                        fact.confidence,
-                        fact.start,
-                        fact.end,
-                        memory.timestamp,
-                        None,
-                        memory.timestamp,
-                    )
-                )
+                said = (fact.confidence, fact.start, fact.end, memory.timestamp, None, memory.timestamp)
+                self.facts.append(StoredFact(seq, number, *ids, flags_of(fact), *said, *fact[:3], "m", "a", None))
 
-    def facts_about(
-        self, subjects: Sequence[int] = (), relations: Sequence[int] = (), objects: Sequence[int] = (), *, limit: int
-    ) -> list[StoredFact]:
-        wanted = ((subjects, "subject"), (relations, "relation"), (objects, "object"))
-        found = [fact for fact in self.facts if all(not ids or getattr(fact, name) in ids for ids, name in wanted)]
-        return found[:limit]
+    def facts_about(self, subjects: Sequence[int] = (), *, newest: bool = False, limit: int) -> list[StoredFact]:
+        return [fact for fact in self.facts if fact.subject in subjects][-limit:]
 
     def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]:
         return [fact for fact in self.facts if fact.seq in seqs]
-
-    def known_names(self, ids: Sequence[int]) -> dict[int, str]:
-        return {one: self.names[one] for one in ids if one in self.names}
-
-    def fact_count(self) -> int:
-        return len(self.facts)
 
     def asking(self, question: str) -> Asking:
         return Asking(question, self, Similarity(word_vectors), list)
 
     def best(self, question: str) -> str:
-        asking = self.asking(question)
-        paths = asking.paths()
-        return asking.told(paths[0]) if paths else ""
+        paths = self.asking(question).paths()
+        return str(paths[0]) if paths else ""
 
     def rank(self, question: str, order: Sequence[int], count: int = 10, **more: object) -> list[Ranked]:
         def texts(seqs: Sequence[int]) -> dict[int, str]:
@@ -131,7 +101,7 @@ def test_only_the_newest_value_is_followed() -> None:
 def test_the_longest_name_is_linked_and_lower_case_words_only_without_others() -> None:
     facts = Facts("The author of The Wheel of Time is Robert Jordan.", "time is located in the continent of Europe.")
     question = "Who is the author of The Wheel of Time?"
-    assert [question[one.start : one.end] for one in link(question, facts)] == ["The Wheel of Time"]
+    assert [question[one.start : one.end] for one in facts.asking(question).mentions] == ["The Wheel of Time"]
 
 
 def test_the_newer_value_comes_before_the_one_it_replaced() -> None:

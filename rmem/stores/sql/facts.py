@@ -74,6 +74,7 @@ def read(
     seqs: Sequence[int] = (),
     memories: Sequence[str] = (),
     after: tuple[int, int] | None = None,
+    newest: bool = False,
     limit: int | None = None,
 ) -> list[StoredFact]:
     """Facts that have one of the ids of each kind that is given, in the order in which they were kept."""
@@ -101,11 +102,14 @@ def read(
             values += after
         where = f" WHERE {' AND '.join(wheres)}" if wheres else ""
         bound = "" if limit is None else f" LIMIT {int(limit)}"
+        if newest and limit is not None:  # choose by the index alone, then read
+            chosen = f"SELECT f.seq, f.number FROM facts f{where} ORDER BY f.seq DESC, f.number DESC{bound}"
+            where, bound = f" WHERE (f.seq, f.number) IN ({chosen})", ""
         rows = connection.execute(f"{_READ}{where} ORDER BY f.seq, f.number{bound}", values)
         found += [fact for row in rows if (fact := _opened(row, vault)) is not None]
     if len(parts) > 1:
         found.sort(key=lambda fact: (fact.seq, fact.number))
-    return found[:limit]
+    return found[-limit:] if newest and limit else found[:limit]
 
 
 def _hidden(ids: Sequence[int], blind: Callable[[int], tuple[int, ...]] | None) -> list[int]:

@@ -439,6 +439,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
         objects: Sequence[int] = (),
         *,
         after: tuple[int, int] | None = None,
+        newest: bool = False,
         limit: int | None = None,
     ) -> list[StoredFact]:
         return self.read(
@@ -449,6 +450,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
                 relations=relations,
                 objects=objects,
                 after=after,
+                newest=newest,
                 limit=limit,
             )
         )

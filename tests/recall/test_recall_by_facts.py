@@ -1,0 +1,86 @@
+"""Recall from a store that keeps facts, as a user calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rmem import Brain
+
+FACTS = (
+    "The author of Endymion is John Keats.",
+    "John Keats died in the city of Rome.",
+    "Rome is located in the continent of Europe.",
+    "The author of Emma is Jane Austen.",
+    "Jane Austen died in the city of Winchester.",
+    "The capital of France is Lyon.",
+    "The capital of Spain is Madrid.",
+    "Endymion is a poem of four books.",
+    "The capital of France is Paris.",
+)
+DEATH = "What is the place of death of the author of Endymion?"
+
+
+@pytest.fixture
+def brain(tmp_path: Path) -> Iterator[Brain]:
+    with Brain(tmp_path / "memories.db") as brain:
+        brain.remember_many([{"text": text} for text in FACTS])
+        yield brain
+
+
+def test_the_current_value_comes_first(brain: Brain) -> None:
+    assert brain.recall("What is the capital of France?", k=1)[0].text == "The capital of France is Paris."
+    brain.remember("The capital of France is Nancy.")
+    texts = [hit.text for hit in brain.recall("What is the capital of France?", k=3)]
+    assert texts == [
+        "The capital of France is Nancy.",
+        "The capital of France is Paris.",
+        "The capital of France is Lyon.",
+    ]
+
+
+def test_a_question_of_two_hops_finds_both_facts_and_says_why(brain: Brain) -> None:
+    hits = brain.recall(DEATH, k=3, explain=True)
+    assert hits[0].text == "John Keats died in the city of Rome."
+    reason = hits[0].explanation
+    assert reason is not None
+    assert "Endymion → author → John Keats → died in the city of → Rome" in reason.notes
+    assert hits[0].score == pytest.approx(reason.score)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def test_facts_may_be_left_out_of_the_ranking(brain: Brain) -> None:
+    hits = brain.recall("What is the capital of France?", k=2, settings={"facts": 0}, explain=True)
+    assert all(not hit.explanation.notes for hit in hits if hit.explanation)
+
+
+@pytest.mark.parametrize("mode", ["lexical", "vector"])
+def test_plain_modes_stay_plain(brain: Brain, mode: str) -> None:
+    with_facts = brain.recall(DEATH, mode=mode)  # type: ignore[arg-type]
+    without = brain.recall(DEATH, mode=mode, settings={"facts": 0})  # type: ignore[arg-type]
+    assert [hit.text for hit in with_facts] == [hit.text for hit in without]
+
+
+def test_facts_outside_the_filter_neither_enter_nor_are_named(brain: Brain) -> None:
+    brain.remember("The author of Lamia is John Keats.", agent="ann")
+    brain.remember("Lamia is a long poem.", agent="ann")
+    hits = brain.recall("Where did the author of Lamia die?", agent="ann", explain=True)
+    assert {hit.memory.agent for hit in hits} == {"ann"}
+    assert not any("Rome" in note for hit in hits for note in (hit.explanation.notes if hit.explanation else ()))
+
+
+def test_words_that_must_be_held_are(brain: Brain) -> None:
+    assert all("Endymion" in hit.text for hit in brain.recall(DEATH, must="Endymion"))
+    assert all("Rome" not in hit.text for hit in brain.recall(DEATH, must_not="Rome"))
+
+
+def test_a_forgotten_fact_is_not_followed(brain: Brain) -> None:
+    author = next(
+        memory
+        for memory in brain.recall("author of Endymion", k=9)
+        if "Keats" in memory.text and "author" in memory.text
+    )
+    brain.forget(author.memory.memory_id)
+    assert all(not (hit.explanation and hit.explanation.notes) for hit in brain.recall(DEATH, explain=True))
