@@ -19,6 +19,7 @@ from ..filters import Filter
 from ..stores.base import Progress
 from ..stores.capabilities import FactTable
 from . import paths, patterns, whole
+from .mapping import Mapped, map_rows
 from .model import Change, Contradiction, Explanation, Fact, Neighbour, Path
 from .reader import BATCH, FactReader
 from .validity import Period, Resolved
@@ -151,6 +152,30 @@ class Graph:
                 }
             )
         return len(self.brain.remember_many(items, on_progress=on_progress))
+
+    def map_table(
+        self,
+        name: str,
+        rows: Iterable[Mapping[str, Any]],
+        *,
+        subject: str,
+        relation: str,
+        object: str,
+        since: str | None = None,
+        until: str | None = None,
+        on_progress: Progress | None = None,
+    ) -> Mapped:
+        """State one fact for each row of a table; `subject`, `object`, `since` and `until` are names of columns.
+
+            graph.map_table("deploys", client.query("SELECT * FROM deploys"),
+                            subject="service", relation="runs on", object="host", since="deployed_at")
+
+        Called again, it adds what is new and takes back what the table no longer says.
+        """
+        columns = {"subject": subject, "object": object, "since": since, "until": until}
+        checked = {part: None if one is None else checks.name(part, one) for part, one in columns.items()}
+        table, kind = checks.name("name", name), checks.name("relation", relation)
+        return map_rows(self.brain, table, rows, checked, kind, on_progress)
 
     def _state(
         self,

@@ -183,9 +183,10 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
         *,
         after: tuple[int, int] | None = None,
         limit: int | None = None,
+        newest: bool = False,
     ) -> list[StoredFact]:
         with self._lock:
-            return self._facts.about(subjects, relations, objects, after, limit)
+            return self._facts.about(subjects, relations, objects, after, limit, newest)
 
     def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]:
         with self._lock:

@@ -72,6 +72,7 @@ class MemoryFacts:
         objects: Sequence[int],
         after: Key | None,
         limit: int | None,
+        newest: bool,
     ) -> list[StoredFact]:
         given = {"subject": subjects, "relation": relations, "object": objects}
         sets = [
@@ -79,7 +80,8 @@ class MemoryFacts:
         ]
         keys = sorted(set.intersection(*sets) if sets else self._facts)
         chosen = [key for key in keys if after is None or key > after]
-        return [self._facts[key] for key in chosen[:limit]]
+        chosen = chosen[-limit:] if newest and limit else chosen[:limit]
+        return [self._facts[key] for key in chosen]
 
     def names(self, ids: Sequence[int]) -> dict[int, str]:
         found: dict[int, str] = {}

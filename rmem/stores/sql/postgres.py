@@ -22,6 +22,7 @@ from ...errors import (
     StoreCorruptError,
     StoreError,
 )
+from ...facts import VERSION as FACTS
 from ...filters import Filter
 from ...forks import Forking, new_lock, watch
 from ...index import bits
@@ -261,7 +262,8 @@ class PostgresRecordStore(SqlRecords, Forking):
 
     def derive_terms(self, on_progress: Progress | None = None, *, all_rows: bool = False) -> int:
         """Write every row again, so only for another analyser or on request."""
-        if not all_rows and self.note("analyser") in (None, str(ANALYSER)):
+        known = self.note("analyser"), self.note("facts")
+        if not all_rows and known in ((None, None), (str(ANALYSER), str(FACTS))):
             return 0
         sql = "SELECT id FROM memories ORDER BY seq"
         ids = self.read(lambda connection: [key for (key,) in connection.execute(sql)])
@@ -272,6 +274,7 @@ class PostgresRecordStore(SqlRecords, Forking):
             if on_progress is not None:
                 on_progress(number, len(ids))
         self.note("analyser", str(ANALYSER))
+        self.note("facts", str(FACTS))
         return done
 
     def describe(self) -> str:

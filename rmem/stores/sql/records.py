@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ... import checks, config
 from ...crypto.encryption import Encryption
 from ...crypto.vault import Vault, WrappedKey
+from ...facts import VERSION as FACTS
 from ...facts.model import FactEdges, StoredFact
 from ...filters import Filter
 from ...index.analyser import VERSION as ANALYSER
@@ -128,7 +129,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
         asked = known, self.embedder_identity, None if given is None else given.size
         if asked == self._sound:
             return
-        fresh = {} if "analyser" in known else {"analyser": str(ANALYSER)}
+        fresh = {} if "analyser" in known else {"analyser": str(ANALYSER), "facts": str(FACTS)}
         if given is not None:
             fresh |= check_vector_format(given, known, self.embedder_identity)
         new = [(key, value) for key, value in fresh.items() if key not in known]
