@@ -17,7 +17,7 @@ from rmem.server.control import Role
 from rmem.server.service import Service
 from rmem.server.settings import ServerSettings
 
-_TLS = ssl.create_default_context()
+TLS = ssl.create_default_context()
 """One for all clients: each would read the certificates of the machine anew, which takes longer than a request."""
 
 
@@ -67,7 +67,7 @@ class Running:
     def client(self, token: str | None = None, **headers: str) -> httpx.Client:
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        made = httpx.Client(base_url=self.url, headers=headers, timeout=30, verify=_TLS)
+        made = httpx.Client(base_url=self.url, headers=headers, timeout=30, verify=TLS)
         self.clients.append(made)
         return made
 
