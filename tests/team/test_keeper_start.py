@@ -81,7 +81,7 @@ def prompt_of(session, number="2", prompt=TASK):
 
 def test_every_session_that_starts_beside_the_keeper_is_briefed(home, tmp_path):
     silent = []
-    for turn in range(8):
+    for turn in range(4):
         for process in keepers():
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
