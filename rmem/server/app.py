@@ -96,7 +96,7 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
     problems.install(app)
     app.add_api_route("/docs", lambda: docs_page(app), include_in_schema=False)
     for router in ROUTERS:
-        app.include_router(router)
+        app.router.routes.extend(router.routes)  # include_router would build every route anew at the first request
     return app
 
 

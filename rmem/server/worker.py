@@ -100,7 +100,7 @@ async def _serve(link: socket.socket) -> None:
     problems.install(app)
     app.add_middleware(_Failures)
     for router in (tables.router, memories.router, agents.router, sync.router, export.router):
-        app.include_router(router)
+        app.router.routes.extend(router.routes)  # built when the host loaded them, not in every worker
     writer.write(framed({"pid": os.getpid()}))
     while True:
         frame = await read_frame(reader)
