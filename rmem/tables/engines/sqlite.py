@@ -300,9 +300,12 @@ class SqliteEngine(Engine):
     def _compiled(self, connection: sqlite3.Connection, plan: Plan) -> Compiled:
         tables = self._physical(connection)
         aliases = tuple(plan.candidates)
-        known = plan.tree.meta.get(_COMPILED)
-        if known is not None and known[0] is tables and known[1] == aliases:
-            return known[2]  # type: ignore[no-any-return]
+        seen, known = plan.tree.meta.get(_COMPILED, (None, {}))
+        if seen is not tables:
+            known = {}
+            plan.tree.meta[_COMPILED] = tables, known
+        if aliases in known:
+            return known[aliases]  # type: ignore[no-any-return]
         compiler = Compiler(tables, aliases, nodes=sum(1 for _ in plan.tree.walk()))
         try:
             if isinstance(plan.tree, exp.Query):
@@ -311,7 +314,7 @@ class SqliteEngine(Engine):
                 compiled = compiled_write(compiler, plan.tree)
         except RecursionError:
             raise SqlError("the statement is nested too deeply") from None
-        plan.tree.meta[_COMPILED] = (tables, aliases, compiled)
+        known[aliases] = compiled
         return compiled
 
     def _prepare(self, connection: sqlite3.Connection, state: State, compiled: Compiled) -> None:
