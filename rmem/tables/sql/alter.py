@@ -76,7 +76,7 @@ def _dropped(table: Table, action: exp.Drop, catalogue: Mapping[str, Table]) -> 
         if table.column(name) is None:
             if action.args.get("exists"):
                 continue
-            raise missing_column(name, table.name)
+            raise missing_column(name, table)
         if len(table.columns) == 1:
             raise SqlUnsupportedError(f'table "{table.name}" must keep at least one column')
         for other in catalogue.values():
@@ -102,7 +102,7 @@ def _columns_of(check: Check, table: Table) -> set[str]:
 
 def _renamed_column(table: Table, old: str, new: str) -> Table:
     if table.column(old) is None:
-        raise missing_column(old, table.name)
+        raise missing_column(old, table)
     checked_name(new, "column")
     if table.column(new) is not None:
         raise TableExistsError(f'column "{new}" of relation "{table.name}" already exists')
@@ -138,7 +138,7 @@ def _changed_column(table: Table, action: exp.AlterColumn) -> Table:
     name = folded(action.this)
     column = table.column(name)
     if column is None:
-        raise missing_column(name, table.name)
+        raise missing_column(name, table)
     only(action, "this", "allow_null", "drop", "default")
     if action.args.get("default") is not None:
         if column.serial:

@@ -264,7 +264,7 @@ def reference_of(
     for mine, theirs in zip(own, targets, strict=True):
         a, b = table.column(mine), other.column(theirs)
         if a is None or b is None:
-            raise missing_column(mine if a is None else theirs, table.name if a is None else other.name)
+            raise missing_column(mine if a is None else theirs, table if a is None else other)
         if a.type.kind != b.type.kind and not _both_whole(a, b):
             raise SqlError(
                 f'foreign key constraint "{name}" cannot be implemented: key columns "{mine}" and "{theirs}" '
@@ -327,7 +327,7 @@ def checked_index(
     for column in columns:
         found = table.column(column)
         if found is None:
-            raise missing_column(column, table.name)
+            raise missing_column(column, table)
         if method == SEARCH and found.type.kind not in _SEARCHED:
             raise SqlError(f'column "{column}" of type {found.type.kind} cannot be searched; TEXT and FLOAT4[] can')
         if method != SEARCH and found.type.kind in (Kind.VECTOR, Kind.VECTORS):

@@ -48,7 +48,7 @@ def _assigned(binder: Binder, node: exp.Expression, scope: Scope, table: Table, 
     """Bind a value that is written into a column."""
     found = table.column(column)
     if found is None:
-        raise missing_column(column, table.name)
+        raise missing_column(column, table)
     kind = NAMES[found.type.kind]
     if _is_default(node):
         node.meta.update(default=column, type=kind)
@@ -111,7 +111,7 @@ def _insert(binder: Binder, tree: exp.Insert) -> Columns:
     named = [folded(column) for column in schema.expressions] if isinstance(schema, exp.Schema) else []
     for name in named:
         if table.column(name) is None:
-            raise missing_column(name, table.name)
+            raise missing_column(name, table)
         if named.count(name) > 1:
             raise SqlError(f'column "{name}" specified more than once')
     if isinstance(schema, exp.Schema):
@@ -213,7 +213,7 @@ def _conflict_keys(clause: exp.OnConflict, table: Table) -> list[str]:
             raise SqlUnsupportedError(f"ON CONFLICT takes columns only, not {shown(key)}")
         name = folded(column.this)
         if table.column(name) is None:
-            raise missing_column(name, table.name)
+            raise missing_column(name, table)
         keys.append(name)
     if keys:
         known = [table.primary_key, *(index.columns for index in table.indexes if index.unique)]
@@ -248,7 +248,7 @@ def _assignments(binder: Binder, items: list[exp.Expression], scope: Scope, tabl
             raise SqlUnsupportedError(f"SET takes columns only, not {shown(left)}")
         name = folded(left.this)
         if table.column(name) is None:
-            raise missing_column(name, table.name)
+            raise missing_column(name, table)
         if name in seen:
             raise SqlError(f'multiple assignments to same column "{name}"')
         seen.add(name)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rmem.errors import SqlUnsupportedError
+from rmem.errors import NoSuchTableError, SqlError, SqlUnsupportedError
 from rmem.tables.sql import functions
+from rmem.tables.workspace import Workspace
 
 CONSTRUCTS = {
     "SELECT n FROM t GROUP BY ROLLUP (n)": "ROLLUP",
@@ -64,3 +65,22 @@ def test_the_documentation_lists_every_function_and_no_other():
     tables = (functions.scalars, functions.aggregates, functions.ordered, functions.windows, functions.sets)
     spelled = {"trim", "position", "extract", "deeplake_hybrid_record"}  # not called like other functions
     assert listed == {name for table in tables for name in table} | spelled
+
+
+@pytest.mark.parametrize(
+    ("sql", "near"),
+    [
+        ("SELECT salry FROM emp", 'column "salry" does not exist in "emp"; did you mean "salary"?'),
+        ("SELECT e.nmae FROM emp e", 'column "nmae" does not exist in "e"; did you mean "name"?'),
+        ("UPDATE emp SET salery = 1", 'column "salery" does not exist in "emp"; did you mean "salary"?'),
+        ("INSERT INTO emp (nam) VALUES ('x')", 'column "nam" does not exist in "emp"; did you mean "name"?'),
+        ("SELECT zzz FROM emp", 'column "zzz" does not exist in "emp"'),
+        ("SELECT 1 FROM emps", 'table "emps" does not exist in workspace "default"; did you mean "emp"?'),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest_one(tmp_path, sql, near):
+    with Workspace(tmp_path / "tables.db") as workspace:
+        workspace.query("CREATE TABLE emp (name TEXT, salary INT)")
+        with pytest.raises((SqlError, NoSuchTableError)) as error:
+            workspace.query(sql)
+    assert str(error.value) == near
