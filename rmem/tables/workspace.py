@@ -33,10 +33,10 @@ from .search.indexes import SearchIndexes
 from .search.plan import SearchPlan, has_search, plan_search
 from .sql import define
 from .sql.bind import Binder
+from .sql.cache import Cache, Prepared, prepare
 from .sql.kinds import READS, kind_of, written_tables
 from .sql.parameters import shape
 from .sql.parse import is_phrase, parse
-from .sql.prepared import Kept, Prepared, prepare
 from .sql.scope import base_table, folded, known_table
 from .sql.statements import bind_statement
 from .sql.types import result_type
@@ -97,8 +97,8 @@ class Workspace(Forking):
         self._definitions = Definitions(engine, name, self._run_written, self._create_index)
         self.after_fork_in_child()
         watch(self)
-        self._statements: Kept[Prepared] = Kept()
-        self._bounds: Kept[_Bound] = Kept()
+        self._statements: Cache[Prepared] = Cache()
+        self._bounds: Cache[_Bound] = Cache()
 
     def after_fork_in_child(self) -> None:
         self._indexes = SearchIndexes(self._engine)  # a thread of the parent may have been changing one
@@ -141,7 +141,11 @@ class Workspace(Forking):
         return None if statement.explain or kind in READS else (kind, written_tables(statement.tree))
 
     def _prepared(self, sql: str) -> Prepared:
-        return self._statements.get(sql, lambda: prepare(sql), lambda made: made.lasting)
+        known = self._statements.get(sql)
+        if known is None:
+            known = prepare(sql)
+            self._statements.put(known, sql)
+        return known
 
     def _run(
         self, sql: str, statement: Prepared, values: list[Any], max_rows: int | None, max_bytes: int | None
@@ -168,13 +172,12 @@ class Workspace(Forking):
     def _bound(self, sql: str, statement: Prepared, values: Sequence[Any]) -> _Bound:
         """The statement bound to the tables as they are now, for values of these types."""
         catalogue = self._engine.tables()
-        key = (sql, *map(shape, values))
-        known = self._bounds.find(key)
+        shapes = tuple(map(shape, values))
+        known = self._bounds.get(sql, shapes)
         if known is not None and known.catalogue == catalogue:
             return known
         bound = _bind(statement.tree.copy(), catalogue, self.name, values)
-        if statement.lasting:
-            self._bounds.put(key, bound)
+        self._bounds.put(bound, sql, shapes)
         return bound
 
     def _explain(self, sql: str, statement: Prepared, values: list[Any]) -> Result:

@@ -252,8 +252,6 @@ class SqliteEngine(Engine):
             ):
                 cursor = connection.execute(compiled.sql, values)
                 rows = fetched(cursor, plan) if compiled.columns else []
-                if compiled.after:
-                    rows = _done(connection, compiled, rows)
                 state.inside = True
                 (count,) = connection.execute("SELECT changes()").fetchone()
                 self._check(connection, state, target)
@@ -555,15 +553,6 @@ def _stored(table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]])
         writers.append(bulk_writer(column))
     for row in rows:
         yield [None if value is None else write(value) for value, write in zip(row, writers, strict=True)]
-
-
-def _done(connection: sqlite3.Connection, compiled: Compiled, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Write the rows that were found, each once; what RETURNING wants of them."""
-    first = {row[0]: row for row in reversed(rows)}
-    found = [row for row in rows if first[row[0]] is row]
-    width = len(compiled.columns)
-    connection.executemany(compiled.after, [row[: len(row) - width] for row in found])
-    return [row[len(row) - width :] for row in found]
 
 
 def _result(compiled: Compiled, rows: list[tuple[Any, ...]]) -> Result:

@@ -42,7 +42,6 @@ class Scope:
     windows: bool = False
     nested: bool = False
     """Whether the arguments of a window's aggregate may hold aggregates."""
-    named_windows: frozenset[str] = frozenset()
 
     def query(self, name: str) -> tuple[tuple[str, str], ...] | None:
         scope: Scope | None = self
@@ -78,9 +77,9 @@ class Scope:
 
 def missing_column(name: str, table: Table | str, known: Iterable[str] = ()) -> SqlError:
     """The error for a column that a table lacks; `known` are the columns there are, if `table` is only a name."""
+    where = f' in "{table.name if isinstance(table, Table) else table}"' if table else ""
     if isinstance(table, Table):
-        table, known = table.name, [column.name for column in table.columns]
-    where = f' in "{table}"' if table else ""
+        known = [column.name for column in table.columns]
     return SqlError(f'column "{name}" does not exist{where}{_near(name, known)}')
 
 

@@ -29,6 +29,19 @@ CONSTRUCTS = {
     "SELECT m FROM regexp_matches('a', 'a') AS m": "regexp_matches",
     "SELECT make_interval(days => 3)": "make_interval",
     "SELECT U&'\\00e9'": "U&",
+    'SELECT s COLLATE "C" FROM t': "COLLATE",
+    "SELECT sum(n) OVER w FROM t WINDOW w AS (ORDER BY n)": "WINDOW",
+    "INSERT INTO t VALUES (1) ON CONFLICT ON CONSTRAINT t_pkey DO NOTHING": "ON CONSTRAINT",
+    "UPDATE t SET (n, s) = (SELECT 1, 'a')": "SET (…) = (SELECT …)",
+    "UPDATE t SET n = 1 FROM t AS u RETURNING u.s": "RETURNING s of a joined table",
+    "DELETE FROM t USING t AS u RETURNING u.*": "RETURNING n of a joined table",
+    "SELECT sqrt(2.5)": "sqrt of numeric",
+    "SELECT power(n, 0.5) FROM t": "power of numeric",
+    "SELECT 2 ^ 0.5": "^ of numeric",
+    "SELECT extract(century FROM now())": "century",
+    "SELECT date_part('decade', now())": "decade",
+    "SELECT date_trunc('milliseconds', now())": "milliseconds",
+    "SELECT 'a\\001b'::bytea": "octal",
 }
 
 
@@ -84,3 +97,34 @@ def test_an_unknown_name_is_answered_with_the_nearest_one(tmp_path, sql, near):
         with pytest.raises((SqlError, NoSuchTableError)) as error:
             workspace.query(sql)
     assert str(error.value) == near
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Jan 5, 2024",
+        "01/05/2024",
+        "20240105",
+        "2024-01-05 6:07 PM",
+        "now",
+        "today",
+        "epoch",
+        "2024-01-05 10:00 +2 hours",
+    ],
+)
+def test_a_time_that_is_not_written_in_iso_8601_is_refused_with_an_example(tables, value):
+    with pytest.raises(SqlError, match="invalid input syntax"):
+        tables.query(f"SELECT '{value}'::timestamptz")
+    with pytest.raises(SqlError, match="invalid input syntax"):
+        tables.query("SELECT $1::timestamptz", [value])
+
+
+@pytest.mark.parametrize("value", ["1 day ago", "P1Y2M", "1-2", "3 4:05:06", "5", "1 fortnight", ""])
+def test_an_interval_whose_parts_have_no_unit_is_refused(tables, value):
+    with pytest.raises(SqlError, match="invalid input syntax for type interval"):
+        tables.query(f"SELECT '{value}'::interval")
+
+
+def test_a_zone_is_a_name(tables):
+    with pytest.raises(SqlError, match="Europe/Berlin"):
+        tables.query("SELECT now() AT TIME ZONE '+02'")
