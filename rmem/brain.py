@@ -26,9 +26,9 @@ from .errors import (
     StoreBusyError,
     VectorError,
 )
+from .feedback import QUESTIONS, Feedback, Recall, Recalls, kept_question
 from .filters import Filter
 from .forks import new_rlock
-from .judgements import QUESTIONS, Judgement, Recall, Recalls, kept_question
 from .models import Embeddings, Hit, Hits, Memories, Memory, Vector, id_of
 from .privacy.choice import PrivacySpec, policy_of
 from .recall.pipeline import load_hits, parse_request, search
@@ -514,27 +514,27 @@ class Brain:
 
     def new_recall(self, question: str, where: Filter) -> Recall:
         """Note a question that was answered without `recall`, so that its hits can be judged."""
-        return self._recalls.new(question, where, self._judge)
+        return self._recalls.new(question, where, self._keep_feedback)
 
-    def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Judgement:
+    def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Feedback:
         """Say whether a hit was useful. `recalled` is the hit, or a recall (or its id) with the hit's memory_id.
 
         useful=False without a memory_id means that nothing in the whole answer helped. An id can be judged as long
         as its recall is one of the last few thousand of this Brain; a hit at any time, in any process.
         """
-        judgement = self._recalls.judged(recalled, memory_id, useful)
-        self._judge(judgement)
-        return judgement
+        feedback = self._recalls.judged(recalled, memory_id, useful)
+        self._keep_feedback(feedback)
+        return feedback
 
-    def _judge(self, judgement: Judgement) -> None:
-        asked = judgement.question
+    def _keep_feedback(self, feedback: Feedback) -> None:
+        asked = feedback.question
         if asked is not None and self.privacy is not None:
             asked = self.privacy.question(asked)
         wish = self.store.note(QUESTIONS)
         if wish is None and self.store.encryption is not None:
             wish = "none"  # a question tells much of what it found
         kept = kept_question(asked, wish)
-        self.store.judge([replace(judgement, question=kept)])
+        self.store.add_feedback([replace(feedback, question=kept)])
 
     def stats(self) -> Stats:
         """What the store holds, and where."""

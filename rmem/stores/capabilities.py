@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..judgements import Judgement
+from ..feedback import Feedback
 from ..models import Memory
 from .base import RecordStore, SetAside
 
@@ -90,13 +90,13 @@ class FeedbackTable(RecordStore):
     capability = "feedback"
 
     @abstractmethod
-    def judge(self, judgements: Sequence[Judgement]) -> None: ...
+    def add_feedback(self, feedback: Sequence[Feedback]) -> None: ...
 
     @abstractmethod
-    def judgements(self, since: float | None = None) -> list[Judgement]: ...
+    def feedback(self, since: float | None = None) -> list[Feedback]: ...
 
     @abstractmethod
-    def forget_judgements(self, judgements: Sequence[Judgement]) -> None: ...
+    def remove_feedback(self, feedback: Sequence[Feedback]) -> None: ...
 
 
 class Counters(RecordStore):

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import StoreClosedError
+from ..feedback import Feedback
 from ..filters import Filter
 from ..forks import new_rlock
 from ..index.filtered_rows import FilteredRows
 from ..index.recall_index import IndexRow
 from ..index.vocabulary import WordVectors
-from ..judgements import Judgement
 from ..models import Memory
 from .base import Edit, StoreStats
 from .capabilities import FeedbackTable
@@ -38,7 +38,7 @@ class InMemoryRecordStore(FeedbackTable, IndexedStore):
         self._born: dict[str, int] = {}
         self._next_step: dict[str, int] = {}
         self._notes: dict[str, str] = {}
-        self._judged: dict[tuple[str, str], Judgement] = {}
+        self._judged: dict[tuple[str, str], Feedback] = {}
         self._last = 0
         self._closed = False
 
@@ -151,20 +151,20 @@ class InMemoryRecordStore(FeedbackTable, IndexedStore):
                 self._notes[key] = value
             return self._notes.get(key)
 
-    def judge(self, judgements: Sequence[Judgement]) -> None:
+    def add_feedback(self, feedback: Sequence[Feedback]) -> None:
         with self._lock:
             self._open()
-            self._judged.update({one.key: one for one in judgements})
+            self._judged.update({one.key: one for one in feedback})
 
-    def judgements(self, since: float | None = None) -> list[Judgement]:
+    def feedback(self, since: float | None = None) -> list[Feedback]:
         with self._lock:
             self._open()
             held = [one for one in self._judged.values() if since is None or one.time >= since]
         return sorted(held, key=lambda one: one.time)
 
-    def forget_judgements(self, judgements: Sequence[Judgement]) -> None:
+    def remove_feedback(self, feedback: Sequence[Feedback]) -> None:
         with self._lock:
-            for one in judgements:
+            for one in feedback:
                 self._judged.pop(one.key, None)
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from ...errors import KeyMissingError, KeyWrongError, StoreError
 from ...models import Memory
 from ..base import SetAside, Trace
 from ..packing import Codec
-from . import audit, judgements, rows, sealing
+from . import audit, feedback, rows, sealing
 from .audit_chain import Head
 from .connection import Connection
 
@@ -64,7 +64,7 @@ def remove(connection: Connection, keys: Sequence[str]) -> list[str]:
             connection.execute("DELETE FROM memories WHERE seq = ?", (row[0],))
             connection.execute("INSERT INTO changes (seq) VALUES (?)", (row[0],))
             connection.execute("DELETE FROM access WHERE born = ?", (row[1],))
-            judgements.forget(connection, key)
+            feedback.forget(connection, key)
             gone.append(key)
     return gone
 

@@ -1,4 +1,4 @@
-"""What people and programs say of recalls: a Judgement is one hit that was useful or was not, and a Recall is the
+"""What people and programs say of recalls: a Feedback is one hit that was useful or was not, and a Recall is the
 question that it answered. Only judged hits are written; a recall that nobody judges costs nothing."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REMEMBERED = 4096  # recalls that can be
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Feedback:
     """Whether one hit of one recall was useful. A recall that found nothing of use has rank 0 and no memory."""
 
     recall_id: str
@@ -41,7 +41,7 @@ class Judgement:
 
     @property
     def key(self) -> tuple[str, str]:
-        """There is one judgement for each recall and memory."""
+        """There is one verdict for each recall and memory."""
         return self.recall_id, self.memory_id
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class Recall:
     agent: str = ""
     """Whom a recall without a useful hit counts for: the agent that its filter names, if it names one."""
     type: str = ""
-    write: Callable[[Judgement], None] | None = field(default=None, repr=False)
+    write: Callable[[Feedback], None] | None = field(default=None, repr=False)
     id: str = field(default_factory=lambda: urandom(12).hex())
     hits: dict[str, _Place] = field(default_factory=dict, repr=False)
 
@@ -83,33 +83,33 @@ class Recall:
         self.hits = {memory_id: _Place(*place) for memory_id, place in places.items()}
         return self
 
-    def of_hit(self, hit: Hit, useful: bool) -> Judgement:
+    def of_hit(self, hit: Hit, useful: bool) -> Feedback:
         memory = hit.memory
-        return self._judgement(memory.memory_id, _Place(hit.rank, hit.score, memory.agent_id, memory.type), useful)
+        return self._feedback(memory.memory_id, _Place(hit.rank, hit.score, memory.agent_id, memory.type), useful)
 
-    def of_memory(self, memory_id: str, useful: bool) -> Judgement:
+    def of_memory(self, memory_id: str, useful: bool) -> Feedback:
         place = self.hits.get(checks.memory_id("memory_id", memory_id))
         if place is None:
             raise InputError(f"memory_id must be one of the recall's first hits, got {memory_id!r}", field="memory_id")
-        return self._judgement(memory_id, place, useful)
+        return self._feedback(memory_id, place, useful)
 
-    def of_all(self, useful: bool) -> Judgement:
+    def of_all(self, useful: bool) -> Feedback:
         """Nothing that was found was of use, or nothing was found."""
         if useful:
             raise InputError("memory_id must name the hit that was useful", field="memory_id")
-        return self._judgement("", _Place(0, 0.0, self.agent, self.type), False)
+        return self._feedback("", _Place(0, 0.0, self.agent, self.type), False)
 
-    def _judgement(self, memory_id: str, place: _Place, useful: bool) -> Judgement:
+    def _feedback(self, memory_id: str, place: _Place, useful: bool) -> Feedback:
         yes = checks.flag("useful", useful)
-        return Judgement(
+        return Feedback(
             self.id, memory_id, self.question, place.agent, place.type, place.rank, float(place.score), yes, time.time()
         )
 
-    def tell(self, judgement: Judgement) -> None:
-        """Write a judgement to the store that was asked."""
+    def tell(self, feedback: Feedback) -> None:
+        """Write feedback to the store that was asked."""
         if self.write is None:
             raise InputError("this hit came from another process; say brain.feedback(hit) here", field="hit")
-        self.write(judgement)
+        self.write(feedback)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -126,7 +126,7 @@ class Recalls:
         self._last: OrderedDict[str, Recall] = OrderedDict()
         self._lock = new_lock()
 
-    def new(self, question: str, where: Filter, write: Callable[[Judgement], None], id: str = "") -> Recall:
+    def new(self, question: str, where: Filter, write: Callable[[Feedback], None], id: str = "") -> Recall:
         agents, types = where.agent or (), where.type or ()
         recall = Recall(question, agents[0] if len(agents) == 1 else "", types[0] if len(types) == 1 else "", write)
         recall.id = id or recall.id
@@ -142,8 +142,8 @@ class Recalls:
             for recall in [recall for recall in self._last.values() if concerned(recall.question)]:
                 del self._last[recall.id]
 
-    def judged(self, recalled: object, memory_id: str | None, useful: bool) -> Judgement:
-        """The judgement of a Hit, of a memory of a recall (the Hits or the id), or of a recall as a whole."""
+    def judged(self, recalled: object, memory_id: str | None, useful: bool) -> Feedback:
+        """The feedback on a Hit, of a memory of a recall (the Hits or the id), or of a recall as a whole."""
         recall = getattr(recalled, "recall", None) if not isinstance(recalled, str) else self._last.get(recalled)
         if not isinstance(recall, Recall):
             expected = (
