@@ -284,7 +284,7 @@ class RemoteBrain(Brain):
 
     def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Feedback:
         try:
-            feedback = self._recalls.judged(recalled, memory_id, useful)
+            feedback = self._recalls.judged(recalled, memory_id, useful)[:1]
         except InputError as error:
             if error.field != "recalled" or not isinstance(recalled, str):
                 raise
@@ -293,10 +293,11 @@ class RemoteBrain(Brain):
             told = self._ask("POST", "/feedback", body)
             return Feedback(recalled, memory_id or "", None, "", "", told["rank"], 0.0, useful, told["time"])
         self._keep_feedback(feedback)
-        return feedback
+        return feedback[0]
 
-    def _keep_feedback(self, feedback: Feedback) -> None:
-        body = {"recall_id": feedback.recall_id, "useful": feedback.useful, "memory_id": feedback.memory_id or None}
+    def _keep_feedback(self, feedback: Sequence[Feedback]) -> None:
+        said = feedback[0]  # what follows from it, the server knows
+        body = {"recall_id": said.recall_id, "useful": said.useful, "memory_id": said.memory_id or None}
         self._ask("POST", "/feedback", body)
 
     def stats(self) -> Stats:

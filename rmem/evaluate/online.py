@@ -29,7 +29,11 @@ def report(
 ) -> dict[str, Any]:
     """Success rate, hit ratio and mean reciprocal rank: over all, for each agent and type, and by window of time."""
     checks.one_of("by", by, WINDOWS)
-    chosen = [one for one in feedback if (not agent or one.agent in agent) and (not type or one.type in type)]
+    chosen = [
+        one
+        for one in feedback
+        if not one.passed_over and (not agent or one.agent in agent) and (not type or one.type in type)
+    ]
     groups = _grouped(chosen, lambda one: (one.agent, one.type))
     return {
         "by": by,

@@ -17,6 +17,7 @@ from ..index.bits import unit_vector
 from ..models import Hit
 from .budget import fitting
 from .engine import MODES, rank
+from .feedback import MOVED, LearnedFeedback, moved
 from .hybrid import Ranked
 from .question import Question, read_question
 from .settings import RecallSettings
@@ -107,7 +108,11 @@ def _phrases(field: str, given: object) -> Sequence[str]:
 
 
 def search(
-    store: RecordStore, rows: FilteredRows | CandidateSource, request: RecallRequest, embedder: Embedder | None
+    store: RecordStore,
+    rows: FilteredRows | CandidateSource,
+    request: RecallRequest,
+    embedder: Embedder | None,
+    learned: LearnedFeedback,
 ) -> RankedRows:
     """Rank the rows inside the filter of a request."""
     given = request.vector
@@ -124,9 +129,19 @@ def search(
 
     # With a budget, further hits may take the place of those that are too long.
     count = request.k if request.token_budget is None else 4 * request.k
-    ranked = rank(
-        rows, request.question, query_vector, request.settings, mode=request.mode, count=count, explain=request.explain
+    most = request.settings.feedback if request.mode == "hybrid" else 0.0
+    evidence = learned.evidence(store, request.text) if most else {}
+    ranked: Sequence[Ranked] = rank(
+        rows,
+        request.question,
+        query_vector,
+        request.settings,
+        mode=request.mode,
+        count=max(count, MOVED) if evidence else count,
+        explain=request.explain,
     )
+    if evidence:
+        ranked = moved(store, ranked, evidence, most)[:count]
     return RankedRows(request, ranked)
 
 

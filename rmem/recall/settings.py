@@ -68,6 +68,8 @@ class RecallSettings:
     """Factor on `time` and `actor` when the question asks for nothing else ("what happened yesterday?")."""
     importance: float = 1.0
     """Times the memory's importance above its default of 0.5."""
+    feedback: float = 1.5
+    """At most so much is added or taken for what was said of a memory as an answer to questions like this one."""
     time_words: str = "boost"
     """What time words in a question do: "boost", "filter" or "off"."""
 

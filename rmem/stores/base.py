@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, S
 
 from .. import checks
 from ..errors import ConfigError, InputError
-from ..feedback import Feedback
+from ..feedback import FEEDBACK_ADDED, FEEDBACK_REMOVED, Feedback, new_token
 from ..filters import Filter
 from ..index.candidate_source import CandidateSource
 from ..index.filtered_rows import FilteredRows
@@ -315,6 +315,7 @@ class RecordStore(MemoryStore[Memory]):
         """
         held = {one.key: one for one in [*self.feedback(), *feedback]}
         self._note_feedback(list(held.values())[-_MOST_NOTED:])
+        self.note(FEEDBACK_ADDED, new_token())
 
     def feedback(self, since: float | None = None) -> list[Feedback]:
         """The feedback from a time on, oldest first."""
@@ -326,6 +327,11 @@ class RecordStore(MemoryStore[Memory]):
         if feedback:
             gone = {one.key for one in feedback}
             self._note_feedback([one for one in self.feedback() if one.key not in gone])
+            self.note(FEEDBACK_REMOVED, new_token())
+
+    def feedback_version(self) -> tuple[str | None, str | None]:
+        """Two values: the first is another one when feedback was added, the second when some was removed."""
+        return self.note(FEEDBACK_ADDED), self.note(FEEDBACK_REMOVED)
 
     def _note_feedback(self, feedback: Sequence[Feedback]) -> None:
         self.note("judgements", json.dumps([one.to_dict() for one in feedback], ensure_ascii=False))

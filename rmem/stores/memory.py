@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import StoreClosedError
-from ..feedback import Feedback
+from ..feedback import FEEDBACK_ADDED, FEEDBACK_REMOVED, Feedback, new_token
 from ..filters import Filter
 from ..forks import new_rlock
 from ..index.filtered_rows import FilteredRows
@@ -126,7 +126,9 @@ class InMemoryRecordStore(FeedbackTable, IndexedStore):
                         self._next_step[agent] = max(steps, default=-1) + 1
                         self.index.kill(seq)
             lost = set(keys)
-            self._judged = {key: one for key, one in self._judged.items() if key[1] not in lost}
+            kept = {key: one for key, one in self._judged.items() if key[1] not in lost}
+            if len(kept) < len(self._judged):
+                self._judged, self._notes[FEEDBACK_REMOVED] = kept, new_token()
             return gone
 
     def touch(self, keys: Sequence[str], when: float) -> None:
@@ -155,6 +157,7 @@ class InMemoryRecordStore(FeedbackTable, IndexedStore):
         with self._lock:
             self._open()
             self._judged.update({one.key: one for one in feedback})
+            self._notes[FEEDBACK_ADDED] = new_token()
 
     def feedback(self, since: float | None = None) -> list[Feedback]:
         with self._lock:
@@ -166,6 +169,7 @@ class InMemoryRecordStore(FeedbackTable, IndexedStore):
         with self._lock:
             for one in feedback:
                 self._judged.pop(one.key, None)
+            self._notes[FEEDBACK_REMOVED] = new_token()
 
     def close(self) -> None:
         with self._lock:

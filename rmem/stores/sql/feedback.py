@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import astuple
 
-from ...feedback import Feedback
+from ...feedback import FEEDBACK_REMOVED, Feedback, new_token
 from .connection import Connection
 
 _COLUMNS = "recall, memory, question, agent, type, rank, score, useful, time"
@@ -16,6 +16,7 @@ def write(connection: Connection, feedback: Sequence[Feedback]) -> None:
     remove(connection, list(latest))
     sql = f"INSERT INTO judgements ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
     connection.executemany(sql, [astuple(one) for one in latest])
+    connection.execute("INSERT INTO notes VALUES (?, ?) ON CONFLICT DO NOTHING", (FEEDBACK_REMOVED, ""))
 
 
 def read(connection: Connection, since: float | None) -> list[Feedback]:
@@ -33,4 +34,5 @@ def remove(connection: Connection, feedback: Sequence[Feedback]) -> None:
 
 
 def forget(connection: Connection, memory_id: str) -> None:
-    connection.execute("DELETE FROM judgements WHERE memory = ?", (memory_id,))
+    if connection.execute("DELETE FROM judgements WHERE memory = ?", (memory_id,)).rowcount:
+        connection.execute("UPDATE notes SET value = ? WHERE key = ?", (new_token(), FEEDBACK_REMOVED))

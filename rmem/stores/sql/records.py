@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ... import checks, config
 from ...crypto.encryption import Encryption
 from ...crypto.vault import Vault, WrappedKey
-from ...feedback import Feedback
+from ...feedback import FEEDBACK_ADDED, FEEDBACK_REMOVED, Feedback, new_token
 from ...filters import Filter
 from ...index.analyser import VERSION as ANALYSER
 from ...index.recall_index import RecallIndex
@@ -421,11 +421,19 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, Counters, IndexedStore):
         return self.write(work)
 
     def add_feedback(self, feedback: Sequence[Feedback]) -> None:
-        self.write(lambda connection: feedback_rows.write(connection, feedback))
+        def work(connection: Connection) -> None:
+            feedback_rows.write(connection, feedback)
+            connection.execute(self.dialect.note, (FEEDBACK_ADDED, new_token()))
+
+        self.write(work)
 
     def remove_feedback(self, feedback: Sequence[Feedback]) -> None:
+        def work(connection: Connection) -> None:
+            feedback_rows.remove(connection, feedback)
+            connection.execute(self.dialect.note, (FEEDBACK_REMOVED, new_token()))
+
         if feedback:
-            self.write(lambda connection: feedback_rows.remove(connection, feedback))
+            self.write(work)
 
     # Reading
 

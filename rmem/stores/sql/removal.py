@@ -37,7 +37,8 @@ def traces(connection: Connection, codec: Codec) -> Iterator[Trace]:
         "+ length(m.terms) + length(m.marks) + coalesce(length(m.vector), 0) + coalesce(length(m.numbers), 0) "
         "+ coalesce(length(m.sealed), 0) "
         "FROM memories m LEFT JOIN access a ON a.born = m.born LEFT JOIN "
-        "(SELECT memory, count(*) AS useless FROM judgements WHERE NOT useful GROUP BY memory) j ON j.memory = m.id"
+        "(SELECT memory, count(*) AS useless FROM judgements WHERE NOT useful AND rank >= 0 GROUP BY memory) j "
+        "ON j.memory = m.id"
     )
     for memory_id, importance, when, last, agent, step, recalls, tags, sealed, version, size in found:
         pinned = bool(tags) and "pinned" in json.loads(tags)
