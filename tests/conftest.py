@@ -35,10 +35,13 @@ settings.load_profile("rmem")
 
 _MEMORY = Path("/dev/shm")
 _ROOM = 8 << 30  # bytes; the tests leave about 2 GiB behind
-if "TMPDIR" not in os.environ and _MEMORY.is_dir():
-    if min(psutil.virtual_memory().available, shutil.disk_usage(_MEMORY).free) >= _ROOM:
-        os.environ["TMPDIR"] = str(_MEMORY)  # thousands of new stores would wait for the disk, longer than they work
-        tempfile.tempdir = None  # so that it is looked up again
+if (
+    "TMPDIR" not in os.environ
+    and _MEMORY.is_dir()
+    and min(psutil.virtual_memory().available, shutil.disk_usage(_MEMORY).free) >= _ROOM
+):
+    os.environ["TMPDIR"] = str(_MEMORY)  # thousands of new stores would wait for the disk, longer than they work
+    tempfile.tempdir = None  # so that it is looked up again
 
 _homes = itertools.count()
 gc.disable()  # while tests are collected: all that is made stays

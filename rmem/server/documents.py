@@ -116,7 +116,7 @@ class StatsAnswer(Answer):
     bytes: int
 
 
-class JudgementAnswer(Answer):
+class FeedbackAnswer(Answer):
     recall_id: str
     memory_id: str
     useful: bool

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..facts.model import FactEdges, StoredFact
-from ..judgements import Judgement
+from ..feedback import Feedback
 from ..models import Memory
 from .base import RecordStore, SetAside
 
@@ -91,13 +91,13 @@ class FeedbackTable(RecordStore):
     capability = "feedback"
 
     @abstractmethod
-    def judge(self, judgements: Sequence[Judgement]) -> None: ...
+    def add_feedback(self, feedback: Sequence[Feedback]) -> None: ...
 
     @abstractmethod
-    def judgements(self, since: float | None = None) -> list[Judgement]: ...
+    def feedback(self, since: float | None = None) -> list[Feedback]: ...
 
     @abstractmethod
-    def forget_judgements(self, judgements: Sequence[Judgement]) -> None: ...
+    def remove_feedback(self, feedback: Sequence[Feedback]) -> None: ...
 
 
 class FactTable(RecordStore):

@@ -40,7 +40,7 @@ from . import audit, dictionaries, inserts, postgres_rows, postgres_search
 from . import keys as data_keys
 from .connection import Connection as AnyConnection
 from .postgres_filters import Condition, condition
-from .postgres_index import Follower, Look, State, dimension_of, look, state
+from .postgres_index import LOOKED_AT, Follower, Look, State, dimension_of, look, state
 from .postgres_link import Address, Connection, Link
 from .postgres_schema import SCHEMA, prepare
 from .postgres_search import PostgresCandidates
@@ -48,7 +48,6 @@ from .postgres_vectors import Neighbours
 from .postgres_writer import PostgresWriter
 from .receipts import put_once
 from .records import Dialect, SqlRecords
-from .rows import KIND
 from .sealing import Seal
 
 log = logging.getLogger(__name__)
@@ -176,7 +175,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         return seen
 
     def note(self, key: str, value: str | None = None) -> str | None:
-        if key in KIND and value is None and self._reading.connection is not None:
+        if key in LOOKED_AT and value is None and self._reading.connection is not None:
             return self.read(self._look).notes.get(key)
         return super().note(key, value)
 

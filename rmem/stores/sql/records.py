@@ -18,11 +18,11 @@ from ...crypto.encryption import Encryption
 from ...crypto.vault import Vault, WrappedKey
 from ...facts import VERSION as FACTS
 from ...facts.model import FactEdges, StoredFact
+from ...feedback import FEEDBACK_ADDED, FEEDBACK_REMOVED, Feedback, new_token
 from ...filters import Filter
 from ...index.analyser import VERSION as ANALYSER
 from ...index.recall_index import RecallIndex
 from ...index.vocabulary import WordVectors
-from ...judgements import Judgement
 from ...models import TIERS, Embeddings, Memory
 from .. import packing
 from ..base import Edit, Edited, Progress, SetAside, Size, Trace
@@ -32,7 +32,7 @@ from ..packing import Codec
 from ..touches import Touches
 from ..vectors import EmbedderIdentity, Vector, check_dimension, check_vector_format, check_vectors, first_vector
 from . import audit, dictionaries, facts, inserts, removal, rows, sealing
-from . import judgements as judged
+from . import feedback as feedback_rows
 from . import keys as data_keys
 from .audit_chain import AuditChain, Head
 from .connection import Connection
@@ -424,12 +424,20 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
 
         return self.write(work)
 
-    def judge(self, judgements: Sequence[Judgement]) -> None:
-        self.write(lambda connection: judged.write(connection, judgements))
+    def add_feedback(self, feedback: Sequence[Feedback]) -> None:
+        def work(connection: Connection) -> None:
+            feedback_rows.write(connection, feedback)
+            connection.execute(self.dialect.note, (FEEDBACK_ADDED, new_token()))
 
-    def forget_judgements(self, judgements: Sequence[Judgement]) -> None:
-        if judgements:
-            self.write(lambda connection: judged.remove(connection, judgements))
+        self.write(work)
+
+    def remove_feedback(self, feedback: Sequence[Feedback]) -> None:
+        def work(connection: Connection) -> None:
+            feedback_rows.remove(connection, feedback)
+            connection.execute(self.dialect.note, (FEEDBACK_REMOVED, new_token()))
+
+        if feedback:
+            self.write(work)
 
     # Facts
 
@@ -475,8 +483,8 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
 
     # Reading
 
-    def judgements(self, since: float | None = None) -> list[Judgement]:
-        return self.read(lambda connection: judged.read(connection, since))
+    def feedback(self, since: float | None = None) -> list[Feedback]:
+        return self.read(lambda connection: feedback_rows.read(connection, since))
 
     def _fetched(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """The rows of a statement whose `{}` stands for some of many values."""
