@@ -54,7 +54,7 @@ def _clause(view: View, part: str, relations: Callable[[], list[str]]) -> _Claus
     lasts = [len(tokens) - 1] if whole[-1] else range(len(tokens) - 1, 1, -1)
     tried = [(first, last, " ".join(tokens[first:last])) for first in firsts for last in lasts if first < last]
     for first, last, relation in tried:
-        if relation.startswith("?") or view.reader.store.facts_about((), [name_id(relation)], limit=1):
+        if relation.startswith("?") or view.reader.knows_relation(name_id(relation)):
             return _Clause(" ".join(tokens[:first]), relation, " ".join(tokens[last:]))
     known = relations()
     near = get_close_matches(tried[0][2], known, 3, 0.5)
