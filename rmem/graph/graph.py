@@ -232,7 +232,9 @@ class Graph:
         def read() -> list[Fact]:
             view = self._reader.view(at, believed, history, likely)
             found = view.stream(
-                self._reader.ids_of(subject), self._reader.relation_ids(relation), self._reader.ids_of(object)
+                self._reader.ids_of(subject, "subject"),
+                self._reader.relation_ids(relation),
+                self._reader.ids_of(object, "object"),
             )
             return self._reader.shown(list(islice(found, offset, offset + limit)))
 

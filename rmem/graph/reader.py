@@ -32,11 +32,11 @@ class FactReader:
         self._where = where
         self._sees = sees
 
-    def ids_of(self, name: str | None) -> list[int]:
+    def ids_of(self, name: str | None, field: str = "entity") -> list[int]:
         """The ids of a name and of all others that mean the same."""
         if name is None:
             return []
-        wanted = {name_id(checks.name("entity", name))}
+        wanted = {name_id(checks.name(field, name))}
         while True:
             joined = set(wanted)
             for fact in self._allowed(self.store.facts_about(list(wanted), [_SAME_AS])):
