@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import datetime
 from itertools import islice
-from typing import Any, NoReturn, Unpack, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast
 from urllib.parse import quote, urlencode
 
 from . import __version__, checks
@@ -40,6 +40,9 @@ from .models import Hit, Hits, Memories, Memory, id_of
 from .recall.explain import Explanation, WordMatch
 from .recall.settings import RecallSettings
 from .stores.base import Order, Progress
+
+if TYPE_CHECKING:
+    from .graph import Graph
 
 _AT_ONCE = 1000  # memories in one request, as the server takes them
 _OVERTAKEN = 20  # times that others may change a memory while one change is made
@@ -299,6 +302,12 @@ class RemoteBrain(Brain):
         said = feedback[0]  # what follows from it, the server knows
         body = {"recall_id": said.recall_id, "useful": said.useful, "memory_id": said.memory_id or None}
         self._ask("POST", "/feedback", body)
+
+    @property
+    def graph(self) -> Graph:
+        from .graph.remote import RemoteGraph
+
+        return RemoteGraph(self, self._ask)
 
     def stats(self) -> Stats:
         return cast("Stats", {"address": self.address, **self._ask("GET", "/stats")})

@@ -61,6 +61,8 @@ class StoredFact(NamedTuple):
     object_name: str
     memory_id: str
     agent: str
+    place: str | None
+    """That of the memory: who may see it, where several share a store."""
     tags: str | None
     """JSON; None where there are none or they are encrypted."""
 

@@ -204,9 +204,9 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
         with self._lock:
             return self._facts.names(ids)
 
-    def fact_edges(self) -> FactEdges:
+    def fact_edges(self, shown: Callable[[int, str | None], bool] | None = None) -> FactEdges:
         with self._lock:
-            return self._facts.edges()
+            return self._facts.edges(shown)
 
     def fact_count(self) -> int:
         return len(self._facts)

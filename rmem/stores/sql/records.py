@@ -475,8 +475,8 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
     def known_names(self, ids: Sequence[int]) -> dict[int, str]:
         return self.read(lambda connection: facts.known(connection, self.vault, ids))
 
-    def fact_edges(self) -> FactEdges:
-        return self.read(lambda connection: facts.edges(connection, self.vault))
+    def fact_edges(self, shown: Callable[[int, str | None], bool] | None = None) -> FactEdges:
+        return self.read(lambda connection: facts.edges(connection, self.vault, shown))
 
     def fact_count(self) -> int:
         return self.read(facts.count)
