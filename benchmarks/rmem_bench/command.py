@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .graph import graph
 from .hooks import hooks
 from .load_command import load
 from .privacy.command import privacy
@@ -143,6 +144,7 @@ def agents(as_json: bool, sizes: Sequence[int], **options: Any) -> None:
 bench.add_command(load)
 bench.add_command(server)
 bench.add_command(hooks)
+bench.add_command(graph)
 bench.add_command(privacy)
 
 

@@ -6,6 +6,9 @@ and the verb of one thing ("the author of X is Y", "X was written by Y"). Whatev
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+
+from .model import name_id
 
 _SAME = {
     "written by": "author",
@@ -121,6 +124,12 @@ def canonical(relation: str) -> str:
     """The relation that a wording states."""
     plain = relation.strip().lower()
     return _SAME.get(plain, plain)
+
+
+@lru_cache(maxsize=1 << 12)
+def relation_id(relation: str) -> int:
+    """The number under which stores keep a relation, one for all of its wordings."""
+    return name_id(canonical(relation))
 
 
 def inverse(relation: str) -> str | None:

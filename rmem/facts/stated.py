@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .model import STATED, FoundFact
+from .relations import canonical, has_one
 
 if TYPE_CHECKING:
     from ..models import Memory
@@ -72,5 +73,6 @@ def stated_facts(memory: Memory) -> tuple[FoundFact, ...] | None:
             valid_from=float(since) if isinstance(since, int | float) else None,
             valid_until=float(until) if isinstance(until, int | float) else None,
             negated=given.get("not") is True,
+            single=has_one(canonical(str(relation))),
         ),
     )

@@ -13,6 +13,7 @@ from .. import checks
 from ..errors import InputError
 from ..extras import require
 from ..facts.model import STATED
+from ..models import shortened
 from .model import Fact, iso
 from .whole import to_networkx
 
@@ -20,6 +21,8 @@ _BASE, _RDF, _XSD = "urn:rmem:", "http://www.w3.org/1999/02/22-rdf-syntax-ns#", 
 _FIELDS = ("valid_from", "valid_until", "learned_at", "confidence", "memory_id", "agent", "dated", "negated")
 _TRIPLE = re.compile(r'<([^>]*)>\s+<([^>]*)>\s+(?:<([^>]*)>|"((?:[^"\\]|\\.)*)"(?:\^\^<[^>]*>|@[\w-]+)?)\s*\.\s*\Z')
 _WIDTH, _HEIGHT, _MOST = 960, 640, 200  # of a picture, and entities that fit in it
+_LABEL = 32  # characters of a name; all of it is shown when a pointer rests on it
+_HALO = 'stroke="#fff" stroke-width="3" paint-order="stroke"'
 
 
 # Files to keep
@@ -160,13 +163,14 @@ def _svg(facts: Iterable[Fact]) -> Iterator[str]:
         dashed = ' stroke-dasharray="4 3"' if fact.valid_until is not None or fact.negated else ""
         yield (
             f'<line x1="{x:.0f}" y1="{y:.0f}" x2="{u:.0f}" y2="{v:.0f}" stroke="#888"{dashed} marker-end="url(#a)"/>'
-            f'<text x="{(x + u) / 2:.0f}" y="{(y + v) / 2 - 3:.0f}" fill="#666" text-anchor="middle" font-size="10">'
-            f"{escape(fact.relation)}</text>\n"
+            f'<text x="{(x + u) / 2:.0f}" y="{(y + v) / 2 - 3:.0f}" fill="#666" text-anchor="middle" font-size="10" '
+            f"{_HALO}>{escape(fact.relation)}</text>\n"
         )
     for name, (x, y) in at.items():
         yield (
             f'<circle cx="{x:.0f}" cy="{y:.0f}" r="6" fill="#3b6ea5"/>'
-            f'<text x="{x:.0f}" y="{y - 10:.0f}" text-anchor="middle">{escape(name)}</text>\n'
+            f'<text x="{x:.0f}" y="{y - 10:.0f}" text-anchor="middle" {_HALO}>{escape(shortened(name, _LABEL))}'
+            f"<title>{escape(name)}</title></text>\n"
         )
     yield "</svg>\n"
 

@@ -13,6 +13,7 @@ from .. import checks
 from ..annotations import Moment, Names, Where
 from ..errors import ConfigError, InputError, NotFoundError
 from ..facts.model import STATED, VALUE, StoredFact, name_id, name_key
+from ..facts.relations import relation_id
 from ..facts.stated import ENDS, MANY, ONE, RESERVED, SAME_AS, TYPE, VALUES, sentence, stated_contents
 from ..filters import Filter
 from ..stores.base import Progress
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 Direction = Literal["out", "in", "both"]
 DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both")
-TREES = frozenset(map(name_id, ("part of", "is part of", "contains", "belongs to", "subclass of", "inside")))
+TREES = frozenset(map(relation_id, ("part of", "is part of", "contains", "belongs to", "subclass of", "inside")))
 """Relations in which nothing can be above itself."""
 _PAGE = 100
 _GROUPS = 400  # subjects and relations that are looked at together
@@ -111,7 +112,7 @@ class Graph:
 
     def _check_tree(self, subject: str, relation: str, object: str) -> None:
         """Refuse a fact by which something would be part of itself."""
-        if name_id(relation) not in TREES:
+        if relation_id(relation) not in TREES:
             return
         above = [name for name, _ in self.closure(object, relation)]
         if name_id(subject) in {name_id(name) for name in [object, *above]}:
@@ -241,9 +242,10 @@ class Graph:
 
         def read() -> list[Fact]:
             view = self._reader.view(at, believed, history, likely)
-            found = view.stream(
-                self._reader.ids_of(subject), self._reader.relation_ids(relation), self._reader.ids_of(object)
-            )
+            first, last = self._reader.ids_of(subject), self._reader.ids_of(object)
+            found: Iterator[Period] = view.stream(first, self._reader.relation_ids(relation), last)
+            turned = self._reader.inverse_ids(relation)
+            found = chain(found, view.stream(last, turned, first)) if turned else found
             return self._reader.shown(list(islice(found, offset, offset + limit)))
 
         return self.store.read_transaction(read)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from .. import checks
 from ..errors import InputError
-from ..facts.model import name_id
 
 if TYPE_CHECKING:
     from .reader import View
@@ -54,7 +53,7 @@ def _clause(view: View, part: str, relations: Callable[[], list[str]]) -> _Claus
     lasts = [len(tokens) - 1] if whole[-1] else range(len(tokens) - 1, 1, -1)
     tried = [(first, last, " ".join(tokens[first:last])) for first in firsts for last in lasts if first < last]
     for first, last, relation in tried:
-        if relation.startswith("?") or view.reader.store.facts_about((), [name_id(relation)], limit=1):
+        if relation.startswith("?") or view.reader.store.facts_about((), _relations(view, relation), limit=1):
             return _Clause(" ".join(tokens[:first]), relation, " ".join(tokens[last:]))
     known = relations()
     near = get_close_matches(tried[0][2], known, 3, 0.5)
@@ -64,13 +63,18 @@ def _clause(view: View, part: str, relations: Callable[[], list[str]]) -> _Claus
 
 def _joined(view: View, clause: _Clause, binding: Binding) -> list[Binding]:
     """What a clause adds to the values that variables have already."""
-    asked = [_choices(view, part, binding) for part in clause]
-    if any(choice == [] for choice in asked):
-        return []
+    subjects, objects = _choices(view, clause.subject, binding), _choices(view, clause.object, binding)
+    named = not clause.relation.startswith("?")
+    relations = view.reader.relation_ids(clause.relation) if named else _choices(view, clause.relation, binding)
+    turned = view.reader.inverse_ids(clause.relation) if named else []
     found = []
-    for period in view.stream(*(choice or () for choice in asked)):
+    streams = [(period, False) for period in view.stream(subjects, relations, objects)]
+    streams += [(period, True) for period in view.stream(objects, turned, subjects)] if turned else []
+    for period, is_turned in streams:
         fact, joined = period.fact, dict(binding)
-        told = ((fact.subject, fact.subject_name), (fact.relation, fact.relation_name), (fact.object, fact.object_name))
+        ends = [(fact.subject, fact.subject_name), (fact.object, fact.object_name)]
+        first, last = reversed(ends) if is_turned else ends
+        told = (first, (fact.relation, fact.relation_name), last)
         for part, (key, name) in zip(clause, told, strict=True):
             if part.startswith("?") and joined.setdefault(part[1:], (key, name))[0] != key:
                 break
@@ -79,11 +83,15 @@ def _joined(view: View, clause: _Clause, binding: Binding) -> list[Binding]:
     return found
 
 
-def _choices(view: View, part: str, binding: Binding) -> list[int] | None:
-    """The ids that a part of a clause may have; None for any."""
+def _choices(view: View, part: str, binding: Binding) -> Sequence[int]:
+    """The ids that a part of a clause may have; none for any."""
     if not part.startswith("?"):
         return view.reader.ids_of(part)
-    return [binding[part[1:]][0]] if part[1:] in binding else None
+    return [binding[part[1:]][0]] if part[1:] in binding else ()
+
+
+def _relations(view: View, relation: str) -> list[int]:
+    return [*view.reader.relation_ids(relation), *view.reader.inverse_ids(relation)]
 
 
 def _clauses(pattern: str) -> list[str]:

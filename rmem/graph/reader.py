@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from .. import checks
 from ..annotations import Moment, Names
 from ..facts.model import LIKELY, StoredFact, name_id
+from ..facts.relations import inverse, relation_id
 from ..facts.stated import ENDS, ONE, RESERVED, SAME_AS, VALUES
 from ..filters import Filter
 from ..stores.capabilities import FactTable
@@ -43,7 +44,12 @@ class FactReader:
             wanted = joined
 
     def relation_ids(self, relations: Names | None) -> list[int]:
-        return [] if relations is None else [name_id(one) for one in checks.names("relations", relations)]
+        return [] if relations is None else [relation_id(one) for one in checks.names("relations", relations)]
+
+    def inverse_ids(self, relations: Names | None) -> list[int]:
+        """The ids of the relations that say the same from the object's side: "ann owns x" is kept as x's owner."""
+        named = [] if relations is None else checks.names("relations", relations)
+        return [relation_id(other) for one in named if (other := inverse(one.strip().lower())) is not None]
 
     def view(self, at: Moment | None, believed: Moment | None, history: bool, likely: bool) -> View:
         moment = time.time() if at is None else checks.moment("at", at, end_of_day=True)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import StoreClosedError
+from ..facts.model import FactEdges, StoredFact
 from ..filters import Filter
 from ..forks import new_rlock
 from ..index.filtered_rows import FilteredRows
@@ -19,15 +20,16 @@ from ..index.vocabulary import WordVectors
 from ..judgements import Judgement
 from ..models import Memory
 from .base import Edit, StoreStats
-from .capabilities import FeedbackTable
+from .capabilities import FactTable, FeedbackTable
 from .indexed import Derived, IndexedStore, derive, index_row, new_id
+from .memory_facts import MemoryFacts
 from .packing import full_vector
 from .vectors import check_vector_format, check_vectors, first_vector
 
 Result = TypeVar("Result")
 
 
-class InMemoryRecordStore(FeedbackTable, IndexedStore):
+class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
     """Memories in a dictionary. What is handed out is a copy: changing it changes nothing here."""
 
     def __init__(self, word_vectors: WordVectors | None = None) -> None:
@@ -39,6 +41,7 @@ class InMemoryRecordStore(FeedbackTable, IndexedStore):
         self._next_step: dict[str, int] = {}
         self._notes: dict[str, str] = {}
         self._judged: dict[tuple[str, str], Judgement] = {}
+        self._facts = MemoryFacts()
         self._last = 0
         self._closed = False
 
@@ -53,7 +56,7 @@ class InMemoryRecordStore(FeedbackTable, IndexedStore):
             check_vectors(kept, None if self.index.vectors is None else self.index.vectors.dimension)
             given = first_vector(kept)
             facts = {} if given is None else check_vector_format(given, self._notes, self.embedder_identity)
-            derived = [derive(memory) for memory in kept]  # may refuse; nothing is changed yet
+            derived = [derive(memory, with_facts=True) for memory in kept]  # may refuse; nothing is changed yet
             self._notes |= facts
             with self.index.changing():
                 self._keep(kept, derived)
@@ -92,6 +95,10 @@ class InMemoryRecordStore(FeedbackTable, IndexedStore):
         self._next_step.update(steps.maps[0])
         for old in replaced:
             del self._rows[old]
+            self._facts.remove(old)
+        for seq, (memory, parts) in enumerate(zip(kept, derived, strict=True), self._last - len(kept) + 1):
+            if seq in self._rows:  # unless a later one of these replaced it
+                self._facts.add(seq, memory, parts.facts)
 
     def edit(self, memory_id: str, edit: Edit) -> Memory | None:
         with self._lock:
@@ -124,6 +131,7 @@ class InMemoryRecordStore(FeedbackTable, IndexedStore):
                         del self._born[key]
                         steps = (memory.step_number for memory in self._rows.values() if memory.agent_id == agent)
                         self._next_step[agent] = max(steps, default=-1) + 1
+                        self._facts.remove(seq)
                         self.index.kill(seq)
             lost = set(keys)
             self._judged = {key: one for key, one in self._judged.items() if key[1] not in lost}
@@ -167,10 +175,42 @@ class InMemoryRecordStore(FeedbackTable, IndexedStore):
             for one in judgements:
                 self._judged.pop(one.key, None)
 
+    def facts_about(
+        self,
+        subjects: Sequence[int] = (),
+        relations: Sequence[int] = (),
+        objects: Sequence[int] = (),
+        *,
+        after: tuple[int, int] | None = None,
+        limit: int | None = None,
+    ) -> list[StoredFact]:
+        with self._lock:
+            return self._facts.about(subjects, relations, objects, after, limit)
+
+    def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]:
+        with self._lock:
+            return self._facts.of_rows(seqs)
+
+    def facts_of(self, memory_ids: Sequence[str]) -> list[StoredFact]:
+        with self._lock:
+            return self._facts.of_rows(self._seq_of[key] for key in memory_ids if key in self._seq_of)
+
+    def known_names(self, ids: Sequence[int]) -> dict[int, str]:
+        with self._lock:
+            return self._facts.names(ids)
+
+    def fact_edges(self) -> FactEdges:
+        with self._lock:
+            return self._facts.edges()
+
+    def fact_count(self) -> int:
+        return len(self._facts)
+
     def close(self) -> None:
         with self._lock:
             self._closed = True
             self._rows.clear()
+            self._facts = MemoryFacts()
             self.index.clear()
 
     def read_transaction(self, work: Callable[[], Result]) -> Result:

@@ -32,9 +32,10 @@ def test_a_version_and_initials_keep_their_dots():
 
 def test_facts_are_removed_with_their_memory_and_come_back_with_it(brain, graph):
     fact = graph.add("ann", "lives in", "Oslo")
-    brain.store.set_aside([fact.memory_id], until=4e9, who="test", reason="test")
-    assert names(brain) == []
-    brain.restore(fact.memory_id)
+    if "trash" in brain.store.capabilities:
+        brain.store.set_aside([fact.memory_id], until=4e9, who="test", reason="test")
+        assert names(brain) == []
+        brain.restore(fact.memory_id)
     assert names(brain) == [("ann", "lives in", "Oslo")]
     brain.update(fact.memory_id, metadata={"fact": {"subject": "ann", "relation": "lives in", "object": "Bergen"}})
     assert names(brain) == [("ann", "lives in", "Bergen")]
@@ -61,7 +62,8 @@ def test_erasing_a_person_leaves_no_fact_in_any_file(tmp_path):
     assert b"Quist" not in held
 
 
-def test_an_encrypted_store_tells_no_names_and_answers_all_the_same(address, tmp_path):
+@pytest.mark.parametrize("address", ["sqlite", "postgres"], indirect=True)
+def test_an_encrypted_store_tells_no_names_and_answers_all_the_same(address):
     key = os.urandom(32)
     with Brain(address, encryption=Encryption(master=key)) as brain:
         brain.graph.declare("runs on", single=True)

@@ -6,7 +6,7 @@ import pytest
 
 from rmem import Brain
 from rmem.errors import ConfigError, InputError, NotFoundError
-from rmem.stores.memory import InMemoryRecordStore
+from rmem.stores.redis import RedisRecordStore
 
 
 def objects(facts):
@@ -29,16 +29,31 @@ def test_names_meet_whatever_their_case_article_and_separators(graph):
 
 
 def test_a_newer_value_ends_the_older_one_of_a_single_valued_relation(graph):
-    old = graph.add("staging", "runs on", "port 5433", since="2026-05-01")
-    new = graph.add("staging", "runs on", "port 5434", since="2026-07-01")
+    old = graph.add("staging", "answers at", "port 5433", since="2026-05-01")
+    new = graph.add("staging", "answers at", "port 5434", since="2026-07-01")
     assert objects(graph.facts("staging")) == ["port 5433", "port 5434"]
-    graph.declare("runs on", single=True)
+    graph.declare("answers at", single=True)
     assert objects(graph.facts("staging")) == ["port 5434"]
     assert objects(graph.facts("staging", at="2026-06-01")) == ["port 5433"]
     past = graph.facts("staging", history=True)[0]
     assert (past.id, past.ended_by, past.valid_until) == (old.id, new.id, new.valid_from)
-    graph.declare("runs on", single=False)
+    graph.declare("answers at", single=False)
     assert objects(graph.facts("staging")) == ["port 5433", "port 5434"]
+
+
+def test_relations_that_have_one_value_by_their_meaning_need_no_declaration(graph):
+    graph.add("staging", "runs on", "port 5433", since="2026-05-01")
+    graph.add("staging", "runs on", "port 5434", since="2026-07-01")
+    assert objects(graph.facts("staging")) == ["port 5434"]
+
+
+def test_wordings_of_one_relation_meet_and_so_do_both_of_its_sides(brain, graph):
+    graph.add("Endymion", "written by", "John Keats")
+    assert objects(graph.facts("Endymion", "author")) == ["John Keats"]
+    brain.remember("Ann Lee owns Billing. Billing depends on Redis.")
+    assert graph.query("?who owns ?service, ?service depends on redis") == [{"who": "Ann Lee", "service": "Billing"}]
+    assert [fact.object for fact in graph.facts("Ann Lee", "owns")] == ["Ann Lee"]
+    assert [fact.subject for fact in graph.facts(relation="owner", object="Ann Lee")] == ["Billing"]
 
 
 def test_what_was_true_and_what_was_believed_are_two_questions(graph):
@@ -239,4 +254,4 @@ def test_networkx_gets_the_facts_that_hold(graph):
 
 def test_a_store_without_facts_says_so():
     with pytest.raises(ConfigError, match="keeps no facts"):
-        Brain(InMemoryRecordStore()).graph.facts("x")
+        _ = Brain(RedisRecordStore()).graph  # which needs no server

@@ -16,6 +16,7 @@ import numpy as np
 from ...crypto.vault import Vault
 from ...errors import StoreError
 from ...facts.model import FactEdges, FoundFact, StoredFact, flags_of, name_id
+from ...facts.relations import relation_id
 from ...models import Memory
 from .connection import Connection
 
@@ -37,7 +38,7 @@ def to_rows(
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of the facts of a memory; `version` is that of the keys it is encrypted with."""
     for number, fact in enumerate(found):
-        ids = [name_id(fact.subject), name_id(fact.relation), name_id(fact.object)]
+        ids = [name_id(fact.subject), relation_id(fact.relation), name_id(fact.object)]
         names = _SEPARATOR.join((fact.subject, fact.relation, fact.object)).encode("utf-8", "surrogatepass")
         if version is not None:
             ids = vault.blind(np.array(ids, np.int64).view(np.uint64), version).view(np.int64).tolist()
@@ -130,7 +131,7 @@ def _opened(row: tuple[Any, ...], vault: Vault) -> StoredFact | None:
             return None
     told = names.decode("utf-8", "surrogatepass").split(_SEPARATOR)
     if version is not None:
-        subject, relation, object_ = map(name_id, told)
+        subject, relation, object_ = name_id(told[0]), relation_id(told[1]), name_id(told[2])
     return StoredFact._make((seq, number, subject, relation, object_, *rest, *told, memory_id, agent, tags))
 
 

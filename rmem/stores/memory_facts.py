@@ -1,0 +1,99 @@
+"""The facts of the in-memory store: a dictionary of them, and where each name occurs."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ..facts.model import FactEdges, FoundFact, StoredFact, flags_of, name_id
+from ..facts.relations import relation_id
+from ..models import Memory
+
+Key = tuple[int, int]
+
+
+class MemoryFacts:
+    """Facts by (seq, number), and by subject, relation and object."""
+
+    def __init__(self) -> None:
+        self._facts: dict[Key, StoredFact] = {}
+        self._counts: dict[int, int] = {}
+        self._places: dict[str, dict[int, set[Key]]] = {
+            name: defaultdict(set) for name in ("subject", "relation", "object")
+        }
+
+    def add(self, seq: int, memory: Memory, found: Sequence[FoundFact]) -> None:
+        for number, fact in enumerate(found):
+            stored = StoredFact(
+                seq,
+                number,
+                name_id(fact.subject),
+                relation_id(fact.relation),
+                name_id(fact.object),
+                flags_of(fact),
+                fact.confidence,
+                fact.start,
+                fact.end,
+                memory.timestamp if fact.valid_from is None else fact.valid_from,
+                fact.valid_until,
+                memory.bookkeeping.creation_time,
+                fact.subject,
+                fact.relation,
+                fact.object,
+                memory.memory_id,
+                memory.agent_id,
+                json.dumps(memory.tags) if memory.tags else None,
+            )
+            self._facts[seq, number] = stored
+            for name, places in self._places.items():
+                places[getattr(stored, name)].add((seq, number))
+        if found:
+            self._counts[seq] = len(found)
+
+    def remove(self, seq: int) -> None:
+        for number in range(self._counts.pop(seq, 0)):
+            fact = self._facts.pop((seq, number))
+            for name, places in self._places.items():
+                held = places[getattr(fact, name)]
+                held.discard((seq, number))
+                if not held:
+                    del places[getattr(fact, name)]
+
+    def of_rows(self, seqs: Iterable[int]) -> list[StoredFact]:
+        return [self._facts[seq, at] for seq in sorted(set(seqs)) for at in range(self._counts.get(seq, 0))]
+
+    def about(
+        self,
+        subjects: Sequence[int],
+        relations: Sequence[int],
+        objects: Sequence[int],
+        after: Key | None,
+        limit: int | None,
+    ) -> list[StoredFact]:
+        given = {"subject": subjects, "relation": relations, "object": objects}
+        sets = [
+            set().union(*(self._places[name].get(one, ()) for one in ids)) for name, ids in given.items() if len(ids)
+        ]
+        keys = sorted(set.intersection(*sets) if sets else self._facts)
+        chosen = [key for key in keys if after is None or key > after]
+        return [self._facts[key] for key in chosen[:limit]]
+
+    def names(self, ids: Sequence[int]) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for one in ids:
+            about, named = self._places["subject"].get(one), self._places["object"].get(one)
+            if about:
+                found[one] = self._facts[min(about)].subject_name
+            elif named and not self._facts[min(named)].is_value:
+                found[one] = self._facts[min(named)].object_name
+        return found
+
+    def edges(self) -> FactEdges:
+        told = [(fact.subject, fact.relation, fact.object, fact.flags) for fact in self._facts.values()]
+        return FactEdges(*np.array(told, np.int64).reshape(-1, 4).T)
+
+    def __len__(self) -> int:
+        return len(self._facts)
