@@ -20,7 +20,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -158,11 +157,10 @@ def _measured(
     sessions = [memory.get("session") for memory in store["memories"]]
     words = PlainBM25([memory["text"] for memory in memories]) if baselines else None
     brains: dict[str | None, tuple[Brain, dict[str, int]]] = {}
-    folder = TemporaryDirectory()  # a file, as users have: a store in memory keeps no facts
     try:
         for setting in chosen:
             if setting.embedder not in brains:
-                brain = Brain(Path(folder.name) / f"{len(brains)}.db", embedder=setting.embedder)
+                brain = Brain(":memory:", embedder=setting.embedder)
                 kept = brain.remember_many(memories)
                 brains[setting.embedder] = brain, {memory.memory_id: at for at, memory in enumerate(kept)}
         for question in store["questions"]:
@@ -186,7 +184,6 @@ def _measured(
     finally:
         for brain, _ in brains.values():
             brain.close()
-        folder.cleanup()
 
 
 def memories_of(store: dict[str, Any]) -> list[dict[str, Any]]:

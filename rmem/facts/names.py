@@ -25,7 +25,7 @@ _IDENTIFIER = (
 )
 PROPER = re.compile(
     rf"(?:{_QUOTED}|{_TOKEN}|{_IDENTIFIER}(?![\w/]))"
-    rf"(?:(?:,? (?:(?:{_LINKS}) ){{0,3}}|/)(?:{_TOKEN}|{_QUOTED})|, (?:Jr|Sr|Inc|Ltd|LLC)\b\.?)*"
+    rf"(?:(?:,? (?:(?:{_LINKS}) ){{0,3}}|/){_TOKEN}| (?:(?:{_LINKS}) ){{0,3}}(?:{_QUOTED})|, (?:Jr|Sr|Inc|Ltd|LLC)\b\.?)*"
 )
 """A proper name, a quotation or an identifier, at its longest."""
 
@@ -53,8 +53,9 @@ _STOP = _NOBODY | frozenset(
     """is was are were be been being am has have had do does did will would can could shall should may might must go
     goes went get gets got make makes made let lets say says said think thinks thought know knows knew want
     wants wanted feel feels felt seem seems seemed really very quite pretty like likes for to of in on at by
-    with from about into over under up down out off through the a an fix fixes fixed add adds added remove
-    removes removed update updates updated use used using""".split()
+    with from about into over under up down out off through across between within among around without against
+    during via per onto upon towards the a an fix fixes fixed add adds added remove removes removed update
+    updates updated use used using""".split()
 )
 _WORD = re.compile(r"[^\s,]+")
 _NOUNS = re.compile(r"[a-z][\w'’-]*(?: [a-z0-9][\w'’-]*){0,3}")
@@ -81,8 +82,10 @@ _CONTRACTED = re.compile(
     r"\b(?:I|it|he|she|that|there|they|we|you|who|what|let|here|don|doesn|didn|can|won)['’]\w+(?: [a-z]|$)", re.I
 )
 _POINTING = frozenset(
-    "this these those that my our your his her their its when where while after before since if".split()
+    "this these those that my our your his her their its when where while after before since if one some many most "
+    "all".split()
 )
+_PASSING = frozenset("last first next previous initial final latest new old current".split())
 _ADVERB = re.compile(r"[A-Z][a-z]+ly, | [a-z]+ly$")
 _PAIRS = {('"', '"'), ("“", "”"), ("`", "`"), ("‘", "’"), ("'", "'"), ("(", ")")}
 
@@ -103,6 +106,11 @@ def is_noun_phrase(name: str) -> bool:
     return _NOUNS.fullmatch(name) is not None and not any(word in _STOP for word in name.split())
 
 
+def is_contracted(name: str) -> bool:
+    """Whether it holds a pronoun with its verb: "it's popular"."""
+    return _CONTRACTED.search(name) is not None
+
+
 def is_code(name: str) -> bool:
     """Whether it is an identifier, a path, a quotation or a version, by its signs."""
     return _CODE.search(name) is not None
@@ -110,14 +118,18 @@ def is_code(name: str) -> bool:
 
 def subject_trust(name: str) -> int:
     """How clearly a text names what a sentence is about: 2 a name, 1 a description ("the parser"), 0 not at all."""
-    if not name or len(name) > LONGEST or _CONTRACTED.search(name):
+    if not name or len(name) > LONGEST or is_contracted(name):
         return 0
     first = _WORD.match(name)
     if first is None or (_ADVERB.search(name) and name.count(" ") < 3):
         return 0
     word = first[0].lower()
-    if word in _NOBODY and (name.count(" ") < 1 + (word in _POINTING) or not is_proper(name)):
+    if word in _NOBODY and (name.count(" ") < 1 or not is_proper(name)):
         return 0
+    if word in _POINTING and (name.count(" ") < 2 or not name[first.end() :].lstrip(" ,")[0].isupper()):
+        return 0  # "This PR", "One in Dubai", but "When Harry Met Sally"
+    if word in _PASSING:  # "Last usage was removed"
+        return 1
     if is_proper(name):
         return 0 if name.lower() in _STOP else 2
     found = PROPER.match(name)

@@ -54,7 +54,7 @@ _MANY = frozenset(
     known_for used liked loved visits works_on occurs_in acted_on""".split()
 )
 _VERBS = """
-use depend_on require support contain include like love enjoy hate prefer visit meet/met buy/bought know/knew own
+use depend_on require support contain include like love enjoy hate prefer visit meet/met buy/bought own
 have/has/had speak/spoke play import call implement extend conflict_with replace belong_to run_on run_in run_at
 listen_on work_at work_for work_as work_with work_in work_on live_in live_at reside_in move_to die_in write/wrote
 found create develop maintain manage lead/led report_to join marry study_at study_in graduate_from read/read watch

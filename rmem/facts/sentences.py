@@ -57,6 +57,7 @@ _PASSED = frozenset(
     Has Thanks Thank Wow Glad Let Let's Let’s Sounds Looks Seems Congrats Hope Please Your Its Their These Those
     If Here Here's Co-authored-by: Signed-off-by: Bumps Bump Merge Our""".split()
 )
+_REFERENCE = re.compile(r",? (?:refs?|closes|fixes|see) #\d+$| [\[(]#\d+[\])]$")
 _OPENING = re.compile(
     r"(?:(?:and|but|so|also|well|yes|yeah|no|note that|note|fyi|btw|actually|currently|now|today|hey|oh|in fact|"
     r"remember that|for now|as of now|by the way|recently|finally|this week|last week|anyway)[,:]? |"
@@ -69,6 +70,7 @@ _NAME_OF = re.compile(r"(?:(?:name|title|value) of (?:the )?)?(?:current |actual
 _CLAUSE = re.compile(r"(?:the )?([a-z][a-z ]{1,40}?) (where|that|which|who|whom|in which|at which|on which) (.+)", re.I)
 _OWN = re.compile(r"(my|our) (.+)", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"(.+?)(?:'s|’s|s'|s’) ([a-z][\w -]{1,50})")
+_CLAUSED = re.compile(r" (?:where|that|which|who|whom) ")
 _GOVERNMENT = re.compile(r"(.+) government")
 _ARTICLE = re.compile(r"(?:a|an|one of the) ")
 _THE = re.compile(r"the ((?:[a-z][\w-]*|[A-Z]{2,5})(?: [a-z][\w-]*){0,3}) (of|for|in|at|behind) (.+)")
@@ -92,6 +94,16 @@ _CUT = re.compile(
 )
 _OF_NAME = re.compile(r"(?:the|an?) [a-z][\w-]*(?: [a-z][\w-]*)? (?:of|for|in|from) (?=\S)")
 _LISTED = re.compile(r",? and |, ")
+_ANY = frozenset(
+    """user users commit code test tests function method class file files client server table tables patch change docs
+    python application app people kids given everyone data value values option options""".split()
+)
+_IS_CLEAR = re.compile(
+    rf"an? |the |[a-z]+ (?:by [A-Z]|(?:{_PREPOSITIONS}) (?:the [a-z]+ of )?[A-Z])|[a-z]+ [a-z]+ the [a-z]+ of "
+)
+_PARTICIPLED = re.compile(
+    r"(?:[a-z]+(?:ed|en|wn)|been|done|made|gone|had|see|got|read|come|become|found|lost|won|met|to)\b"
+)
 _DO_NOT = frozenset("doesn't don't didn't doesn’t don’t didn’t".split())
 _NEGATED = re.compile(r"not|no longer|never|n['’]t")
 
@@ -120,6 +132,8 @@ def facts_in_sentence(text: str, start: int, end: int, actor: str | None) -> Ite
     body = " ".join(words)
     if body.endswith((".", "!")):
         body = body[:-1]
+    if "#" in body:
+        body = _REFERENCE.sub("", body)
     opening = _OPENING.match(body)
     if opening is not None:
         body = body[opening.end() :]
@@ -156,7 +170,9 @@ def _read(body: str, actor: str | None) -> tuple[list[_Statement], bool]:
     if not anchors:
         return _by_open_verb(body, len(body))
     owned = words[0] in ("The", "the")
-    if anchors[0] > _MOST_HEAD or not (owned or _NO_NAME.isdisjoint(words[: anchors[0]])):
+    if anchors[0] > 1 and words[anchors[0] - 1] == "I" and (words[anchors[0]] == "was" or words[anchors[0]][-1] != "s"):
+        return [], False  # "last year I had": a first person whose sentence began before
+    if anchors[0] > _MOST_HEAD or not (owned or _NO_NAME.isdisjoint(words[1 : anchors[0]])):
         return [], False
     copulas = [at for at in anchors if words[at] in _COPULAS or words[at] == "been"]
     if len(copulas) > 1 and not owned:
@@ -206,15 +222,22 @@ def _copular(left: str, right: str, actor: str | None) -> _Statement | None:
         if placed and names.subject_trust(left) == 2:  # "The Wheel of Time was written by"
             return _described(left, right, 2)
         first = right.split(" ", 1)[0]
-        if first in _LOOSE or _ADJECTIVE.match(right):
+        if first in _LOOSE or first in ("a", "an") or _ADJECTIVE.match(right):
             return None
+        vague = right.isalpha() and right.islower() and not _CLAUSED.search(relation)
+        if vague or (about.islower() and about != actor and not names.is_code(about)):
+            trust = trust if names.is_value(right) else 1  # "the university of iowa locker room is pink"
         return _Statement(about, relation, right, trust, not _is_plural(relation))
     trust = names.subject_trust(left)
     if left == "I" and actor is not None:
         left, trust = actor, 2
     if not trust:
         return None
-    return _described(left, right, trust)
+    found = _described(left, right, trust)
+    plain = (left.islower() or " " not in left) and left != actor and not names.is_code(left)
+    if found is not None and plain and not _IS_CLEAR.match(right):
+        return found._replace(trust=1)  # "results are sorted in descending order": which ones?
+    return found
 
 
 def _described(subject: str, right: str, trust: int) -> _Statement | None:
@@ -224,6 +247,8 @@ def _described(subject: str, right: str, trust: int) -> _Statement | None:
         return _classified(subject, right[article.end() :], trust)
     the = _THE.fullmatch(right)
     if the is not None:
+        if the[1].rsplit(" ", 1)[-1] in _VAGUE:
+            return None
         return _Statement(the[3], the[1], subject, trust, True) if names.subject_trust(the[3]) == 2 else None
     named = _PARTICIPLE.fullmatch(right)
     if named is not None and named[1] not in _LOOSE:
@@ -242,7 +267,9 @@ def _described(subject: str, right: str, trust: int) -> _Statement | None:
         return _Statement(subject, relation, place[3], 1)
     if names.is_value(names.clean(right)):
         return _Statement(subject, "is", right, trust)
-    if right.startswith("the ") or names.CAPITAL.match(right):
+    if right.startswith("the "):
+        return None if right.rsplit(" ", 1)[-1] in _VAGUE else _Statement(subject, "is", right, 1)
+    if names.CAPITAL.match(right):
         return _Statement(subject, "is", right, 1)
     return None
 
@@ -251,9 +278,10 @@ _ADJECTIVE = re.compile(
     r"(?:[a-z]+ly |so |very |really |too |quite |pretty )|[a-z]+(?:ing|ful|ous|ive|able|ible|less|est)$"
 )
 _VAGUE = frozenset(
-    """way thing things place time idea one reminder blast must lot bit dream choice start challenge part journey
-    moment day experience change changer mess pain shame pity joke game problem issue question matter mistake
-    success win deal source reason help relief treat honor feeling story case point step sign example mix""".split()
+    """best worst only same first last most man way thing things place time idea one reminder blast must lot bit dream
+    choice start challenge part journey moment day experience change changer mess pain shame pity joke game
+    problem issue question matter mistake success win deal source reason help relief treat honor feeling story
+    case point step sign example mix""".split()
 )
 _STRONG = frozenset("born famous known made built made written set run led held sold bought found kept sent".split())
 
@@ -263,7 +291,10 @@ def _classified(subject: str, right: str, trust: int) -> _Statement | None:
     kind = _KIND_OF.fullmatch(right)
     if kind is not None and kind[1].split(" ")[-1] not in _LOOSE and names.CAPITAL.match(kind[3]):
         return _Statement(subject, f"{kind[1]} {kind[2]}", kind[3], trust)
+    whole = right
     right = re.split(r" (?:for|with|in|on|at|from|to|by|of|written|based|used|using|made) ", right, maxsplit=1)[0]
+    if whole[len(right) :].startswith(" of "):
+        trust = 1
     first = right.split(" ", 1)[0]
     if first in _LOOSE or first in ("bit", "must", "big", "huge", "super", "such", "real", "total", "true", "lovely"):
         return None
@@ -321,6 +352,8 @@ def _of(bare: str) -> tuple[str, str, int] | None:
     if joint is joints[0] and joint[1] != "of" and not names.CAPITAL.match(joint[2]):
         return None
     words = relation.split(" ")
+    if _CLAUSED.search(relation):
+        return None
     if len(words) > 4 or not words[0] or words[0] in _LOOSE or words[0] in ("rest", "end", "way", "fact", "number"):
         return None
     government = _GOVERNMENT.fullmatch(about)
@@ -364,6 +397,8 @@ def _verbal(words: list[str], at: int, actor: str | None) -> tuple[_Statement | 
         subject, trust = left, names.subject_trust(left)
         if not trust or words[0] in _IMPERATIVES:
             return None, False
+        if left.islower() and not names.is_code(left) and not tail[2] and (" " in left or left in _ANY):
+            trust = 1  # "user provides a path": a fragment
         if not form.endswith("s") and not helped:
             if form in relations.BASES:
                 return None, False  # "Sounds like X", "Document use of X"
@@ -371,17 +406,27 @@ def _verbal(words: list[str], at: int, actor: str | None) -> tuple[_Statement | 
                 trust = 1  # "Drop deprecated API"
     if tail[2]:
         relation = f"{relation} the {tail[2]} of"
+    if form in ("has", "have", "had") and not _ENTITY.match(right):
+        if _PARTICIPLED.match(right):
+            return None, False  # "I have played Nintendo"
+        trust = 1
     return _Statement(subject, relation, right, trust), negated
 
 
 def _objects(text: str, relation: str) -> Iterator[tuple[str, bool]]:
     """What a sentence says of its subject: each object, and whether it is clear that it is the whole of it."""
     text = text.strip()
+    if names.is_contracted(text):
+        return
     if relations.has_many(relation) and ("," in text or " and " in text):
         parts = _LISTED.split(text)
         if len(parts) > 1 and all(_is_clear(part) for part in parts):
-            for part in parts:
-                yield names.clean(re.sub(r"^(?:the|an?) ", "", part)), True
+            bare = [re.sub(r"^(?:the|an?) ", "", part) for part in parts]
+            named = all(names.is_proper(part) for part in bare)
+            if named or names.is_code(text) or len(parts) > 2:
+                yield from ((names.clean(part), named) for part in bare)
+            else:  # "the color and texture" may be one thing
+                yield names.clean(text), False
             return
     if _is_clear(text):
         yield names.clean(text), not names.LOOSE_LINKS.search(text) or text.startswith(('"', "“", "`", "The ", "A "))
@@ -408,6 +453,8 @@ def _is_clear(text: str) -> bool:
     bare = re.sub(r"^(?:the|an?|about|around) ", "", text)
     if names.is_proper(bare):
         return bare.lower() not in ("i", "it")
-    if names.is_value(bare) or names.is_noun_phrase(bare):
+    if names.is_value(bare):
         return True
+    if names.is_noun_phrase(bare):
+        return not bare.endswith("ly")
     return names.subject_trust(bare) == 2

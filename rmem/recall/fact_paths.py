@@ -26,6 +26,10 @@ WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 class FactSource(Protocol):
     """What a store tells about its facts."""
 
+    @property
+    def word_vectors(self) -> WordVectors | None:
+        """The vectors of single words."""
+
     def facts_about(self, subjects: Sequence[int] = (), *, newest: bool = False, limit: int) -> list[StoredFact]: ...
 
     def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]: ...

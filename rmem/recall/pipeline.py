@@ -172,7 +172,7 @@ def _facts_of(store: RecordStore, rows: FilteredRows | CandidateSource, request:
             shown = {seq for seq, memory in store.memories_at(list(seqs)) if request.where.matches(memory)}
         return [fact for fact in facts if fact.seq in shown]
 
-    similarity = similarity_by(getattr(store, "word_vectors", None))
+    similarity = similarity_by(store.word_vectors)
     only_ranked = bool(request.question.must or request.question.must_not)
     return FactRanking(store, similarity, inside, texts, share, only_ranked)
 

@@ -19,6 +19,8 @@ from rmem.recall.hybrid import Ranked
 class Facts:
     """The facts of some sentences, by the number of each."""
 
+    word_vectors = staticmethod(word_vectors)
+
     def __init__(self, *sentences: str) -> None:
         self.sentences = dict(enumerate(sentences))
         self.facts: list[StoredFact] = []

@@ -1,0 +1,133 @@
+"""How right and how complete the facts are that are read from sentences, and what reading them costs.
+
+    python benchmarks/fact_extraction.py --facts factconsolidation.json.gz --locomo locomo-dev.json
+
+The labels are in benchmarks/fact_labels; its README says where the sentences come from. Sentences that may not be
+copied are read from the files that are named, and left out without them."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import re
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rmem.facts.extract import facts_in, facts_in_text
+from rmem.facts.model import SURE, FoundFact, name_key
+from rmem.facts.relations import canonical
+from rmem.facts.synonyms import stem
+from rmem.models import Memory
+
+LABELS = Path(__file__).parent / "fact_labels" / "labels.jsonl"
+_PASSED = frozenset("of in to the a an by for at with on is was".split())
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a turn as they were numbered when they were labelled."""
+    parts = (part.strip(" *-\t") for part in re.split(r"(?<=[.!?])\s+|\n+", text))
+    return [part for part in parts if 4 <= len(part.split()) <= 30]
+
+
+def labelled(facts: Path | None, locomo: Path | None) -> Iterator[tuple[dict[str, Any], str]]:
+    """Each label with its sentence."""
+    stated = json.loads(gzip.decompress(facts.read_bytes())) if facts else None
+    turns: dict[tuple[str, str], str] = {}
+    for one in json.loads(locomo.read_text(encoding="utf-8")) if locomo else ():
+        for session in one["conversation"].values():
+            for turn in session if isinstance(session, list) else ():
+                turns[one["sample_id"], turn["dia_id"]] = turn["text"]
+    for line in LABELS.read_text(encoding="utf-8").splitlines():
+        label = json.loads(line)
+        if label["source"] == "factconsolidation":
+            if stated is not None:
+                yield label, stated[1]["facts"][label["id"]]
+        elif label["source"] == "locomo":
+            sample, turn, number = label["id"].split()
+            if turns:
+                yield label, sentences(turns[sample, turn])[int(number)]
+        else:
+            yield label, label["text"]
+
+
+def _words(relation: str) -> set[str]:
+    return {stem(word) for word in re.findall(r"\w+", canonical(relation)) if word not in _PASSED} or {relation}
+
+
+def _same(fact: FoundFact, gold: list[str]) -> bool:
+    names = (fact.subject, fact.object), (gold[0], gold[2])
+    same = [name_key(one) == name_key(other) for one, other in zip(*names, strict=True)]
+    return all(same) and fact.negated == (gold[3:] == ["not"]) and bool(_words(fact.relation) & _words(gold[1]))
+
+
+def measure(rows: list[tuple[dict[str, Any], str]]) -> dict[str, Any]:
+    """Precision at each confidence over all rows, recall over those that were drawn at random."""
+    right, found, missed, wanted = [0, 0], [0, 0], 0, 0
+    for label, text in rows:
+        facts = list(facts_in_text(text, label.get("actor")))
+        for fact in facts:
+            at = int(fact.confidence < SURE)
+            found[at] += 1
+            right[at] += any(_same(fact, gold) for gold in label["facts"])
+        if label["sample"] == "random":
+            wanted += len(label["facts"])
+            missed += sum(not any(_same(fact, gold) for fact in facts) for gold in label["facts"])
+    return {
+        "sentences": len(rows),
+        "sure": f"{right[0]}/{found[0]}",
+        "precision sure": right[0] / found[0] if found[0] else None,
+        "likely": f"{right[1]}/{found[1]}",
+        "precision likely": right[1] / found[1] if found[1] else None,
+        "recall": (wanted - missed) / wanted if wanted else None,
+        "stated": wanted,
+    }
+
+
+def cost(texts: list[str]) -> float:
+    """Microseconds of CPU for the median text."""
+    taken = []
+    for text in texts:
+        memory = Memory("m", "a", 0, 1.7e9, {"text": text}, text=text)
+        best = min(_timed(memory) for _ in range(5))
+        taken.append(best)
+    return 1e6 * statistics.median(taken)
+
+
+def _timed(memory: Memory) -> float:
+    start = time.thread_time()
+    facts_in(memory)
+    return time.thread_time() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--facts", type=Path, help="factconsolidation.json.gz of MemoryAgentBench, as `rmem eval facts`"
+    )
+    parser.add_argument("--locomo", type=Path, help="LoCoMo in its own format")
+    parser.add_argument("--half", choices=("tuning", "reported"), default="reported")
+    parser.add_argument("--wrong", action="store_true", help="also show what was read wrongly")
+    given = parser.parse_args()
+    rows = [(label, text) for label, text in labelled(given.facts, given.locomo) if label["half"] == given.half]
+    groups = defaultdict(list)
+    for label, text in rows:
+        groups[label["source"]].append((label, text))
+        groups["all"].append((label, text))
+        if label["source"] != "factconsolidation":
+            groups["all but factconsolidation"].append((label, text))
+    for name, group in sorted(groups.items()):
+        print(name, json.dumps(measure(group)), f"{cost([text for _, text in group]):.0f} µs")
+    if given.wrong:
+        for label, text in rows:
+            for fact in facts_in_text(text, label.get("actor")):
+                if not any(_same(fact, gold) for gold in label["facts"]):
+                    print("sure" if fact.confidence >= SURE else "likely", fact[:3], "<=", text)
+
+
+if __name__ == "__main__":
+    main()
