@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,9 @@ from .options import answering
 from .printing import aligned, one_line, table
 from .progress import progress
 
+if TYPE_CHECKING:
+    from ..evaluate.offline import Setting
+
 
 @click.command()
 @click.argument("files", metavar="FILE|FOLDER…", nargs=-1, required=True, type=click.Path())
@@ -21,6 +24,12 @@ from .progress import progress
 @click.option("--against", metavar="SETTINGS", help="Compare with these settings; `default` is recall as it is.")
 @click.option("--no-baselines", is_flag=True, help="Without plain BM25 and reciprocal rank fusion.")
 @click.option("--plot", metavar="FILE.svg", type=click.Path(dir_okay=False), help="Also draw the means.")
+@click.option(
+    "--reliability",
+    metavar="FILE.svg",
+    type=click.Path(dir_okay=False),
+    help="Measure and draw whether hit.relevance means what it says, instead.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the significance test.")
 @answering
 def recall(
@@ -30,6 +39,7 @@ def recall(
     against: str | None,
     no_baselines: bool,
     plot: str | None,
+    reliability: str | None,
     seed: int,
 ) -> None:
     """How well recall answers the questions of some sets, each set asked in stores of its own.
@@ -48,12 +58,16 @@ def recall(
       rmem eval recall sets/ --plot recall.svg
       rmem eval recall sets/ --settings embedder=minilm --against default
       rmem eval recall sets/ --settings context=0 --against default --json
+      rmem eval recall sets/ --reliability relevance.svg
     """
     from ..evaluate import recall_sets
 
     first, second = setting_of(settings, "--settings"), setting_of(against, "--against")
     if second is not None and second.name == ("default" if first is None else first.name):
         raise InputError("--against must be other settings than --settings", field="against")
+    if reliability is not None:
+        _reliability(face, files, first, seed, reliability)
+        return
     with progress("Recalling") as bar:
         report = recall_sets.evaluate(
             files, settings=first, against=second, baselines=not no_baselines, seed=seed, on_progress=bar
@@ -72,6 +86,32 @@ def recall(
         aligned([columns, *rows], right=range(2, 9))
     for one in report["sets"]:
         _compare(one)
+
+
+def _reliability(face: Face, files: tuple[str, ...], setting: Setting | None, seed: int, path: str) -> None:
+    from ..evaluate import reliability
+
+    with progress("Recalling") as bar:
+        told = reliability.evaluate(files, setting=setting, seed=seed, on_progress=bar)
+    Path(path).write_text(reliability.plot(told), encoding="utf-8")
+    if face.json:
+        face.document({"sets": told})
+        return
+    columns = ("SET", "HITS", "AUC", "OFF BY", "SAID → RIGHT")
+    rows = [
+        (
+            one_line(one["name"]),
+            f"{one['hits']:,}",
+            "–" if one["auc"] is None else f"{one['auc']:.3f}",
+            f"{one['error']:.3f}",
+            " ".join(f"{part['said']:.2f}→{part['right']:.2f}" for part in one["bins"]),
+        )
+        for one in told
+    ]
+    if face.terminal:
+        table(columns, rows, right=range(1, 4))
+    else:
+        aligned([columns, *rows], right=range(1, 4))
 
 
 def _rows(name: str, systems: dict[str, dict[str, float]], count: str) -> list[tuple[str, ...]]:
