@@ -111,7 +111,7 @@ def is_noun_phrase(name: str) -> bool:
 
 def is_contracted(name: str) -> bool:
     """Whether it holds a pronoun with its verb: "it's popular"."""
-    return _CONTRACTED.search(name) is not None
+    return ("'" in name or "’" in name) and _CONTRACTED.search(name) is not None
 
 
 def is_code(name: str) -> bool:

@@ -62,7 +62,7 @@ _OPENING = re.compile(
     r"(?:(?:and|but|so|also|well|yes|yeah|no,|note that|note|fyi|btw|actually|currently|now|today|hey|oh|in fact|"
     r"remember that|for now|as of now|by the way|recently|finally|this week|last week|anyway|unfortunately|"
     r"hopefully|sadly|luckily|partially|entirely|basically|thankfully|obviously|personally|honestly)[,:]? |"
-    r"(?:I think|I guess|I believe|I heard|maybe|perhaps|apparently)(?: that)?,? |[-*•] |\d+[.)] )+",
+    r"(?:I think|I guess|I believe|I heard|maybe|perhaps|apparently)(?: that)?,? |\d+[.)] )+",
     re.IGNORECASE,
 )
 _OF = re.compile(r" (of|in|for|at|on) (?:the )?(?=(\S))")
@@ -122,14 +122,19 @@ class _Statement(NamedTuple):
 def facts_in_sentence(text: str, start: int, end: int, actor: str | None) -> Iterator[FoundFact]:
     """The facts that one sentence states; `start` and `end` are its place in the text of the memory."""
     words = text.split()
+    if words and words[0] in ("*", "-", "•", ">", "+"):
+        del words[0]
     if len(words) < 3 or text.endswith("?"):
         return
     titled = words[1][0].isupper()  # "Will Schuester", "We Will Rock You"
     if not titled and (words[0] in _PASSED or (actor is None and words[0] in _FIRST_PERSON)):
         return
-    if _ANCHORS.isdisjoint(words) and not (titled or names.is_code(words[0])):
+    if _ANCHORS.isdisjoint(words) and (words[0] in _IMPERATIVES or not (titled or names.is_code(words[0]))):
         return
     if not _ASSUMED.isdisjoint(words):
+        return
+    head = words[: 2 + _MOST_HEAD]
+    if words[0] in _IMPERATIVES and _COPULAS.isdisjoint(head):
         return
     hedged = not _HEDGES.isdisjoint(words)
     body = " ".join(words)
