@@ -216,8 +216,10 @@ class Asking:
             if hop:
                 ends = list({path.end for path in open_paths})
                 facts = self._inside(self._source.facts_about(ends, newest=True, limit=_MOST_FACTS))
-            open_paths = self._step(open_paths, facts) if facts else []
-            found += [path for path in open_paths if path.score > 0]
+            longer = self._step(open_paths, facts) if facts else []
+            found += [path for path in longer if path.score > 0]
+            # What is left of the question must be worth a hop.
+            open_paths = [path for path in longer if (1 - self.share(path)) * self._most > _HOP]
             if not open_paths:
                 break
         found.sort(key=lambda path: -path.score)
