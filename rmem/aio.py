@@ -20,6 +20,7 @@ from .stores.base import Progress, RecordStore
 
 if TYPE_CHECKING:
     from .crypto.encryption import Encryption
+    from .graph.aio import AsyncGraph
 
 Wrapped = TypeVar("Wrapped")
 Params = ParamSpec("Params")
@@ -130,6 +131,13 @@ class AsyncBrain(_Face[Brain]):
     @property
     def embedder(self) -> str:
         return self.sync.embedder
+
+    @property
+    def graph(self) -> AsyncGraph:
+        """The facts that memories say, as a graph."""
+        from .graph.aio import AsyncGraph
+
+        return AsyncGraph(self.sync.graph)
 
     remember = _Awaited(Brain.remember)
     remember_many = _Awaited(Brain.remember_many)

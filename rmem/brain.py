@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, ove
 from . import checks, config
 from .annotations import Changes, Durability, MemoryOrId, Mode, Moment, Names, NewMemory, Stats, Tier, VectorLike, Where
 from .drafting import apply_changes, build_changes, build_memory, build_memory_of
-from .embed import EmbedderSpec, embedder_of_store, spec_of, word_vectors
+from .embed import EmbedderSpec, embedder_of_store, question_vectors, spec_of, word_vectors
 from .embed.state import MemoryVectors
 from .errors import (
     ConfigError,
@@ -26,11 +26,12 @@ from .errors import (
     StoreBusyError,
     VectorError,
 )
+from .feedback import QUESTIONS, Feedback, Recall, Recalls, kept_question
 from .filters import Filter
 from .forks import new_rlock
-from .judgements import QUESTIONS, Judgement, Recall, Recalls, kept_question
 from .models import Embeddings, Hit, Hits, Memories, Memory, Vector, id_of
 from .privacy.choice import PrivacySpec, policy_of
+from .recall.feedback import LearnedFeedback
 from .recall.pipeline import load_hits, parse_request, search
 from .recall.settings import RecallSettings
 from .stores import open_store
@@ -113,6 +114,7 @@ class Brain:
         self._vectors: MemoryVectors | None = None
         self._identity: EmbedderIdentity | None = None
         self._recalls = Recalls()
+        self._learned = LearnedFeedback(question_vectors)
         self._lock = new_rlock()
         try:
             if embedder is not None:
@@ -506,7 +508,7 @@ class Brain:
         def read() -> list[Hit]:
             rows = self.store.prospect(request.where)  # first: it may move on to a newer snapshot
             embedder = self._resolve() if request.needs_embedder else None
-            return load_hits(self.store, search(self.store, rows, request, embedder))
+            return load_hits(self.store, search(self.store, rows, request, embedder, self._learned))
 
         hits = Hits(self.store.read_transaction(read), self.new_recall(request.text, request.where))
         if request.touch:
@@ -515,27 +517,27 @@ class Brain:
 
     def new_recall(self, question: str, where: Filter) -> Recall:
         """Note a question that was answered without `recall`, so that its hits can be judged."""
-        return self._recalls.new(question, where, self._judge)
+        return self._recalls.new(question, where, self._keep_feedback)
 
-    def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Judgement:
+    def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Feedback:
         """Say whether a hit was useful. `recalled` is the hit, or a recall (or its id) with the hit's memory_id.
 
         useful=False without a memory_id means that nothing in the whole answer helped. An id can be judged as long
         as its recall is one of the last few thousand of this Brain; a hit at any time, in any process.
         """
-        judgement = self._recalls.judged(recalled, memory_id, useful)
-        self._judge(judgement)
-        return judgement
+        feedback = self._recalls.judged(recalled, memory_id, useful)
+        self._keep_feedback(feedback)
+        return feedback[0]
 
-    def _judge(self, judgement: Judgement) -> None:
-        asked = judgement.question
+    def _keep_feedback(self, feedback: Sequence[Feedback]) -> None:
+        asked = feedback[0].question
         if asked is not None and self.privacy is not None:
             asked = self.privacy.question(asked)
         wish = self.store.note(QUESTIONS)
         if wish is None and self.store.encryption is not None:
             wish = "none"  # a question tells much of what it found
         kept = kept_question(asked, wish)
-        self.store.judge([replace(judgement, question=kept)])
+        self.store.add_feedback([replace(one, question=kept) for one in feedback])
 
     @property
     def graph(self) -> Graph:

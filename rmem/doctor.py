@@ -18,6 +18,7 @@ from .admin import open_sql
 from .embed import embedder_for
 from .embed.state import MemoryVectors
 from .errors import KeyMissingError, KeyWrongError, RemanenceError, StoreError
+from .facts import VERSION as FACTS
 from .filters import Filter
 from .index.analyser import VERSION as ANALYSER
 from .index.filtered_rows import nearest_rows
@@ -294,7 +295,14 @@ def _embedder(store: SqlRecords) -> Finding:
     return Finding("embedder", True, known)
 
 
-_CHECKS = (_file, _rows, _keys, check_vectors, _terms, _index, _embedder)
+def _facts(store: SqlRecords) -> Finding:
+    """Facts that are missing are no damage: they are read again at leisure."""
+    if store.note("facts") != str(FACTS) and len(store):
+        return Finding("facts", True, "not read from all memories, or by older rules: rmem reindex reads them again")
+    return Finding("facts", True, f"{store.fact_count():,}")
+
+
+_CHECKS = (_file, _rows, _keys, check_vectors, _terms, _index, _embedder, _facts)
 
 
 def repair(address: str | Path | None = None, on_progress: Progress | None = None) -> list[str]:

@@ -1,5 +1,5 @@
 """From an SQLite file to PostgreSQL, row by row and just as they are: tiers, packed and encrypted bodies, vectors,
-access counts, judgements, what was set aside, the audit log, keys, notes, and the tables of users.
+access counts, feedback, what was set aside, the audit log, keys, notes, and the tables of users.
 
 The target knows which file it is being filled from until all of it was compared, so that an interrupted run goes on
 where it stopped, and nothing is mixed into a store that holds something else."""

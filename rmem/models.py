@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-    from .judgements import Recall
+    from .feedback import Recall
     from .recall.explain import Explanation
 
 TIERS = ("stm", "im", "ltm")

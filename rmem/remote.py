@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import datetime
 from itertools import islice
-from typing import Any, NoReturn, Unpack, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast
 from urllib.parse import quote, urlencode
 
 from . import __version__, checks
@@ -32,14 +32,17 @@ from .errors import (
     StoreFullError,
     StoreUnreachableError,
 )
+from .feedback import Feedback, Recalls
 from .filters import Filter
 from .http_link import Link, Remedy
 from .index.bits import unit_vector
-from .judgements import Judgement, Recalls
 from .models import Hit, Hits, Memories, Memory, id_of
 from .recall.explain import Explanation, WordMatch
 from .recall.settings import RecallSettings
 from .stores.base import Order, Progress
+
+if TYPE_CHECKING:
+    from .graph import Graph
 
 _AT_ONCE = 1000  # memories in one request, as the server takes them
 _OVERTAKEN = 20  # times that others may change a memory while one change is made
@@ -279,25 +282,32 @@ class RemoteBrain(Brain):
             "touch": checks.flag("touch", touch),
         }
         answer = self._ask("POST", "/recall", {name: value for name, value in body.items() if value is not None})
-        recall = self._recalls.new(question, chosen, self._judge, answer["recall_id"])
+        recall = self._recalls.new(question, chosen, self._keep_feedback, answer["recall_id"])
         return Hits([_hit(one) for one in answer["hits"]], recall)
 
-    def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Judgement:
+    def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Feedback:
         try:
-            judgement = self._recalls.judged(recalled, memory_id, useful)
+            feedback = self._recalls.judged(recalled, memory_id, useful)[:1]
         except InputError as error:
             if error.field != "recalled" or not isinstance(recalled, str):
                 raise
             # of a recall that another process has made
             body = {"recall_id": recalled, "memory_id": memory_id, "useful": checks.flag("useful", useful)}
             told = self._ask("POST", "/feedback", body)
-            return Judgement(recalled, memory_id or "", None, "", "", told["rank"], 0.0, useful, told["time"])
-        self._judge(judgement)
-        return judgement
+            return Feedback(recalled, memory_id or "", None, "", "", told["rank"], 0.0, useful, told["time"])
+        self._keep_feedback(feedback)
+        return feedback[0]
 
-    def _judge(self, judgement: Judgement) -> None:
-        body = {"recall_id": judgement.recall_id, "useful": judgement.useful, "memory_id": judgement.memory_id or None}
+    def _keep_feedback(self, feedback: Sequence[Feedback]) -> None:
+        said = feedback[0]  # what follows from it, the server knows
+        body = {"recall_id": said.recall_id, "useful": said.useful, "memory_id": said.memory_id or None}
         self._ask("POST", "/feedback", body)
+
+    @property
+    def graph(self) -> Graph:
+        from .graph.remote import RemoteGraph
+
+        return RemoteGraph(self, self._ask)
 
     def stats(self) -> Stats:
         return cast("Stats", {"address": self.address, **self._ask("GET", "/stats")})

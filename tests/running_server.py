@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +16,9 @@ from rmem.server.app import create_app
 from rmem.server.control import Role
 from rmem.server.service import Service
 from rmem.server.settings import ServerSettings
+
+TLS = ssl.create_default_context()
+"""One for all clients: each would read the certificates of the machine anew, which takes longer than a request."""
 
 
 def eventually(found: Callable[[], object], seconds: float = 20) -> object:
@@ -63,7 +67,7 @@ class Running:
     def client(self, token: str | None = None, **headers: str) -> httpx.Client:
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        made = httpx.Client(base_url=self.url, headers=headers, timeout=30)
+        made = httpx.Client(base_url=self.url, headers=headers, timeout=30, verify=TLS)
         self.clients.append(made)
         return made
 

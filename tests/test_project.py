@@ -40,7 +40,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "config",
         "timewords",
         "plugins",
-        "judgements",
+        "feedback",
     ),
     ("index", "embed", "privacy", "crypto", "facts"),
     ("stores",),

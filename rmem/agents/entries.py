@@ -9,7 +9,7 @@ from typing import Any, Self
 from ..attachments import restore
 from ..contents import without_attachments
 from ..errors import InputError, MemoryInputError
-from ..judgements import Recall
+from ..feedback import Recall
 from ..models import Memory
 
 

@@ -81,7 +81,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "hook": Entry(".hooking", "hook", "Take in one event of a coding agent."),
     },
     "Measure": {
-        "eval": Entry(".evaluating", "evaluate", "Measure recall: your questions, public ones, judgements."),
+        "eval": Entry(".evaluating", "evaluate", "Measure recall: your questions, public ones, feedback."),
     },
     "Set up": {
         "plugins": Entry(".plugins", "plugins", "List installed plugins and whether they load."),

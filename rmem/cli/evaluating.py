@@ -39,7 +39,7 @@ class _Evaluate(click.Group):
 @click.group("eval", cls=_Evaluate, invoke_without_command=True)
 @click.pass_context
 def evaluate(context: click.Context) -> None:
-    """Measure recall: on a question set of your own, on a public data set, or by the judgements of its users.
+    """Measure recall: on a question set of your own, on a public data set, or by the feedback of its users.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`rmem eval online`: how well recall does in use, by the judgements that the store keeps."""
+"""`rmem eval online`: how well recall does in use, by the feedback that the store keeps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COLUMNS = ("RECALLS", "HITS", "SUCCESS", "HIT RATIO", "MRR")
 @click.command()
 @click.option("--agent", multiple=True, metavar="NAME", help="Only memories of this agent; repeatable.")
 @click.option("--type", "kind", multiple=True, metavar="NAME", help="Only memories of this type; repeatable.")
-@click.option("--since", metavar="WHEN", help="Only judgements from then on: 2026-05-01, 'two weeks ago'.")
+@click.option("--since", metavar="WHEN", help="Only feedback from then on: 2026-05-01, 'two weeks ago'.")
 @click.option("--by", type=click.Choice(["day", "week"]), default="week", show_default=True, help="Window of time.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the significance test.")
 @answering
@@ -26,7 +26,7 @@ def online(face: Face, agent: tuple[str, ...], kind: tuple[str, ...], since: str
     """Success rate, hit ratio and mean reciprocal rank of judged recalls, and their drift.
 
     Hits are judged by `hit.useful()` and `brain.feedback(…)`. Drift compares the last window of time that has
-    judgements with the one before; `better` and `worse` mean more than luck (p < 0.05).
+    feedback with the one before; `better` and `worse` mean more than luck (p < 0.05).
 
     \b
     Examples:
@@ -38,7 +38,7 @@ def online(face: Face, agent: tuple[str, ...], kind: tuple[str, ...], since: str
 
     start = None if since is None else checks.moment("since", since)
     with face.looking() as brain:
-        result = report(brain.store.judgements(start), agent=agent, type=kind, by=by, seed=seed)
+        result = report(brain.store.feedback(start), agent=agent, type=kind, by=by, seed=seed)
     if face.json:
         face.document(result)
     elif result["overall"]["recalls"]:

@@ -376,3 +376,36 @@ def import_(face: Face, source: Path, kind: str | None) -> None:
         face.document({"facts": count})
     else:
         face.note(f"Stated {count:,} facts")
+
+
+@graph.command(name="map")
+@click.argument("table")
+@click.option("--subject", required=True, metavar="COLUMN", help="The column with what the fact is about.")
+@click.option("--relation", required=True, metavar="NAME", help="The relation, as in 'runs on'.")
+@click.option("--object", required=True, metavar="COLUMN", help="The column with the value.")
+@click.option("--since", metavar="COLUMN", help="The column that says since when.")
+@click.option("--until", metavar="COLUMN", help="The column that says until when.")
+@answering
+def map_(
+    face: Face, table: str, subject: str, relation: str, object: str, since: str | None, until: str | None
+) -> None:
+    """State one fact for each row of a TABLE (see `rmem sql`).
+
+    Done again, it adds what is new and takes back what the table no longer says.
+
+    \b
+    Example:
+      rmem graph map deploys --subject service --relation "runs on" --object host --since deployed_at
+    """
+    from .tables import client_of
+
+    with client_of(face, None) as client:
+        rows = list(client.query(f'SELECT * FROM "{table.replace(chr(34), chr(34) * 2)}"'))
+    with face.brain() as brain, progress("stating facts", stopped="do it again to go on") as bar:
+        done = brain.graph.map_table(
+            table, rows, subject=subject, relation=relation, object=object, since=since, until=until, on_progress=bar
+        )
+    if face.json:
+        face.document(done._asdict())
+    else:
+        face.note(f"{done.added:,} facts added, {done.unchanged:,} unchanged, {done.removed:,} taken back")

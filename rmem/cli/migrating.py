@@ -16,7 +16,7 @@ from .progress import progress
 @click.option("--dry-run", is_flag=True, help="Only say what would be copied.")
 @answering
 def migrate(face: Face, source: str, target: str, dry_run: bool) -> None:
-    """Copy an SQLite file into PostgreSQL: memories with everything, judgements, trash, audit log, keys, and tables.
+    """Copy an SQLite file into PostgreSQL: memories with everything, feedback, trash, audit log, keys, and tables.
 
     The target must be empty, or one that an interrupted run began to fill; that goes on where it stopped. A table of
     the same name with other contents is refused. Counts and checksums of both sides are compared. The source

@@ -61,7 +61,7 @@ def sql(
     values_ = [value_of(text) for text in params] or values("--set", named) or None
     if values_ and len(statements) > 1:
         raise InputError(f"parameters go with one statement, got {len(statements)}", field="param")
-    with _client(face, workspace) as client:
+    with client_of(face, workspace) as client:
         for each in statements[:-1]:
             rows = client.query(each)
             if not face.json and form is None:
@@ -91,7 +91,7 @@ def _statements(given: str | None, file: Path | None) -> list[str]:
     return split(text)
 
 
-def _client(face: Face, workspace: str | None) -> Client:
+def client_of(face: Face, workspace: str | None) -> Client:
     from ..tables.client import Client
 
     if face.store is None:

@@ -21,6 +21,7 @@ __all__ = [
     "Vector",
     "embedder_for",
     "embedder_of_store",
+    "question_vectors",
     "spec_of",
     "static_embedder",
     "word_vectors",
@@ -127,6 +128,11 @@ def static_embedder() -> StaticEmbedder:
 def word_vectors(words: Sequence[str]) -> Matrix:
     """Vectors of single words for soft matching, always the static embedder's."""
     return static_embedder().word_vectors(words)
+
+
+def question_vectors(questions: Sequence[str]) -> Matrix:
+    """Vectors by which questions are compared with each other, always the static embedder's."""
+    return static_embedder().embed(questions)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""How well recall does in use: the judgements that a store keeps, counted by agent, type and time.
+"""How well recall does in use: the feedback that a store keeps, counted by agent, type and time.
 
 A recall is a success if one of its hits was useful. The hit ratio is the share of judged hits that were useful. The
 reciprocal rank of a recall is 1 / rank of its first useful hit, 0 if there is none. Recalls that nobody judged do not
@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from .. import checks
-from ..judgements import Judgement
+from ..feedback import Feedback
 from .significance import LEVEL, unpaired_p
 
 WINDOWS = ("day", "week")
@@ -20,7 +20,7 @@ _COMPARED = ("success_rate", "hit_ratio", "mrr")
 
 
 def report(
-    judgements: Iterable[Judgement],
+    feedback: Iterable[Feedback],
     *,
     agent: Sequence[str] = (),
     type: Sequence[str] = (),
@@ -29,7 +29,11 @@ def report(
 ) -> dict[str, Any]:
     """Success rate, hit ratio and mean reciprocal rank: over all, for each agent and type, and by window of time."""
     checks.one_of("by", by, WINDOWS)
-    chosen = [one for one in judgements if (not agent or one.agent in agent) and (not type or one.type in type)]
+    chosen = [
+        one
+        for one in feedback
+        if not one.passed_over and (not agent or one.agent in agent) and (not type or one.type in type)
+    ]
     groups = _grouped(chosen, lambda one: (one.agent, one.type))
     return {
         "by": by,
@@ -52,13 +56,13 @@ def window(seconds: float, by: str) -> date:
     return day if by == "day" else day - timedelta(days=day.weekday())
 
 
-def drift(judgements: Sequence[Judgement], by: str, *, seed: int = 0) -> dict[str, Any] | None:
-    """The last window beside the one before that has judgements: change and p of each measure.
+def drift(feedback: Sequence[Feedback], by: str, *, seed: int = 0) -> dict[str, Any] | None:
+    """The last window beside the one before that has feedback: change and p of each measure.
 
     None where there are fewer than two windows. `direction` is that of the first measure that changed by more than
     luck (success rate, then hit ratio, then MRR), or "steady".
     """
-    windows = sorted(_grouped(judgements, lambda one: window(one.time, by)).items())
+    windows = sorted(_grouped(feedback, lambda one: window(one.time, by)).items())
     if len(windows) < 2:
         return None
     (before_from, before), (last_from, last) = windows[-2:]
@@ -77,8 +81,8 @@ def drift(judgements: Sequence[Judgement], by: str, *, seed: int = 0) -> dict[st
     }
 
 
-def _figures(judgements: Sequence[Judgement]) -> dict[str, Any]:
-    samples = _samples(judgements)
+def _figures(feedback: Sequence[Feedback]) -> dict[str, Any]:
+    samples = _samples(feedback)
     hits = samples["hit_ratio"]
     return {
         "recalls": len(samples["mrr"]),
@@ -87,13 +91,13 @@ def _figures(judgements: Sequence[Judgement]) -> dict[str, Any]:
     }
 
 
-def _samples(judgements: Sequence[Judgement]) -> dict[str, list[float]]:
+def _samples(feedback: Sequence[Feedback]) -> dict[str, list[float]]:
     """One number for each recall, or for each judged hit, whose means are the measures."""
-    recalls = _grouped(judgements, lambda one: one.recall_id).values()
+    recalls = _grouped(feedback, lambda one: one.recall_id).values()
     ranks = [min((one.rank for one in recall if one.useful), default=0) for recall in recalls]
     return {
         "success_rate": [float(rank > 0) for rank in ranks],
-        "hit_ratio": [float(one.useful) for one in judgements if one.memory_id],
+        "hit_ratio": [float(one.useful) for one in feedback if one.memory_id],
         "mrr": [1 / rank if rank else 0.0 for rank in ranks],
     }
 
@@ -102,8 +106,8 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def _grouped(judgements: Iterable[Judgement], key: Callable[[Judgement], Any]) -> dict[Any, list[Judgement]]:
-    groups: dict[Any, list[Judgement]] = defaultdict(list)
-    for one in judgements:
+def _grouped(feedback: Iterable[Feedback], key: Callable[[Feedback], Any]) -> dict[Any, list[Feedback]]:
+    groups: dict[Any, list[Feedback]] = defaultdict(list)
+    for one in feedback:
         groups[key(one)].append(one)
     return groups

@@ -30,6 +30,7 @@ from .offline import Progress, Setting, compared
 
 if TYPE_CHECKING:
     from ..brain import Brain
+    from ..models import Hits
 
 BASELINES = ("bm25", "rrf")
 MEASURES = ("r@1", "r@5", "r@10", "mrr", "any@5", "all@5")
@@ -152,7 +153,7 @@ def _measured(
     """The measures of each question of a store that has an answer, by system."""
     from ..brain import Brain
 
-    memories = [{key: memory[key] for key in _FIELDS if memory.get(key) is not None} for memory in store["memories"]]
+    memories = memories_of(store)
     sessions = [memory.get("session") for memory in store["memories"]]
     words = PlainBM25([memory["text"] for memory in memories]) if baselines else None
     brains: dict[str | None, tuple[Brain, dict[str, int]]] = {}
@@ -169,25 +170,31 @@ def _measured(
             rankings: dict[str, Ranking] = {}
             for setting in chosen:
                 brain, places = brains[setting.embedder]
-                rankings[setting.name] = _asked(brain, places, question, setting)
+                rankings[setting.name] = [places[hit.id] for hit in ask(brain, question, setting)]
             if words is not None:
                 brain, places = brains[chosen[0].embedder]
                 rankings["bm25"] = words.rank(question["question"], inside)
-                vectors = _asked(brain, places, question, Setting("vectors", mode="vector"))
-                rankings["rrf"] = fused([rankings["bm25"], vectors])
+                near = ask(brain, question, Setting("vectors", mode="vector"))
+                rankings["rrf"] = fused([rankings["bm25"], [places[hit.id] for hit in near]])
             yield {
                 system: {"question": question["question"], "kind": question.get("kind"), **values}
                 for system, ranking in rankings.items()
-                if (values := _values(ranking, question["relevant"], sessions if one.by_session else None))
+                if (values := measures(ranking, question["relevant"], sessions if one.by_session else None))
             }
     finally:
         for brain, _ in brains.values():
             brain.close()
 
 
-def _asked(brain: Brain, places: dict[str, int], question: dict[str, Any], setting: Setting) -> Ranking:
+def memories_of(store: dict[str, Any]) -> list[dict[str, Any]]:
+    """The memories of a store as `remember_many` takes them."""
+    return [{key: memory[key] for key in _FIELDS if memory.get(key) is not None} for memory in store["memories"]]
+
+
+def ask(brain: Brain, question: dict[str, Any], setting: Setting) -> Hits:
+    """What is found for a question, without a trace in the store."""
     now = question.get("now")
-    hits = brain.recall(
+    return brain.recall(
         question["question"],
         k=_DEEP,
         where={"session": question["session"]} if question.get("session") is not None else None,
@@ -196,10 +203,9 @@ def _asked(brain: Brain, places: dict[str, int], question: dict[str, Any], setti
         now=None if now is None else datetime.fromtimestamp(checks.moment("now", now)),
         touch=False,
     )
-    return [places[hit.memory.memory_id] for hit in hits]
 
 
-def _values(ranking: Ranking, relevant: Sequence[int], sessions: Sequence[Any] | None) -> dict[str, float]:
+def measures(ranking: Ranking, relevant: Sequence[int], sessions: Sequence[Any] | None) -> dict[str, float]:
     """r@1 and any@5 are whether a right one is there, r@5 and r@10 which share of them is."""
     found: list[Any] = ranking
     wanted: set[Any] = set(relevant)

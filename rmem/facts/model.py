@@ -61,7 +61,9 @@ class StoredFact(NamedTuple):
     object_name: str
     memory_id: str
     agent: str
-    tags: str | None
+    place: str | None = None
+    """That of the memory: who may see it, where several share a store."""
+    tags: str | None = None
     """JSON; None where there are none or they are encrypted."""
 
     @property

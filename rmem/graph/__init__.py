@@ -6,7 +6,7 @@
     brain.graph.neighbours("staging")
 """
 
-from .graph import Graph
+from .graph import Graph, Scope
 from .model import Change, Contradiction, Explanation, Fact, Neighbour, Path
 
-__all__ = ["Change", "Contradiction", "Explanation", "Fact", "Graph", "Neighbour", "Path"]
+__all__ = ["Change", "Contradiction", "Explanation", "Fact", "Graph", "Neighbour", "Path", "Scope"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,9 @@ from ..filters import Filter
 from ..stores.base import Progress
 from ..stores.capabilities import FactTable
 from . import paths, patterns, whole
+from .mapping import Mapped, map_rows
 from .model import Change, Contradiction, Explanation, Fact, Neighbour, Path
-from .reader import BATCH, FactReader
+from .reader import BATCH, FactReader, Sees
 from .validity import Period, Resolved
 
 if TYPE_CHECKING:
@@ -37,6 +38,14 @@ _GROUPS = 400  # subjects and relations that are looked at together
 _DEEPEST = 64  # steps of a closure
 
 
+class Scope(NamedTuple):
+    """Whose graph it is, where several people share a store."""
+
+    sees: Sees
+    fields: Mapping[str, Any]
+    """Arguments of `Brain.remember` for all that is stated, such as its author."""
+
+
 class Graph:
     """The facts of a store.
 
@@ -50,18 +59,21 @@ class Graph:
     `where` limits all answers to facts whose evidence is inside a filter.
     """
 
-    def __init__(self, brain: Brain, where: Where | None = None) -> None:
+    def __init__(self, brain: Brain, where: Where | None = None, scope: Scope | None = None) -> None:
         if not isinstance(brain.store, FactTable):
             raise ConfigError(
                 f"{type(brain.store).__name__} keeps no facts; use an SQLite file or PostgreSQL (capability 'facts')"
             )
         self.brain = brain
         self.store = brain.store
-        self._reader = FactReader(brain.store, None if where is None else Filter.of(where))
+        self._scope = scope
+        self._reader = FactReader(
+            brain.store, None if where is None else Filter.of(where), None if scope is None else scope.sees
+        )
 
     def where(self, where: Where) -> Graph:
         """The same graph, limited to facts whose evidence is inside a filter."""
-        return Graph(self.brain, where)
+        return Graph(self.brain, where, self._scope)
 
     # Writing
 
@@ -79,11 +91,13 @@ class Graph:
         tags: Mapping[str, Any] | None = None,
         when: Moment | None = None,
         is_value: bool = False,
+        place: str | None = None,
     ) -> Fact:
         """State a fact. It is a memory of the type `fact`: recalled, shared, exported and forgotten as one.
 
         `since` and `until` tell when it is true; without `since` it counts from `when`, the time of the memory. A
-        number is a value; words are the name of an entity unless `is_value`.
+        number is a value; words are the name of an entity unless `is_value`. `place` is that of the memory: who sees it
+        on a server.
         """
         told = checks.name("object", object) if isinstance(object, str) else f"{checks.number('object', object):g}"
         names = checks.name("subject", subject), checks.name("relation", relation), told
@@ -108,6 +122,7 @@ class Graph:
             agent=agent,
             tags=tags,
             when=when,
+            place=place,
         )
 
     def _check_tree(self, subject: str, relation: str, object: str) -> None:
@@ -152,6 +167,30 @@ class Graph:
             )
         return len(self.brain.remember_many(items, on_progress=on_progress))
 
+    def map_table(
+        self,
+        name: str,
+        rows: Iterable[Mapping[str, Any]],
+        *,
+        subject: str,
+        relation: str,
+        object: str,
+        since: str | None = None,
+        until: str | None = None,
+        on_progress: Progress | None = None,
+    ) -> Mapped:
+        """State one fact for each row of a table; `subject`, `object`, `since` and `until` are names of columns.
+
+            graph.map_table("deploys", client.query("SELECT * FROM deploys"),
+                            subject="service", relation="runs on", object="host", since="deployed_at")
+
+        Called again, it adds what is new and takes back what the table no longer says.
+        """
+        columns = {"subject": subject, "object": object, "since": since, "until": until}
+        checked = {part: None if one is None else checks.name(part, one) for part, one in columns.items()}
+        table, kind = checks.name("name", name), checks.name("relation", relation)
+        return map_rows(self.brain, table, rows, checked, kind, on_progress)
+
     def _state(
         self,
         subject: str,
@@ -161,23 +200,28 @@ class Graph:
         agent: str = "default",
         tags: Mapping[str, Any] | None = None,
         when: Moment | None = None,
+        place: str | None = None,
         **beside: Any,
     ) -> Fact:
         text = sentence(subject, relation, object, negated=beside.get("negated", False))
         contents = stated_contents(subject, relation, object, **beside)
-        memory = self.brain.remember(text, type=TYPE, agent=agent, tags=tags, when=when, metadata=contents)
+        fields = {"agent": agent, "place": place, **({} if self._scope is None else self._scope.fields)}
+        memory = self.brain.remember(text, type=TYPE, tags=tags, when=when, metadata=contents, **fields)
         found = self._of_memory(memory.memory_id)
         if not found:
             raise ConfigError("the privacy policy left nothing of this fact")
         return found[0]
 
     def end(self, fact: Fact | str, when: Moment | None = None) -> Fact:
-        """Say that a fact is no longer true, from `when` on; `undo` takes that back. The fact stays findable."""
+        """Say that a fact is no longer true, from `when` on; `undo` takes that back. The fact stays findable. Whoever
+        sees the fact sees its end."""
         ended = self.get(fact)
         at = time.time() if when is None else checks.moment("when", when)
         if at <= ended.valid_from:
             raise InputError(f"when must be after the fact began ({ended})", field="when")
-        return self._state(ended.id, ENDS, ended.id, since=at)
+        evidence = self.brain.get(ended.memory_id)
+        place = None if evidence is None else evidence.place
+        return self._state(ended.id, ENDS, ended.id, since=at, place=place, tags=ended.tags)
 
     def alias(self, name: str, other: str) -> Fact:
         """Say that two names mean one entity."""
@@ -192,22 +236,26 @@ class Graph:
     def undo(self, fact: Fact | str) -> bool:
         """Take back what was stated: a fact, an end, an alias or a declaration. Facts that were read from a memory go
         with that memory."""
-        told = self._of_memory(_memory_of(fact))
-        if not told:
-            raise NotFoundError(_memory_of(fact))
-        memory = self.brain.get(told[0].memory_id)
-        if memory is None or memory.type != TYPE:
+        memory_id = memory_of(fact)
+        memory = self.brain.get(memory_id)
+        if memory is not None and not (self._scope is None or self._scope.sees(memory.place)):
+            raise NotFoundError(memory_id)
+        if memory is not None and memory.type != TYPE:
             raise InputError(
-                f"{told[0].id} was read from a memory; forget that memory, or end the fact with `end`", field="fact"
+                f"fact must be a stated one; this was read from the memory {memory_id!r}: forget that memory, or end "
+                "the fact with `end`",
+                field="fact",
             )
-        return self.brain.forget(memory.memory_id)
+        if not self.brain.forget(memory_id):
+            raise NotFoundError(memory_id)
+        return True
 
     # Reading
 
     def get(self, fact: Fact | str) -> Fact:
         """A fact by its id."""
         wanted = fact.id if isinstance(fact, Fact) else checks.name("fact", fact)
-        for found in self._of_memory(_memory_of(wanted)):
+        for found in self._of_memory(memory_of(wanted)):
             if found.id == wanted:
                 return found
         raise NotFoundError(wanted)
@@ -242,7 +290,7 @@ class Graph:
 
         def read() -> list[Fact]:
             view = self._reader.view(at, believed, history, likely)
-            first, last = self._reader.ids_of(subject), self._reader.ids_of(object)
+            first, last = self._reader.ids_of(subject, "subject"), self._reader.ids_of(object, "object")
             found: Iterator[Period] = view.stream(first, self._reader.relation_ids(relation), last)
             turned = self._reader.inverse_ids(relation)
             found = chain(found, view.stream(last, turned, first)) if turned else found
@@ -344,7 +392,7 @@ class Graph:
 
     def _contested(self) -> Iterator[Resolved]:
         """Every subject and relation of which more than one fact is known."""
-        edges = self.store.fact_edges()
+        edges = self._reader.edges()
         pairs = np.stack([edges.subject, edges.relation], axis=1)
         _, group, sizes = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
         several = np.unique(pairs[sizes[group.ravel()] > 1], axis=0)
@@ -423,14 +471,13 @@ class Graph:
 
     def important(self, limit: int = 20) -> list[tuple[str, float]]:
         """Entities by PageRank, the most important first; shares that sum to 1 over all."""
-        return whole.important(self.store, checks.whole("limit", limit, low=1))
+        return whole.important(self.store, self._reader.edges(), checks.whole("limit", limit, low=1))
 
     def communities(self, *, smallest: int = 3, limit: int = 20) -> list[list[str]]:
         """Groups of entities with many facts among them, the largest first (Louvain; beyond 200,000 facts label
         propagation)."""
-        return whole.communities(
-            self.store, checks.whole("smallest", smallest, low=1), checks.whole("limit", limit, low=1)
-        )
+        smallest, limit = checks.whole("smallest", smallest, low=1), checks.whole("limit", limit, low=1)
+        return whole.communities(self.store, self._reader.edges(), smallest, limit)
 
     def to_networkx(self, *, history: bool = False) -> networkx.MultiDiGraph[Any]:
         """All facts that hold now, or all, as a networkx.MultiDiGraph: entities by their names, facts as edges with
@@ -451,7 +498,7 @@ class Graph:
 
     def entities(self, like: str | None = None, *, limit: int = _PAGE) -> list[tuple[str, int]]:
         """Entities with the number of facts about them, the most first; `like` is a part of the name."""
-        edges = whole.without_reserved(self.store.fact_edges())
+        edges = whole.without_reserved(self._reader.edges())
         ids = np.concatenate([edges.subject, edges.object[edges.flags & VALUE == 0]])
         found, counts = np.unique(ids, return_counts=True)
         order = np.argsort(-counts, kind="stable")
@@ -470,7 +517,7 @@ class Graph:
 
     def relations(self) -> list[tuple[str, int]]:
         """Relations with the number of their facts, the most first."""
-        kinds, counts = np.unique(self.store.fact_edges().relation, return_counts=True)
+        kinds, counts = np.unique(self._reader.edges().relation, return_counts=True)
         order = np.argsort(-counts, kind="stable")
         found = []
         for at in order.tolist():
@@ -487,10 +534,10 @@ class Graph:
 
     def __len__(self) -> int:
         """How many facts there are, with those that are over."""
-        return self.store.fact_count()
+        return self._reader.count()
 
 
-def _memory_of(fact: Fact | str) -> str:
+def memory_of(fact: Fact | str) -> str:
     """The id of the memory that a fact was read from."""
     if isinstance(fact, Fact):
         return fact.memory_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -60,6 +60,14 @@ class Fact:
             told[name] = None if told[name] is None else iso(told[name])
         return told
 
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Fact:
+        """The reverse of `to_dict`, as far as the fields are known here."""
+        given = {one.name: told[one.name] for one in fields(cls) if one.name in told}
+        for name in ("valid_from", "valid_until", "learned_at"):
+            given[name] = None if given[name] is None else seconds(given[name])
+        return cls(**given)
+
     def __str__(self) -> str:
         since = iso(self.valid_from)[:10]
         until = "" if self.valid_until is None else f" until {iso(self.valid_until)[:10]}"
@@ -73,6 +81,14 @@ def iso(time: float) -> str:
         return datetime.fromtimestamp(time, UTC).isoformat()
     except (OverflowError, ValueError, OSError):
         return str(time)
+
+
+def seconds(time: str) -> float:
+    """The reverse of `iso`."""
+    try:
+        return datetime.fromisoformat(time).timestamp()
+    except ValueError:
+        return float(time)
 
 
 class Neighbour(NamedTuple):

@@ -25,7 +25,7 @@ class _Step(NamedTuple):
 
 def find(view: View, start: str, goal: str, hops: int, k: int, kinds: Sequence[int]) -> list[Path]:
     """The shortest ways from one entity to another."""
-    first, last = set(view.reader.ids_of(start)), set(view.reader.ids_of(goal))
+    first, last = set(view.reader.ids_of(start, "start")), set(view.reader.ids_of(goal, "goal"))
     if first & last:
         return []
     steps = _explore(view, kinds, first, last, hops)

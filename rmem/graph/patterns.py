@@ -53,7 +53,7 @@ def _clause(view: View, part: str, relations: Callable[[], list[str]]) -> _Claus
     lasts = [len(tokens) - 1] if whole[-1] else range(len(tokens) - 1, 1, -1)
     tried = [(first, last, " ".join(tokens[first:last])) for first in firsts for last in lasts if first < last]
     for first, last, relation in tried:
-        if relation.startswith("?") or view.reader.store.facts_about((), _relations(view, relation), limit=1):
+        if relation.startswith("?") or any(map(view.reader.knows_relation, _relations(view, relation))):
             return _Clause(" ".join(tokens[:first]), relation, " ".join(tokens[last:]))
     known = relations()
     near = get_close_matches(tried[0][2], known, 3, 0.5)

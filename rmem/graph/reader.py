@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from .. import checks
 from ..annotations import Moment, Names
-from ..facts.model import LIKELY, StoredFact, name_id
+from ..facts.model import LIKELY, FactEdges, StoredFact, name_id
 from ..facts.relations import inverse, relation_id
 from ..facts.stated import ENDS, ONE, RESERVED, SAME_AS, VALUES
 from ..filters import Filter
@@ -21,23 +21,28 @@ BATCH = 512  # facts that are read together
 _SAME_AS, _VALUES, _ENDS = name_id(SAME_AS), name_id(VALUES), name_id(ENDS)
 
 
-class FactReader:
-    """The facts of a store, or those whose evidence is inside a filter."""
+Sees = Callable[[str | None], bool]
+"""Whether somebody may know of memories with this place."""
 
-    def __init__(self, store: FactTable, where: Filter | None) -> None:
+
+class FactReader:
+    """The facts of a store, or those whose evidence is inside a filter and of a place that `sees` allows."""
+
+    def __init__(self, store: FactTable, where: Filter | None, sees: Sees | None = None) -> None:
         self.store = store
         self._where = where
+        self._sees = sees
 
-    def ids_of(self, name: str | None) -> list[int]:
+    def ids_of(self, name: str | None, field: str = "entity") -> list[int]:
         """The ids of a name and of all others that mean the same."""
         if name is None:
             return []
-        wanted = {name_id(checks.name("entity", name))}
+        wanted = {name_id(checks.name(field, name))}
         while True:
             joined = set(wanted)
-            for fact in self.store.facts_about(list(wanted), [_SAME_AS]):
+            for fact in self._allowed(self.store.facts_about(list(wanted), [_SAME_AS])):
                 joined.add(fact.object)
-            for fact in self.store.facts_about((), [_SAME_AS], list(wanted)):
+            for fact in self._allowed(self.store.facts_about((), [_SAME_AS], list(wanted))):
                 joined.add(fact.subject)
             if joined == wanted:
                 return sorted(wanted)
@@ -57,11 +62,41 @@ class FactReader:
         return View(self, None if history else moment, known, 0.0 if likely else LIKELY + 1e-9)
 
     def visible(self, facts: Sequence[StoredFact]) -> list[StoredFact]:
-        """The facts whose evidence is inside this graph's filter."""
+        """The facts whose evidence is inside this graph's filter, and may be known."""
+        allowed = self._allowed(facts)
         if self._where is None:
-            return list(facts)
-        inside = set(self.store.survey(self._where).seq.tolist())
-        return [fact for fact in facts if fact.seq in inside]
+            return allowed
+        inside = self._inside()
+        return [fact for fact in allowed if fact.seq in inside]
+
+    def _allowed(self, facts: Sequence[StoredFact]) -> list[StoredFact]:
+        return list(facts) if self._sees is None else [fact for fact in facts if self._sees(fact.place)]
+
+    def _inside(self) -> set[int]:
+        return set(self.store.survey(self._where or Filter()).seq.tolist())
+
+    def knows_relation(self, relation: int) -> bool:
+        """Whether there is a fact with this relation."""
+        after = None
+        limit = 1 if self._where is None and self._sees is None else BATCH
+        while batch := self.store.facts_about((), [relation], after=after, limit=limit):
+            if self.visible(batch):
+                return True
+            after = key_of(batch[-1])
+        return False
+
+    def edges(self) -> FactEdges:
+        """All visible facts as numbers."""
+        sees = self._sees
+        if self._where is None:
+            return self.store.fact_edges(None if sees is None else lambda _, place: sees(place))
+        inside = self._inside()
+        return self.store.fact_edges(lambda seq, place: seq in inside and (sees is None or sees(place)))
+
+    def count(self) -> int:
+        """How many facts are visible."""
+        whole = self._where is None and self._sees is None
+        return self.store.fact_count() if whole else int(self.edges().subject.size)
 
     def resolved(self, pairs: Sequence[tuple[int, int]], believed: float | None = None) -> list[Resolved]:
         """How long the facts of some subjects and relations hold, as far as it was known at a time."""
@@ -71,11 +106,14 @@ class FactReader:
             group = grouped.get((fact.subject, fact.relation))
             if group is not None and (believed is None or fact.learned_at <= believed):
                 group.append(fact)
-        declared = {fact.subject: fact.object_name == ONE for fact in self.store.facts_about(relations, [_VALUES])}
+        declared = {
+            fact.subject: fact.object_name == ONE
+            for fact in self._allowed(self.store.facts_about(relations, [_VALUES]))
+        }
         told = {f"{fact.memory_id}#{fact.number}": key_of(fact) for group in grouped.values() for fact in group}
         ends = {
             told[fact.subject_name]: fact
-            for fact in self.store.facts_about((), [_ENDS])
+            for fact in self._allowed(self.store.facts_about((), [_ENDS]))
             if fact.subject_name in told and (believed is None or fact.learned_at <= believed)
         }
         return [

@@ -21,9 +21,9 @@ _DAMPING, _ROUNDS, _CLOSE = 0.85, 100, 1e-9
 _LARGE = 200_000  # facts from which on communities are found by a faster algorithm
 
 
-def important(store: FactTable, limit: int) -> list[tuple[str, float]]:
+def important(store: FactTable, edges: FactEdges, limit: int) -> list[tuple[str, float]]:
     """Entities by PageRank. It is computed here: networkx needs scipy for it, which is larger than all of rmem."""
-    names, (sources, goals) = _entities(store.fact_edges())
+    names, (sources, goals) = _entities(edges)
     if not names.size:
         return []
     out = np.bincount(sources, minlength=names.size)
@@ -40,12 +40,12 @@ def important(store: FactTable, limit: int) -> list[tuple[str, float]]:
     return [(known[int(names[at])], float(rank[at])) for at in best.tolist() if int(names[at]) in known]
 
 
-def communities(store: FactTable, smallest: int, limit: int) -> list[list[str]]:
+def communities(store: FactTable, edges: FactEdges, smallest: int, limit: int) -> list[list[str]]:
     """Groups of entities with many facts among them, the largest first."""
     require("graph", "communities")
     import networkx
 
-    names, (sources, goals) = _entities(store.fact_edges())
+    names, (sources, goals) = _entities(edges)
     graph: networkx.Graph[int] = networkx.Graph()
     graph.add_edges_from(zip(sources.tolist(), goals.tolist(), strict=True))
     if sources.size > _LARGE:

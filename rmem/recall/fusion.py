@@ -21,15 +21,17 @@ Exact = npt.NDArray[np.float64]
 _FLOOR = -2.0  # how badly a row can do
 
 
-def scale_of(values: Scores, pool: int) -> tuple[float, float]:
-    """Mean and deviation of the best `pool` values; a deviation of 0 means that they tell nothing apart."""
+def scale_of(values: Scores, pool: int, least: float = 0.0) -> tuple[float, float]:
+    """Mean and deviation of the best `pool` values; a deviation of 0 means that they tell nothing apart. The fewer
+    values there are, the less is known of their deviation: of n it is no smaller than `least` / √n, so that two values
+    which are nearly the same do not stand far apart."""
     if not values.size:
         return 0.0, 0.0
     best = values if values.size <= pool else np.partition(values, values.size - pool)[values.size - pool :]
     wide = best.astype(np.float64)
     mean = float(wide.sum()) / wide.size
     wide -= mean
-    deviation = math.sqrt(float(wide @ wide) / wide.size)
+    deviation = max(math.sqrt(float(wide @ wide) / wide.size), least / math.sqrt(wide.size))
     return mean, deviation if deviation > 1e-6 else 0.0
 
 

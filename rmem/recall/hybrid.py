@@ -32,6 +32,11 @@ QueryVector = Callable[[str, Callable[[str], float]], Vector | None]
 _SIDE = 448  # of a larger survey: rows that each side sends on
 _LIFTED = 160  # of those: how many may lift their neighbours
 _RESCORED = 448
+_LEAST_WORDS, _LEAST_COSINE, _LEAST_FUSED = (
+    0.3,
+    0.2,
+    1.4,
+)  # what must set few rows apart: a share of the best, cosines, …
 FUNCTION_WORD = 0.5  # what words outside the index weigh in a question's vector
 
 
@@ -185,8 +190,11 @@ class Hybrid:
     def _scored(self, at: Positions) -> _Scored:
         """The score of each candidate."""
         survey, settings, question = self.survey, self.settings, self.question
-        words_scale = scale_of(self.lexical[at], settings.pool)
-        vector_scale = (0.0, 0.0) if self.cosines is None else scale_of(self.cosines.at(at), settings.pool)
+        own = self.lexical[at]
+        words_scale = scale_of(own, settings.pool, _LEAST_WORDS * float(own.max()))
+        vector_scale = (0.0, 0.0)
+        if self.cosines is not None:
+            vector_scale = scale_of(self.cosines.at(at), settings.pool, _LEAST_COSINE)
 
         def words(places: Positions) -> Scores:
             return np.float32(1 - self.share) * standardised(self.lexical.take(places), words_scale)
@@ -206,7 +214,7 @@ class Hybrid:
             lending *= around.places >= 0
         lent = around.lent(lending, settings)
         lifted = own_words + own_vectors + lent
-        scale = scale_of(lifted, settings.pool)
+        scale = scale_of(lifted, settings.pool, _LEAST_FUSED)
         scored = standardised(lifted, scale)
         added = {"session": np.float32(settings.session) * around.session_prior(scored, settings.pool)}
         actors = survey.column_at("actor", at)

@@ -20,6 +20,7 @@ from .budget import fitting
 from .engine import MODES, rank
 from .fact_paths import FactSource, similarity_by
 from .facts import DEPTH, FactRanking, rank_by_facts
+from .feedback import MOVED, LearnedFeedback, moved
 from .hybrid import Ranked
 from .question import Question, read_question
 from .settings import RecallSettings
@@ -110,7 +111,11 @@ def _phrases(field: str, given: object) -> Sequence[str]:
 
 
 def search(
-    store: RecordStore, rows: FilteredRows | CandidateSource, request: RecallRequest, embedder: Embedder | None
+    store: RecordStore,
+    rows: FilteredRows | CandidateSource,
+    request: RecallRequest,
+    embedder: Embedder | None,
+    learned: LearnedFeedback,
 ) -> RankedRows:
     """Rank the rows inside the filter of a request."""
     given = request.vector
@@ -128,17 +133,23 @@ def search(
     # With a budget, further hits may take the place of those that are too long.
     count = request.k if request.token_budget is None else 4 * request.k
     facts = _facts_of(store, rows, request)
-    ranked = rank(
+    most = request.settings.feedback if request.mode == "hybrid" else 0.0
+    evidence = learned.evidence(store, request.text) if most else {}
+    deeper = max(count, MOVED if evidence else 0, DEPTH if facts is not None else 0)
+    ranked: Sequence[Ranked] = rank(
         rows,
         request.question,
         query_vector,
         request.settings,
         mode=request.mode,
-        count=count if facts is None else max(count, DEPTH),
+        count=deeper,
         explain=request.explain,
     )
+    if evidence:
+        ranked = moved(store, ranked, evidence, most)
     if facts is not None and ranked:
-        ranked = rank_by_facts(ranked, request.question.text, count, facts)
+        ranked = rank_by_facts(list(ranked), request.question.text, count, facts)
+    ranked = ranked[:count]
     return RankedRows(request, ranked)
 
 

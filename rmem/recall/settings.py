@@ -70,6 +70,8 @@ class RecallSettings:
     """Times the memory's importance above its default of 0.5."""
     facts: float = 0.6
     """Share of the hits that chains of facts may take; 0 leaves facts out of the ranking."""
+    feedback: float = 1.5
+    """At most so much is added or taken for what was said of a memory as an answer to questions like this one."""
     time_words: str = "boost"
     """What time words in a question do: "boost", "filter" or "off"."""
 

@@ -22,6 +22,7 @@ from .routes import audit as of_audit
 from .routes import datasets as of_datasets
 from .routes import export as of_export
 from .routes import feedback as of_feedback
+from .routes import graph as of_graph
 from .routes import memories as of_memories
 from .routes import repositories as of_repositories
 from .routes import service as of_service
@@ -45,6 +46,7 @@ _FIRST_DAYS = 365.0
 ROUTERS: tuple[APIRouter, ...] = (
     of_memories.router,  # routes are tried in turn, so what is asked most comes first
     of_agents.router,
+    of_graph.router,
     of_service.router,
     of_workspaces.router,
     of_tokens.router,
@@ -96,7 +98,7 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
     problems.install(app)
     app.add_api_route("/docs", lambda: docs_page(app), include_in_schema=False)
     for router in ROUTERS:
-        app.include_router(router)
+        app.router.routes.extend(router.routes)  # include_router would build every route anew at the first request
     return app
 
 

@@ -165,6 +165,45 @@ class FeedbackForm(Form):
     useful: bool = True
 
 
+class FactForm(Form):
+    """A fact to state; the arguments of `Graph.add`."""
+
+    subject: Name
+    relation: Name
+    object: Annotated[
+        Any, WithJsonSchema({"anyOf": [{"type": "string", "minLength": 1, "maxLength": 512}, {"type": "number"}]})
+    ]
+    since: Moment = None
+    until: Moment = None
+    negated: bool = False
+    confidence: Share = 1.0
+    agent: Name = "default"
+    tags: Object = {}
+    when: Moment = None
+    is_value: bool = False
+    place: Name | None = None
+
+
+class EndForm(Form):
+    """From when on a fact is no longer true; now, if nothing is said."""
+
+    when: Moment = None
+
+
+class AliasForm(Form):
+    """Two names of one entity."""
+
+    name: Name
+    other: Name
+
+
+class DeclareForm(Form):
+    """Whether a relation has one value at a time, so that a newer one ends the older one."""
+
+    relation: Name
+    single: bool
+
+
 class SyncForm(Form):
     """What another memory of the team knows: memories that changed there, and those that went, with the version
     that went: `{"id": …, "version": …}`."""

@@ -98,7 +98,7 @@ class Space:
             store = self.brain.store
             store.forget_many([trace.memory_id for trace in store.traces()])
             store.empty_trash(math.inf, who="server")
-            store.forget_judgements(store.judgements())
+            store.remove_feedback(store.feedback())
         finally:
             self.close()
 

@@ -27,7 +27,7 @@ from .access import RequestContext
 from .auth import JsonLines
 from .control import Role
 from .limits import DiskUse
-from .routes import agents, export, memories, sync, tables
+from .routes import agents, export, graph, memories, sync, tables
 from .service import Service
 from .settings import Limits, ServerSettings
 from .shares import FairShares
@@ -99,8 +99,8 @@ async def _serve(link: socket.socket) -> None:
     app = FastAPI(openapi_url=None)
     problems.install(app)
     app.add_middleware(_Failures)
-    for router in (tables.router, memories.router, agents.router, sync.router, export.router):
-        app.include_router(router)
+    for router in (tables.router, memories.router, agents.router, graph.router, sync.router, export.router):
+        app.router.routes.extend(router.routes)  # built when the host loaded them, not in every worker
     writer.write(framed({"pid": os.getpid()}))
     while True:
         frame = await read_frame(reader)

@@ -28,7 +28,8 @@ from .worker import Frame, framed, read_frame, request_note, settings_note
 
 log = logging.getLogger(__name__)
 
-_PATH = re.compile(r"/workspaces/([^/]{1,63})/(tables|memories|agents|sync|import)(/.*)?\Z", re.DOTALL)
+_PATH = re.compile(r"/workspaces/([^/]{1,63})/(tables|memories|agents|graph|sync|import)(/.*)?\Z", re.DOTALL)
+_WHOLE_GRAPH = ("between", "communities", "contradictions", "entities", "graph", "important", "query", "relations")
 _RECALL = re.compile(r"/workspaces/[^/]{1,63}/recall\Z")
 _BODY = 60.0  # seconds for the body of a request to arrive: a worker is kept free for it
 _START = 60.0  # seconds for a start
@@ -175,7 +176,8 @@ class _Answer:
         self._loop = asyncio.get_running_loop()
         self._begun = self._loop.time()
         limits = settings.limits  # of a statement until the worker says which limit it has, and of imports
-        self._limit = limits.statement_seconds if scope["path"].endswith("/query") else limits.stream_seconds
+        asks = scope["path"].endswith("/query") or scope["method"] == "GET"
+        self._limit = limits.statement_seconds if asks else limits.stream_seconds
         self._started = False
         self._last: bytes | None = None
         """The last part, held back until the worker is done, so that the next request finds it free."""
@@ -299,7 +301,8 @@ class Dispatcher:
 
 
 def _is_heavy(part: str, scope: Scope) -> bool:
-    return part == "tables" or _is_large(scope)
+    whole = part == "graph" and scope["method"] == "GET" and scope["path"].rpartition("/")[2] in _WHOLE_GRAPH
+    return part == "tables" or whole or _is_large(scope)
 
 
 def _is_large(scope: Scope) -> bool:

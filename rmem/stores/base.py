@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, S
 
 from .. import checks
 from ..errors import ConfigError, InputError
+from ..feedback import FEEDBACK_ADDED, FEEDBACK_REMOVED, Feedback, new_token
 from ..filters import Filter
 from ..index.candidate_source import CandidateSource
 from ..index.filtered_rows import FilteredRows
-from ..judgements import Judgement
 from ..models import TIERS, Memory
 from .packing import placed
 from .vectors import EmbedderIdentity, Vector
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Result = TypeVar("Result")
 Order = Literal["oldest", "newest", "importance", "step", "last step"]
-_MOST_NOTED = 1000  # judgements
+_MOST_NOTED = 1000  # of them
 ORDERS: tuple[Order, ...] = ("oldest", "newest", "importance", "step", "last step")
 
 
@@ -238,7 +238,7 @@ class RecordStore(MemoryStore[Memory]):
         held = [memory.memory_id for memory in self.get_many(keys) if memory is not None]
         self.forget_many(held)
         gone = set(held)
-        self.forget_judgements([one for one in self.judgements() if one.memory_id in gone])
+        self.remove_feedback([one for one in self.feedback() if one.memory_id in gone])
         return held
 
     def set_aside(self, keys: Sequence[str], *, until: float, who: str, reason: str) -> list[str]:
@@ -307,28 +307,34 @@ class RecordStore(MemoryStore[Memory]):
     def note(self, key: str, value: str | None = None) -> str | None:
         """Read a fact about the store itself, or write it when `value` is given."""
 
-    def judge(self, judgements: Sequence[Judgement]) -> None:
-        """Keep judgements of recalls; a later one of the same recall and memory replaces an earlier one.
+    def add_feedback(self, feedback: Sequence[Feedback]) -> None:
+        """Keep feedback on recalls; a later one of the same recall and memory replaces an earlier one.
 
         Here they are kept in a note, the newest thousand of them, so that every store has them; of two processes that
-        judge at the same instant one may lose. Stores with a table of their own do better.
+        write at the same instant one may lose. Stores with a table of their own do better.
         """
-        held = {one.key: one for one in [*self.judgements(), *judgements]}
-        self._note_judgements(list(held.values())[-_MOST_NOTED:])
+        held = {one.key: one for one in [*self.feedback(), *feedback]}
+        self._note_feedback(list(held.values())[-_MOST_NOTED:])
+        self.note(FEEDBACK_ADDED, new_token())
 
-    def judgements(self, since: float | None = None) -> list[Judgement]:
-        """The judgements from a time on, oldest first."""
-        noted = [Judgement(**one) for one in json.loads(self.note("judgements") or "[]")]
+    def feedback(self, since: float | None = None) -> list[Feedback]:
+        """The feedback from a time on, oldest first."""
+        noted = [Feedback(**one) for one in json.loads(self.note("judgements") or "[]")]
         return sorted((one for one in noted if since is None or one.time >= since), key=lambda one: one.time)
 
-    def forget_judgements(self, judgements: Sequence[Judgement]) -> None:
-        """Remove judgements: of a memory that is erased, or of questions about somebody who wants to be forgotten."""
-        if judgements:
-            gone = {one.key for one in judgements}
-            self._note_judgements([one for one in self.judgements() if one.key not in gone])
+    def remove_feedback(self, feedback: Sequence[Feedback]) -> None:
+        """Remove feedback: of a memory that is erased, or of questions about somebody who wants to be forgotten."""
+        if feedback:
+            gone = {one.key for one in feedback}
+            self._note_feedback([one for one in self.feedback() if one.key not in gone])
+            self.note(FEEDBACK_REMOVED, new_token())
 
-    def _note_judgements(self, judgements: Sequence[Judgement]) -> None:
-        self.note("judgements", json.dumps([one.to_dict() for one in judgements], ensure_ascii=False))
+    def feedback_version(self) -> tuple[str | None, str | None]:
+        """Two values: the first is another one when feedback was added, the second when some was removed."""
+        return self.note(FEEDBACK_ADDED), self.note(FEEDBACK_REMOVED)
+
+    def _note_feedback(self, feedback: Sequence[Feedback]) -> None:
+        self.note("judgements", json.dumps([one.to_dict() for one in feedback], ensure_ascii=False))
 
     @abstractmethod
     def close(self) -> None:

@@ -9,7 +9,7 @@ class of a concrete store.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..facts.model import FactEdges, StoredFact
-from ..judgements import Judgement
+from ..feedback import Feedback
 from ..models import Memory
 from .base import RecordStore, SetAside
 
@@ -91,13 +91,13 @@ class FeedbackTable(RecordStore):
     capability = "feedback"
 
     @abstractmethod
-    def judge(self, judgements: Sequence[Judgement]) -> None: ...
+    def add_feedback(self, feedback: Sequence[Feedback]) -> None: ...
 
     @abstractmethod
-    def judgements(self, since: float | None = None) -> list[Judgement]: ...
+    def feedback(self, since: float | None = None) -> list[Feedback]: ...
 
     @abstractmethod
-    def forget_judgements(self, judgements: Sequence[Judgement]) -> None: ...
+    def remove_feedback(self, feedback: Sequence[Feedback]) -> None: ...
 
 
 class FactTable(RecordStore):
@@ -132,8 +132,8 @@ class FactTable(RecordStore):
         """Return the names of those ids that are entities of some fact."""
 
     @abstractmethod
-    def fact_edges(self) -> FactEdges:
-        """Return all facts as numbers."""
+    def fact_edges(self, shown: Callable[[int, str | None], bool] | None = None) -> FactEdges:
+        """Return all facts as numbers, or those that are `shown`, told by the row and the place of their memory."""
 
     @abstractmethod
     def fact_count(self) -> int:

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from ..errors import StoreClosedError
 from ..facts.model import FactEdges, StoredFact
+from ..feedback import FEEDBACK_ADDED, FEEDBACK_REMOVED, Feedback, new_token
 from ..filters import Filter
 from ..forks import new_rlock
 from ..index.filtered_rows import FilteredRows
 from ..index.recall_index import IndexRow
 from ..index.vocabulary import WordVectors
-from ..judgements import Judgement
 from ..models import Memory
 from .base import Edit, StoreStats
 from .capabilities import FactTable, FeedbackTable
@@ -40,8 +40,8 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
         self._born: dict[str, int] = {}
         self._next_step: dict[str, int] = {}
         self._notes: dict[str, str] = {}
-        self._judged: dict[tuple[str, str], Judgement] = {}
         self._facts = MemoryFacts()
+        self._judged: dict[tuple[str, str], Feedback] = {}
         self._last = 0
         self._closed = False
 
@@ -134,7 +134,9 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
                         self._facts.remove(seq)
                         self.index.kill(seq)
             lost = set(keys)
-            self._judged = {key: one for key, one in self._judged.items() if key[1] not in lost}
+            kept = {key: one for key, one in self._judged.items() if key[1] not in lost}
+            if len(kept) < len(self._judged):
+                self._judged, self._notes[FEEDBACK_REMOVED] = kept, new_token()
             return gone
 
     def touch(self, keys: Sequence[str], when: float) -> None:
@@ -159,21 +161,23 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
                 self._notes[key] = value
             return self._notes.get(key)
 
-    def judge(self, judgements: Sequence[Judgement]) -> None:
+    def add_feedback(self, feedback: Sequence[Feedback]) -> None:
         with self._lock:
             self._open()
-            self._judged.update({one.key: one for one in judgements})
+            self._judged.update({one.key: one for one in feedback})
+            self._notes[FEEDBACK_ADDED] = new_token()
 
-    def judgements(self, since: float | None = None) -> list[Judgement]:
+    def feedback(self, since: float | None = None) -> list[Feedback]:
         with self._lock:
             self._open()
             held = [one for one in self._judged.values() if since is None or one.time >= since]
         return sorted(held, key=lambda one: one.time)
 
-    def forget_judgements(self, judgements: Sequence[Judgement]) -> None:
+    def remove_feedback(self, feedback: Sequence[Feedback]) -> None:
         with self._lock:
-            for one in judgements:
+            for one in feedback:
                 self._judged.pop(one.key, None)
+            self._notes[FEEDBACK_REMOVED] = new_token()
 
     def facts_about(
         self,
@@ -183,9 +187,10 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
         *,
         after: tuple[int, int] | None = None,
         limit: int | None = None,
+        newest: bool = False,
     ) -> list[StoredFact]:
         with self._lock:
-            return self._facts.about(subjects, relations, objects, after, limit)
+            return self._facts.about(subjects, relations, objects, after, limit, newest)
 
     def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]:
         with self._lock:
@@ -199,9 +204,9 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
         with self._lock:
             return self._facts.names(ids)
 
-    def fact_edges(self) -> FactEdges:
+    def fact_edges(self, shown: Callable[[int, str | None], bool] | None = None) -> FactEdges:
         with self._lock:
-            return self._facts.edges()
+            return self._facts.edges(shown)
 
     def fact_count(self) -> int:
         return len(self._facts)

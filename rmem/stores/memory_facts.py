@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -45,6 +45,7 @@ class MemoryFacts:
                 fact.object,
                 memory.memory_id,
                 memory.agent_id,
+                memory.place,
                 json.dumps(memory.tags) if memory.tags else None,
             )
             self._facts[seq, number] = stored
@@ -72,6 +73,7 @@ class MemoryFacts:
         objects: Sequence[int],
         after: Key | None,
         limit: int | None,
+        newest: bool,
     ) -> list[StoredFact]:
         given = {"subject": subjects, "relation": relations, "object": objects}
         sets = [
@@ -79,7 +81,8 @@ class MemoryFacts:
         ]
         keys = sorted(set.intersection(*sets) if sets else self._facts)
         chosen = [key for key in keys if after is None or key > after]
-        return [self._facts[key] for key in chosen[:limit]]
+        chosen = chosen[-limit:] if newest and limit else chosen[:limit]
+        return [self._facts[key] for key in chosen]
 
     def names(self, ids: Sequence[int]) -> dict[int, str]:
         found: dict[int, str] = {}
@@ -91,8 +94,12 @@ class MemoryFacts:
                 found[one] = self._facts[min(named)].object_name
         return found
 
-    def edges(self) -> FactEdges:
-        told = [(fact.subject, fact.relation, fact.object, fact.flags) for fact in self._facts.values()]
+    def edges(self, shown: Callable[[int, str | None], bool] | None) -> FactEdges:
+        told = [
+            (fact.subject, fact.relation, fact.object, fact.flags)
+            for fact in self._facts.values()
+            if shown is None or shown(fact.seq, fact.place)
+        ]
         return FactEdges(*np.array(told, np.int64).reshape(-1, 4).T)
 
     def __len__(self) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import math
-import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -21,11 +20,11 @@ from ..checks import refuse
 from ..errors import SqlError
 from .catalog import Kind, Type
 from .results import Result
+from .sql.times import Interval, interval_text, read_interval
 
 _KINDS = {kind.value: kind for kind in Kind}
 _WHOLE = {int, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
 _NUMBERS = _WHOLE | {float, np.float16, np.float32, np.float64}
-_INTERVAL = re.compile(r"(?:(?P<days>-?\d+) days? ?)?(?:(?P<sign>-?)(?P<h>\d+):(?P<m>\d\d):(?P<s>\d\d(?:\.\d{1,6})?))?")
 
 
 def to_json(value: Any) -> Any:
@@ -189,24 +188,15 @@ def _float_text(value: float) -> str:
 
 
 def _interval_text(value: timedelta) -> str:
-    """`3 days 04:05:06.5`, as PostgreSQL writes it."""
-    negative = value < timedelta(0)
+    """`3 days 04:05:06.5`, as PostgreSQL writes it; all of a negative one is negative."""
     span = abs(value)
-    seconds = span.seconds
-    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    if span.microseconds:
-        clock += f".{span.microseconds:06}"
-    sign = "-" if negative else ""
-    days = f"{sign}{span.days} day{'' if span.days == 1 else 's'} " if span.days else ""
-    return f"{days}{sign}{clock}"
+    days, micros = span.days, (span - timedelta(days=span.days)) // timedelta(microseconds=1)
+    return interval_text(Interval(0, days, micros) if value >= timedelta(0) else Interval(0, -days, -micros))
 
 
 def _interval(value: Any) -> Any:
-    match = _INTERVAL.fullmatch(value)
-    if match is None or not value:
-        return value  # months and years have no timedelta: the text stays
-    part = timedelta(hours=int(match["h"] or 0), minutes=int(match["m"] or 0), seconds=float(match["s"] or 0))
-    return timedelta(days=int(match["days"] or 0)) + (-part if match["sign"] else part)
+    found = read_interval(value)
+    return value if found.months else timedelta(days=found.days, microseconds=found.micros)
 
 
 def _moment(value: str) -> datetime:

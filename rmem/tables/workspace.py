@@ -28,15 +28,15 @@ from .deadline import left, limited
 from .definitions import Definitions, fresh
 from .engines.base import Engine, Plan
 from .results import Result
-from .search import running
+from .search import execute
 from .search.indexes import SearchIndexes
-from .search.plan import has_search
+from .search.plan import SearchPlan, has_search, plan_search
 from .sql import define
 from .sql.bind import Binder
+from .sql.cache import Cache, Prepared, prepare
 from .sql.kinds import READS, kind_of, written_tables
 from .sql.parameters import shape
 from .sql.parse import is_phrase, parse
-from .sql.prepared import Kept, Prepared, prepare
 from .sql.scope import base_table, folded, known_table
 from .sql.statements import bind_statement
 from .sql.types import result_type
@@ -53,7 +53,12 @@ class _Bound:
 
     tree: exp.Expression
     catalogue: dict[str, Table]
-    searches: bool
+    search: SearchPlan | None
+
+    def search_plan(self, values: Sequence[Any]) -> SearchPlan | None:
+        if self.search is None or not self.search.by_value:
+            return self.search
+        return plan_search(self.tree.copy(), self.catalogue, values)
 
 
 def _bind(tree: exp.Expression, catalogue: dict[str, Table], name: str, values: Sequence[Any]) -> _Bound:
@@ -61,7 +66,7 @@ def _bind(tree: exp.Expression, catalogue: dict[str, Table], name: str, values: 
         bind_statement(Binder(catalogue, name, values), tree)
     except RecursionError:
         raise SqlError("the statement is nested too deeply") from None
-    return _Bound(tree, catalogue, has_search(tree))
+    return _Bound(tree, catalogue, plan_search(tree.copy(), catalogue, values) if has_search(tree) else None)
 
 
 class Workspace(Forking):
@@ -92,8 +97,8 @@ class Workspace(Forking):
         self._definitions = Definitions(engine, name, self._run_written, self._create_index)
         self.after_fork_in_child()
         watch(self)
-        self._statements: Kept[Prepared] = Kept()
-        self._bounds: Kept[_Bound] = Kept()
+        self._statements: Cache[Prepared] = Cache()
+        self._bounds: Cache[_Bound] = Cache()
 
     def after_fork_in_child(self) -> None:
         self._indexes = SearchIndexes(self._engine)  # a thread of the parent may have been changing one
@@ -136,7 +141,11 @@ class Workspace(Forking):
         return None if statement.explain or kind in READS else (kind, written_tables(statement.tree))
 
     def _prepared(self, sql: str) -> Prepared:
-        return self._statements.get(sql, lambda: prepare(sql), lambda made: made.lasting)
+        known = self._statements.get(sql)
+        if known is None:
+            known = prepare(sql)
+            self._statements.put(known, sql)
+        return known
 
     def _run(
         self, sql: str, statement: Prepared, values: list[Any], max_rows: int | None, max_bytes: int | None
@@ -150,10 +159,10 @@ class Workspace(Forking):
         return self._definitions.run(statement.tree.copy(), sql)
 
     def _ran(self, bound: _Bound, values: list[Any], max_rows: int | None, max_bytes: int | None = None) -> Result:
-        if bound.searches:
+        if (search := bound.search_plan(values)) is not None:
             self._transaction.check_search()
-            ready = running.Statement(bound.tree, bound.catalogue, values, max_rows, max_bytes)
-            return running.run(self._engine, self._indexes, ready)
+            ready = execute.Statement(search, bound.catalogue, values, max_rows, max_bytes)
+            return execute.run(self._engine, self._indexes, ready)
         return self._engine.run(Plan(bound.tree, values, timeout=left(), max_rows=max_rows, max_bytes=max_bytes))
 
     def _run_written(self, tree: exp.Expression) -> Result:
@@ -163,22 +172,21 @@ class Workspace(Forking):
     def _bound(self, sql: str, statement: Prepared, values: Sequence[Any]) -> _Bound:
         """The statement bound to the tables as they are now, for values of these types."""
         catalogue = self._engine.tables()
-        key = (sql, *map(shape, values))
-        known = self._bounds.find(key)
+        shapes = tuple(map(shape, values))
+        known = self._bounds.get(sql, shapes)
         if known is not None and known.catalogue == catalogue:
             return known
         bound = _bind(statement.tree.copy(), catalogue, self.name, values)
-        if statement.lasting:
-            self._bounds.put(key, bound)
+        self._bounds.put(bound, sql, shapes)
         return bound
 
     def _explain(self, sql: str, statement: Prepared, values: list[Any]) -> Result:
         if not isinstance(statement.tree, exp.Query):
             raise SqlUnsupportedError("EXPLAIN is supported for SELECT")
         bound = self._bound(sql, statement, values)
-        if bound.searches:
-            ready = running.Statement(bound.tree, bound.catalogue, values)
-            lines = running.explain(self._engine, self._indexes, ready)
+        if (search := bound.search_plan(values)) is not None:
+            ready = execute.Statement(search, bound.catalogue, values)
+            lines = execute.explain(self._engine, self._indexes, ready)
         else:
             lines = self._engine.explain(Plan(bound.tree, values, timeout=left()))
         return Result(("QUERY PLAN",), (result_type("text"),), [(line,) for line in lines], len(lines))
@@ -208,9 +216,9 @@ class Workspace(Forking):
     ) -> tuple[Result, Iterator[Result]]:
         """The first batch of a stream, and those that follow."""
         bound = self._bound(sql, statement, values)
-        if bound.searches:
-            ready = running.Statement(bound.tree, bound.catalogue, values)
-            stream = running.stream(self._engine, self._indexes, ready, batch_size)
+        if (search := bound.search_plan(values)) is not None:
+            ready = execute.Statement(search, bound.catalogue, values)
+            stream = execute.stream(self._engine, self._indexes, ready, batch_size)
         else:
             stream = self._engine.stream(Plan(bound.tree, values, timeout=left()), batch_size)
         return next(stream), stream

@@ -67,6 +67,7 @@ class Keeper:
             threading.Thread(target=self._warm_up, daemon=True).start()
             for folder in (places.folder(), places.spool(), places.sessions()):
                 remove_stale(folder)
+            self._busy = time.monotonic()  # loading was no idle time: it ended before its first look into the spool
             try:
                 while self._is_needed():
                     if self._work.drain(_BATCH):

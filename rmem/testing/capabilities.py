@@ -9,8 +9,8 @@ from typing import NoReturn
 import numpy as np
 import pytest
 
+from ..feedback import Feedback
 from ..filters import Filter
-from ..judgements import Judgement
 from ..models import Memory
 from ..stores.base import Edited, RecordStore
 from ..stores.capabilities import CAPABILITIES, AuditLog, Counters, FeedbackTable, RowVectors, Trash
@@ -77,10 +77,10 @@ class CapabilityContract:
         if not isinstance(store, FeedbackTable):
             _skip(store, "feedback")
         given = [
-            Judgement(f"r{n}", "m", None, "a", "fact", 1, 0.5, bool(n % 2), 1_700_000_000.0 + n) for n in range(1500)
+            Feedback(f"r{n}", "m", None, "a", "fact", 1, 0.5, bool(n % 2), 1_700_000_000.0 + n) for n in range(1500)
         ]
-        store.judge(given)
-        assert store.judgements() == given
+        store.add_feedback(given)
+        assert store.feedback() == given
 
     def test_counters_give_each_number_once(self, store: RecordStore) -> None:
         if not isinstance(store, Counters):

@@ -26,10 +26,10 @@ import numpy.typing as npt
 import pytest
 
 from ..errors import InputError, VectorError
+from ..feedback import Feedback
 from ..filters import Filter
 from ..index.analyser import analyse, question_words
 from ..index.bm25 import K1, B
-from ..judgements import Judgement
 from ..models import Bookkeeping, Embeddings, Memory
 from ..stores.base import Edit, Edited, RecordStore
 from ..stores.indexed import date_words
@@ -233,12 +233,12 @@ class RecordStoreContract(MemoryStoreContract, CapabilityContract):
         assert library[3].memory_id in store
         assert "nothing" not in store
 
-    @pytest.mark.parametrize("where", FILTERS, ids=lambda where: "+".join(where))
-    def test_filters_mean_what_they_say(self, store: RecordStore, library: list[Memory], where: dict[str, Any]) -> None:
-        wanted = Filter.of(where)
-        expected = [memory.memory_id for memory in library if wanted.matches(memory)]
-        assert [memory.memory_id for memory in store.select(wanted)] == expected
-        assert store.count(wanted) == len(expected)
+    def test_filters_mean_what_they_say(self, store: RecordStore, library: list[Memory]) -> None:
+        for where in FILTERS:
+            wanted = Filter.of(where)
+            expected = [memory.memory_id for memory in library if wanted.matches(memory)]
+            assert [memory.memory_id for memory in store.select(wanted)] == expected, where
+            assert store.count(wanted) == len(expected), where
 
     def test_filters_hold_after_forgetting(self, store: RecordStore, library: list[Memory]) -> None:
         gone = {memory.memory_id for memory in library[::3]}
@@ -445,20 +445,20 @@ class RecordStoreContract(MemoryStoreContract, CapabilityContract):
         assert (traces["a"].when, traces["a"].last_used, traces["a"].recalls) == (when, when, 0)
         assert (traces["b"].when, traces["b"].last_used, traces["b"].recalls) == (when, 1_800_000_000.0, 1)
 
-    def test_judgements_stay_the_latest_of_each_hit(self, store: RecordStore) -> None:
-        first = Judgement("r1", "m1", "why ☂?", "a", "fact", 1, 0.5, True, 1_700_000_000.0)
-        second = Judgement("r1", "m2", None, "a", "fact", 2, -0.25, False, 1_700_000_001.0)
-        whole = Judgement("r2", "", "nothing?", "", "", 0, 0.0, False, 1_700_000_002.0)
-        assert store.judgements() == []
-        store.judge([first, second])
-        store.judge([whole])
-        assert store.judgements() == [first, second, whole]
-        assert store.judgements(since=1_700_000_001.0) == [second, whole]
+    def test_feedback_stays_the_latest_of_each_hit(self, store: RecordStore) -> None:
+        first = Feedback("r1", "m1", "why ☂?", "a", "fact", 1, 0.5, True, 1_700_000_000.0)
+        second = Feedback("r1", "m2", None, "a", "fact", 2, -0.25, False, 1_700_000_001.0)
+        whole = Feedback("r2", "", "nothing?", "", "", 0, 0.0, False, 1_700_000_002.0)
+        assert store.feedback() == []
+        store.add_feedback([first, second])
+        store.add_feedback([whole])
+        assert store.feedback() == [first, second, whole]
+        assert store.feedback(since=1_700_000_001.0) == [second, whole]
         better = replace(second, useful=True, time=1_700_000_003.0)
-        store.judge([better])
-        assert store.judgements() == [first, whole, better]
-        store.forget_judgements([whole, better])
-        assert store.judgements() == [first]
+        store.add_feedback([better])
+        assert store.feedback() == [first, whole, better]
+        store.remove_feedback([whole, better])
+        assert store.feedback() == [first]
 
     def test_an_empty_store_answers_everything(self, store: RecordStore) -> None:
         assert store.select() == []

@@ -90,10 +90,10 @@ class MemoryStoreContract:
         scores = [score for _, _, score in hits]
         assert scores == sorted(scores, reverse=True)
 
-    @pytest.mark.parametrize("text", ODD_TEXTS, ids=range(len(ODD_TEXTS)))
-    def test_any_text_is_a_safe_query(self, store: MemoryStore[Any], text: str) -> None:
+    def test_any_text_is_a_safe_query(self, store: MemoryStore[Any]) -> None:
         store.add("k1", self.value("an ordinary value"))
-        assert isinstance(store.search(text), list)
+        for text in ODD_TEXTS:
+            assert isinstance(store.search(text), list), text
 
     def test_counts_and_contains(self, store: MemoryStore[Any]) -> None:
         counted = offered(store, "__len__", "__contains__")

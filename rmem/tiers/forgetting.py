@@ -22,9 +22,9 @@ from typing import Any
 from .. import checks, config
 from ..contents import leaves
 from ..errors import InputError, KeyMissingError
+from ..feedback import Feedback
 from ..filters import Filter
 from ..index.analyser import fold
-from ..judgements import Judgement
 from ..models import TIERS, Memory
 from ..stores.base import Progress, RecordStore, Trace
 from . import copies
@@ -157,12 +157,12 @@ def forget_subject(
     memories."""
     somebody = Subject(checks.name("subject", subject))
     checks.flag("dry_run", dry_run)
-    keys, judged = _concerning(store, somebody), _judged_about(store, somebody)
+    keys, judged = _concerning(store, somebody), _feedback_about(store, somebody)
     with copies.opened(store) as hot:
         copied = [_concerning(copy, somebody) for copy in hot]
         if dry_run or not (keys or judged or any(copied)):
             return keys
-        store.forget_judgements(judged)
+        store.remove_feedback(judged)
         if keys:
             store.erase(keys, who=config.user(), reason="subject", named=False)
             store.repack(on_progress)
@@ -213,9 +213,9 @@ def _concerning(store: RecordStore, subject: Subject) -> list[str]:
     return [memory.memory_id for memory in (*kept, *aside) if _concerns(memory, subject)]
 
 
-def _judged_about(store: RecordStore, subject: Subject) -> list[Judgement]:
-    """The judgements of recalls that were made for somebody or whose questions name them."""
-    return [one for one in store.judgements() if subject.is_among(one.agent) or subject.is_named_in(one.question or "")]
+def _feedback_about(store: RecordStore, subject: Subject) -> list[Feedback]:
+    """The feedback on recalls that were made for somebody or whose questions name them."""
+    return [one for one in store.feedback() if subject.is_among(one.agent) or subject.is_named_in(one.question or "")]
 
 
 def _concerns(memory: Memory, subject: Subject) -> bool:

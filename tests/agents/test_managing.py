@@ -243,7 +243,7 @@ def test_answers_to_questions_can_be_judged(api):
     second.useful(False)
     likest = [api.retrieve_similar_states("a", {"health": 1}, k=1)[0] for _ in range(2)][1]  # the second is cached
     likest.useful()
-    told = {(one.question, one.memory_id, one.rank, one.useful, one.agent, one.type) for one in store.judgements()}
+    told = {(one.question, one.memory_id, one.rank, one.useful, one.agent, one.type) for one in store.feedback()}
     assert told == {
         ("river berries", best["memory_id"], 1, True, "a", "state"),
         ("river berries", second["memory_id"], 2, False, "a", "state"),

@@ -111,7 +111,7 @@ def test_a_wrong_line_is_named(rmem: Rmem, tmp_path: Path) -> None:
     assert answer.error["field"] == "relevant"
 
 
-def test_judgements_are_shown_by_window_agent_and_type(judged: Rmem) -> None:
+def test_feedback_are_shown_by_window_agent_and_type(judged: Rmem) -> None:
     answer = judged("eval", "online")
     assert answer.code == 0, answer.err
     assert answer.lines[0].split()[:2] == ["WEEK", "FROM"]
@@ -128,7 +128,7 @@ def test_a_terminal_gets_tables(judged: Rmem, file: str) -> None:
     assert "─" in judged.terminal("eval", file).out
 
 
-def test_without_judgements_a_note_says_how_to_judge(rmem: Rmem) -> None:
+def test_without_feedback_a_note_says_how_to_judge(rmem: Rmem) -> None:
     answer = rmem("eval", "online")
     assert answer.code == 0
     assert "hit.useful()" in answer.err

@@ -11,7 +11,7 @@ import pytest
 from rmem import Brain
 from rmem.errors import InputError
 from rmem.evaluate.online import drift, report, window
-from rmem.judgements import Judgement
+from rmem.feedback import Feedback
 from rmem.stores.base import RecordStore
 from rmem.stores.memory import InMemoryRecordStore
 
@@ -22,9 +22,9 @@ DAY = 86_400.0
 class Noted(InMemoryRecordStore):
     """A store that knows no judgements of its own, as most plugins will."""
 
-    judge = RecordStore.judge
-    judgements = RecordStore.judgements
-    forget_judgements = RecordStore.forget_judgements
+    add_feedback = RecordStore.add_feedback
+    feedback = RecordStore.feedback
+    remove_feedback = RecordStore.remove_feedback
 
 
 @pytest.fixture(params=["memory", "sqlite", "noted"])
@@ -37,7 +37,7 @@ def brain(request, tmp_path):
 
 
 def judged(recall, useful, rank=1, when=MONDAY, agent="a", kind="fact", memory="m"):
-    return Judgement(recall, memory if rank else "", "why?", agent, kind, rank, 0.5, useful, when)
+    return Feedback(recall, memory if rank else "", "why?", agent, kind, rank, 0.5, useful, when)
 
 
 def test_a_hit_knows_its_rank_and_its_recall(brain):
@@ -47,34 +47,34 @@ def test_a_hit_knows_its_rank_and_its_recall(brain):
     assert brain.recall("parquet").recall_id != hits.recall_id
 
 
-def test_judgements_are_kept_with_what_they_are_about(brain):
+def test_feedback_are_kept_with_what_they_are_about(brain):
     hits = brain.recall("csv or parquet?")
     started = time.time()
     hits[0].useful()
     hits[1].useful(False)
-    first, second = brain.store.judgements()
+    first, second = brain.store.feedback()
     assert (first.recall_id, first.memory_id, first.question) == (hits.recall_id, "m1", "csv or parquet?")
     assert (first.agent, first.type, first.rank, first.useful) == ("swe-01", "decision", 1, True)
     assert first.score == pytest.approx(hits[0].score)
     assert started <= first.time <= second.time
     assert (second.memory_id, second.rank, second.useful) == ("m2", 2, False)
-    assert brain.store.judgements(since=time.time() + 1) == []
+    assert brain.store.feedback(since=time.time() + 1) == []
 
 
 def test_a_later_judgement_of_the_same_hit_takes_the_place_of_the_first(brain):
     hit = brain.recall("parquet")[0]
     hit.useful()
     hit.useful(False)
-    assert [one.useful for one in brain.store.judgements()] == [False]
+    assert [one.useful for one in brain.store.feedback()] == [False]
 
 
 def test_a_recall_is_judged_by_its_id_too(brain):
     hits = brain.recall("parquet")
     told = brain.feedback(hits.recall_id, memory_id="m2", useful=True)
-    assert brain.store.judgements() == [told]
+    assert brain.store.feedback() == [told]
     assert told.rank == [hit.memory.memory_id for hit in hits].index("m2") + 1
     brain.feedback(hits, memory_id="m1", useful=False)
-    assert len(brain.store.judgements()) == 2
+    assert len(brain.store.feedback()) == 2
 
 
 def test_an_answer_without_anything_useful_counts_as_a_miss(brain):
@@ -82,10 +82,10 @@ def test_an_answer_without_anything_useful_counts_as_a_miss(brain):
     assert nothing == []
     nothing.useless()
     brain.feedback(brain.recall("floor").recall_id, useful=False)
-    first, second = brain.store.judgements()
+    first, second = brain.store.feedback()
     assert (first.memory_id, first.rank, first.useful, first.agent, first.type) == ("", 0, False, "nobody", "fact")
     assert second.agent == ""
-    assert report(brain.store.judgements())["overall"] == {
+    assert report(brain.store.feedback())["overall"] == {
         "recalls": 2, "hits": 0, "success_rate": 0.0, "hit_ratio": None, "mrr": 0.0,
     }  # fmt: skip
 
@@ -95,7 +95,7 @@ def test_a_hit_that_went_to_another_process_is_judged_there(brain):
     with pytest.raises(InputError, match=r"brain\.feedback\(hit\)"):
         hits[0].useful()
     brain.feedback(hits[0])
-    assert brain.store.judgements()[0].question == "parquet"
+    assert brain.store.feedback()[0].question == "parquet"
 
 
 def test_what_cannot_be_judged_is_refused(brain):
@@ -110,14 +110,14 @@ def test_what_cannot_be_judged_is_refused(brain):
     ):
         with pytest.raises(InputError, match=part):
             call()
-    assert brain.store.judgements() == []
+    assert brain.store.feedback() == []
 
 
 def test_the_owner_of_a_store_decides_what_is_kept_of_questions(brain):
     for wish, kept in (("text", "parquet"), ("hash", None), ("none", None)):
         brain.store.note("judged_questions", wish)
         brain.recall("parquet")[0].useful()
-        question = brain.store.judgements()[-1].question
+        question = brain.store.feedback()[-1].question
         if wish == "hash":
             assert question
             assert "parquet" not in question
@@ -132,25 +132,25 @@ def test_a_recall_that_nobody_judges_writes_nothing(tmp_path):
         for _ in range(300):
             brain.recall("something", touch=False)
         assert brain.store.stats().bytes == size
-        assert brain.store.judgements() == []
+        assert brain.store.feedback() == []
 
 
-def test_a_forgotten_memory_takes_its_judgements_along(tmp_path):
+def test_a_forgotten_memory_takes_its_feedback_along(tmp_path):
     for address in (":memory:", tmp_path / "m.db"):
         with Brain(address) as brain:
             brain.remember("Parquet it is", id="m1")
             brain.recall("parquet")[0].useful()
             brain.forget("m1")
-            assert brain.store.judgements() == []
+            assert brain.store.feedback() == []
 
 
-def test_judgements_outlive_the_process_and_reach_other_processes(tmp_path):
+def test_feedback_outlive_the_process_and_reach_other_processes(tmp_path):
     with Brain(tmp_path / "m.db") as brain, Brain(tmp_path / "m.db") as other:
         brain.remember("Parquet it is", id="m1")
         brain.recall("parquet")[0].useful()
-        assert len(other.store.judgements()) == 1
+        assert len(other.store.feedback()) == 1
     with Brain(tmp_path / "m.db") as again:
-        assert again.store.judgements()[0].memory_id == "m1"
+        assert again.store.feedback()[0].memory_id == "m1"
 
 
 # The figures
@@ -222,16 +222,16 @@ def test_who_is_forgotten_is_forgotten_in_questions_too(brain):
     brain.recall("lopez").useless()
     brain.recall("csv")[0].useful()
     assert brain.forget(subject="lopez", dry_run=True) == []
-    assert len(brain.store.judgements()) == 4
+    assert len(brain.store.feedback()) == 4
     brain.forget(subject="lopez")
-    assert [one.question for one in brain.store.judgements()] == ["parquet", "csv"]
+    assert [one.question for one in brain.store.feedback()] == ["parquet", "csv"]
     brain.forget(subject="swe-02")
-    assert [one.question for one in brain.store.judgements()] == ["csv"]
+    assert [one.question for one in brain.store.feedback()] == ["csv"]
 
 
-def test_an_erased_memory_takes_its_judgements_along_in_every_store(brain):
+def test_an_erased_memory_takes_its_feedback_along_in_every_store(brain):
     hits = brain.recall("parquet")
     hits[0].useful()
     hits[1].useful()
     brain.forget(hits[0].memory.memory_id)
-    assert [one.memory_id for one in brain.store.judgements()] == [hits[1].memory.memory_id]
+    assert [one.memory_id for one in brain.store.feedback()] == [hits[1].memory.memory_id]

@@ -170,6 +170,25 @@ def test_closure_ends_in_a_circle_and_a_part_cannot_contain_its_whole(graph):
     assert graph.closure("a", "follows") == [("b", 1)]
 
 
+def test_a_table_is_mapped_to_facts_and_mapped_again_as_it_changes(brain, graph):
+    rows = [
+        {"service": "billing", "host": "host 7", "at": "2026-01-01"},
+        {"service": "search", "host": "host 8", "at": "2026-01-01"},
+        {"service": None, "host": "host 9", "at": None},
+    ]
+    columns = {"subject": "service", "relation": "runs on", "object": "host", "since": "at"}
+    assert graph.map_table("deploys", rows, **columns) == (2, 0, 0)
+    assert objects(graph.facts("billing")) == ["host 7"]
+    assert graph.map_table("deploys", rows, **columns) == (0, 2, 0)
+    rows[1] = {"service": "billing", "host": "host 9", "at": "2026-02-01"}
+    assert graph.map_table("deploys", rows, **columns) == (1, 1, 1)
+    assert objects(graph.facts("billing")) == ["host 9"]
+    assert graph.facts("search") == []
+    with pytest.raises(InputError, match="row 1 of table 'deploys' has no column 'machine'"):
+        graph.map_table("deploys", rows, **columns | {"object": "machine"})
+    assert objects(graph.facts("billing")) == ["host 9"]
+
+
 def test_an_alias_joins_two_names(graph):
     graph.add("staging-db-01", "runs on", "port 5433")
     assert graph.facts("the staging database") == []

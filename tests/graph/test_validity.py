@@ -11,7 +11,7 @@ def fact(seq, object_, start, *, negated=False, dated=False, confidence=SURE, un
     flags = NEGATED * negated | DATED * dated
     return StoredFact(
         seq, 0, 1, 2, object_, flags, confidence, 0, 0, start, until, start, "s", "r", str(object_),
-        f"m{seq}", "a", None,
+        f"m{seq}", "a", None, None,
     )  # fmt: skip
 
 

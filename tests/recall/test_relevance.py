@@ -55,3 +55,15 @@ def test_a_memory_of_somebody_else_than_the_one_named_is_less_relevant():
         own = {hit.memory.actor: hit.relevance for hit in brain.recall("What colour is the cat that Ann adopted?")}
         swapped = {hit.memory.actor: hit.relevance for hit in brain.recall("What colour is the cat that Ben adopted?")}
         assert swapped["Ann"] < own["Ann"]
+
+
+@pytest.mark.parametrize(
+    "again", ["The staging database runs on port 5433.", "The staging database runs on port 5433 now"]
+)
+@pytest.mark.parametrize("question", ["which port does the staging database run on", "what is on port 5433?"])
+@pytest.mark.parametrize("important", [0, 1])
+def test_of_two_memories_that_are_nearly_the_same_the_important_one_comes_first(again, question, important):
+    with Brain(":memory:") as brain:
+        for number, text in enumerate((PAIR[0], again)):
+            brain.remember(text, id=str(number), importance=0.9 if number == important else 0.5)
+        assert brain.recall(question)[0].id == str(important)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import httpx
+from running_server import TLS
 
 SERVE = ("-m", "rmem")
 
@@ -39,14 +40,15 @@ class Process:
 
     def ready(self) -> Process:
         until = time.monotonic() + 120
-        while True:
-            try:
-                httpx.get(f"{self.url}/ready").raise_for_status()
-                return self
-            except httpx.HTTPError:
-                assert self.child.poll() is None, b"".join(self._lines).decode()
-                assert time.monotonic() < until
-                time.sleep(0.02)
+        with httpx.Client(verify=TLS) as client:
+            while True:
+                try:
+                    client.get(f"{self.url}/ready").raise_for_status()
+                    return self
+                except httpx.HTTPError:
+                    assert self.child.poll() is None, b"".join(self._lines).decode()
+                    assert time.monotonic() < until
+                    time.sleep(0.02)
 
     def first_token(self) -> str:
         return json.loads(self.child.stdout.readline())["token"]

@@ -15,21 +15,39 @@ import pytest
 from server_process import Process
 
 
+def start(data: Path, **settings: float) -> Process:
+    (data / "server.toml").write_text("".join(f"{name} = {value}\n" for name, value in settings.items()))
+    return Process(data).ready()
+
+
 @pytest.fixture
 def serving(tmp_path: Path) -> Iterator:
     running: list[Process] = []
 
-    def start(**settings: float) -> Process:
-        data = tmp_path / "data"
-        data.mkdir(exist_ok=True)
-        (data / "server.toml").write_text("".join(f"{name} = {value}\n" for name, value in settings.items()))
-        running.append(Process(data))
-        return running[-1].ready()
+    def serve(**settings: float) -> Process:
+        running.append(start(tmp_path, **settings))
+        return running[-1]
 
-    yield start
+    yield serve
     for one in running:
         if one.child.returncode is None:
             one.end(signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory) -> Iterator[Process]:
+    """A server as it is by default, for all tests that leave it as it was."""
+    server = start(tmp_path_factory.mktemp("usual"))
+    yield server
+    server.end(signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def hurried(tmp_path_factory) -> Iterator[Process]:
+    """The same for tests of requests that do not arrive."""
+    server = start(tmp_path_factory.mktemp("hurried"), head_seconds=3, body_seconds=1)
+    yield server
+    server.end(signal.SIGKILL)
 
 
 def connect(server: Process) -> socket.socket:
@@ -54,8 +72,7 @@ def error_of(answer: bytes) -> str:
 
 
 @pytest.mark.parametrize("form", ["one header", "many headers", "the address", "trailers"])
-def test_headers_are_bounded(serving, form):
-    server = serving()
+def test_headers_are_bounded(usual, form):
     start = b"GET /health HTTP/1.1\r\nHost: x\r\n"
     piece = {
         "one header": b"x" * 65536,
@@ -69,7 +86,7 @@ def test_headers_are_bounded(serving, form):
         start = b"GET /"
     elif form == "trailers":
         start = b"POST /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
-    with connect(server) as link:
+    with connect(usual) as link:
         link.sendall(start)
         sent = 0
         try:
@@ -80,22 +97,21 @@ def test_headers_are_bounded(serving, form):
         assert sent < 20_000_000
     if form == "trailers":
         return  # the request was answered before they came
-    with connect(server) as link:
+    with connect(usual) as link:
         link.sendall(start + piece + piece[:10_000])
         answer = rest_of(link)
         assert answer.startswith(b"HTTP/1.1 431")
         assert error_of(answer) == "the headers of a request may have at most 65,536 bytes"
-    assert httpx.get(f"{server.url}/health", headers={"X-Long": "x" * 60_000}).status_code == 200
+    assert httpx.get(f"{usual.url}/health", headers={"X-Long": "x" * 60_000}).status_code == 200
 
 
-def test_half_open_connections_are_closed_and_hold_nobody_up(serving):
-    server = serving(head_seconds=3)
-    halves = [connect(server) for _ in range(1500)]
+def test_half_open_connections_are_closed_and_hold_nobody_up(hurried):
+    halves = [connect(hurried) for _ in range(1500)]
     try:
         for link in halves[:750]:
             link.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: ")
         started = time.monotonic()
-        assert httpx.get(f"{server.url}/health").status_code == 200
+        assert httpx.get(f"{hurried.url}/health").status_code == 200
         assert time.monotonic() - started < 2
         told = [rest_of(link) for link in halves]
         assert time.monotonic() - started < 20
@@ -104,12 +120,11 @@ def test_half_open_connections_are_closed_and_hold_nobody_up(serving):
     finally:
         for link in halves:
             link.close()
-    assert httpx.get(f"{server.url}/health").status_code == 200
+    assert httpx.get(f"{hurried.url}/health").status_code == 200
 
 
-def test_headers_that_come_a_byte_at_a_time_are_cut_off(serving):
-    server = serving(head_seconds=1)
-    with connect(server) as link:
+def test_headers_that_come_a_byte_at_a_time_are_cut_off(hurried):
+    with connect(hurried) as link:
         link.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nX: ")
         started = time.monotonic()
         try:
@@ -121,13 +136,12 @@ def test_headers_that_come_a_byte_at_a_time_are_cut_off(serving):
         assert time.monotonic() - started < 5
 
 
-def test_a_body_that_does_not_arrive_is_cut_off(serving):
-    server = serving(body_seconds=1)
-    token = server.first_token()
+def test_a_body_that_does_not_arrive_is_cut_off(hurried):
+    token = hurried.first_token()
     head = (
         f"POST /workspaces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n"
     )
-    with connect(server) as link:
+    with connect(hurried) as link:
         link.sendall(head.encode() + b'Content-Length: 500\r\n\r\n{"name"')
         answer = rest_of(link)
     assert answer.startswith(b"HTTP/1.1 408")

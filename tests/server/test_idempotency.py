@@ -63,6 +63,10 @@ def tables(client: httpx.Client) -> list[str]:
     return [one["table_name"] for one in client.get(f"{W}/tables").json()["tables"]]
 
 
+def facts(client: httpx.Client) -> list[tuple[str, str]]:
+    return [(one["subject"], one["object"]) for one in client.get(f"{W}/graph/facts").json()["facts"]]
+
+
 def changes(client: httpx.Client) -> int:
     return [one["action"] for one in client.get(f"{W}/audit").json()["entries"]].count("change")
 
@@ -88,6 +92,20 @@ WRITES: dict[str, tuple[str, str, Any, Callable[[httpx.Client], Any], Any]] = {
         lambda client: client.get(f"{W}/memories/m").json()["metadata"]["importance_score"], 0.25,
     ),
     "forgetting an agent's": ("DELETE", f"{W}/agents/default/memories/m", None, memories, []),
+    "a fact": (
+        "POST", f"{W}/graph/facts", {"subject": "staging", "relation": "runs on", "object": "port 5433"}, facts,
+        [("etl", "redis"), ("staging", "port 5433")],
+    ),
+    "the end of a fact": ("POST", f"{W}/graph/facts/m%230/end", {}, facts, []),
+    "an alias": (
+        "POST", f"{W}/graph/aliases", {"name": "etl", "other": "loader"}, memories,
+        ["etl is another name of loader.", "known"],
+    ),
+    "a declaration": (
+        "POST", f"{W}/graph/relations", {"relation": "uses", "single": True}, memories,
+        ["known", "“uses” has one value at a time."],
+    ),
+    "taking a fact back": ("DELETE", f"{W}/graph/facts/m%230", None, facts, []),
     "a row": ("POST", QUERY, {"query": "INSERT INTO t (x) VALUES (2) RETURNING x, now()"}, rows, [[1], [2]]),
     "a change of rows": ("POST", QUERY, {"query": "UPDATE t SET x = x + 1"}, rows, [[2]]),
     "a table": (
@@ -117,7 +135,9 @@ WRITES: dict[str, tuple[str, str, Any, Callable[[httpx.Client], Any], Any]] = {
 
 
 def prepare(client: httpx.Client) -> None:
-    client.post(f"{W}/memories", json={"text": "known", "id": "m"}).raise_for_status()
+    fact = {"subject": "etl", "relation": "uses", "object": "redis"}
+    known = {"text": "known", "id": "m", "type": "fact", "metadata": {"fact": fact}}
+    client.post(f"{W}/memories", json=known).raise_for_status()
     client.post(QUERY, json={"query": "CREATE TABLE t (x INT)"}).raise_for_status()
     client.post(QUERY, json={"query": "INSERT INTO t VALUES (1)"}).raise_for_status()
     client.post("/members", json={"member": "ann", "role": "READ"}).raise_for_status()

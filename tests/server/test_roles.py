@@ -64,6 +64,23 @@ NEEDED = {
     f"POST {W}/sync": WRITE,
     f"GET {W}/repositories": READ,
     f"PUT {W}/repositories": ADMIN,
+    f"GET {W}/graph": READ,
+    f"GET {W}/graph/facts": READ,
+    f"POST {W}/graph/facts": WRITE,
+    f"GET {W}/graph/facts/{{fact_id}}": READ,
+    f"DELETE {W}/graph/facts/{{fact_id}}": WRITE,
+    f"GET {W}/graph/facts/{{fact_id}}/explain": READ,
+    f"POST {W}/graph/facts/{{fact_id}}/end": WRITE,
+    f"GET {W}/graph/memories/{{memory_id}}": READ,
+    f"POST {W}/graph/aliases": WRITE,
+    f"POST {W}/graph/relations": WRITE,
+    **{
+        f"GET {W}/graph/{name}": READ
+        for name in (
+            "neighbours", "paths", "timeline", "between", "contradictions", "query", "closure", "entities",
+            "relations", "important", "communities",
+        )
+    },
     f"POST {W}/mcp": READ,
     f"GET {W}/agents": READ,
     f"PUT {W}/agents/cache": ADMIN,

@@ -19,6 +19,7 @@ from server_process import Process
 
 from rmem.cli.app import rmem
 from rmem.errors import ConfigError
+from rmem.server.app import ROUTERS, close, create_app
 from rmem.server.settings import Limits, ServerSettings
 
 
@@ -38,6 +39,13 @@ def serving(tmp_path: Path) -> Iterator:
 
 def client(process: Process, token: str) -> httpx.Client:
     return httpx.Client(base_url=process.url, headers={"Authorization": f"Bearer {token}"}, timeout=30)
+
+
+def test_a_server_answers_its_first_request_without_building_its_routes_again(tmp_path):
+    app = create_app(ServerSettings(data=tmp_path / "data"))
+    ready = {id(route) for route in app.routes}
+    assert all(id(route) in ready for router in ROUTERS for route in router.routes)
+    close(app.state.service)
 
 
 def test_kill_loses_no_acknowledged_write(serving):

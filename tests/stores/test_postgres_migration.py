@@ -53,7 +53,7 @@ def told(brain):
         "memories": [m.to_dict() for m in store.select(order="oldest") if m.memory_id != "secret"],
         "aside": [(one.memory.to_dict(), one.until) for one in store.aside()],
         "audit": store.audit(),
-        "judgements": store.judgements(),
+        "feedback": store.feedback(),
         "notes": [store.note(key) for key in ("colour", "embedder", "dimension", "embedder_spec")],
         "hits": [(h.memory.memory_id, round(h.score, 3)) for h in brain.recall("memory of the river 7", touch=False)],
         "broken": store.broken_audit(),

@@ -15,9 +15,9 @@ from rmem.tables.workspace import Workspace
 SECRET = "the launch code is 0000"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def tenants(tables_url):
-    """Two tenants of one database; the first has a secret."""
+    """Two tenants of one database; the first has a secret. One pair for all tests: none of them may change anything."""
     names = [f"{who}/{uuid.uuid4().hex}" for who in ("acme", "mallory")]
     with Workspace(tables_url, tenant=names[0]) as acme, Workspace(tables_url, tenant=names[1]) as mallory:
         acme.query("CREATE TABLE vault (id BIGSERIAL PRIMARY KEY, secret TEXT)")

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from rmem import Memory
 from rmem.errors import ConfigError, StoreCorruptError, StoreError
-from rmem.judgements import Judgement
+from rmem.feedback import Feedback
 from rmem.stores.base import Edit
 from rmem.stores.memory import InMemoryRecordStore
 
@@ -85,7 +85,7 @@ class JsonFileStore(InMemoryRecordStore):
                     for when in times:
                         super().touch([key], when)
             elif what == "judge":
-                super().judge([Judgement(**one) for one in given])
+                super().add_feedback([Feedback(**one) for one in given])
             else:
                 raise ValueError(f"no such line: {what!r}")
         except (ValueError, TypeError, AttributeError) as error:
@@ -153,19 +153,19 @@ class JsonFileStore(InMemoryRecordStore):
             self._append("note", [key, value])
             return super().note(key, value)
 
-    def judge(self, judgements: Sequence[Judgement]) -> None:
+    def add_feedback(self, feedback: Sequence[Feedback]) -> None:
         with self._writing():
-            super().judge(judgements)
-            self._append("judge", [one.to_dict() for one in judgements])
+            super().add_feedback(feedback)
+            self._append("judge", [one.to_dict() for one in feedback])
 
-    def judgements(self, since: float | None = None) -> list[Judgement]:
+    def feedback(self, since: float | None = None) -> list[Feedback]:
         self.refresh()
-        return super().judgements(since)
+        return super().feedback(since)
 
-    def forget_judgements(self, judgements: Sequence[Judgement]) -> None:
-        if judgements:
+    def remove_feedback(self, feedback: Sequence[Feedback]) -> None:
+        if feedback:
             with self._writing():
-                super().forget_judgements(judgements)
+                super().remove_feedback(feedback)
                 self._rewrite()
 
     def touch(self, keys: Sequence[str], when: float) -> None:

@@ -73,7 +73,7 @@ def test_a_brain_finds_everything_again_after_a_restart(address):
         assert brain.stats()["memories"] == 301
         assert brain.embedder == "static:minilm-256"
         assert brain.get("bird").bookkeeping.retrieval_count >= 1
-        assert [one.useful for one in brain.store.judgements()] == [True]
+        assert [one.useful for one in brain.store.feedback()] == [True]
 
 
 def test_a_replaced_memory_keeps_its_place_after_a_restart(address):

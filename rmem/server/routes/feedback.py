@@ -20,7 +20,7 @@ router = APIRouter(prefix="/workspaces/{workspace}", tags=["feedback"], response
 @router.post(
     "/feedback",
     status_code=201,
-    response_model=documents.JudgementAnswer,
+    response_model=documents.FeedbackAnswer,
     openapi_extra=body_schema(forms.FeedbackForm),
     summary="Say whether a hit of a recall was useful",
 )
@@ -35,7 +35,7 @@ async def feedback(
 def _judged(access: Access, form: Document) -> Document:
     recall_id = checks.name("recall_id", form["recall_id"])
     try:
-        judgement = access.brain.feedback(
+        feedback = access.brain.feedback(
             recall_id, memory_id=form.get("memory_id"), useful=checks.flag("useful", form.get("useful", True))
         )
     except InputError as error:
@@ -43,9 +43,9 @@ def _judged(access: Access, form: Document) -> Document:
             raise HTTPException(404, f"there is no recall {recall_id!r} any more that could be judged") from None
         raise
     return {
-        "recall_id": judgement.recall_id,
-        "memory_id": judgement.memory_id,
-        "useful": judgement.useful,
-        "rank": judgement.rank,
-        "time": judgement.time,
+        "recall_id": feedback.recall_id,
+        "memory_id": feedback.memory_id,
+        "useful": feedback.useful,
+        "rank": feedback.rank,
+        "time": feedback.time,
     }

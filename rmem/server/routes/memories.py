@@ -106,7 +106,7 @@ def _remembered(access: Access, item: Document) -> str:
     access.need_room()
     with access.once():
         memory = access.brain.remember(**check_new(access, item))
-        _record(access, [memory])
+        record_new(access, [memory])
         return memory.memory_id
 
 
@@ -115,11 +115,11 @@ def _all_remembered(access: Access, items: list[Any]) -> list[str]:
     access.need_room()
     with access.once():
         kept = access.brain.remember_many(given, chunk=len(items))
-        _record(access, kept)
+        record_new(access, kept)
         return [memory.memory_id for memory in kept]
 
 
-def _record(access: Access, kept: Sequence[Memory]) -> None:
+def record_new(access: Access, kept: Sequence[Memory]) -> None:
     """Note who remembered what, by scope: members are told of what is shared."""
     for scope, memories in groupby(kept, key=lambda memory: memory.tags.get("scope") or _scope_of(memory.place)):
         told = {"origin": "rest", "token": access.token_id, "scope": scope}
@@ -312,7 +312,7 @@ class Listing(BaseModel):
         for name in ("min_step", "max_step", "min_importance", "max_importance"):
             named[name] = getattr(self, name)
         for name in ("since", "until"):
-            named[name] = _moment(getattr(self, name))
+            named[name] = moment_of(getattr(self, name))
         if self.tag:
             pairs = [text.partition("=") for text in self.tag]
             if not all(separator for _, separator, _ in pairs):
@@ -331,7 +331,7 @@ def where_of(text: str | None) -> Any:
         raise checks.refuse("where", "a JSON object", text) from None
 
 
-def _moment(text: str | None) -> float | str | None:
+def moment_of(text: str | None) -> float | str | None:
     """A number that came as text."""
     try:
         return None if text is None else float(text)

@@ -26,7 +26,7 @@ COLUMNS = (
 )  # fmt: skip
 INSERT = f"INSERT INTO facts ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 _READ = (
-    f"SELECT {', '.join('f.' + name for name in COLUMNS)}, m.id, m.agent, m.tags, m.key_version "
+    f"SELECT {', '.join('f.' + name for name in COLUMNS)}, m.id, m.agent, m.place, m.tags, m.key_version "
     "FROM facts f JOIN memories m ON m.seq = f.seq"
 )
 _PART = 200  # ids in one statement
@@ -123,7 +123,7 @@ def _hidden(ids: Sequence[int], blind: Callable[[int], tuple[int, ...]] | None) 
 
 def _opened(row: tuple[Any, ...], vault: Vault) -> StoredFact | None:
     """A fact from what `_READ` selects; None if it is encrypted and cannot be read."""
-    seq, number, subject, relation, object_, *rest, names, memory_id, agent, tags, version = row
+    seq, number, subject, relation, object_, *rest, names, memory_id, agent, place, tags, version = row
     if version is not None:
         try:
             names = vault.open_whole(memory_id, bytes(names), version)
@@ -132,7 +132,7 @@ def _opened(row: tuple[Any, ...], vault: Vault) -> StoredFact | None:
     told = names.decode("utf-8", "surrogatepass").split(_SEPARATOR)
     if version is not None:
         subject, relation, object_ = name_id(told[0]), relation_id(told[1]), name_id(told[2])
-    return StoredFact._make((seq, number, subject, relation, object_, *rest, *told, memory_id, agent, tags))
+    return StoredFact._make((seq, number, subject, relation, object_, *rest, *told, memory_id, agent, place, tags))
 
 
 def known(connection: Connection, vault: Vault, ids: Sequence[int]) -> dict[int, str]:
@@ -161,11 +161,20 @@ def _first(column: str, count: int) -> str:
     )
 
 
-def edges(connection: Connection, vault: Vault) -> FactEdges:
-    """All facts as numbers. Encrypted ones have to be opened one by one."""
+def edges(connection: Connection, vault: Vault, shown: Callable[[int, str | None], bool] | None) -> FactEdges:
+    """All facts as numbers, or those that are `shown`, told by the row and the place of their memory. Encrypted ones
+    have to be opened one by one."""
     sealed = "SELECT 1 FROM memories WHERE key_version IS NOT NULL LIMIT 1"
     if connection.execute(sealed).fetchone() is not None:
-        found = [(fact.subject, fact.relation, fact.object, fact.flags) for fact in read(connection, vault)]
+        found = [
+            (fact.subject, fact.relation, fact.object, fact.flags)
+            for fact in read(connection, vault)
+            if shown is None or shown(fact.seq, fact.place)
+        ]
+    elif shown is not None:
+        columns = "f.subject, f.relation, f.object, f.flags, f.seq, m.place"
+        rows = connection.execute(f"SELECT {columns} FROM facts f JOIN memories m ON m.seq = f.seq")
+        found = [row[:4] for row in rows if shown(*row[4:])]
     else:
         found = connection.execute("SELECT subject, relation, object, flags FROM facts").fetchall()
     table = np.array(found, np.int64).reshape(-1, 4)

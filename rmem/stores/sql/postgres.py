@@ -22,6 +22,7 @@ from ...errors import (
     StoreCorruptError,
     StoreError,
 )
+from ...facts import VERSION as FACTS
 from ...filters import Filter
 from ...forks import Forking, new_lock, watch
 from ...index import bits
@@ -39,7 +40,7 @@ from . import audit, dictionaries, inserts, postgres_rows, postgres_search
 from . import keys as data_keys
 from .connection import Connection as AnyConnection
 from .postgres_filters import Condition, condition
-from .postgres_index import Follower, Look, State, dimension_of, look, state
+from .postgres_index import LOOKED_AT, Follower, Look, State, dimension_of, look, state
 from .postgres_link import Address, Connection, Link
 from .postgres_schema import SCHEMA, prepare
 from .postgres_search import PostgresCandidates
@@ -47,7 +48,6 @@ from .postgres_vectors import Neighbours
 from .postgres_writer import PostgresWriter
 from .receipts import put_once
 from .records import Dialect, SqlRecords
-from .rows import KIND
 from .sealing import Seal
 
 log = logging.getLogger(__name__)
@@ -175,7 +175,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         return seen
 
     def note(self, key: str, value: str | None = None) -> str | None:
-        if key in KIND and value is None and self._reading.connection is not None:
+        if key in LOOKED_AT and value is None and self._reading.connection is not None:
             return self.read(self._look).notes.get(key)
         return super().note(key, value)
 
@@ -261,7 +261,8 @@ class PostgresRecordStore(SqlRecords, Forking):
 
     def derive_terms(self, on_progress: Progress | None = None, *, all_rows: bool = False) -> int:
         """Write every row again, so only for another analyser or on request."""
-        if not all_rows and self.note("analyser") in (None, str(ANALYSER)):
+        known = self.note("analyser"), self.note("facts")
+        if not all_rows and known in ((None, None), (str(ANALYSER), str(FACTS))):
             return 0
         sql = "SELECT id FROM memories ORDER BY seq"
         ids = self.read(lambda connection: [key for (key,) in connection.execute(sql)])
@@ -272,6 +273,7 @@ class PostgresRecordStore(SqlRecords, Forking):
             if on_progress is not None:
                 on_progress(number, len(ids))
         self.note("analyser", str(ANALYSER))
+        self.note("facts", str(FACTS))
         return done
 
     def describe(self) -> str:

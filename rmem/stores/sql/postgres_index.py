@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ...feedback import FEEDBACK_ADDED, FEEDBACK_REMOVED
 from ...index.recall_index import RecallIndex
 from . import rows
 from .postgres_link import Connection
@@ -49,9 +50,10 @@ class Look(NamedTuple):
         return self._replace(state=self.state._replace(row=self.state.row + added, rows=self.state.rows + added))
 
 
+LOOKED_AT = (*KIND, FEEDBACK_ADDED, FEEDBACK_REMOVED)
 _LOOK = (
     "SELECT h.seq, h.change, h.generation, h.rows, h.length, n.key, n.value FROM heads h "
-    f"LEFT JOIN notes n ON n.key IN {KIND}"
+    f"LEFT JOIN notes n ON n.key IN {LOOKED_AT}"
 )
 
 

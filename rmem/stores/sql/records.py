@@ -16,12 +16,13 @@ import numpy.typing as npt
 from ... import checks, config
 from ...crypto.encryption import Encryption
 from ...crypto.vault import Vault, WrappedKey
+from ...facts import VERSION as FACTS
 from ...facts.model import FactEdges, StoredFact
+from ...feedback import FEEDBACK_ADDED, FEEDBACK_REMOVED, Feedback, new_token
 from ...filters import Filter
 from ...index.analyser import VERSION as ANALYSER
 from ...index.recall_index import RecallIndex
 from ...index.vocabulary import WordVectors
-from ...judgements import Judgement
 from ...models import TIERS, Embeddings, Memory
 from .. import packing
 from ..base import Edit, Edited, Progress, SetAside, Size, Trace
@@ -31,7 +32,7 @@ from ..packing import Codec
 from ..touches import Touches
 from ..vectors import EmbedderIdentity, Vector, check_dimension, check_vector_format, check_vectors, first_vector
 from . import audit, dictionaries, facts, inserts, removal, rows, sealing
-from . import judgements as judged
+from . import feedback as feedback_rows
 from . import keys as data_keys
 from .audit_chain import AuditChain, Head
 from .connection import Connection
@@ -128,7 +129,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
         asked = known, self.embedder_identity, None if given is None else given.size
         if asked == self._sound:
             return
-        fresh = {} if "analyser" in known else {"analyser": str(ANALYSER)}
+        fresh = {} if "analyser" in known else {"analyser": str(ANALYSER), "facts": str(FACTS)}
         if given is not None:
             fresh |= check_vector_format(given, known, self.embedder_identity)
         new = [(key, value) for key, value in fresh.items() if key not in known]
@@ -423,12 +424,20 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
 
         return self.write(work)
 
-    def judge(self, judgements: Sequence[Judgement]) -> None:
-        self.write(lambda connection: judged.write(connection, judgements))
+    def add_feedback(self, feedback: Sequence[Feedback]) -> None:
+        def work(connection: Connection) -> None:
+            feedback_rows.write(connection, feedback)
+            connection.execute(self.dialect.note, (FEEDBACK_ADDED, new_token()))
 
-    def forget_judgements(self, judgements: Sequence[Judgement]) -> None:
-        if judgements:
-            self.write(lambda connection: judged.remove(connection, judgements))
+        self.write(work)
+
+    def remove_feedback(self, feedback: Sequence[Feedback]) -> None:
+        def work(connection: Connection) -> None:
+            feedback_rows.remove(connection, feedback)
+            connection.execute(self.dialect.note, (FEEDBACK_REMOVED, new_token()))
+
+        if feedback:
+            self.write(work)
 
     # Facts
 
@@ -466,16 +475,16 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
     def known_names(self, ids: Sequence[int]) -> dict[int, str]:
         return self.read(lambda connection: facts.known(connection, self.vault, ids))
 
-    def fact_edges(self) -> FactEdges:
-        return self.read(lambda connection: facts.edges(connection, self.vault))
+    def fact_edges(self, shown: Callable[[int, str | None], bool] | None = None) -> FactEdges:
+        return self.read(lambda connection: facts.edges(connection, self.vault, shown))
 
     def fact_count(self) -> int:
         return self.read(facts.count)
 
     # Reading
 
-    def judgements(self, since: float | None = None) -> list[Judgement]:
-        return self.read(lambda connection: judged.read(connection, since))
+    def feedback(self, since: float | None = None) -> list[Feedback]:
+        return self.read(lambda connection: feedback_rows.read(connection, since))
 
     def _fetched(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """The rows of a statement whose `{}` stands for some of many values."""

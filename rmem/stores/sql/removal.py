@@ -15,7 +15,7 @@ from ...errors import KeyMissingError, KeyWrongError, StoreError
 from ...models import Memory
 from ..base import SetAside, Trace
 from ..packing import Codec
-from . import audit, judgements, rows, sealing
+from . import audit, feedback, rows, sealing
 from .audit_chain import Head
 from .connection import Connection
 
@@ -37,7 +37,8 @@ def traces(connection: Connection, codec: Codec) -> Iterator[Trace]:
         "+ length(m.terms) + length(m.marks) + coalesce(length(m.vector), 0) + coalesce(length(m.numbers), 0) "
         "+ coalesce(length(m.sealed), 0) "
         "FROM memories m LEFT JOIN access a ON a.born = m.born LEFT JOIN "
-        "(SELECT memory, count(*) AS useless FROM judgements WHERE NOT useful GROUP BY memory) j ON j.memory = m.id"
+        "(SELECT memory, count(*) AS useless FROM judgements WHERE NOT useful AND rank >= 0 GROUP BY memory) j "
+        "ON j.memory = m.id"
     )
     for memory_id, importance, when, last, agent, step, recalls, tags, sealed, version, size in found:
         pinned = bool(tags) and "pinned" in json.loads(tags)
@@ -64,7 +65,7 @@ def remove(connection: Connection, keys: Sequence[str]) -> list[str]:
             connection.execute("DELETE FROM memories WHERE seq = ?", (row[0],))
             connection.execute("INSERT INTO changes (seq) VALUES (?)", (row[0],))
             connection.execute("DELETE FROM access WHERE born = ?", (row[1],))
-            judgements.forget(connection, key)
+            feedback.forget(connection, key)
             gone.append(key)
     return gone
 

@@ -21,8 +21,8 @@ from ...errors import ConfigError, NoSuchTableError, SqlError, StoreBusyError, T
 from ...forks import Forking, new_lock, watch
 from ..catalog import Index, Table, Type
 from ..results import Result
-from ..sql.moments import Interval
 from ..sql.scope import folded
+from ..sql.times import Interval
 from ..sql.types import is_array, result_type
 from . import postgres_catalog as catalog
 from . import postgres_changes

@@ -3,7 +3,8 @@ the scores of searches joined in as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +13,9 @@ from sqlglot import exp, parse_one
 from ...errors import SqlError
 from ..catalog import ROW, Kind
 from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
+from ..sql.sources import home
 from ..sql.types import KINDS
-from .base import Plan, Rows, Scores, Values
+from .base import Plan, Rows, Values
 from .postgres_values import Array, sent
 
 SCORE = "rmem_score"
@@ -28,33 +30,30 @@ class Statement(NamedTuple):
     writes: bool
 
 
-class _Kept(NamedTuple):
-    """What a statement became, for the next time: all of it but the values."""
+Place = Callable[[Plan], Any]
+"""Gives the value of a place from the parameters, scores and candidates of a run."""
 
-    tree: int
-    """The tree itself; a copy of it, which takes this along, may have been changed."""
-    schema: str
-    max_rows: int | None
+
+class _Rendered(NamedTuple):
+    """What a statement became: all of it but the values."""
+
     text: bytes
-    places: list[tuple[int, Kind | None]]
+    places: list[Place]
     writes: bool
 
 
 def rendered(plan: Plan, schema: str) -> Statement:
     """Trees are bound, and those that were bound once come again: what they became is kept with them."""
-    kept = plan.tree.meta.get(_KEPT)
-    if isinstance(kept, _Kept) and kept[:3] == (id(plan.tree), schema, plan.max_rows):
-        return Statement(kept.text, _sent(plan, kept.places), kept.writes)
-    rendering = _Rendering(plan, schema)
-    statement = rendering.statement()
-    if not plan.scores and not plan.candidates:
-        kept = _Kept(id(plan.tree), schema, plan.max_rows, statement.text, rendering.places, statement.writes)
-        plan.tree.meta[_KEPT] = kept
-    return statement
-
-
-def _sent(plan: Plan, places: list[tuple[int, Kind | None]]) -> list[Any]:
-    return [sent(plan.parameters[number - 1], kind) for number, kind in places]
+    tree, kept = plan.tree.meta.get(_KEPT, (0, {}))
+    if tree != id(plan.tree):  # a copy of a tree, which takes this along, may have been changed
+        kept = {}
+        plan.tree.meta[_KEPT] = id(plan.tree), kept
+    key = schema, plan.max_rows, tuple(plan.candidates)
+    if key not in kept:
+        rendering = _Rendering(plan, schema)
+        kept[key] = _Rendered(rendering.text(), rendering.places, rendering.writes)
+    found: _Rendered = kept[key]
+    return Statement(found.text, [place(plan) for place in found.places], found.writes)
 
 
 def sql_of(tree: exp.Expression) -> str:
@@ -71,10 +70,10 @@ class _Rendering:
         self.plan = plan
         self.schema = schema
         self.tree = plan.tree.copy()
-        self.places: list[tuple[int, Kind | None]] = []
-        self.values: list[Any] = []
+        self.places: list[Place] = []
+        self.writes = self.tree.find(exp.Insert, exp.Update, exp.Delete) is not None
 
-    def statement(self) -> Statement:
+    def text(self) -> bytes:
         tables = [node for node in self.tree.find_all(exp.Table) if node.meta.get("table") is not None]
         self._name_columns()
         nodes = list(self.tree.walk())
@@ -93,8 +92,7 @@ class _Rendering:
             table.set("catalog", None)
         self._scores([node for node in nodes if isinstance(node, exp.Anonymous) and node.name.lower() == SCORE], tables)
         self._limit()
-        writes = any(isinstance(node, exp.Insert | exp.Update | exp.Delete) for node in nodes)
-        return Statement(sql_of(self.tree).encode(), self.values, writes)
+        return sql_of(self.tree).encode()
 
     def _name_columns(self) -> None:
         """INSERT without columns means all that the user made, not the hidden ones."""
@@ -122,14 +120,12 @@ class _Rendering:
         for node in nodes:
             number, kind = int(node.name), str(node.meta["type"])
             if (number, kind) not in numbers:
-                self.places.append((number, KINDS.get(kind)))
-                numbers[number, kind] = len(self.places)
+                numbers[number, kind] = self._place(partial(_parameter, number=number, kind=KINDS.get(kind)))
             node.replace(exp.Var(this=f"CAST(${numbers[number, kind]} AS {kind})"))
-        self.values = _sent(self.plan, self.places)
 
-    def _value(self, value: Any) -> int:
-        self.values.append(value)
-        return len(self.values)
+    def _place(self, place: Place) -> int:
+        self.places.append(place)
+        return len(self.places)
 
     # Scores of searches
 
@@ -137,9 +133,8 @@ class _Rendering:
         wanted: dict[int, tuple[exp.Table, list[int]]] = {}
         for call in calls:
             number, alias = int(call.expressions[0].name), call.expressions[1].args["table"].name
-            table, scope = _home(call, alias)
-            narrowed = self.plan.candidates.get(alias)
-            if table is None:
+            table, scope = home(call, alias) or (None, None)
+            if not isinstance(table, exp.Table):
                 raise SqlError(f"a search must stand beside the table it searches; {alias!r} is not in its FROM")
             if isinstance(scope, exp.Select) and not scope.args.get("group"):
                 joined = wanted.setdefault(id(table), (table, []))[1]
@@ -147,40 +142,39 @@ class _Rendering:
                     joined.append(number)
                 call.replace(exp.column("_score", f"rmem_scored_{number}", quoted=True))
             else:
-                call.replace(self._looked_up(self.plan.scores[number], alias, narrowed))
+                call.replace(self._looked_up(number, alias))
         for table in tables:
             if table.alias_or_name in self.plan.candidates and isinstance(table.parent, exp.From | exp.Join):
                 wanted.setdefault(id(table), (table, []))
         for table, numbers in wanted.values():
-            self._joined(table, numbers, self.plan.candidates.get(table.alias_or_name))
+            self._joined(table, numbers)
         self._narrow_target()
 
-    def _joined(self, table: exp.Table, numbers: list[int], narrowed: Rows | None) -> None:
+    def _joined(self, table: exp.Table, numbers: list[int]) -> None:
         """The table joined with its scores, in brackets, so that it is still one side of a join."""
-        row = _row_of(table.alias_or_name)
+        alias = table.alias_or_name
+        row = _row_of(alias)
         parts = [sql_of(table)]
-        if narrowed is not None:
-            rows = self._value(Array(np.asarray(narrowed, np.int64)))
+        if alias in self.plan.candidates:
+            rows = self._place(partial(_candidates, alias=alias))
             parts.append(f'JOIN UNNEST(${rows}) AS "rmem_found_{rows}"("_at") ON "rmem_found_{rows}"."_at" = {row}')
         for number in numbers:
-            rows, values = (self._value(Array(part)) for part in _pairs(self.plan.scores[number], narrowed))
+            rows, values = (self._place(partial(_side, number=number, alias=alias, side=side)) for side in (0, 1))
             name = f'"rmem_scored_{number}"'
             parts.append(f'LEFT JOIN UNNEST(${rows}, ${values}) AS {name}("_at", "_score") ON {name}."_at" = {row}')
         table.replace(exp.Var(this=f"({' '.join(parts)})"))
 
-    def _looked_up(self, scores: Scores, alias: str, narrowed: Rows | None) -> exp.Expr:
+    def _looked_up(self, number: int, alias: str) -> exp.Expr:
         """A score where nothing can be joined: in UPDATE, DELETE and beside GROUP BY."""
-        rows, values = _pairs(scores, narrowed)
-        known = self._value(sent(dict(zip(map(str, rows.tolist()), values.tolist(), strict=True))))
+        known = self._place(partial(_by_row, number=number, alias=alias))
         return exp.Var(this=f"CAST(${known} ->> CAST({_row_of(alias)} AS TEXT) AS DOUBLE PRECISION)")
 
     def _narrow_target(self) -> None:
         if not isinstance(self.tree, exp.Update | exp.Delete):
             return
         alias = self.tree.this.alias_or_name
-        rows = self.plan.candidates.get(alias)
-        if rows is not None:
-            number = self._value(Array(np.asarray(rows, np.int64)))
+        if alias in self.plan.candidates:
+            number = self._place(partial(_candidates, alias=alias))
             self.tree.where(exp.Var(this=f"{_row_of(alias)} = ANY(${number})"), copy=False)
 
 
@@ -224,40 +218,29 @@ def _row_of(alias: str) -> str:
     return exp.column(ROW, alias, quoted=True).sql(dialect=Dialect)
 
 
-def _home(call: exp.Expr, alias: str) -> tuple[exp.Table | None, exp.Expr | None]:
-    """The table that an alias means where `call` stands, and the statement that it stands in."""
-    node = call.parent
-    while node is not None:
-        if isinstance(node, exp.Select | exp.Update | exp.Delete):
-            for table in _sources(node):
-                if table.alias_or_name == alias:
-                    return table, node if table.parent is not node else None
-        node = node.parent
-    return None, None
+# What stands at a place
 
 
-def _sources(statement: exp.Expression) -> Iterator[exp.Table]:
-    if isinstance(statement.this, exp.Table):
-        yield statement.this
-    from_ = statement.args.get("from_")
-    places = [from_.this] if from_ else []
-    places += [join.this for join in statement.args.get("joins") or ()]
-    places += statement.args.get("using") or ()
-    for place in places:
-        yield from _inside(place)
+def _parameter(plan: Plan, *, number: int, kind: Kind | None) -> Any:
+    return sent(plan.parameters[number - 1], kind)
 
 
-def _inside(place: exp.Expression) -> Iterator[exp.Table]:
-    """The tables of a place in FROM, also those of a join in brackets."""
-    if isinstance(place, exp.Subquery) and isinstance(place.this, exp.Table):
-        yield from _inside(place.this)
-    elif isinstance(place, exp.Table):
-        yield place
-        for join in place.args.get("joins") or ():
-            yield from _inside(join.this)
+def _candidates(plan: Plan, *, alias: str) -> Array:
+    return Array(np.asarray(plan.candidates[alias], np.int64))
 
 
-def _pairs(scores: Scores, narrowed: Rows | None) -> tuple[Rows, Values]:
+def _side(plan: Plan, *, number: int, alias: str, side: int) -> Array:
+    return Array(_pairs(plan, number, alias)[side])
+
+
+def _by_row(plan: Plan, *, number: int, alias: str) -> Any:
+    rows, values = _pairs(plan, number, alias)
+    return sent(dict(zip(map(str, rows.tolist()), values.tolist(), strict=True)))
+
+
+def _pairs(plan: Plan, number: int, alias: str) -> tuple[Rows, Values]:
+    """The rows that have a score, and their scores."""
+    scores, narrowed = plan.scores[number], plan.candidates.get(alias)
     if narrowed is None:
         return scores.all()
     found = [(row, score) for row in np.asarray(narrowed).tolist() if (score := scores.of(row)) is not None]

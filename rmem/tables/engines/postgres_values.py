@@ -19,7 +19,7 @@ from psycopg.types.numeric import Int4, Int8
 
 from ...errors import SqlError
 from ..catalog import Kind, Type
-from ..sql.moments import Interval, read_interval
+from ..sql.times import Interval, read_interval
 from ..sql.types import NAMES
 
 _KINDS = {

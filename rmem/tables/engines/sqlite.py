@@ -252,8 +252,6 @@ class SqliteEngine(Engine):
             ):
                 cursor = connection.execute(compiled.sql, values)
                 rows = fetched(cursor, plan) if compiled.columns else []
-                if compiled.after:
-                    rows = _done(connection, compiled, rows)
                 state.inside = True
                 (count,) = connection.execute("SELECT changes()").fetchone()
                 self._check(connection, state, target)
@@ -300,9 +298,12 @@ class SqliteEngine(Engine):
     def _compiled(self, connection: sqlite3.Connection, plan: Plan) -> Compiled:
         tables = self._physical(connection)
         aliases = tuple(plan.candidates)
-        known = plan.tree.meta.get(_COMPILED)
-        if known is not None and known[0] is tables and known[1] == aliases:
-            return known[2]  # type: ignore[no-any-return]
+        seen, known = plan.tree.meta.get(_COMPILED, (None, {}))
+        if seen is not tables:
+            known = {}
+            plan.tree.meta[_COMPILED] = tables, known
+        if aliases in known:
+            return known[aliases]  # type: ignore[no-any-return]
         compiler = Compiler(tables, aliases, nodes=sum(1 for _ in plan.tree.walk()))
         try:
             if isinstance(plan.tree, exp.Query):
@@ -311,7 +312,7 @@ class SqliteEngine(Engine):
                 compiled = compiled_write(compiler, plan.tree)
         except RecursionError:
             raise SqlError("the statement is nested too deeply") from None
-        plan.tree.meta[_COMPILED] = (tables, aliases, compiled)
+        known[aliases] = compiled
         return compiled
 
     def _prepare(self, connection: sqlite3.Connection, state: State, compiled: Compiled) -> None:
@@ -552,15 +553,6 @@ def _stored(table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]])
         writers.append(bulk_writer(column))
     for row in rows:
         yield [None if value is None else write(value) for value, write in zip(row, writers, strict=True)]
-
-
-def _done(connection: sqlite3.Connection, compiled: Compiled, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Write the rows that were found, each once; what RETURNING wants of them."""
-    first = {row[0]: row for row in reversed(rows)}
-    found = [row for row in rows if first[row[0]] is row]
-    width = len(compiled.columns)
-    connection.executemany(compiled.after, [row[: len(row) - width] for row in found])
-    return [row[len(row) - width :] for row in found]
 
 
 def _result(compiled: Compiled, rows: list[tuple[Any, ...]]) -> Result:

@@ -40,7 +40,6 @@ class Compiler:
         self.candidates = frozenset(candidates)
         self.target: Physical | None = None
         self._queries: list[dict[str, Placed]] = [{}]
-        self._windows: list[dict[str, exp.Window]] = [{}]
         self._count = 0
         self._numbers: dict[Slot, int] = {}
         self._written = 0
@@ -114,7 +113,7 @@ class Compiler:
         return f"coalesce((SELECT {gathered} FROM ({self.query(query, [kind])})), {empty})"
 
     def window(self, node: exp.Window) -> str:
-        return window_of(self, node, self._windows[-1])
+        return window_of(self, node)
 
     def ordered(self, key: exp.Ordered) -> str:
         """One key of ORDER BY; the place of NULL is always written out."""
@@ -195,21 +194,17 @@ class Compiler:
 
     def _select(self, node: exp.Select, wants: Sequence[str] | None) -> str:
         head = self.with_queries(node)
-        self._windows.append({folded(window.this): window for window in node.args.get("windows") or []})
-        try:
-            source = self.from_sql(node)
-            distinct = node.args.get("distinct")
-            items = self._items(node, wants, collated=distinct is not None and distinct.args.get("on") is None)
-            rest = source
-            if node.args.get("where") is not None:
-                rest += f" WHERE {self.expressions.typed(node.args['where'].this, 'bool')}"
-            rest += self.group_sql(node)
-            if distinct is not None and distinct.args.get("on") is not None:
-                return head + self._distinct_on(node, items, rest)
-            word = "DISTINCT " if distinct is not None else ""
-            return f"{head}SELECT {word}{', '.join(items)}{rest}{self.tail(node)}"
-        finally:
-            self._windows.pop()
+        source = self.from_sql(node)
+        distinct = node.args.get("distinct")
+        items = self._items(node, wants, collated=distinct is not None and distinct.args.get("on") is None)
+        rest = source
+        if node.args.get("where") is not None:
+            rest += f" WHERE {self.expressions.typed(node.args['where'].this, 'bool')}"
+        rest += self.group_sql(node)
+        if distinct is not None and distinct.args.get("on") is not None:
+            return head + self._distinct_on(node, items, rest)
+        word = "DISTINCT " if distinct is not None else ""
+        return f"{head}SELECT {word}{', '.join(items)}{rest}{self.tail(node)}"
 
     def group_sql(self, node: exp.Select) -> str:
         text = ""

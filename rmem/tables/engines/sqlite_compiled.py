@@ -63,8 +63,6 @@ class Compiled:
     columns: tuple[tuple[str, str], ...] = ()
     target: Physical | None = None
     """The table that is written to."""
-    after: str = ""
-    """What is done with each row that `sql` finds: its number, and the values after it but for `columns`."""
 
 
 def parameter_values(compiled: Compiled, parameters: Sequence[Any], rows: Mapping[str, Any]) -> list[Any]:

@@ -268,7 +268,6 @@ class ExpressionSql(PredicateSql):
         exp.CurrentDate: _current,
         exp.Localtimestamp: _current,
         exp.Localtime: _current,
-        exp.Collate: lambda self, node: self.sql(node.this),
         exp.Subquery: _subquery,
         exp.Exists: _exists,
         exp.Anonymous: _function,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 
 from ...errors import SqlError
 from ..sql.reading import EXACT
 from ..sql.writing import round_half_up
 from .sqlite_calls import native
-from .sqlite_numbers import DOMAIN, ZERO
+from .sqlite_numbers import ZERO
 
 
 def scale_of(value: Decimal) -> int:
@@ -115,57 +114,3 @@ def _trunc_to(value: Decimal, scale: int) -> Decimal:
 def numeric_sqrt(value: Decimal, scale: int) -> Decimal:
     digits = max(value.adjusted() // 2, 0) + scale + 12
     return _scaled(Context(prec=digits).sqrt(value), scale)
-
-
-@native("sqrt(numeric)")
-def _sqrt(value: Decimal) -> Decimal:
-    if value < 0:
-        raise SqlError(DOMAIN["sqrt"])
-    weight, _ = _weight(value)
-    half = weight * 4 // 2 + 1 if weight >= 0 else 1 - (1 - weight * 4) // 2
-    return numeric_sqrt(value, min(max(16 - half, scale_of(value), 0), 1000))
-
-
-def _significant(value: Decimal, weight: int, scale: int) -> Decimal:
-    return _scaled(value, min(max(16 - weight, scale, 0), 1000))
-
-
-@native("exp(numeric)")
-def _exp(value: Decimal) -> Decimal:
-    weight = int(float(value) * 0.434294481903252)
-    if weight > 2000:
-        raise SqlError("value overflows numeric format")
-    result = Context(prec=max(weight, 0) + 60).exp(value)
-    return _significant(result, weight, scale_of(value))
-
-
-def _ln_weight(value: Decimal) -> int:
-    """How many digits a logarithm has before its point, roughly."""
-    away = abs(float(value - 1))
-    if away <= 0.1:  # the logarithm is about as far from 0 as the value is from 1
-        return math.floor(math.log10(away)) if away else 0
-    return int(math.log10(abs(float(Context(prec=20).ln(value)))))
-
-
-@native("ln(numeric)")
-def _ln(value: Decimal) -> Decimal:
-    if value <= 0:
-        raise SqlError(DOMAIN["ln"])
-    return _significant(Context(prec=60).ln(value), _ln_weight(value), scale_of(value))
-
-
-@native("power(numeric, numeric)", "^(numeric, numeric)")
-def _power(base: Decimal, power: Decimal) -> Decimal:
-    if base.is_zero() and power < 0:
-        raise SqlError("zero raised to a negative power is undefined")
-    whole = power == power.to_integral_value()
-    if base < 0 and not whole:
-        raise SqlError("a negative number raised to a non-integer power yields a complex result")
-    if power.is_zero():
-        return _scaled(Decimal(1), min(max(16, scale_of(base), scale_of(power)), 1000))
-    weight = float(power) * math.log10(abs(float(base))) if base else 0.0
-    if weight > 1500:
-        raise SqlError("value overflows numeric format")
-    digits = max(int(weight), 0) + 60
-    result = Context(prec=digits + 1000 if whole and abs(power) < 1000 else digits).power(base, power)
-    return _significant(result, int(weight), max(scale_of(base), scale_of(power)))

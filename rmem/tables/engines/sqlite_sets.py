@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from ...errors import SqlError
 from ..sql import functions
-from ..sql.moments import Interval
 from ..sql.scope import Source
+from ..sql.times import Interval
 from .sqlite_calls import Native, scalar
 from .sqlite_json import as_text
 from .sqlite_storage import writer

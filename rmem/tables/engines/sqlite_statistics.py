@@ -7,9 +7,11 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from ...errors import SqlError
 from ..sql.functions import Call
-from ..sql.moments import Interval
+from ..sql.times import Interval
 from .sqlite_json import as_json, json_key
 from .sqlite_numeric import divide, numeric_sqrt, select_scale
 from .sqlite_order import sort_key
@@ -140,15 +142,7 @@ def _spread(call: Call, rows: Rows, *, root: bool) -> Any:
 
 
 def _float_spread(values: list[float], *, root: bool) -> float:
-    """By Youngs and Cramer, as PostgreSQL computes it."""
-    count = total = squares = 0.0
-    for value in values:
-        count += 1
-        total += value
-        if count > 1:
-            step = value * count - total
-            squares += step * step / (count * (count - 1))
-    variance = squares / (count - 1)
+    variance = float(np.var(values, ddof=1))
     return math.sqrt(variance) if root else variance
 
 

@@ -22,7 +22,8 @@ import numpy as np
 from ...errors import SqlError
 from ..catalog import Column, Type
 from ..sql.jsons import decimal_text, json_text, order_key, parse_json, plain
-from ..sql.moments import (
+from ..sql.reading import read, to_float4
+from ..sql.times import (
     Interval,
     date_of,
     day_number,
@@ -32,7 +33,6 @@ from ..sql.moments import (
     time_number,
     time_of,
 )
-from ..sql.reading import read, to_float4
 from ..sql.types import NAMES, element, is_array, spelled
 from ..sql.writing import fitted
 

@@ -1,4 +1,4 @@
-"""Dates, times and intervals, on the numbers of `sql.moments`."""
+"""Dates, times and intervals, on the numbers of `sql.times`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from decimal import Decimal
 from typing import Any
 
 from ...errors import SqlError
-from ..sql.moments import (
+from ..sql.functions import check_unit
+from ..sql.times import (
     DAY,
     HOUR,
     MINUTE,
@@ -24,7 +25,6 @@ from ..sql.moments import (
     to_utc,
 )
 from .sqlite_calls import current, native
-from .sqlite_numeric import divide
 
 
 def shifted(micros: int, interval: Interval, sign: int = 1) -> int:
@@ -50,8 +50,6 @@ native("+(interval, date)")(lambda interval, days: shifted(days * DAY, interval)
 native("-(date, interval)")(lambda days, interval: shifted(days * DAY, interval, -1))
 
 
-native("+(date, time)")(lambda days, micros: days * DAY + micros)
-native("+(time, date)")(lambda micros, days: days * DAY + micros)
 native("+(time, interval)")(lambda micros, interval: (micros + interval.micros) % DAY)
 native("+(interval, time)")(lambda interval, micros: (micros + interval.micros) % DAY)
 native("-(time, interval)")(lambda micros, interval: (micros - interval.micros) % DAY)
@@ -142,157 +140,97 @@ def _age_today(value: int) -> Interval:
 # -- fields ----------------------------------------------------------------------------------------------------
 
 
-def field(name: str, value: Any, kind: str) -> Decimal | None:
+_CLOCK_FIELDS = ("hour", "minute", "second")
+
+
+def field(name: str, value: Any, kind: str) -> Decimal:
     """What EXTRACT gives."""
     if kind == "interval":
         return _interval_field(name, value)
-    if kind == "time":
-        return _clock_field(name, value, "time")
-    micros = value * DAY if kind == "date" else value
-    if kind == "date" and name in ("hour", "minute", "second", "milliseconds", "microseconds"):
+    if kind == "date" and name in _CLOCK_FIELDS:
         raise SqlError(f'unit "{name}" not supported for type date')
-    days, clock = divmod(micros, DAY)
-    date = date_of(days)
-    year, week, weekday = date.isocalendar()
-    simple: dict[str, int] = {
-        "year": date.year,
-        "month": date.month,
-        "day": date.day,
-        "quarter": (date.month + 2) // 3,
-        "decade": date.year // 10,
-        "century": (date.year + 99) // 100,
-        "millennium": (date.year + 999) // 1000,
-        "dow": weekday % 7,
-        "isodow": weekday,
-        "doy": date.timetuple().tm_yday,
-        "week": week,
-        "isoyear": year,
-    }
-    if name in simple:
-        return Decimal(simple[name])
+    if kind == "time":
+        if name not in (*_CLOCK_FIELDS, "epoch"):
+            raise SqlError(f'unit "{name}" not supported for type time')
+        days, clock = 0, value
+    else:
+        days, clock = divmod(value * DAY if kind == "date" else value, DAY)
     if name == "epoch":
-        return Decimal(days * 86_400) if kind == "date" else _micros(micros)
-    if name == "julian":
-        julian = Decimal(days + 2_440_588)
-        return julian if kind == "date" else julian + divide(Decimal(clock), Decimal(DAY))
-    return _clock_field(name, clock, kind)
+        return Decimal(days * 86_400) if kind == "date" else _micros(days * DAY + clock)
+    if name in _CLOCK_FIELDS:
+        return _clock_field(name, clock)
+    date = date_of(days)
+    _, week, weekday = date.isocalendar()
+    return Decimal(
+        {
+            "year": date.year,
+            "quarter": (date.month + 2) // 3,
+            "month": date.month,
+            "week": week,
+            "day": date.day,
+            "dow": weekday % 7,
+            "isodow": weekday,
+            "doy": date.timetuple().tm_yday,
+        }[name]
+    )
 
 
 def _micros(value: int) -> Decimal:
     return Decimal(value).scaleb(-6)
 
 
-def _clock_field(name: str, micros: int, kind: str) -> Decimal:
-    if name == "hour":
-        return Decimal(micros // HOUR)
-    if name == "minute":
-        return Decimal(micros // MINUTE % 60)
+def _clock_field(name: str, micros: int) -> Decimal:
     if name == "second":
-        return _micros(micros % MINUTE)
-    if name == "milliseconds":
-        return Decimal(micros % MINUTE).scaleb(-3)
-    if name == "microseconds":
-        return Decimal(micros % MINUTE)
-    if name == "epoch":
-        return _micros(micros)
-    raise SqlError(f'unit "{name}" not supported for type {kind}')
+        return _micros(_split(micros, MINUTE)[1])
+    hours, rest = _split(micros, HOUR)
+    return Decimal(hours if name == "hour" else _split(rest, MINUTE)[0])
 
 
 def _interval_field(name: str, value: Interval) -> Decimal:
     years, months = _split(value.months, 12)
-    hours, rest = _split(value.micros, HOUR)
-    minutes, rest = _split(rest, MINUTE)
-    simple = {
-        "year": years,
-        "month": months,
-        "quarter": months // 3 + 1 if months >= 0 else -(-months // 3) + 1,
-        "day": value.days,
-        "week": int(value.days / 7),
-        "hour": hours,
-        "minute": minutes,
-        "decade": int(years / 10),
-        "century": int(years / 100),
-        "millennium": int(years / 1000),
-    }
-    if name in simple:
-        return Decimal(simple[name])
-    if name == "second":
-        return _micros(rest)
-    if name == "milliseconds":
-        return Decimal(rest).scaleb(-3)
-    if name == "microseconds":
-        return Decimal(rest)
+    if name in _CLOCK_FIELDS:
+        return _clock_field(name, value.micros)
     if name == "epoch":
         seconds = years * 31_557_600 + months * 30 * 86_400 + value.days * 86_400
         return _micros(seconds * SECOND + value.micros)
-    raise SqlError(f'unit "{name}" not supported for type interval')
-
-
-_WORDS = {
-    "years": "year", "months": "month", "days": "day", "hours": "hour", "minutes": "minute", "seconds": "second",
-    "weeks": "week", "quarters": "quarter", "centuries": "century", "decades": "decade", "millisecond": "milliseconds",
-    "microsecond": "microseconds", "y": "year", "mon": "month", "d": "day", "h": "hour", "min": "minute", "s": "second",
-    "sec": "second", "ms": "milliseconds", "us": "microseconds", "m": "minute", "w": "week",
-}  # fmt: skip
-
-
-def unit_word(text: str) -> str:
-    word = text.strip().lower()
-    return _WORDS.get(word, word)
+    found = {"year": years, "month": months, "day": value.days}
+    if name not in found:
+        raise SqlError(f'unit "{name}" not supported for type interval')
+    return Decimal(found[name])
 
 
 for _kind in ("timestamptz", "timestamp", "date", "time", "interval"):
 
-    def _extract(name: str, value: Any, kind: str = _kind) -> Decimal | None:
+    def _extract(name: str, value: Any, kind: str = _kind) -> Decimal:
         return field(name, value, kind)
 
     native(f"extract({_kind})")(_extract)
 
-    def _part(name: str, value: Any, kind: str = _kind) -> float | None:
+    def _part(name: str, value: Any, kind: str = _kind) -> float:
+        check_unit("date_part", name.lower())
         if kind == "date":  # unlike EXTRACT, this takes a day as its first moment
             value, kind = value * DAY, "timestamp"
-        found = field(unit_word(name), value, kind)
-        return None if found is None else float(found)
+        return float(field(name.lower(), value, kind))
 
     native(f"date_part(text, {_kind})")(_part)
 
 
 # -- truncating ------------------------------------------------------------------------------------------------
 
-_PARTS = {
-    "microseconds": 1,
-    "milliseconds": 1000,
-    "second": SECOND,
-    "minute": MINUTE,
-    "hour": HOUR,
-    "day": DAY,
-}
+_PARTS = {"second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY}
 
 
 def truncated(name: str, micros: int) -> int:
-    name = unit_word(name)
+    name = name.lower()
+    check_unit("date_trunc", name)
     if name in _PARTS:
         return micros - micros % _PARTS[name]
     days = micros // DAY
     date = date_of(days)
     if name == "week":
         return (days - date.weekday()) * DAY
-    year, month = date.year, 1
-    if name == "month":
-        month = date.month
-    elif name == "quarter":
-        month = (date.month - 1) // 3 * 3 + 1
-    elif name == "decade":
-        year = year // 10 * 10
-    elif name == "century":
-        year = (year - 1) // 100 * 100 + 1
-    elif name == "millennium":
-        year = (year - 1) // 1000 * 1000 + 1
-    elif name != "year":
-        raise SqlError(f'unit "{name}" not recognized for type timestamp')
-    if year < 1:
-        raise SqlError("timestamp out of range: only the years 1 to 9999 are supported")
-    return day_number(dt.date(year, month, 1)) * DAY
+    month = {"month": date.month, "quarter": (date.month - 1) // 3 * 3 + 1, "year": 1}[name]
+    return day_number(dt.date(date.year, month, 1)) * DAY
 
 
 native("date_trunc(text, timestamptz)", "date_trunc(text, timestamp)")(truncated)

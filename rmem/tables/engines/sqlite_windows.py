@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ...errors import SqlError
 from ..sql import functions
 from ..sql.scope import folded
 from .sqlite_aggregates import aggregate_sql, window_sql
@@ -15,9 +14,9 @@ if TYPE_CHECKING:
     from .sqlite_compile import Compiler
 
 
-def window_of(compiler: Compiler, node: exp.Window, named: dict[str, exp.Window]) -> str:
+def window_of(compiler: Compiler, node: exp.Window) -> str:
     """A window function or an aggregate over a window."""
-    over = _over(compiler, node, named)
+    over = _over(compiler, node)
     target, condition = node.this, ""
     if isinstance(target, exp.Filter):
         condition = f" FILTER (WHERE {compiler.expressions.typed(target.expression.this, 'bool')})"
@@ -27,19 +26,8 @@ def window_of(compiler: Compiler, node: exp.Window, named: dict[str, exp.Window]
     return aggregate_sql(compiler.expressions, target, condition, over)
 
 
-def _over(compiler: Compiler, node: exp.Window, named: dict[str, exp.Window]) -> str:
-    """` OVER (…)`, with what a named window says written out."""
-    partition = list(node.args.get("partition_by") or [])
-    order = node.args.get("order")
-    spec = node.args.get("spec")
-    alias = node.args.get("alias")
-    if alias is not None:
-        base = named.get(folded(alias))
-        if base is None:
-            raise SqlError(f'window "{folded(alias)}" does not exist')
-        partition = partition or list(base.args.get("partition_by") or [])
-        order = order or base.args.get("order")
-        spec = spec or base.args.get("spec")
+def _over(compiler: Compiler, node: exp.Window) -> str:
+    partition, order, spec = (node.args.get(part) for part in ("partition_by", "order", "spec"))
     parts = []
     if partition:
         parts.append("PARTITION BY " + ", ".join(compiler.expressions.key(part) for part in partition))

@@ -22,52 +22,8 @@ def compiled_write(compiler: Compiler, tree: exp.Expression) -> Compiled:
         return compiler.compiled(_insert(compiler, tree, physical), columns)
     if not isinstance(tree, (exp.Update, exp.Delete)):
         raise SqlUnsupportedError(f"{type(tree).__name__} is not supported")
-    if _returns_others(tree):
-        sql, after = _joined(compiler, tree, physical)
-        compiled = compiler.compiled(sql, columns)
-        compiled.after = after
-        return compiled
     write = _update(compiler, tree, physical) if isinstance(tree, exp.Update) else _delete(compiler, tree, physical)
     return compiler.compiled(write, columns)
-
-
-def _returns_others(tree: exp.Expression) -> bool:
-    """Whether RETURNING wants columns of the tables that are joined, which SQLite does not give."""
-    clause = tree.args.get("returning")
-    if clause is None:
-        return False
-    source: Source = tree.meta["source"]
-    own = {node.meta["source"].alias for node in clause.find_all(exp.Table, exp.Subquery) if "source" in node.meta}
-    named = {column.table for column in clause.find_all(exp.Column) if column.table}
-    return bool(named - own - {source.alias})
-
-
-def _joined(compiler: Compiler, tree: exp.Update | exp.Delete, physical: Physical) -> tuple[str, str]:
-    """An UPDATE or DELETE in two steps: a SELECT of the rows with their new values and what RETURNING wants, and
-    what is then done with each of them."""
-    head = compiler.with_queries(tree)
-    source: Source = tree.meta["source"]
-    _place(compiler, source, "target", physical)
-    if isinstance(tree, exp.Update):
-        others = [compiler.relation(tree.args["from_"].this) + compiler.joins(tree)]
-    else:
-        others = [compiler.relation(node) for node in tree.args.get("using") or []]
-    where = _where(compiler, tree)
-    columns = {column.name: column for column in physical.table.columns}
-    new = {
-        pair.meta["column"]: assigned(compiler, pair.expression, columns[pair.meta["column"]])
-        for pair in (tree.expressions if isinstance(tree, exp.Update) else [])
-    }
-    seen = {name: f"target.{physical.columns[name]}" for name, _ in source.columns}
-    compiler.placed[source.alias] = Placed("", {**seen, **new})
-    items = [f"target.{ROW}", *new.values()]
-    items += [compiler.expressions.sql(item.this) for item in tree.args["returning"].expressions]
-    relations = ", ".join([f"{physical.name} AS target", *others])
-    sql = f"{head}SELECT {', '.join(items)} FROM {relations}{where}"
-    if not new:
-        return sql, f"DELETE FROM {physical.name} WHERE {ROW} = ?1"
-    sets = ", ".join(f"{physical.columns[name]} = ?{at}" for at, name in enumerate(new, 2))
-    return sql, f"UPDATE {physical.name} SET {sets} WHERE {ROW} = ?1"
 
 
 def assigned(compiler: Compiler, node: exp.Expression, column: Column) -> str:

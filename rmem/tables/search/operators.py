@@ -21,7 +21,7 @@ from ...index.bits import Matrix, unit
 from ..catalog import Column, Kind, Table
 from ..results import Result
 from ..sql.dialect import SIMILARITY, Dialect, Operator
-from .sources import home, stands_alone, with_of
+from ..sql.sources import home, stands_alone, with_of
 
 COSINE, BM25, MAXSIM, HYBRID = "cosine", "bm25", "maxsim", "hybrid"
 RECORD = "deeplake_hybrid_record"
@@ -30,14 +30,43 @@ _FORMS = {Kind.VECTOR: COSINE, Kind.TEXT: BM25, Kind.VECTORS: MAXSIM}
 _BRACKETS = str.maketrans("{}", "[]")
 
 
+Ask = Callable[[exp.Expression], Result]
+"""Runs a query that stands inside another statement."""
+
+
 @dataclass(frozen=True, slots=True)
-class Search:
-    """One operator, understood. A part of the query that is NULL makes every score NULL."""
+class SearchOperator:
+    """One operator of a statement: what it searches, and the expressions that say for what."""
 
     form: str
     alias: str
     table: Table
-    columns: tuple[str, ...]
+    columns: tuple[Column, ...]
+    shown: str
+    query: tuple[exp.Expr, ...]
+    """One expression; of a hybrid search the vector, the words and perhaps their weights."""
+
+    def search(self, parameters: Sequence[Any], ask: Ask) -> Search:
+        """Evaluate the query; a part of it that is NULL makes every score NULL."""
+        values = [_evaluate(part, parameters, ask, self.shown) for part in self.query]
+        names = [f"{self.table.name}.{column.name}" for column in self.columns]
+        if any(value is None for value in values[:2]):
+            return Search(self, null=True)
+        if self.form == BM25:
+            return Search(self, _words(values[0], f"{self.shown} on {names[0]}"))
+        vectors = _vectors(values[0], f"{self.shown} on {names[0]}", many=self.form == MAXSIM)
+        check_dimension(names[0], self.columns[0].type.dimension, vectors.shape[1])
+        if self.form != HYBRID:
+            return Search(self, vectors=vectors)
+        words = _words(values[1], f"{self.shown} on {names[1]}")
+        return Search(self, words, vectors, _weights(values[2], values[3]) if len(values) == 4 else (0.5, 0.5))
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """An operator and what it searches for in one run."""
+
+    operator: SearchOperator
     words: str | None = None
     vectors: Matrix | None = None
     """The query's vectors at unit length; one line, except for MaxSim."""
@@ -47,13 +76,11 @@ class Search:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for operators that give the same scores."""
+        """Equal for searches that give the same scores."""
         vectors = None if self.vectors is None else (self.vectors.shape, self.vectors.tobytes())
-        return self.form, self.table.name, self.columns, self.words, vectors, self.weights, self.null
-
-
-Ask = Callable[[exp.Expression], Result]
-"""Runs a query that stands inside another statement."""
+        operator = self.operator
+        names = tuple(column.name for column in operator.columns)
+        return operator.form, operator.table.name, names, self.words, vectors, self.weights, self.null
 
 
 class _NotConstant(Exception):
@@ -66,113 +93,98 @@ def is_search(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and node.name.lower() in _FUNCTIONS
 
 
-class Reader:
-    """Understands the operators of one statement."""
+def read_operator(node: exp.Expr, catalogue: Mapping[str, Table]) -> SearchOperator:
+    """Check an operator of a bound statement."""
+    if isinstance(node, exp.Anonymous):
+        name = node.name.lower()
+        if len(node.expressions) != 2:
+            raise SqlError(f"{name}() takes a column and a query, got {len(node.expressions)} arguments")
+        left, right = node.expressions
+        return _read_column_search(left, right, catalogue, shown=f"{name}()", only=_FUNCTIONS[name])
+    left, right = _bare(node.this), node.expression
+    if isinstance(left, exp.Tuple):
+        return _read_hybrid(left, _bare(right), catalogue)
+    if _is_record(right):
+        raise SqlError(f"{RECORD}() stands behind (vector column, text column) {SIMILARITY}")
+    return _read_column_search(left, right, catalogue, shown=SIMILARITY)
 
-    def __init__(self, catalogue: Mapping[str, Table], parameters: Sequence[Any], ask: Ask) -> None:
-        self._catalogue, self._parameters, self._ask = catalogue, parameters, ask
 
-    def read(self, node: exp.Expr) -> Search:
-        if isinstance(node, exp.Anonymous):
-            name = node.name.lower()
-            if len(node.expressions) != 2:
-                raise SqlError(f"{name}() takes a column and a query, got {len(node.expressions)} arguments")
-            return self._column_search(node, *node.expressions, shown=f"{name}()", only=_FUNCTIONS[name])
-        left, right = _bare(node.this), node.expression
-        if isinstance(left, exp.Tuple):
-            return self._hybrid(left, right)
-        if _is_record(right):
-            raise SqlError(f"{RECORD}() stands behind (vector column, text column) {SIMILARITY}")
-        return self._column_search(node, node.this, right, shown=SIMILARITY)
+def _read_column_search(
+    left: exp.Expr, right: exp.Expr, catalogue: Mapping[str, Table], *, shown: str, only: Kind | None = None
+) -> SearchOperator:
+    left, right = _bare(left), _bare(right)
+    if isinstance(right, exp.Column) and not isinstance(left, exp.Column):
+        left, right = right, left
+    if not isinstance(left, exp.Column):
+        raise SqlUnsupportedError(f"{shown} needs a column of a table, got {_text(left)}")
+    table, column = _column(left, shown, catalogue)
+    kind = column.type.kind
+    if kind not in _FORMS or only not in (None, kind):
+        expected = "FLOAT4[], TEXT or FLOAT4[][]" if only is None else only.upper()
+        raise SqlError(f"{shown} searches columns of type {expected}; {table.name}.{column.name} is {kind.upper()}")
+    return SearchOperator(_FORMS[kind], left.table, table, (column,), shown, (_query(right),))
 
-    def _column_search(
-        self, node: exp.Expr, left: exp.Expr, right: exp.Expr, *, shown: str, only: Kind | None = None
-    ) -> Search:
-        left, right = _bare(left), _bare(right)
-        if isinstance(right, exp.Column) and not isinstance(left, exp.Column):
-            left, right = right, left
-        if not isinstance(left, exp.Column):
-            raise SqlUnsupportedError(f"{shown} needs a column of a table, got {_text(left)}")
-        table, column = self._column(left, shown)
-        kind = column.type.kind
-        if kind not in _FORMS or only not in (None, kind):
-            expected = "FLOAT4[], TEXT or FLOAT4[][]" if only is None else only.upper()
-            raise SqlError(f"{shown} searches columns of type {expected}; {table.name}.{column.name} is {kind.upper()}")
-        value = self._constant(right, shown)
-        name = f"{table.name}.{column.name}"
-        form = _FORMS[kind]
-        if value is None:
-            return Search(form, left.table, table, (column.name,), null=True)
-        if form == BM25:
-            return Search(form, left.table, table, (column.name,), words=_words(value, f"{shown} on {name}"))
-        vectors = _vectors(value, f"{shown} on {name}", many=form == MAXSIM)
-        return Search(form, left.table, table, (column.name,), vectors=_fitting(vectors, column, name))
 
-    def _hybrid(self, record: exp.Tuple, right: exp.Expr) -> Search:
-        right = _bare(right)
-        if not _is_record(right) or len(right.expressions) not in (2, 4):
-            raise SqlError(
-                f"(vector column, text column) {SIMILARITY} needs {RECORD}(vector, words) or "
-                f"{RECORD}(vector, words, weight of the vector, weight of the words), got {_text(right)}"
-            )
-        parts = [part for part in map(_bare, record.expressions) if isinstance(part, exp.Column)]
-        if len(parts) != 2 or len(record.expressions) != 2:
-            raise SqlError(f"{SIMILARITY} with {RECORD}() needs (vector column, text column), got {_text(record)}")
-        (table, vector), (_, text) = (self._column(part, SIMILARITY) for part in parts)
-        kinds = vector.type.kind, text.type.kind
-        if parts[0].table != parts[1].table:
-            raise SqlError(f"both columns of {_text(record)} must be of the same table")
-        if kinds != (Kind.VECTOR, Kind.TEXT):
-            raise SqlError(
-                f"{SIMILARITY} with {RECORD}() needs (FLOAT4[], TEXT); "
-                f"{_text(record)} is ({kinds[0].upper()}, {kinds[1].upper()})"
-            )
-        values = [self._constant(part, RECORD) for part in right.expressions]
-        names = vector.name, text.name
-        if values[0] is None or values[1] is None:
-            return Search(HYBRID, parts[0].table, table, names, null=True)
-        name = f"{table.name}.{vector.name}"
-        vectors = _fitting(_vectors(values[0], f"{RECORD}() on {name}", many=False), vector, name)
-        words = _words(values[1], f"{RECORD}() on {table.name}.{text.name}")
-        weights = _weights(values[2], values[3]) if len(values) == 4 else (0.5, 0.5)
-        return Search(HYBRID, parts[0].table, table, names, words, vectors, weights)
+def _read_hybrid(record: exp.Tuple, right: exp.Expr, catalogue: Mapping[str, Table]) -> SearchOperator:
+    if not _is_record(right) or len(right.expressions) not in (2, 4):
+        raise SqlError(
+            f"(vector column, text column) {SIMILARITY} needs {RECORD}(vector, words) or "
+            f"{RECORD}(vector, words, weight of the vector, weight of the words), got {_text(right)}"
+        )
+    parts = [part for part in map(_bare, record.expressions) if isinstance(part, exp.Column)]
+    if len(parts) != 2 or len(record.expressions) != 2:
+        raise SqlError(f"{SIMILARITY} with {RECORD}() needs (vector column, text column), got {_text(record)}")
+    (table, vector), (_, text) = (_column(part, SIMILARITY, catalogue) for part in parts)
+    kinds = vector.type.kind, text.type.kind
+    if parts[0].table != parts[1].table:
+        raise SqlError(f"both columns of {_text(record)} must be of the same table")
+    if kinds != (Kind.VECTOR, Kind.TEXT):
+        raise SqlError(
+            f"{SIMILARITY} with {RECORD}() needs (FLOAT4[], TEXT); "
+            f"{_text(record)} is ({kinds[0].upper()}, {kinds[1].upper()})"
+        )
+    query = tuple(map(_query, right.expressions))
+    return SearchOperator(HYBRID, parts[0].table, table, (vector, text), f"{RECORD}()", query)
 
-    def _column(self, node: exp.Column, shown: str) -> tuple[Table, Column]:
-        found = home(node, node.table)
-        source = found[0] if found else None
-        table = None
-        if isinstance(source, exp.Table) and with_of(source) is None:
-            table = self._catalogue.get(source.name)
-        if table is None:
-            raise SqlUnsupportedError(
-                f"{shown} needs a column of a table; {_text(node)} comes from a query: search inside that query"
-            )
-        column = table.column(node.name)
-        if column is None:
-            raise SqlError(f"no column {node.name!r} in table {table.name!r}")
-        return table, column
 
-    def _constant(self, node: exp.Expr, shown: str) -> Any:
-        bare = _bare(node)
-        if (
-            isinstance(bare, exp.Subquery)
-            and isinstance(bare.this, exp.Select | exp.SetOperation)
-            and stands_alone(bare)
-        ):
-            return self._answer(bare.this.copy())
-        try:
-            return constant(node, self._parameters)
-        except _NotConstant:
-            raise SqlUnsupportedError(
-                f"the query of {shown} must be a value, a parameter or a query that stands alone, not {_text(node)}"
-            ) from None
+def _column(node: exp.Column, shown: str, catalogue: Mapping[str, Table]) -> tuple[Table, Column]:
+    found = home(node, node.table)
+    source = found[0] if found else None
+    table = None
+    if isinstance(source, exp.Table) and with_of(source) is None:
+        table = catalogue.get(source.name)
+    if table is None:
+        raise SqlUnsupportedError(
+            f"{shown} needs a column of a table; {_text(node)} comes from a query: search inside that query"
+        )
+    column = table.column(node.name)
+    if column is None:
+        raise SqlError(f"no column {node.name!r} in table {table.name!r}")
+    return table, column
 
-    def _answer(self, query: exp.Expression) -> Any:
-        """The one value of a query that says what to search for: `embedding <#> (SELECT embedding FROM … WHERE …)`."""
-        rows = self._ask(query).rows
+
+def _query(node: exp.Expr) -> exp.Expr:
+    """What says what to search for: an expression, or a query that can be run by itself."""
+    bare = _bare(node)
+    if isinstance(bare, exp.Subquery) and isinstance(bare.this, exp.Select | exp.SetOperation) and stands_alone(bare):
+        query: exp.Expr = bare.this.copy()
+        return query
+    return node
+
+
+def _evaluate(node: exp.Expr, parameters: Sequence[Any], ask: Ask, shown: str) -> Any:
+    """`embedding <#> $1`, `embedding <#> (SELECT embedding FROM … WHERE …)`."""
+    if isinstance(node, exp.Select | exp.SetOperation):
+        rows = ask(node).rows
         if len(rows) > 1:
             raise SqlError("more than one row returned by a subquery used as an expression")
         return rows[0][0] if rows else None
+    try:
+        return constant(node, parameters)
+    except _NotConstant:
+        raise SqlUnsupportedError(
+            f"the query of {shown} must be a value, a parameter or a query that stands alone, not {_text(node)}"
+        ) from None
 
 
 def constant(node: exp.Expr, parameters: Sequence[Any]) -> Any:
@@ -280,11 +292,6 @@ def _vectors(value: Any, where: str, *, many: bool) -> Matrix:
     if not np.isfinite(matrix).all():
         raise SqlError(f"the query of {where} must be {expected} of finite numbers")
     return unit(matrix)
-
-
-def _fitting(vectors: Matrix, column: Column, name: str) -> Matrix:
-    check_dimension(name, column.type.dimension, vectors.shape[1])
-    return vectors
 
 
 def check_dimension(name: str, held: int | None, asked: int) -> None:

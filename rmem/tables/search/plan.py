@@ -1,5 +1,7 @@
 """From a statement with search operators to one that an engine can run: `rmem_score(k, alias._row)` where operators
-stood, the scores that answer it, and whether the best rows of one score are enough."""
+stood, the scores that answer it, and whether the best rows of one score are enough.
+
+`SearchPlan` is what a statement says whatever the values of its parameters; `SearchRun` is one run of it."""
 
 from __future__ import annotations
 
@@ -12,12 +14,26 @@ from sqlglot import exp
 
 from ..catalog import ROW, Table
 from ..engines.base import Rows
+from ..sql.dialect import Dialect
 from ..sql.functions import aggregates
+from ..sql.sources import sources, with_of
 from .indexes import SearchIndexes
-from .operators import BM25, COSINE, HYBRID, MAXSIM, Ask, Reader, Search, check_dimension, is_search, number, whole
-from .ordering import order_best_first, target
+from .operators import (
+    BM25,
+    COSINE,
+    HYBRID,
+    MAXSIM,
+    Ask,
+    Search,
+    SearchOperator,
+    check_dimension,
+    is_search,
+    number,
+    read_operator,
+    whole,
+)
+from .order import order_best_first, target
 from .scores import CosineScores, HybridScores, MaxSimScores, NoScores, SearchScores, TextScores
-from .sources import sources, with_of
 from .texts import TextColumn
 from .vectors import VectorColumn, VectorsColumn
 
@@ -27,86 +43,128 @@ _INDEX_METHODS = ("search", "deeplake_index")
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The statement wants the best rows of one score of one table."""
+    """The best rows of one score of one table are wanted."""
 
     score: int
     alias: str
-    limit: int
-    skipped: int
+    limit: exp.Expr
+    offset: exp.Expr | None
     ties: bool
     """Whether rows of equal score are told apart by more than their number."""
 
+    def counts(self, parameters: Sequence[Any]) -> tuple[int, int] | None:
+        """LIMIT and OFFSET; None where they are no plain numbers."""
+        count = whole(self.limit, parameters)
+        skipped = 0 if self.offset is None else whole(self.offset, parameters)
+        return None if count is None or skipped is None else (count, skipped)
+
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    tree: exp.Expression
-    scores: list[SearchScores]
-    searches: list[Search]
-    """What was searched, one for each score."""
-    ranking: Ranking | None
-    narrowed: dict[str, Rows]
-    """Rows outside which a table has none that WHERE lets through."""
+class Bar:
+    """WHERE asks for a score of a table above a number."""
 
-    def lines(self) -> list[str]:
+    score: int
+    alias: str
+    bar: exp.Expr
+    inclusive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    """What a statement searches. Made once, used by many runs at a time."""
+
+    tree: exp.Expression
+    operators: list[SearchOperator]
+    """One for each score."""
+    ranking: Ranking | None
+    inner: list[Ranking]
+    """Of SELECTs inside of the statement that want the best of one table and no more."""
+    bars: list[Bar]
+    by_value: bool
+    """Whether an ORDER BY has its direction from the value of a parameter, so that the plan fits that value only."""
+
+    def lines(self, parameters: Sequence[Any]) -> list[str]:
         """What EXPLAIN says of the searches."""
-        return [_line(search) for search in self.searches]
+        lines = [_line(operator) for operator in self.operators]
+        counts = None if self.ranking is None else self.ranking.counts(parameters)
+        if self.ranking is not None and counts is not None:
+            lines.append(f"Best rows first: the best of {self.ranking.alias} until {counts[0]} are found")
+        return lines
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRun:
+    """The scores of one run, and the rows outside which a table has none that WHERE lets through."""
+
+    scores: list[SearchScores]
+    narrowed: dict[str, Rows]
 
 
 def has_search(tree: exp.Expression) -> bool:
     return any(is_search(node) for node in tree.walk())
 
 
-def planned(
-    tree: exp.Expression,
-    catalogue: Mapping[str, Table],
-    indexes: SearchIndexes,
-    parameters: Sequence[Any],
-    ask: Ask,
-) -> Planned:
-    """The tree is checked and every column in it has the name of its source; it is not changed. `ask` runs the queries
-    in it that say what to search for."""
-    tree = tree.copy()
-    order_best_first(tree, parameters)
-    reader = Reader(catalogue, parameters, ask)
-    found = [(node, reader.read(node)) for node in tree.walk(prune=is_search) if is_search(node)]
-    numbers: dict[tuple[object, ...], int] = {}
-    searches: list[Search] = []
-    for _, search in found:
-        if (search.alias, search.key) not in numbers:
-            numbers[search.alias, search.key] = len(searches)
-            searches.append(search)
-    indexes.keep_only(catalogue)
-    scores = _scores(searches, indexes)
-    for node, search in found:
-        score = score_node(numbers[search.alias, search.key], search.alias)
+def plan_search(tree: exp.Expression, catalogue: Mapping[str, Table], parameters: Sequence[Any]) -> SearchPlan:
+    """Plan a statement that is bound: every column in it has the name of its source. The tree is changed."""
+    by_value = order_best_first(tree, parameters)
+    nodes = [node for node in tree.walk(prune=is_search) if is_search(node)]
+    numbers: dict[tuple[str, str], int] = {}
+    operators: list[SearchOperator] = []
+    for node in nodes:
+        operator = read_operator(node, catalogue)
+        key = operator.alias, node.sql(dialect=Dialect)
+        if key not in numbers:
+            numbers[key] = len(operators)
+            operators.append(operator)
+        score = score_node(numbers[key], operator.alias)
         if node is tree:
             tree = score
         node.replace(score)
     selects = [tree, *(select for select in tree.find_all(exp.Select) if select is not tree)]
     for select in selects:
         _tell_equals_apart(select)
-    narrowed = _narrowed(tree, scores, parameters)
-    for select in selects[1:]:
-        narrowed |= _best_of(select, scores, parameters)
-    return Planned(tree, scores, searches, _ranking(tree, parameters), narrowed)
+    inner = [_ranking(select) for select in selects[1:] if not (select.args.get("where") or select.args.get("joins"))]
+    kept = [one for one in inner if one is not None]
+    return SearchPlan(tree, operators, _ranking(tree), kept, _bars(tree), by_value)
+
+
+def start_search(
+    plan: SearchPlan, catalogue: Mapping[str, Table], indexes: SearchIndexes, parameters: Sequence[Any], ask: Ask
+) -> SearchRun:
+    """Bring the indexes up to date and score. `ask` runs the queries that say what to search for."""
+    indexes.keep_only(catalogue)
+    scores = _scores([operator.search(parameters, ask) for operator in plan.operators], indexes)
+    narrowed = _above_bars(plan.bars, scores, parameters)
+    for ranking in plan.inner:
+        counts = ranking.counts(parameters)
+        if counts is not None:
+            rows, _ = scores[ranking.score].best(sum(counts), ties=ranking.ties)
+            if rows.size >= sum(counts):
+                narrowed[ranking.alias] = rows
+    return SearchRun(scores, narrowed)
 
 
 def _scores(searches: Sequence[Search], indexes: SearchIndexes) -> list[SearchScores]:
     wanted: dict[str, tuple[Table, set[str]]] = {}
     for search in searches:
-        wanted.setdefault(search.table.name, (search.table, set()))[1].update(search.columns)
+        table = search.operator.table
+        wanted.setdefault(table.name, (table, set()))[1].update(column.name for column in search.operator.columns)
     held = {name: indexes.follow(table, columns) for name, (table, columns) in wanted.items()}
     known: dict[tuple[object, ...], SearchScores] = {}
+    found = []
     for search in searches:
-        if search.key not in known:
-            known[search.key] = _score(search, [held[search.table.name][name] for name in search.columns])
-    return [known[search.key] for search in searches]
+        key = search.key
+        if key not in known:
+            columns = held[search.operator.table.name]
+            known[key] = _score(search, [columns[column.name] for column in search.operator.columns])
+        found.append(known[key])
+    return found
 
 
 def _score(search: Search, columns: Sequence[TextColumn | VectorColumn | VectorsColumn]) -> SearchScores:
     if search.null:
         return NoScores()
-    match (search.form, *columns):
+    match (search.operator.form, *columns):
         case (str(form), TextColumn() as texts) if form == BM25:
             return TextScores(texts.texts(), search.words or "")
         case (str(form), VectorColumn() as vectors) if form == COSINE:
@@ -116,7 +174,7 @@ def _score(search: Search, columns: Sequence[TextColumn | VectorColumn | Vectors
         case (str(form), VectorColumn() as vectors, TextColumn() as texts) if form == HYBRID:
             found = vectors.vectors(_dimension(search, vectors))
             return HybridScores(found, _queries(search)[0], texts.texts(), search.words or "", *search.weights)
-    raise AssertionError(search.form)
+    raise AssertionError(search.operator.form)
 
 
 def _queries(search: Search) -> Any:
@@ -129,7 +187,7 @@ def _dimension(search: Search, column: VectorColumn | VectorsColumn) -> int:
     asked = int(_queries(search).shape[1])
     held = column.dimensions()
     if held and asked not in held:
-        check_dimension(f"{search.table.name}.{search.columns[0]}", held[0], asked)
+        check_dimension(f"{search.operator.table.name}.{search.operator.columns[0].name}", held[0], asked)
     return asked
 
 
@@ -145,16 +203,15 @@ def row_of(alias: str) -> exp.Column:
     return row
 
 
-def _line(search: Search) -> str:
+def _line(operator: SearchOperator) -> str:
     """`Search: bm25 index notes_text on notes(text)`."""
     parts = []
-    forms = (COSINE, BM25) if search.form == HYBRID else (search.form,)
-    for form, column in zip(forms, search.columns, strict=True):
-        declared = [
-            index.name for index in search.table.indexes if index.method in _INDEX_METHODS and column in index.columns
-        ]
+    forms = (COSINE, BM25) if operator.form == HYBRID else (operator.form,)
+    for form, column in zip(forms, operator.columns, strict=True):
+        searched = [index for index in operator.table.indexes if index.method in _INDEX_METHODS]
+        declared = [index.name for index in searched if column.name in index.columns]
         how = f"index {declared[0]} on" if declared else "on the fly on"
-        parts.append(f"{form} {how} {search.table.name}({column})")
+        parts.append(f"{form} {how} {operator.table.name}({column.name})")
     return "Search: " + " and ".join(parts)
 
 
@@ -207,7 +264,7 @@ def _is_real(source: exp.Expr) -> bool:
     return isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier) and with_of(source) is None
 
 
-def _ranking(tree: exp.Expr, parameters: Sequence[Any]) -> Ranking | None:
+def _ranking(tree: exp.Expr) -> Ranking | None:
     found = _leading_score(tree)
     limit = tree.args.get("limit")
     if found is None or not isinstance(limit, exp.Limit) or not _can_be_narrowed(tree, found[1]):
@@ -216,21 +273,9 @@ def _ranking(tree: exp.Expr, parameters: Sequence[Any]) -> Ranking | None:
     if not order[0].args.get("desc") or order[0].args.get("nulls_first"):
         return None
     offset = tree.args.get("offset")
-    count = whole(limit.expression, parameters)
-    skipped = 0 if offset is None else whole(offset.expression, parameters)
-    if count is None or skipped is None:
-        return None
     own = [one for one in order if not (isinstance(one.this, exp.Column) and one.this.name == ROW)]
-    return Ranking(found[0], found[1], count, skipped, ties=len(own) > 1)
-
-
-def _best_of(select: exp.Expr, scores: Sequence[SearchScores], parameters: Sequence[Any]) -> dict[str, Rows]:
-    """The rows that a SELECT inside another statement answers, where it wants the best of one table and no more."""
-    ranking = _ranking(select, parameters)
-    if ranking is None or select.args.get("where") or select.args.get("joins"):
-        return {}
-    rows, _ = scores[ranking.score].best(ranking.limit + ranking.skipped, ties=ranking.ties)
-    return {ranking.alias: rows} if rows.size >= ranking.limit + ranking.skipped else {}
+    skipped = None if offset is None else offset.expression
+    return Ranking(found[0], found[1], limit.expression, skipped, ties=len(own) > 1)
 
 
 def _can_be_narrowed(tree: exp.Expr, alias: str) -> bool:
@@ -252,25 +297,31 @@ def _can_be_narrowed(tree: exp.Expr, alias: str) -> bool:
     return True
 
 
-def _narrowed(tree: exp.Expression, scores: Sequence[SearchScores], parameters: Sequence[Any]) -> dict[str, Rows]:
-    """Where WHERE asks for a score above a number: the rows that have it."""
+def _bars(tree: exp.Expression) -> list[Bar]:
     where = tree.args.get("where")
-    narrowed: dict[str, Rows] = {}
-    if not isinstance(where, exp.Where):
-        return narrowed
-    for test in _conjuncts(where.this):
+    bars: list[Bar] = []
+    for test in _conjuncts(where.this) if isinstance(where, exp.Where) else ():
         if not isinstance(test, exp.GT | exp.GTE | exp.LT | exp.LTE):
             continue
         left, right = test.this, test.expression
         if isinstance(test, exp.LT | exp.LTE):
             left, right = right, left
-        found, bar = _score_of(left), number(right, parameters)
-        if found is None or bar is None or not _can_be_narrowed(tree, found[1]):
+        found = _score_of(left)
+        if found is not None and _can_be_narrowed(tree, found[1]):
+            bars.append(Bar(*found, right, isinstance(test, exp.GTE | exp.LTE)))
+    return bars
+
+
+def _above_bars(bars: Sequence[Bar], scores: Sequence[SearchScores], parameters: Sequence[Any]) -> dict[str, Rows]:
+    narrowed: dict[str, Rows] = {}
+    for one in bars:
+        bar = number(one.bar, parameters)
+        if bar is None:
             continue
-        rows, values = scores[found[0]].all()
-        rows = rows[values >= bar if isinstance(test, exp.GTE | exp.LTE) else values > bar]
-        before = narrowed.get(found[1])
-        narrowed[found[1]] = np.sort(rows) if before is None else np.intersect1d(before, rows)
+        rows, values = scores[one.score].all()
+        rows = rows[values >= bar if one.inclusive else values > bar]
+        before = narrowed.get(one.alias)
+        narrowed[one.alias] = np.sort(rows) if before is None else np.intersect1d(before, rows)
     return narrowed
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError, TableExistsError
-from ..catalog import Check, Index, Table
-from .define import MAX_COLUMNS, Builder, bind_check, check_of, default_text, free_name, reference_of, text
+from ..catalog import Check, Table
+from .define import MAX_COLUMNS, Builder, bind_check, default_text, text
 from .parse import parse
 from .scope import checked_name, folded, missing_column, only, shown, table_name
 
@@ -53,19 +53,7 @@ def _added(table: Table, action: exp.ColumnDef, catalogue: Mapping[str, Table], 
         raise SqlUnsupportedError("ADD COLUMN … PRIMARY KEY is not supported")
     if len(table.columns) >= MAX_COLUMNS:
         raise SqlError(f"a table may have {MAX_COLUMNS} columns")
-    changed = replace(table, columns=(*table.columns, column))
-    names = {index.name for index in table.indexes} | {check.name for check in table.checks}
-    for given, unique in builder.uniques:
-        chosen = free_name(given or f"{table.name}_{name}_key", names, catalogue)
-        changed = replace(changed, indexes=(*changed.indexes, Index(chosen, table.name, unique, unique=True)))
-    for given, _, condition in builder.checks:
-        chosen = free_name(given or f"{table.name}_{name}_check", names, {})
-        changed = replace(changed, checks=(*changed.checks, check_of(chosen, condition, changed)))
-    for given, own, reference in builder.references:
-        chosen = free_name(given or f"{table.name}_{name}_fkey", names, {})
-        made = reference_of(chosen, own, reference, changed, catalogue, workspace)
-        changed = replace(changed, references=(*changed.references, made))
-    return changed
+    return builder.constrained(replace(table, columns=(*table.columns, column)))
 
 
 def _dropped(table: Table, action: exp.Drop, catalogue: Mapping[str, Table]) -> Table:
@@ -76,7 +64,7 @@ def _dropped(table: Table, action: exp.Drop, catalogue: Mapping[str, Table]) -> 
         if table.column(name) is None:
             if action.args.get("exists"):
                 continue
-            raise missing_column(name, table.name)
+            raise missing_column(name, table)
         if len(table.columns) == 1:
             raise SqlUnsupportedError(f'table "{table.name}" must keep at least one column')
         for other in catalogue.values():
@@ -102,7 +90,7 @@ def _columns_of(check: Check, table: Table) -> set[str]:
 
 def _renamed_column(table: Table, old: str, new: str) -> Table:
     if table.column(old) is None:
-        raise missing_column(old, table.name)
+        raise missing_column(old, table)
     checked_name(new, "column")
     if table.column(new) is not None:
         raise TableExistsError(f'column "{new}" of relation "{table.name}" already exists')
@@ -138,7 +126,7 @@ def _changed_column(table: Table, action: exp.AlterColumn) -> Table:
     name = folded(action.this)
     column = table.column(name)
     if column is None:
-        raise missing_column(name, table.name)
+        raise missing_column(name, table)
     only(action, "this", "allow_null", "drop", "default")
     if action.args.get("default") is not None:
         if column.serial:

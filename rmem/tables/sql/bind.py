@@ -145,9 +145,11 @@ class Binder:
     # -- SELECT -------------------------------------------------------------------------------------------
 
     def _select(self, node: exp.Select, outer: Scope | None, wants: Sequence[str] | None) -> Columns:
+        if node.args.get("windows"):
+            raise SqlUnsupportedError("WINDOW is not supported here; PostgreSQL has it. Write OVER (…) each time")
         only(
             node,
-            *("expressions", "from_", "joins", "where", "group", "having", "windows", "order", "limit", "offset"),
+            *("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"),
             *("distinct", "with_"),
         )
         scope = Scope(outer=outer)
@@ -158,10 +160,6 @@ class Binder:
         if node.args.get("where") is not None:
             expressions.boolean(node.args["where"].this, scope, "WHERE")
         scope.aggregates = scope.windows = True
-        named = frozenset(folded(window.this) for window in node.args.get("windows") or [])
-        scope.named_windows = named
-        for window in node.args.get("windows") or []:
-            expressions.window_parts(window, scope)
         self._list(node, scope, wants)
         columns = tuple((item.alias, type_of(item.this)) for item in node.expressions)
         self._group(node, scope)

@@ -33,6 +33,8 @@ class Calls(Typed):
             )
         if name not in functions.scalars:
             raise functions.missing(name)
+        if name in ("date_trunc", "date_part") and node.expressions and node.expressions[0].is_string:
+            functions.check_unit(name, node.expressions[0].name.lower())
         return self.call(node, functions.scalars, name, node.expressions, scope)
 
     def call(
@@ -165,8 +167,8 @@ class Calls(Typed):
             found = self.bind(node.this, inside)
         else:
             raise SqlError(f"OVER specified, but {name} is not a window function nor an aggregate function")
-        if node.args.get("alias") is not None and folded(node.args["alias"]) not in scope.named_windows:
-            raise SqlError(f'window "{folded(node.args["alias"])}" does not exist')
+        if node.args.get("alias") is not None:
+            raise SqlError(f'window "{folded(node.args["alias"])}" does not exist; write OVER (…)')
         self.window_parts(node, scope)
         return found
 

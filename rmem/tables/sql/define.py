@@ -137,9 +137,6 @@ class Builder:
             if column.type.kind not in (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT):
                 raise SqlError("identity column type must be smallint, integer, or bigint")
             return replace(column, serial=True, nullable=False)
-        elif isinstance(kind, exp.CollateColumnConstraint):
-            if folded(kind.this) not in ("C", "POSIX"):
-                raise SqlUnsupportedError(f'only COLLATE "C" is supported, not {shown(kind.this)}')
         else:
             raise SqlUnsupportedError(f'column "{column.name}": {shown(kind)} is not supported')
         return column
@@ -147,21 +144,23 @@ class Builder:
     def table(self) -> Table:
         if not self.columns:
             raise SqlError(f'table "{self.name}" needs at least one column')
-        self._check_names(self.key)
+        for names in (self.key, *(unique for _, unique in self.uniques), *(own for _, own, _ in self.references)):
+            self._check_names(names)
         columns = tuple(
             replace(column, nullable=False) if column.name in self.key else column for column in self.columns.values()
         )
-        table = Table(self.name, columns, self.key)
-        names: set[str] = set()
+        return self.constrained(Table(self.name, columns, self.key))
+
+    def constrained(self, table: Table) -> Table:
+        """The table with the keys, checks and references that were read."""
+        names = {index.name for index in table.indexes} | {check.name for check in table.checks}
         for name, unique in self.uniques:
-            self._check_names(unique)
             chosen = free_name(name or f"{self.name}_{'_'.join(unique)}_key", names, self.catalogue)
             table = replace(table, indexes=(*table.indexes, Index(chosen, self.name, unique, unique=True)))
         for name, column, condition in self.checks:
             chosen = free_name(name or f"{self.name}_{column + '_' if column else ''}check", names, {})
             table = replace(table, checks=(*table.checks, check_of(chosen, condition, table)))
         for name, own, reference in self.references:
-            self._check_names(own)
             chosen = free_name(name or f"{self.name}_{'_'.join(own)}_fkey", names, {})
             made = reference_of(chosen, own, reference, table, self.catalogue, self.workspace)
             table = replace(table, references=(*table.references, made))
@@ -264,7 +263,7 @@ def reference_of(
     for mine, theirs in zip(own, targets, strict=True):
         a, b = table.column(mine), other.column(theirs)
         if a is None or b is None:
-            raise missing_column(mine if a is None else theirs, table.name if a is None else other.name)
+            raise missing_column(mine if a is None else theirs, table if a is None else other)
         if a.type.kind != b.type.kind and not _both_whole(a, b):
             raise SqlError(
                 f'foreign key constraint "{name}" cannot be implemented: key columns "{mine}" and "{theirs}" '
@@ -327,7 +326,7 @@ def checked_index(
     for column in columns:
         found = table.column(column)
         if found is None:
-            raise missing_column(column, table.name)
+            raise missing_column(column, table)
         if method == SEARCH and found.type.kind not in _SEARCHED:
             raise SqlError(f'column "{column}" of type {found.type.kind} cannot be searched; TEXT and FLOAT4[] can')
         if method != SEARCH and found.type.kind in (Kind.VECTOR, Kind.VECTORS):

@@ -18,6 +18,7 @@ from .parameters import integer_type, parameter_type
 from .predicates import Predicates
 from .reading import read
 from .scope import Scope, folded, only, quoted, shown
+from .times import zone_of
 from .types import (
     UNKNOWN,
     castable,
@@ -50,6 +51,7 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
 }
 _OF_JSON = ("->", "->>", "#>", "#>>", "@>", "?", "?|", "?&")
 _NAMES: dict[type[exp.Expr], str] = {
+    exp.Collate: "COLLATE",
     exp.SimilarTo: "SIMILAR TO",
     exp.Overlaps: "OVERLAPS",
     exp.BitwiseAnd: "operator &",
@@ -60,12 +62,6 @@ _NAMES: dict[type[exp.Expr], str] = {
     exp.BitwiseRightShift: "operator >>",
 }
 """What PostgreSQL calls the nodes that statements may hold and that are refused."""
-_FIELDS = frozenset(
-    "century day decade dow doy epoch hour isodow isoyear julian microseconds millennium milliseconds minute month "
-    "quarter second week year".split()
-)
-
-
 MAX_DIMENSIONS = 6  # of an array, as in PostgreSQL
 
 
@@ -250,8 +246,7 @@ class Expressions(Predicates, Calls):
 
     def _extract(self, node: exp.Extract, scope: Scope) -> str:
         field = node.this.name.lower()
-        if field not in _FIELDS:
-            raise SqlError(f'unit "{field}" is not recognised by EXTRACT')
+        functions.check_unit("extract", field)
         kind = self.bind(node.expression, scope, "timestamp")
         if kind not in ("timestamptz", "timestamp", "date", "time", "interval"):
             raise SqlError(f"function extract({field} from {spelled(kind)}) does not exist")
@@ -262,6 +257,8 @@ class Expressions(Predicates, Calls):
         only(node, "this", "zone")
         kind = self.bind(node.this, scope, "timestamptz")
         zone = self.bind(node.args["zone"], scope, "text")
+        if node.args["zone"].is_string:
+            zone_of(node.args["zone"].name)
         call = functions.resolve(functions.scalars, "timezone", [zone, kind])
         node.meta["call"] = call
         return call.gives
@@ -275,11 +272,6 @@ class Expressions(Predicates, Calls):
             exp.Localtime: "time",
         }
         return kinds[type(node)]
-
-    def _collate(self, node: exp.Collate, scope: Scope) -> str:
-        if folded(node.expression) not in ("C", "POSIX"):
-            raise SqlUnsupportedError(f'only COLLATE "C" is supported, not {shown(node.expression)}')
-        return self.bind(node.this, scope, "text")
 
     # -- subqueries ---------------------------------------------------------------------------------------
 
@@ -322,7 +314,6 @@ class Expressions(Predicates, Calls):
         exp.CurrentDate: _current,
         exp.Localtimestamp: _current,
         exp.Localtime: _current,
-        exp.Collate: _collate,
         exp.Subquery: _subquery,
         exp.Exists: _exists,
         exp.Anonymous: Calls._function,

@@ -15,8 +15,8 @@ ceil(numeric) numeric; ceil(float8) float8; floor(numeric) numeric; floor(float8
 round(numeric) numeric; round(float8) float8; round(numeric, int4) numeric
 trunc(numeric) numeric; trunc(float8) float8; trunc(numeric, int4) numeric; sign(numeric) numeric; sign(float8) float8
 mod(int2, int2) int2; mod(int4, int4) int4; mod(int8, int8) int8; mod(numeric, numeric) numeric
-power(float8, float8) float8; power(numeric, numeric) numeric; sqrt(float8) float8; sqrt(numeric) numeric
-exp(float8) float8; exp(numeric) numeric; ln(float8) float8; ln(numeric) numeric; random() float8
+power(float8, float8) float8; sqrt(float8) float8
+exp(float8) float8; ln(float8) float8; random() float8
 length(text) int4; length(bytea) int4; char_length(text) int4; octet_length(text) int4; octet_length(bytea) int4
 lower(text) text; upper(text) text; initcap(text) text; concat(any...) text; concat_ws(text, any...) text
 left(text, int4) text; right(text, int4) text; lpad(text, int4) text; lpad(text, int4, text) text
@@ -122,6 +122,20 @@ def missing(name: str) -> SqlUnsupportedError:
     return SqlUnsupportedError(f"function {name}() is not supported")
 
 
+_TRUNCATED = frozenset("second minute hour day week month quarter year".split())
+_UNITS = {"date_trunc": _TRUNCATED, "date_part": _TRUNCATED | {"epoch", "dow", "isodow", "doy"}}
+_POSTGRES_UNITS = frozenset("century decade isoyear julian microseconds millennium milliseconds timezone".split())
+
+
+def check_unit(function: str, unit: str) -> None:
+    """Refuse a field of a time that is not known here."""
+    known = _UNITS.get(function, _UNITS["date_part"])
+    if unit in _POSTGRES_UNITS or (unit in _UNITS["date_part"] and unit not in known):
+        raise SqlUnsupportedError(f'unit "{unit}" of {function}() is not supported here; PostgreSQL has it')
+    if unit not in known:
+        raise SqlError(f'unit "{unit}" of {function}() is not known; there are {", ".join(sorted(known))}')
+
+
 SET_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     "jsonb_each": (("key", "text"), ("value", "jsonb")),
     "jsonb_each_text": (("key", "text"), ("value", "text")),
@@ -134,7 +148,7 @@ OPERATORS = """
 +(int2, int2) int2; +(int4, int4) int4; +(int8, int8) int8; +(numeric, numeric) numeric; +(float4, float4) float4
 +(float8, float8) float8
 +(float4, float8) float8; +(float8, float4) float8; +(date, int4) date; +(int4, date) date; +(date, interval) timestamp
-+(interval, date) timestamp; +(date, time) timestamp; +(time, date) timestamp; +(timestamp, interval) timestamp
++(interval, date) timestamp; +(timestamp, interval) timestamp
 +(interval, timestamp) timestamp; +(timestamptz, interval) timestamptz; +(interval, timestamptz) timestamptz
 +(time, interval) time; +(interval, time) time; +(interval, interval) interval
 -(int2, int2) int2; -(int4, int4) int4; -(int8, int8) int8; -(numeric, numeric) numeric; -(float4, float4) float4
@@ -150,7 +164,7 @@ OPERATORS = """
 /(float8, float8) float8
 /(float4, float8) float8; /(float8, float4) float8; /(interval, float8) interval
 %(int2, int2) int2; %(int4, int4) int4; %(int8, int8) int8; %(numeric, numeric) numeric
-^(float8, float8) float8; ^(numeric, numeric) numeric
+^(float8, float8) float8
 ||(text, text) text; ||(text, anynonarray) text; ||(anynonarray, text) text; ||(jsonb, jsonb) jsonb
 ||(anyarray, anyarray) anyarray; ||(anyarray, anyelement) anyarray; ||(anyelement, anyarray) anyarray
 ->(jsonb, text) jsonb; ->(jsonb, int4) jsonb; ->>(jsonb, text) text; ->>(jsonb, int4) text
@@ -214,6 +228,7 @@ sets = _read(SETS)
 operators = _read(OPERATORS)
 unaries = _read(UNARIES)
 
+_OF_DOUBLES = ("power", "^", "sqrt", "exp", "ln")
 _PREFERRED = ("float8", "text", "timestamptz", "bool", "interval")
 
 
@@ -222,6 +237,10 @@ def resolve(known: dict[str, list[Signature]], name: str, given: list[str], show
     signatures = known.get(name)
     if signatures is None:
         raise missing(name)
+    if name in _OF_DOUBLES and "numeric" in given and not {"float4", "float8"} & set(given):
+        raise SqlUnsupportedError(
+            f"{name} of numeric is not supported here; PostgreSQL has it. Cast to double precision: (…)::float8"
+        )
     best: tuple[float, Call] | None = None
     for signature in signatures:
         fit = _fits(signature, given)

@@ -32,7 +32,7 @@ def _named(node: exp.Expression) -> tuple[str, int]:
         return str(node.name), 2
     if isinstance(node, exp.Anonymous):
         return str(node.meta.get("name") or node.name.lower()), 2
-    if isinstance(node, (exp.Paren, exp.Window, exp.Filter, exp.WithinGroup, exp.Collate, exp.Bracket)):
+    if isinstance(node, (exp.Paren, exp.Window, exp.Filter, exp.WithinGroup, exp.Bracket)):
         return _named(node.this)
     if isinstance(node, exp.Cast):
         name, strength = _named(node.this)

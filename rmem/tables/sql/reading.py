@@ -1,7 +1,7 @@
 """Texts as values of a type: what `'2024-01-05'::date` means, with PostgreSQL's errors for what it cannot.
 
 Inside statements a value has a plain form: whole numbers are int, numeric is Decimal, timestamps, dates and times are
-the numbers of `moments`, JSONB is parsed, arrays are lists, UUIDs are text."""
+the numbers of `times`, JSONB is parsed, arrays are lists, UUIDs are text."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from uuid import UUID
 
 import numpy as np
 
-from ...errors import SqlError
+from ...errors import SqlError, SqlUnsupportedError
 from .jsons import parse_json
-from .moments import read_date, read_interval, read_time, read_timestamp
+from .times import read_date, read_interval, read_time, read_timestamp
 from .types import element, is_array, spelled
 
 LIMITS = {"int2": 2**15, "int4": 2**31, "int8": 2**63}
@@ -124,22 +124,9 @@ def _bytea(text: str) -> bytes:
             return bytes.fromhex(text[2:])
         except ValueError:
             raise SqlError("invalid hexadecimal data for type bytea") from None
-    out = bytearray()
-    at = 0
-    data = text.encode()
-    while at < len(data):
-        if data[at : at + 1] != b"\\":
-            out += data[at : at + 1]
-            at += 1
-        elif data[at + 1 : at + 2] == b"\\":
-            out += b"\\"
-            at += 2
-        elif re.match(rb"[0-3][0-7]{2}", data[at + 1 : at + 4]):
-            out.append(int(data[at + 1 : at + 4], 8))
-            at += 4
-        else:
-            raise SqlError("invalid input syntax for type bytea")
-    return bytes(out)
+    if "\\" in text:
+        raise SqlUnsupportedError("bytea with octal escapes is not supported here; write it in hex: '\\x68690a'")
+    return text.encode()
 
 
 _READERS: dict[str, Callable[[str], Any]] = {

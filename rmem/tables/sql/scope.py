@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -41,7 +42,6 @@ class Scope:
     windows: bool = False
     nested: bool = False
     """Whether the arguments of a window's aggregate may hold aggregates."""
-    named_windows: frozenset[str] = frozenset()
 
     def query(self, name: str) -> tuple[tuple[str, str], ...] | None:
         scope: Scope | None = self
@@ -67,16 +67,25 @@ class Scope:
             if found:
                 return found[0]
             if table is not None and table in scope.sources:
-                raise missing_column(name, table)
+                raise missing_column(name, table, [column for column, _ in scope.sources[table].columns])
             scope = scope.outer
         if table is not None:
             raise SqlError(f'missing FROM-clause entry for table "{table}"')
-        raise missing_column(name, ", ".join(self.sources))
+        known = [column for source in self.sources.values() for column, _ in source.columns]
+        raise missing_column(name, ", ".join(self.sources), known)
 
 
-def missing_column(name: str, table: str) -> SqlError:
-    where = f' in "{table}"' if table else ""
-    return SqlError(f'column "{name}" does not exist{where}')
+def missing_column(name: str, table: Table | str, known: Iterable[str] = ()) -> SqlError:
+    """The error for a column that a table lacks; `known` are the columns there are, if `table` is only a name."""
+    where = f' in "{table.name if isinstance(table, Table) else table}"' if table else ""
+    if isinstance(table, Table):
+        known = [column.name for column in table.columns]
+    return SqlError(f'column "{name}" does not exist{where}{_near(name, known)}')
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    found = difflib.get_close_matches(name, list(known), n=1)
+    return f'; did you mean "{found[0]}"?' if found else ""
 
 
 def folded(identifier: exp.Expression | str | None) -> str:
@@ -144,5 +153,5 @@ def base_table(name: str, catalogue: Mapping[str, Table], workspace: str) -> Tab
 def known_table(name: str, catalogue: Mapping[str, Table], workspace: str) -> Table:
     table = catalogue.get(name)
     if table is None:
-        raise NoSuchTableError(f'table "{name}" does not exist in workspace "{workspace}"')
+        raise NoSuchTableError(f'table "{name}" does not exist in workspace "{workspace}"{_near(name, catalogue)}')
     return table

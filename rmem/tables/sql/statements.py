@@ -48,7 +48,7 @@ def _assigned(binder: Binder, node: exp.Expression, scope: Scope, table: Table, 
     """Bind a value that is written into a column."""
     found = table.column(column)
     if found is None:
-        raise missing_column(column, table.name)
+        raise missing_column(column, table)
     kind = NAMES[found.type.kind]
     if _is_default(node):
         node.meta.update(default=column, type=kind)
@@ -94,6 +94,13 @@ def _returning(binder: Binder, tree: exp.Expression, scope: Scope) -> Columns:
     clause.set("expressions", done)
     columns = tuple((item.alias, type_of(item.this)) for item in done)
     tree.meta["columns"] = columns
+    target = tree.meta["source"].alias
+    inner = {source.alias for name, source in scope.sources.items() if source.alias != target}
+    for column in clause.find_all(exp.Column):
+        if column.table in inner:
+            raise SqlUnsupportedError(
+                f"RETURNING {column.name} of a joined table is not supported here; PostgreSQL has it"
+            )
     return columns
 
 
@@ -111,7 +118,7 @@ def _insert(binder: Binder, tree: exp.Insert) -> Columns:
     named = [folded(column) for column in schema.expressions] if isinstance(schema, exp.Schema) else []
     for name in named:
         if table.column(name) is None:
-            raise missing_column(name, table.name)
+            raise missing_column(name, table)
         if named.count(name) > 1:
             raise SqlError(f'column "{name}" specified more than once')
     if isinstance(schema, exp.Schema):
@@ -195,17 +202,10 @@ def _conflict(binder: Binder, tree: exp.Insert, table: Table, scope: Scope) -> N
 
 
 def _conflict_keys(clause: exp.OnConflict, table: Table) -> list[str]:
-    constraint = clause.args.get("constraint")
-    if constraint is not None:
-        name = folded(constraint)
-        if name == f"{table.name}_pkey":
-            return list(table.primary_key)
-        index = next((index for index in table.indexes if index.name == name and index.unique), None)
-        if index is None:
-            raise SqlError(f'constraint "{name}" for table "{table.name}" does not exist')
-        clause.set("constraint", None)
-        clause.set("conflict_keys", [quoted(column) for column in index.columns])
-        return list(index.columns)
+    if clause.args.get("constraint") is not None:
+        raise SqlUnsupportedError(
+            "ON CONFLICT ON CONSTRAINT is not supported here; PostgreSQL has it. Name the columns: ON CONFLICT (…)"
+        )
     keys = []
     for key in clause.args.get("conflict_keys") or []:
         column = key.this if isinstance(key, exp.Ordered) else key
@@ -213,7 +213,7 @@ def _conflict_keys(clause: exp.OnConflict, table: Table) -> list[str]:
             raise SqlUnsupportedError(f"ON CONFLICT takes columns only, not {shown(key)}")
         name = folded(column.this)
         if table.column(name) is None:
-            raise missing_column(name, table.name)
+            raise missing_column(name, table)
         keys.append(name)
     if keys:
         known = [table.primary_key, *(index.columns for index in table.indexes if index.unique)]
@@ -235,7 +235,7 @@ def _assignments(binder: Binder, items: list[exp.Expression], scope: Scope, tabl
             row = right.unnest()
             values = row.expressions if isinstance(row, exp.Tuple) else [row]
             if isinstance(row, exp.Query):
-                values = _columns_of(row, len(names))
+                raise SqlUnsupportedError("SET (…) = (SELECT …) is not supported here; PostgreSQL has it")
             if len(names) != len(values):
                 raise SqlError("number of columns does not match number of values")
             pairs += zip(names, values, strict=True)
@@ -248,7 +248,7 @@ def _assignments(binder: Binder, items: list[exp.Expression], scope: Scope, tabl
             raise SqlUnsupportedError(f"SET takes columns only, not {shown(left)}")
         name = folded(left.this)
         if table.column(name) is None:
-            raise missing_column(name, table.name)
+            raise missing_column(name, table)
         if name in seen:
             raise SqlError(f'multiple assignments to same column "{name}"')
         seen.add(name)
@@ -264,21 +264,6 @@ def _assignments(binder: Binder, items: list[exp.Expression], scope: Scope, tabl
         pair.meta["column"] = name
         done.append(pair)
     return done
-
-
-def _columns_of(query: exp.Expr, count: int) -> list[exp.Expression]:
-    """(SELECT a, b …) as (SELECT a …), (SELECT b …)."""
-    names = [f"column{at}" for at in range(1, count + 1)]
-    alias = exp.TableAlias(this=quoted("chosen"), columns=[quoted(name) for name in names])
-    return [
-        exp.Subquery(
-            this=exp.Select(
-                expressions=[exp.Column(this=quoted(name), table=quoted("chosen"))],
-                from_=exp.From(this=exp.Subquery(this=query.copy(), alias=alias.copy())),
-            )
-        )
-        for name in names
-    ]
 
 
 # -- UPDATE and DELETE -----------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ import numpy as np
 from ...errors import SqlError
 from ..catalog import Type
 from .jsons import decimal_text, json_text
-from .moments import DAY, Interval, clock_text, date_of, interval_text, timestamp_text
 from .reading import EXACT, in_limits, read, to_float4
+from .times import DAY, Interval, clock_text, date_of, interval_text, timestamp_text
 from .types import INTEGERS, element, is_array, spelled
 
 

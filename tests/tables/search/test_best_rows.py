@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from search_by_hand import bm25, cosine, hybrid
 
 from rmem.tables.engines.base import Engine
-from rmem.tables.search import running
+from rmem.tables.search import execute
 
 ROWS = 240
 WORDS = ["disk", "full", "memory", "error", "pipeline", "parquet", "timeout", "retry", "Größe", "内存"]
@@ -119,7 +119,7 @@ Counting.__abstractmethods__ = frozenset()
 def counted(stocked, monkeypatch):
     """How many candidates the engine was asked for by the last statement."""
     asked = []
-    run = running.run
+    run = execute.run
 
     def counting(engine, *arguments):
         asked.clear()
@@ -129,7 +129,7 @@ def counted(stocked, monkeypatch):
         finally:
             asked.extend(counter.asked)
 
-    monkeypatch.setattr(running, "run", counting)
+    monkeypatch.setattr(execute, "run", counting)
     return asked
 
 

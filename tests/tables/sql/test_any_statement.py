@@ -94,7 +94,10 @@ def both(tmp_path_factory, tables_url):
 def test_random_expressions_mean_the_same_on_both_engines(both, expression):
     sql = f"SELECT {expression} AS x FROM r"
     results = [outcome(workspace, sql) for workspace in both]
-    # What is not needed may be computed or not, so only one of them may fail at it.
-    assume(sum(isinstance(result, TableError) for result in results) != 1 or not DISPUTED.search(sql))
+    # What is not needed may be computed or not, so only one of them may fail at it. Of an operator with a constant
+    # NULL, PostgreSQL computes nothing: NULL || (1 / 0) is NULL.
+    answers = [result for result in results if not isinstance(result, TableError)]
+    needless = DISPUTED.search(sql) or all(row == (None,) for result in answers for row in result.rows)
+    assume(len(answers) != 1 or not needless)
     found = difference(sql, *results)
     assert found is None, found

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rmem.errors import SqlUnsupportedError
+from rmem.errors import NoSuchTableError, SqlError, SqlUnsupportedError
 from rmem.tables.sql import functions
+from rmem.tables.workspace import Workspace
 
 CONSTRUCTS = {
     "SELECT n FROM t GROUP BY ROLLUP (n)": "ROLLUP",
@@ -28,6 +29,19 @@ CONSTRUCTS = {
     "SELECT m FROM regexp_matches('a', 'a') AS m": "regexp_matches",
     "SELECT make_interval(days => 3)": "make_interval",
     "SELECT U&'\\00e9'": "U&",
+    'SELECT s COLLATE "C" FROM t': "COLLATE",
+    "SELECT sum(n) OVER w FROM t WINDOW w AS (ORDER BY n)": "WINDOW",
+    "INSERT INTO t VALUES (1) ON CONFLICT ON CONSTRAINT t_pkey DO NOTHING": "ON CONSTRAINT",
+    "UPDATE t SET (n, s) = (SELECT 1, 'a')": "SET (…) = (SELECT …)",
+    "UPDATE t SET n = 1 FROM t AS u RETURNING u.s": "RETURNING s of a joined table",
+    "DELETE FROM t USING t AS u RETURNING u.*": "RETURNING n of a joined table",
+    "SELECT sqrt(2.5)": "sqrt of numeric",
+    "SELECT power(n, 0.5) FROM t": "power of numeric",
+    "SELECT 2 ^ 0.5": "^ of numeric",
+    "SELECT extract(century FROM now())": "century",
+    "SELECT date_part('decade', now())": "decade",
+    "SELECT date_trunc('milliseconds', now())": "milliseconds",
+    "SELECT 'a\\001b'::bytea": "octal",
 }
 
 
@@ -64,3 +78,53 @@ def test_the_documentation_lists_every_function_and_no_other():
     tables = (functions.scalars, functions.aggregates, functions.ordered, functions.windows, functions.sets)
     spelled = {"trim", "position", "extract", "deeplake_hybrid_record"}  # not called like other functions
     assert listed == {name for table in tables for name in table} | spelled
+
+
+@pytest.mark.parametrize(
+    ("sql", "near"),
+    [
+        ("SELECT salry FROM emp", 'column "salry" does not exist in "emp"; did you mean "salary"?'),
+        ("SELECT e.nmae FROM emp e", 'column "nmae" does not exist in "e"; did you mean "name"?'),
+        ("UPDATE emp SET salery = 1", 'column "salery" does not exist in "emp"; did you mean "salary"?'),
+        ("INSERT INTO emp (nam) VALUES ('x')", 'column "nam" does not exist in "emp"; did you mean "name"?'),
+        ("SELECT zzz FROM emp", 'column "zzz" does not exist in "emp"'),
+        ("SELECT 1 FROM emps", 'table "emps" does not exist in workspace "default"; did you mean "emp"?'),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest_one(tmp_path, sql, near):
+    with Workspace(tmp_path / "tables.db") as workspace:
+        workspace.query("CREATE TABLE emp (name TEXT, salary INT)")
+        with pytest.raises((SqlError, NoSuchTableError)) as error:
+            workspace.query(sql)
+    assert str(error.value) == near
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Jan 5, 2024",
+        "01/05/2024",
+        "20240105",
+        "2024-01-05 6:07 PM",
+        "now",
+        "today",
+        "epoch",
+        "2024-01-05 10:00 +2 hours",
+    ],
+)
+def test_a_time_that_is_not_written_in_iso_8601_is_refused_with_an_example(tables, value):
+    with pytest.raises(SqlError, match="invalid input syntax"):
+        tables.query(f"SELECT '{value}'::timestamptz")
+    with pytest.raises(SqlError, match="invalid input syntax"):
+        tables.query("SELECT $1::timestamptz", [value])
+
+
+@pytest.mark.parametrize("value", ["1 day ago", "P1Y2M", "1-2", "3 4:05:06", "5", "1 fortnight", ""])
+def test_an_interval_whose_parts_have_no_unit_is_refused(tables, value):
+    with pytest.raises(SqlError, match="invalid input syntax for type interval"):
+        tables.query(f"SELECT '{value}'::interval")
+
+
+def test_a_zone_is_a_name(tables):
+    with pytest.raises(SqlError, match="Europe/Berlin"):
+        tables.query("SELECT now() AT TIME ZONE '+02'")

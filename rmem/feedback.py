@@ -1,4 +1,4 @@
-"""What people and programs say of recalls: a Judgement is one hit that was useful or was not, and a Recall is the
+"""What people and programs say of recalls: a Feedback is one hit that was useful or was not, and a Recall is the
 question that it answered. Only judged hits are written; a recall that nobody judges costs nothing."""
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 QUESTIONS = "judged_questions"
 """The note of a store by which its owner chooses what is kept of the questions: "text", "hash" or "none"."""
+FEEDBACK_ADDED, FEEDBACK_REMOVED = "feedback_added", "feedback_removed"
+"""The notes of a store that are written anew whenever feedback is added or removed."""
 _MOST = 50  # hits of a recall that can be judged by its id
 _REMEMBERED = 4096  # recalls that can be
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Feedback:
     """Whether one hit of one recall was useful. A recall that found nothing of use has rank 0 and no memory."""
 
     recall_id: str
@@ -40,8 +42,13 @@ class Judgement:
     time: float
 
     @property
+    def passed_over(self) -> bool:
+        """Nobody said anything of this hit, which stood first, while a later one was useful. Its rank is negative."""
+        return self.rank < 0
+
+    @property
     def key(self) -> tuple[str, str]:
-        """There is one judgement for each recall and memory."""
+        """There is one verdict for each recall and memory."""
         return self.recall_id, self.memory_id
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,9 +72,10 @@ class Recall:
     agent: str = ""
     """Whom a recall without a useful hit counts for: the agent that its filter names, if it names one."""
     type: str = ""
-    write: Callable[[Judgement], None] | None = field(default=None, repr=False)
+    write: Callable[[Sequence[Feedback]], None] | None = field(default=None, repr=False)
     id: str = field(default_factory=lambda: urandom(12).hex())
     hits: dict[str, _Place] = field(default_factory=dict, repr=False)
+    judged: set[str] = field(default_factory=set, repr=False)
 
     def found(self, hits: Sequence[Hit]) -> None:
         """Note which hits there were, and let each know its rank and its recall."""
@@ -83,33 +91,45 @@ class Recall:
         self.hits = {memory_id: _Place(*place) for memory_id, place in places.items()}
         return self
 
-    def of_hit(self, hit: Hit, useful: bool) -> Judgement:
+    def of_hit(self, hit: Hit, useful: bool) -> Feedback:
         memory = hit.memory
-        return self._judgement(memory.memory_id, _Place(hit.rank, hit.score, memory.agent_id, memory.type), useful)
+        return self._feedback(memory.memory_id, _Place(hit.rank, hit.score, memory.agent_id, memory.type), useful)
 
-    def of_memory(self, memory_id: str, useful: bool) -> Judgement:
+    def of_memory(self, memory_id: str, useful: bool) -> Feedback:
         place = self.hits.get(checks.memory_id("memory_id", memory_id))
         if place is None:
             raise InputError(f"memory_id must be one of the recall's first hits, got {memory_id!r}", field="memory_id")
-        return self._judgement(memory_id, place, useful)
+        return self._feedback(memory_id, place, useful)
 
-    def of_all(self, useful: bool) -> Judgement:
+    def of_all(self, useful: bool) -> Feedback:
         """Nothing that was found was of use, or nothing was found."""
         if useful:
             raise InputError("memory_id must name the hit that was useful", field="memory_id")
-        return self._judgement("", _Place(0, 0.0, self.agent, self.type), False)
+        return self._feedback("", _Place(0, 0.0, self.agent, self.type), False)
 
-    def _judgement(self, memory_id: str, place: _Place, useful: bool) -> Judgement:
+    def _feedback(self, memory_id: str, place: _Place, useful: bool) -> Feedback:
         yes = checks.flag("useful", useful)
-        return Judgement(
+        return Feedback(
             self.id, memory_id, self.question, place.agent, place.type, place.rank, float(place.score), yes, time.time()
         )
 
-    def tell(self, judgement: Judgement) -> None:
-        """Write a judgement to the store that was asked."""
+    def tell(self, feedback: Feedback) -> None:
+        """Write feedback to the store that was asked."""
         if self.write is None:
             raise InputError("this hit came from another process; say brain.feedback(hit) here", field="hit")
-        self.write(judgement)
+        self.write(self.with_passed_over(feedback))
+
+    def with_passed_over(self, feedback: Feedback) -> list[Feedback]:
+        """The feedback, and where it says that a later hit was useful, that the first one was passed over."""
+        self.judged.add(feedback.memory_id)
+        first = next(iter(self.hits), None)
+        if first is None or first in self.judged or not feedback.useful:
+            return [feedback]
+        place = self.hits[first]
+        return [
+            feedback,
+            Feedback(self.id, first, self.question, place.agent, place.type, -1, place.score, False, feedback.time),
+        ]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -126,7 +146,7 @@ class Recalls:
         self._last: OrderedDict[str, Recall] = OrderedDict()
         self._lock = new_lock()
 
-    def new(self, question: str, where: Filter, write: Callable[[Judgement], None], id: str = "") -> Recall:
+    def new(self, question: str, where: Filter, write: Callable[[Sequence[Feedback]], None], id: str = "") -> Recall:
         agents, types = where.agent or (), where.type or ()
         recall = Recall(question, agents[0] if len(agents) == 1 else "", types[0] if len(types) == 1 else "", write)
         recall.id = id or recall.id
@@ -142,8 +162,9 @@ class Recalls:
             for recall in [recall for recall in self._last.values() if concerned(recall.question)]:
                 del self._last[recall.id]
 
-    def judged(self, recalled: object, memory_id: str | None, useful: bool) -> Judgement:
-        """The judgement of a Hit, of a memory of a recall (the Hits or the id), or of a recall as a whole."""
+    def judged(self, recalled: object, memory_id: str | None, useful: bool) -> list[Feedback]:
+        """The feedback on a Hit, on a memory of a recall (the Hits or the id), or on a recall as a whole, and what else
+        follows from it."""
         recall = getattr(recalled, "recall", None) if not isinstance(recalled, str) else self._last.get(recalled)
         if not isinstance(recall, Recall):
             expected = (
@@ -154,12 +175,23 @@ class Recalls:
         if memory is not None and memory_id not in (None, memory.memory_id):
             raise InputError(f"memory_id must be the hit's own or left out, got {memory_id!r}", field="memory_id")
         if memory is not None:
-            return recall.of_hit(cast("Hit", recalled), useful)
-        return recall.of_all(useful) if memory_id is None else recall.of_memory(memory_id, useful)
+            return recall.with_passed_over(recall.of_hit(cast("Hit", recalled), useful))
+        told = recall.of_all(useful) if memory_id is None else recall.of_memory(memory_id, useful)
+        return recall.with_passed_over(told)
+
+
+def new_token() -> str:
+    """A value that no note had before."""
+    return urandom(8).hex()
 
 
 def kept_question(question: str | None, wish: str | None) -> str | None:
     """A question as a store keeps it, by its owner's wish."""
     if wish == "none" or question is None:
         return None
-    return sha256(question.encode("utf-8", "surrogatepass")).hexdigest()[:32] if wish == "hash" else question
+    return hashed_question(question) if wish == "hash" else question
+
+
+def hashed_question(question: str) -> str:
+    """What is kept of a question by which an equal one is known again."""
+    return sha256(question.encode("utf-8", "surrogatepass")).hexdigest()[:32]

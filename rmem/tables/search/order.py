@@ -7,21 +7,23 @@ from typing import Any
 
 from sqlglot import exp
 
+from ..sql.sources import behind, first_select
 from .operators import is_search, number
-from .sources import behind, first_select
 
 _GROWING = {"coalesce", "greatest", "least", "round", "max", "min", "avg", "sum"}
 _DEEP = 32
 
 
-def order_best_first(tree: exp.Expr, parameters: Sequence[Any]) -> None:
-    """Give every ORDER BY of a similarity in the tree its direction."""
+def order_best_first(tree: exp.Expr, parameters: Sequence[Any]) -> bool:
+    """Give every ORDER BY of a similarity in the tree its direction; whether that hung on the value of a parameter."""
+    growth = Growth(parameters)
     for ordered in tree.find_all(exp.Ordered):
-        if Growth(parameters).grows(target(ordered)):
+        if growth.grows(target(ordered)):
             if ordered.args.get("desc") is None:
                 ordered.set("desc", True)
             if ordered.args.get("desc") and not ordered.meta.get("nulls"):
                 ordered.set("nulls_first", False)
+    return growth.by_value
 
 
 def target(ordered: exp.Ordered) -> exp.Expr:
@@ -39,6 +41,7 @@ class Growth:
 
     def __init__(self, parameters: Sequence[Any]) -> None:
         self._parameters = parameters
+        self.by_value = False
 
     def grows(self, node: exp.Expr, depth: int = 0) -> bool:
         if depth > _DEEP:
@@ -70,6 +73,7 @@ class Growth:
         return any(growing) and all(self._number(node) is not None for node in others)
 
     def _number(self, node: exp.Expr) -> float | None:
+        self.by_value = self.by_value or node.find(exp.Parameter) is not None
         return number(node, self._parameters)
 
     def _positive(self, node: exp.Expr) -> bool:

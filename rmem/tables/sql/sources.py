@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from ..sql.scope import folded
+from .scope import folded
 
 
 def sources(statement: exp.Expr) -> Iterator[exp.Expr]:

@@ -1,0 +1,51 @@
+"""AsyncGraph: `AsyncBrain.graph`, the methods of Graph awaited."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from itertools import islice
+
+from ..aio import _Awaited, _Face
+from ..annotations import Where
+from .graph import Graph
+from .model import Fact
+from .reader import BATCH
+
+
+class AsyncGraph(_Face[Graph]):
+    """`await brain.graph.facts("staging")`; the arguments are Graph's."""
+
+    def where(self, where: Where) -> AsyncGraph:
+        """The same graph, limited to facts whose evidence is inside a filter."""
+        return AsyncGraph(self.sync.where(where))
+
+    async def all_facts(self, *, history: bool = False, likely: bool = False) -> AsyncIterator[Fact]:
+        """Every fact, in the order in which they were learned."""
+        found = self.sync.all_facts(history=history, likely=likely)
+        while page := await asyncio.to_thread(lambda: list(islice(found, BATCH))):
+            for fact in page:
+                yield fact
+
+    add = _Awaited(Graph.add)
+    end = _Awaited(Graph.end)
+    alias = _Awaited(Graph.alias)
+    declare = _Awaited(Graph.declare)
+    undo = _Awaited(Graph.undo)
+    get = _Awaited(Graph.get)
+    of_memory = _Awaited(Graph.of_memory)
+    facts = _Awaited(Graph.facts)
+    neighbours = _Awaited(Graph.neighbours)
+    as_of = _Awaited(Graph.as_of)
+    timeline = _Awaited(Graph.timeline)
+    between = _Awaited(Graph.between)
+    contradictions = _Awaited(Graph.contradictions)
+    closure = _Awaited(Graph.closure)
+    paths = _Awaited(Graph.paths)
+    query = _Awaited(Graph.query)
+    important = _Awaited(Graph.important)
+    communities = _Awaited(Graph.communities)
+    to_networkx = _Awaited(Graph.to_networkx)
+    explain = _Awaited(Graph.explain)
+    entities = _Awaited(Graph.entities)
+    relations = _Awaited(Graph.relations)

@@ -1,0 +1,421 @@
+"""The graph of facts over HTTP: the questions of `Brain.graph`, and stating, ending and taking back facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from ... import checks, config
+from ...graph import Change, Explanation, Fact, Graph, Neighbour, Scope
+from ...graph.graph import memory_of
+from ...graph.model import iso
+from .. import documents, forms
+from ..access import Access, Role, allowed
+from ..bodies import Document, cursor_of, parts_of
+from ..exchange import body_schema, json_body, json_response
+from ..ownership import check_change, check_new, is_visible
+from .answers import RUNNING
+from .memories import moment_of, record_new, where_of
+
+router = APIRouter(prefix="/workspaces/{workspace}/graph", tags=["graph"], responses=RUNNING)
+
+Reader = Annotated[Access, Depends(allowed(Role.READ))]
+Writer = Annotated[Access, Depends(allowed(Role.WRITE))]
+Name = Annotated[str, Field(min_length=1, max_length=512)]
+_LATER = 1_000_000  # entries that pages may pass over
+
+
+def graph_of(access: Access, where: str | None = None) -> Graph:
+    """The graph as whoever asks may see it; what they state carries their name."""
+    scope = Scope(partial(is_visible, access), {"actor": access.member})
+    return Graph(access.brain, None if where is None else where_of(where), scope)
+
+
+# Parameters
+
+
+class Asked(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    where: Annotated[str | None, Field(description="A filter of the memories that say the facts, as JSON.")] = None
+
+
+class Timed(Asked):
+    at: Annotated[str | None, Field(description="What was true then; now, if nothing is said.")] = None
+    believed: Annotated[str | None, Field(description="As far as it was known then.")] = None
+
+    def times(self) -> dict[str, Any]:
+        return {"at": moment_of(self.at), "believed": moment_of(self.believed)}
+
+
+class Paged(BaseModel):
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    cursor: Annotated[str | None, Field(description="The next_cursor of the answer before.")] = None
+
+    @property
+    def offset(self) -> int:
+        if self.cursor is None:
+            return 0
+        passed = parts_of(self.cursor, 1)[0]
+        if not isinstance(passed, int) or not 0 < passed <= _LATER:
+            raise checks.refuse("cursor", "the next_cursor of an answer", self.cursor)
+        return passed
+
+    def page(self, key: str, found: Sequence[Any], told: Callable[[Any], Any]) -> Document:
+        """A page of a list: `found` is one more than `limit` where there is another page."""
+        after = cursor_of(self.offset + self.limit) if len(found) > self.limit else None
+        return {key: [told(one) for one in found[: self.limit]], "next_cursor": after}
+
+    def slice(self, key: str, whole: Sequence[Any], told: Callable[[Any], Any]) -> Document:
+        return self.page(key, whole[self.offset : self.offset + self.limit + 1], told)
+
+
+class FactsAsked(Paged, Timed):
+    subject: Name | None = None
+    relation: list[Name] = []
+    object: Name | None = None
+    history: Annotated[bool, Field(description="Also what is over.")] = False
+    likely: Annotated[bool, Field(description="Also what was read by rules that are often right.")] = False
+
+
+class NeighboursAsked(Paged, Timed):
+    entity: Name
+    relation: list[Name] = []
+    direction: Literal["out", "in", "both"] = "both"
+    likely: bool = False
+
+
+class PathsAsked(Timed):
+    start: Name
+    goal: Name
+    max_hops: Annotated[int, Field(ge=1, le=8)] = 3
+    k: Annotated[int, Field(ge=1, le=1000)] = 1
+    relation: list[Name] = []
+    likely: bool = False
+
+
+class TimelineAsked(Asked):
+    entity: Name
+    believed: str | None = None
+    limit: Annotated[int, Field(ge=1, le=10_000)] = 1000
+
+
+class BetweenAsked(Paged, Asked):
+    start: str
+    end: str
+    entity: Name | None = None
+    believed: str | None = None
+
+
+class Listed(Paged, Asked):
+    pass
+
+
+class QueryAsked(Paged, Timed):
+    pattern: Annotated[str, Field(min_length=1, description="?who owns ?service, ?service depends on redis")]
+
+
+class ClosureAsked(Paged, Asked):
+    entity: Name
+    relation: Name
+    direction: Literal["out", "in"] = "out"
+    depth: Annotated[int, Field(ge=1, le=10_000)] = 64
+
+
+class EntitiesAsked(Paged, Asked):
+    like: Annotated[Name | None, Field(description="A part of the name.")] = None
+
+
+class ImportantAsked(Asked):
+    limit: Annotated[int, Field(ge=1, le=1000)] = 20
+
+
+class CommunitiesAsked(Asked):
+    smallest: Annotated[int, Field(ge=1, le=1_000_000)] = 3
+    limit: Annotated[int, Field(ge=1, le=1000)] = 20
+
+
+# Questions
+
+
+async def _answered(access: Access, asked: Asked, question: Callable[[Graph], Document]) -> Response:
+    def answer() -> Document:
+        return question(graph_of(access, asked.where))
+
+    return json_response(await access.read(answer))
+
+
+@router.get("", response_model=documents.GraphAnswer, summary="How many facts there are")
+async def size(access: Reader, asked: Annotated[Asked, Query()]) -> Response:
+    return await _answered(access, asked, lambda graph: {"facts": len(graph)})
+
+
+@router.get("/facts", response_model=documents.FactsAnswer, summary="What is true, or was")
+async def facts(access: Reader, asked: Annotated[FactsAsked, Query()]) -> Response:
+    """Now, or at a time (`at`), as far as it was known at a time (`believed`); with `history` also what is over."""
+    named = {"history": asked.history, "likely": asked.likely, **asked.times()}
+
+    def question(graph: Graph) -> Document:
+        found = graph.facts(
+            asked.subject, asked.relation or None, asked.object, limit=asked.limit + 1, offset=asked.offset, **named
+        )
+        return asked.page("facts", found, Fact.to_dict)
+
+    return await _answered(access, asked, question)
+
+
+@router.get(
+    "/facts/{fact_id:path}/explain",
+    response_model=documents.FactExplanationAnswer,
+    summary="The sentence that says a fact, and other facts of its subject and relation",
+)
+async def explain(access: Reader, fact_id: str, asked: Annotated[Asked, Query()]) -> Response:
+    return await _answered(access, asked, lambda graph: _explanation(graph.explain(fact_id)))
+
+
+@router.get("/facts/{fact_id:path}", response_model=documents.FactAnswer, summary="One fact")
+async def fact(access: Reader, fact_id: str, asked: Annotated[Asked, Query()]) -> Response:
+    """Its id holds a `#`, which is `%23` in a path."""
+    return await _answered(access, asked, lambda graph: graph.get(fact_id).to_dict())
+
+
+@router.get(
+    "/memories/{memory_id:path}", response_model=documents.FactsOfMemoryAnswer, summary="The facts that a memory says"
+)
+async def of_memory(access: Reader, memory_id: str, asked: Annotated[Asked, Query()]) -> Response:
+    return await _answered(access, asked, lambda graph: {"facts": _told(graph.of_memory(memory_id))})
+
+
+@router.get("/neighbours", response_model=documents.NeighboursAnswer, summary="What is connected with an entity")
+async def neighbours(access: Reader, asked: Annotated[NeighboursAsked, Query()]) -> Response:
+    named = {"direction": asked.direction, "likely": asked.likely, **asked.times()}
+
+    def question(graph: Graph) -> Document:
+        found = graph.neighbours(
+            asked.entity, relations=asked.relation or None, limit=asked.limit + 1, offset=asked.offset, **named
+        )
+        return asked.page("neighbours", found, _neighbour)
+
+    return await _answered(access, asked, question)
+
+
+@router.get("/paths", response_model=documents.PathsAnswer, summary="The shortest ways from one entity to another")
+async def paths(access: Reader, asked: Annotated[PathsAsked, Query()]) -> Response:
+    def question(graph: Graph) -> Document:
+        found = graph.paths(
+            asked.start,
+            asked.goal,
+            asked.max_hops,
+            k=asked.k,
+            relations=asked.relation or None,
+            likely=asked.likely,
+            **asked.times(),
+        )
+        return {"paths": [{"names": list(one.names), "facts": _told(one.facts)} for one in found]}
+
+    return await _answered(access, asked, question)
+
+
+@router.get(
+    "/timeline", response_model=documents.TimelineAnswer, summary="All that began and ended about an entity, in order"
+)
+async def timeline(access: Reader, asked: Annotated[TimelineAsked, Query()]) -> Response:
+    def question(graph: Graph) -> Document:
+        found = graph.timeline(asked.entity, believed=moment_of(asked.believed), limit=asked.limit)
+        return {"changes": [_change(one) for one in found]}
+
+    return await _answered(access, asked, question)
+
+
+@router.get("/between", response_model=documents.FactChangesAnswer, summary="What changed between two times")
+async def between(access: Reader, asked: Annotated[BetweenAsked, Query()]) -> Response:
+    def question(graph: Graph) -> Document:
+        start, end = moment_of(asked.start), moment_of(asked.end)
+        assert start is not None
+        assert end is not None
+        found = graph.between(start, end, asked.entity, believed=moment_of(asked.believed))
+        return asked.slice("changes", found, _change)
+
+    return await _answered(access, asked, question)
+
+
+@router.get(
+    "/contradictions",
+    response_model=documents.ContradictionsAnswer,
+    summary="Pairs of facts that cannot both be true at one time",
+)
+async def contradictions(access: Reader, asked: Annotated[Listed, Query()]) -> Response:
+    def question(graph: Graph) -> Document:
+        found = graph.contradictions(limit=asked.limit + 1, offset=asked.offset)
+        return asked.page(
+            "contradictions", found, lambda pair: {"first": pair.first.to_dict(), "second": pair.second.to_dict()}
+        )
+
+    return await _answered(access, asked, question)
+
+
+@router.get("/query", response_model=documents.MatchesAnswer, summary="The values of the variables of a pattern")
+async def query(access: Reader, asked: Annotated[QueryAsked, Query()]) -> Response:
+    """`?who owns ?service, ?service depends on redis`; names of several words may stand in quotes."""
+
+    def question(graph: Graph) -> Document:
+        found = graph.query(asked.pattern, limit=asked.offset + asked.limit + 1, **asked.times())
+        return asked.slice("matches", found, dict)
+
+    return await _answered(access, asked, question)
+
+
+@router.get("/closure", response_model=documents.ClosureAnswer, summary="All that is reached by one relation alone")
+async def closure(access: Reader, asked: Annotated[ClosureAsked, Query()]) -> Response:
+    def question(graph: Graph) -> Document:
+        found = graph.closure(asked.entity, asked.relation, direction=asked.direction, depth=asked.depth)
+        return asked.slice("reached", found, lambda one: {"name": one[0], "steps": one[1]})
+
+    return await _answered(access, asked, question)
+
+
+@router.get("/entities", response_model=documents.EntitiesAnswer, summary="Entities, those of most facts first")
+async def entities(access: Reader, asked: Annotated[EntitiesAsked, Query()]) -> Response:
+    def question(graph: Graph) -> Document:
+        return asked.slice("entities", graph.entities(asked.like, limit=asked.offset + asked.limit + 1), _counted)
+
+    return await _answered(access, asked, question)
+
+
+@router.get("/relations", response_model=documents.RelationsAnswer, summary="Relations, those of most facts first")
+async def relations(access: Reader, asked: Annotated[Asked, Query()]) -> Response:
+    return await _answered(access, asked, lambda graph: {"relations": [_counted(one) for one in graph.relations()]})
+
+
+@router.get("/important", response_model=documents.ImportantAnswer, summary="Entities by PageRank")
+async def important(access: Reader, asked: Annotated[ImportantAsked, Query()]) -> Response:
+    def question(graph: Graph) -> Document:
+        return {"entities": [{"name": name, "share": share} for name, share in graph.important(asked.limit)]}
+
+    return await _answered(access, asked, question)
+
+
+@router.get(
+    "/communities",
+    response_model=documents.CommunitiesAnswer,
+    summary="Groups of entities with many facts among them, the largest first",
+)
+async def communities(access: Reader, asked: Annotated[CommunitiesAsked, Query()]) -> Response:
+    def question(graph: Graph) -> Document:
+        return {"communities": graph.communities(smallest=asked.smallest, limit=asked.limit)}
+
+    return await _answered(access, asked, question)
+
+
+# Writing
+
+
+@router.post(
+    "/facts",
+    status_code=201,
+    response_model=documents.FactAnswer,
+    openapi_extra=body_schema(forms.FactForm),
+    summary="State a fact",
+)
+async def add(access: Writer, form: Annotated[Document, Depends(json_body(forms.FactForm, "a fact"))]) -> Response:
+    """It is kept as a memory of the type `fact`."""
+    check_new(access, {"place": form.get("place")})
+    return await _stated(access, lambda graph: graph.add(**form))
+
+
+@router.post(
+    "/facts/{fact_id:path}/end",
+    status_code=201,
+    response_model=documents.FactAnswer,
+    openapi_extra=body_schema(forms.EndForm),
+    summary="Say that a fact is no longer true",
+)
+async def end(
+    access: Writer, fact_id: str, form: Annotated[Document, Depends(json_body(forms.EndForm, "the end of a fact"))]
+) -> Response:
+    """The answer is the statement that it ended; deleting that takes it back."""
+    return await _stated(access, lambda graph: graph.end(fact_id, form.get("when")))
+
+
+@router.post(
+    "/aliases",
+    status_code=201,
+    response_model=documents.FactAnswer,
+    openapi_extra=body_schema(forms.AliasForm),
+    summary="Say that two names mean one entity",
+)
+async def alias(access: Writer, form: Annotated[Document, Depends(json_body(forms.AliasForm, "an alias"))]) -> Response:
+    return await _stated(access, lambda graph: graph.alias(form["name"], form["other"]))
+
+
+@router.post(
+    "/relations",
+    status_code=201,
+    response_model=documents.FactAnswer,
+    openapi_extra=body_schema(forms.DeclareForm),
+    summary="Say whether a relation has one value at a time or many",
+)
+async def declare(
+    access: Writer, form: Annotated[Document, Depends(json_body(forms.DeclareForm, "a declaration"))]
+) -> Response:
+    return await _stated(access, lambda graph: graph.declare(form["relation"], single=form["single"]))
+
+
+async def _stated(access: Access, state: Callable[[Graph], Fact]) -> Response:
+    def write() -> Document:
+        access.need_room()
+        with access.once():
+            stated = state(graph_of(access))
+            memory = access.brain.get(stated.memory_id)
+            record_new(access, [] if memory is None else [memory])
+            return stated.to_dict()
+
+    return json_response(await access.write(write), 201)
+
+
+@router.delete(
+    "/facts/{fact_id:path}",
+    response_model=documents.IdsAnswer,
+    summary="Take back what was stated: a fact, an end, an alias or a declaration",
+)
+async def undo(access: Writer, fact_id: str) -> Response:
+    """What was read from a memory goes with that memory."""
+    return json_response({"ids": [await access.write(_undone, access, fact_id)]})
+
+
+def _undone(access: Access, fact_id: str) -> str:
+    memory_id = memory_of(fact_id)
+    memory = access.brain.get(memory_id)
+    if memory is not None and is_visible(access, memory.place):
+        check_change(access, memory)
+    with config.acting(access.member, access.token_id), access.once():
+        graph_of(access).undo(fact_id)
+    return memory_id
+
+
+# What is told
+
+
+def _told(found: Sequence[Fact]) -> list[Document]:
+    return [one.to_dict() for one in found]
+
+
+def _neighbour(one: Neighbour) -> Document:
+    return {"name": one.name, "outgoing": one.outgoing, "fact": one.fact.to_dict()}
+
+
+def _change(one: Change) -> Document:
+    return {"time": iso(one.time), "began": one.began, "fact": one.fact.to_dict()}
+
+
+def _counted(one: tuple[str, int]) -> Document:
+    return {"name": one[0], "facts": one[1]}
+
+
+def _explanation(one: Explanation) -> Document:
+    told = {"fact": one.fact.to_dict(), "sentence": one.sentence, "text": one.text}
+    return {**told, "same": _told(one.same), "others": _told(one.others)}

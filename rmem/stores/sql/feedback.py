@@ -1,0 +1,38 @@
+"""Feedback on recalls in the SQL store: one row for each recall and memory, forgotten with the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple
+
+from ...feedback import FEEDBACK_REMOVED, Feedback, new_token
+from .connection import Connection
+
+_COLUMNS = "recall, memory, question, agent, type, rank, score, useful, time"
+
+
+def write(connection: Connection, feedback: Sequence[Feedback]) -> None:
+    latest = {one.key: one for one in feedback}.values()
+    remove(connection, list(latest))
+    sql = f"INSERT INTO judgements ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    connection.executemany(sql, [astuple(one) for one in latest])
+    connection.execute("INSERT INTO notes VALUES (?, ?) ON CONFLICT DO NOTHING", (FEEDBACK_REMOVED, ""))
+
+
+def read(connection: Connection, since: float | None) -> list[Feedback]:
+    sql = f"SELECT {_COLUMNS} FROM judgements WHERE time >= ? ORDER BY time"
+    found = connection.execute(sql, (float("-inf") if since is None else since,))
+    return [
+        Feedback(recall, memory, question, agent, kind, rank, score, bool(useful), when)
+        for recall, memory, question, agent, kind, rank, score, useful, when in found
+    ]
+
+
+def remove(connection: Connection, feedback: Sequence[Feedback]) -> None:
+    sql = "DELETE FROM judgements WHERE recall = ? AND memory = ?"
+    connection.executemany(sql, [one.key for one in feedback])
+
+
+def forget(connection: Connection, memory_id: str) -> None:
+    if connection.execute("DELETE FROM judgements WHERE memory = ?", (memory_id,)).rowcount:
+        connection.execute("UPDATE notes SET value = ? WHERE key = ?", (new_token(), FEEDBACK_REMOVED))

@@ -1,0 +1,100 @@
+"""Run a statement that searches. One that wants the best few rows is run on the best few, and on more of them until
+enough pass its WHERE; the answer is what a run on all rows would give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from ..catalog import Table
+from ..deadline import left
+from ..engines.base import Engine, Plan, Rows
+from ..results import Result
+from .indexes import SearchIndexes
+from .plan import SearchPlan, SearchRun, has_search, plan_search, start_search
+
+_FIRST, _MORE = 4, 8  # times as many rows as are wanted; times as many again
+_MOST = 4  # a try with more than this part of a table is a try with all
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A search that was planned, and what it needs to run."""
+
+    plan: SearchPlan
+    catalogue: Mapping[str, Table]
+    parameters: Sequence[Any] = ()
+    max_rows: int | None = None
+    max_bytes: int | None = None
+
+    def plan_on(self, search: SearchRun, candidates: Mapping[str, Rows]) -> Plan:
+        return Plan(
+            tree=self.plan.tree,
+            parameters=self.parameters,
+            scores=search.scores,
+            candidates=candidates,
+            timeout=left(),
+            max_rows=self.max_rows,
+            max_bytes=self.max_bytes,
+        )
+
+
+def run(engine: Engine, indexes: SearchIndexes, statement: Statement) -> Result:
+    search = _start(engine, indexes, statement)
+    found = _run_on_the_best(engine, search, statement)
+    return engine.run(statement.plan_on(search, search.narrowed)) if found is None else found
+
+
+def stream(engine: Engine, indexes: SearchIndexes, statement: Statement, batch_size: int) -> Iterator[Result]:
+    search = _start(engine, indexes, statement)
+    found = _run_on_the_best(engine, search, statement)
+    if found is None:
+        yield from engine.stream(statement.plan_on(search, search.narrowed), batch_size)
+    else:
+        yield from found.batches(batch_size)
+
+
+def explain(engine: Engine, indexes: SearchIndexes, statement: Statement) -> list[str]:
+    search = _start(engine, indexes, statement)
+    lines = statement.plan.lines(statement.parameters)
+    return lines + engine.explain(statement.plan_on(search, search.narrowed))
+
+
+def _start(engine: Engine, indexes: SearchIndexes, statement: Statement) -> SearchRun:
+    def ask(query: exp.Expression) -> Result:
+        if has_search(query):
+            plan = plan_search(query.copy(), statement.catalogue, statement.parameters)
+            return run(engine, indexes, replace(statement, plan=plan))
+        return engine.run(Plan(query, statement.parameters, timeout=left()))
+
+    return start_search(statement.plan, statement.catalogue, indexes, statement.parameters, ask)
+
+
+def _run_on_the_best(engine: Engine, search: SearchRun, statement: Statement) -> Result | None:
+    """The answer if the best rows hold it; None if all rows have to be asked."""
+    ranking = statement.plan.ranking
+    counts = None if ranking is None else ranking.counts(statement.parameters)
+    if ranking is None or counts is None:
+        return None
+    limit, skipped = counts
+    scores = search.scores[ranking.score]
+    narrowed = search.narrowed.get(ranking.alias)
+    wanted = limit + skipped
+    count = _FIRST * wanted
+    while count * _MOST <= scores.rows.size:
+        rows, _ = scores.best(count, ties=ranking.ties)
+        candidates = rows if narrowed is None else rows[np.isin(rows, narrowed)]
+        for one, operator in zip(search.scores, statement.plan.operators, strict=True):
+            if operator.alias == ranking.alias:
+                one.know(candidates)
+        found = engine.run(statement.plan_on(search, {**search.narrowed, ranking.alias: candidates}))
+        if len(found.rows) >= limit:
+            return found
+        passed = skipped + len(found.rows) if found.rows else 0
+        share = passed / rows.size
+        count = max(count * _MORE, int(1.5 * wanted / share) if share else count * _MORE**2)
+    return None

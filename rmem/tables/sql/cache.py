@@ -1,0 +1,57 @@
+"""Statements that were read before: reading and binding take longer than running most of them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from sqlglot import exp
+
+from ...forks import new_lock
+from .parameters import Parameters, numbered
+from .parse import parse
+
+_SIZE = 512
+_LONGEST = 20_000  # characters of a statement that is kept
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement that was read. Its tree is shared: whoever changes it works on a copy."""
+
+    tree: exp.Expression
+    explain: bool
+    parameters: Parameters
+
+
+def prepare(sql: str) -> Prepared:
+    statement = parse(sql)
+    return Prepared(statement.tree, statement.explain, numbered(statement.tree))
+
+
+class Cache(Generic[T]):
+    """What was made of statements last. The first part of a key is the text of the statement. Safe to use from many
+    threads."""
+
+    def __init__(self) -> None:
+        self._items: OrderedDict[tuple[Hashable, ...], T] = OrderedDict()
+        self._lock = new_lock()
+
+    def get(self, sql: str, *more: Hashable) -> T | None:
+        with self._lock:
+            found = self._items.get((sql, *more))
+            if found is not None:
+                self._items.move_to_end((sql, *more))
+            return found
+
+    def put(self, item: T, sql: str, *more: Hashable) -> None:
+        if len(sql) > _LONGEST:
+            return
+        with self._lock:
+            self._items[sql, *more] = item
+            self._items.move_to_end((sql, *more))
+            if len(self._items) > _SIZE:
+                self._items.popitem(last=False)

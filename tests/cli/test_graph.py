@@ -1,0 +1,62 @@
+"""`rmem fact` and `rmem graph`, as a shell calls them."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def run(rmem):
+    def call(*arguments, code=0):
+        done = rmem(*arguments)
+        assert done.code == code, done.err
+        return done.out if code == 0 else done.err
+
+    return call
+
+
+def test_facts_are_stated_asked_ended_and_taken_back(run):
+    told = run("fact", "add", "staging", "runs on", "port 5433", "--since", "2026-05-01")
+    assert told.startswith("Known now: staging – runs on – port 5433 (since 2026-05-01, stated)")
+    run("fact", "add", "staging", "runs on", "port 5434", "--since", "2026-07-01")
+    assert [one["object"] for one in json.loads(run("graph", "about", "staging", "--json"))] == ["port 5434"]
+    assert "port 5433" in run("graph", "about", "staging", "--at", "2026-06-01")
+    assert "port 5433" in run("graph", "about", "staging", "--history")
+    newest = run("graph", "about", "staging", "--quiet").strip()
+    assert "Ended: staging" in run("fact", "end", newest)
+    assert "Nothing is known about 'staging'" in run("graph", "about", "staging")
+    assert "Taken back" in run("fact", "undo", newest)
+
+
+def test_questions_about_the_graph(run):
+    run("remember", "Ann Lee owns Billing. Billing depends on Redis.")
+    assert "Ann Lee ← owner ← Billing → depends on → Redis" in run("graph", "path", "Ann Lee", "Redis")
+    assert "Ann Lee" in run("graph", "query", "?who owns ?what, ?what depends on redis")
+    assert "did you mean 'owner'" in run("graph", "query", "?who ownerz ?what", code=2)
+    assert "Billing" in run("graph", "entities")
+    assert "depends on" in run("graph", "relations")
+    assert "began" in run("graph", "timeline", "Billing")
+    assert "No contradictions." in run("graph", "contradictions")
+    assert "Billing" in run("graph", "important")
+    fact = run("graph", "about", "Billing", "--relation", "depends on", "--quiet").strip()
+    assert "“Billing depends on Redis.”" in run("graph", "explain", fact)
+
+
+def test_files_and_pictures(run, tmp_path):
+    run("fact", "add", "billing", "depends on", "redis")
+    for name in ("a.jsonl", "a.graphml", "a.nt", "a.jsonld", "a.dot", "a.mmd", "a.svg"):
+        run("graph", "export", str(tmp_path / name))
+        assert "billing" in (tmp_path / name).read_text()
+    assert "n0" in run("graph", "draw", "billing", "--format", "mermaid")
+    run("graph", "import", str(tmp_path / "a.jsonl"))
+    assert len(json.loads(run("graph", "about", "billing", "--json"))) == 2
+    wrong = run("graph", "export", str(tmp_path / "a.xyz"), code=2)
+    assert "does not say its format" in wrong
+
+
+def test_a_table_becomes_facts(run):
+    run("sql", "CREATE TABLE deploys (service TEXT, host TEXT)")
+    run("sql", "INSERT INTO deploys VALUES ('billing', 'host 7')")
+    columns = ("--subject", "service", "--relation", "runs on", "--object", "host")
+    assert json.loads(run("graph", "map", "deploys", *columns, "--json")) == {"added": 1, "unchanged": 0, "removed": 0}
+    assert "host 7" in run("graph", "about", "billing")
