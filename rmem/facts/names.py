@@ -25,7 +25,8 @@ _IDENTIFIER = (
 )
 PROPER = re.compile(
     rf"(?:{_QUOTED}|{_TOKEN}|{_IDENTIFIER}(?![\w/]))"
-    rf"(?:(?:,? (?:(?:{_LINKS}) ){{0,3}}|/){_TOKEN}| (?:(?:{_LINKS}) ){{0,3}}(?:{_QUOTED})|, (?:Jr|Sr|Inc|Ltd|LLC)\b\.?)*"
+    rf"(?:(?:,? (?:(?:{_LINKS}) ){{0,3}}|/){_TOKEN}| (?:(?:{_LINKS}) ){{0,3}}(?:{_QUOTED})"
+    r"|, (?:Jr|Sr|Inc|Ltd|LLC)\b\.?)*"
 )
 """A proper name, a quotation or an identifier, at its longest."""
 
@@ -41,13 +42,13 @@ VALUE = re.compile(
 )
 
 _NOBODY = frozenset(
-    """i you he she it we they me him her us them this that these those there here what which who whom whose why how
-    where when everything something anything nothing everyone someone anyone nobody one ones all some most many
-    much both each either neither none such another other others his hers its their theirs your yours our ours
-    mine my myself himself herself itself themselves yourself so as if then than not no yes yeah yep nope ok
-    okay oh ah wow hey hi hello thanks thank please well now today tomorrow yesterday tonight later never ever
-    always also too just only even still again and or but because since while although though until unless after
-    before during whether maybe perhaps another every any more less few several lots""".split()
+    """like i you he she it we they me him her us them this that these those there here what which who whom whose why
+    how where when everything something anything nothing everyone someone anyone nobody one ones all some most
+    many much both each either neither none such another other others his hers its their theirs your yours our
+    ours mine my myself himself herself itself themselves yourself so as if then than not no yes yeah yep nope
+    ok okay oh ah wow hey hi hello thanks thank please well now today tomorrow yesterday tonight later never
+    ever always also too just only even still again and or but because since while although though until unless
+    after before during whether maybe perhaps another every any more less few several lots""".split()
 )
 _STOP = _NOBODY | frozenset(
     """is was are were be been being am has have had do does did will would can could shall should may might must go
@@ -79,11 +80,13 @@ def clean(name: str) -> str:
 
 _CODE = re.compile(r"[`\"/_.@#=]\w|\(\)|[a-z][A-Z]|^-")
 _CONTRACTED = re.compile(
-    r"\b(?:I|it|he|she|that|there|they|we|you|who|what|let|here|don|doesn|didn|can|won)['’]\w+(?: [a-z]|$)", re.I
+    r"\b(?:I|it|he|she|that|there|they|we|you|who|what|let|here|don|doesn|didn|can|won|should|would|could|must)['’]\w+"
+    r"(?: [a-z]|$)",
+    re.I,
 )
 _POINTING = frozenset(
-    "this these those that my our your his her their its when where while after before since if one some many most "
-    "all".split()
+    "this these those that my our your his her their its when where while after before since if like one some many "
+    "most all".split()
 )
 _PASSING = frozenset("last first next previous initial final latest new old current".split())
 _ADVERB = re.compile(r"[A-Z][a-z]+ly, | [a-z]+ly$")
@@ -108,7 +111,7 @@ def is_noun_phrase(name: str) -> bool:
 
 def is_contracted(name: str) -> bool:
     """Whether it holds a pronoun with its verb: "it's popular"."""
-    return _CONTRACTED.search(name) is not None
+    return ("'" in name or "’" in name) and _CONTRACTED.search(name) is not None
 
 
 def is_code(name: str) -> bool:

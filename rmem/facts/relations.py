@@ -109,7 +109,8 @@ def _forms() -> dict[str, str]:
         tail = " " + rest.replace("_", " ") if rest else ""
         past = irregular[-1].replace("_", " ").removesuffix(tail) if irregular else _past(verb)
         for form in (verb, _third(verb)):
-            found.setdefault(form + tail, _third(verb) + tail)
+            if form != "found":  # mostly of "find"
+                found.setdefault(form + tail, _third(verb) + tail)
         found.setdefault(past + tail, past + tail)
     return found
 
@@ -118,6 +119,18 @@ FORMS = _forms()
 FIRST_WORDS = frozenset(form.split(" ")[0] for form in FORMS)
 BASES = frozenset(entry.split("/")[0].split("_")[0] for entry in _VERBS.split())
 _IN_PLACE = re.compile(r"^(.+) the (?:city|town|country|state|continent|village|region|county) of$")
+
+
+_OF_THINGS = frozenset(
+    """depends_on requires supports uses runs_on runs_in replaces contains includes returns defaults_to listens_on
+    belongs_to extends implements imports inherits_from points_to connects_to conflicts_with produces consumes owns
+    maintains provides exposes consists_of""".split()
+)
+
+
+def is_of_things(relation: str) -> bool:
+    """Whether programs and parts are commonly said to do it, whose names are often in small letters."""
+    return relation.replace(" ", "_") in _OF_THINGS
 
 
 def canonical(relation: str) -> str:

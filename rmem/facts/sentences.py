@@ -59,9 +59,10 @@ _PASSED = frozenset(
 )
 _REFERENCE = re.compile(r",? (?:refs?|closes|fixes|see) #\d+$| [\[(]#\d+[\])]$")
 _OPENING = re.compile(
-    r"(?:(?:and|but|so|also|well|yes|yeah|no|note that|note|fyi|btw|actually|currently|now|today|hey|oh|in fact|"
-    r"remember that|for now|as of now|by the way|recently|finally|this week|last week|anyway)[,:]? |"
-    r"(?:I think|I guess|I believe|I heard|maybe|perhaps|apparently)(?: that)?,? |[-*•] |\d+[.)] )+",
+    r"(?:(?:and|but|so|also|well|yes|yeah|no,|note that|note|fyi|btw|actually|currently|now|today|hey|oh|in fact|"
+    r"remember that|for now|as of now|by the way|recently|finally|this week|last week|anyway|unfortunately|"
+    r"hopefully|sadly|luckily|partially|entirely|basically|thankfully|obviously|personally|honestly)[,:]? |"
+    r"(?:I think|I guess|I believe|I heard|maybe|perhaps|apparently)(?: that)?,? |\d+[.)] )+",
     re.IGNORECASE,
 )
 _OF = re.compile(r" (of|in|for|at|on) (?:the )?(?=(\S))")
@@ -89,18 +90,20 @@ _LOOSE = frozenset(
 _CUT = re.compile(
     r"(?:,|;| [-–—]+|:)? (?:which|who|whom|whose|where|when|while|because|since|but|so|although|though|unless|until|"
     r"as|and (?:[a-z]|I\b)|or [a-z]|that|if|after|before|than|too|now|again|anymore|last|this|next|every|rather|"
-    r"instead)\b"
+    r"instead|throughout|anyway|yet|already|here|there|today|a lot|the most|the best)\b"
     r"|[,;] (?=[a-z]|I\b)| [-–—]+ | \(|; "
 )
+_DOING = re.compile(r"[a-z]+ing \S+ \S")  # "making nice things evil"
+_THIS_ONE = re.compile(r"(?:the|an?) [a-z]+$")  # "Stephen King wrote the book": which one?
 _OF_NAME = re.compile(r"(?:the|an?) [a-z][\w-]*(?: [a-z][\w-]*)? (?:of|for|in|from) (?=\S)")
 _LISTED = re.compile(r",? and |, ")
+_ALSO_NOUNS = frozenset("links imports calls fixes blocks runs reads watches hosts stores coaches adds drops".split())
 _ANY = frozenset(
     """user users commit code test tests function method class file files client server table tables patch change docs
     python application app people kids given everyone data value values option options""".split()
 )
-_IS_CLEAR = re.compile(
-    rf"an? |the |[a-z]+ (?:by [A-Z]|(?:{_PREPOSITIONS}) (?:the [a-z]+ of )?[A-Z])|[a-z]+ [a-z]+ the [a-z]+ of "
-)
+_IS_CLEAR = re.compile(rf"the |[a-z]+ (?:by|{_PREPOSITIONS}) (?=[A-Z])")
+_IS_OF_KIND = re.compile(rf"[a-z]+ (?:{_PREPOSITIONS}) the [a-z]+ of ")
 _PARTICIPLED = re.compile(
     r"(?:[a-z]+(?:ed|en|wn)|been|done|made|gone|had|see|got|read|come|become|found|lost|won|met|to)\b"
 )
@@ -119,14 +122,19 @@ class _Statement(NamedTuple):
 def facts_in_sentence(text: str, start: int, end: int, actor: str | None) -> Iterator[FoundFact]:
     """The facts that one sentence states; `start` and `end` are its place in the text of the memory."""
     words = text.split()
+    if words and words[0] in ("*", "-", "•", ">", "+"):
+        del words[0]
     if len(words) < 3 or text.endswith("?"):
         return
     titled = words[1][0].isupper()  # "Will Schuester", "We Will Rock You"
     if not titled and (words[0] in _PASSED or (actor is None and words[0] in _FIRST_PERSON)):
         return
-    if _ANCHORS.isdisjoint(words) and not (titled or names.is_code(words[0])):
+    if _ANCHORS.isdisjoint(words) and (words[0] in _IMPERATIVES or not (titled or names.is_code(words[0]))):
         return
     if not _ASSUMED.isdisjoint(words):
+        return
+    head = words[: 2 + _MOST_HEAD]
+    if words[0] in _IMPERATIVES and _COPULAS.isdisjoint(head):
         return
     hedged = not _HEDGES.isdisjoint(words)
     body = " ".join(words)
@@ -153,7 +161,7 @@ def facts_in_sentence(text: str, start: int, end: int, actor: str | None) -> Ite
                 of,
                 what,
                 is_value=names.is_value(what),
-                confidence=SURE if sure and one.trust == 2 and not hedged else LIKELY,
+                confidence=SURE if sure and one.trust == 2 and not hedged and not _THIS_ONE.match(about) else LIKELY,
                 start=start,
                 end=end,
                 valid_from=valid_from,
@@ -234,10 +242,15 @@ def _copular(left: str, right: str, actor: str | None) -> _Statement | None:
     if not trust:
         return None
     found = _described(left, right, trust)
-    plain = (left.islower() or " " not in left) and left != actor and not names.is_code(left)
-    if found is not None and plain and not _IS_CLEAR.match(right):
-        return found._replace(trust=1)  # "results are sorted in descending order": which ones?
-    return found
+    if found is None or left == actor or names.is_code(left):
+        return found
+    if _IS_OF_KIND.match(right):
+        return found._replace(trust=2)  # "first baseman is associated with the sport of baseball"
+    named = left[1:] != left[1:].lower() or (left[0].isupper() and " " not in left)
+    clear = _ARTICLE.match(right) if named else None
+    if (named and " " in left) or clear or _IS_CLEAR.match(right):
+        return found
+    return found._replace(trust=1)  # "results are sorted in descending order": which ones?
 
 
 def _described(subject: str, right: str, trust: int) -> _Statement | None:
@@ -395,10 +408,20 @@ def _verbal(words: list[str], at: int, actor: str | None) -> tuple[_Statement | 
         subject, trust = actor, 2
     else:
         subject, trust = left, names.subject_trust(left)
-        if not trust or words[0] in _IMPERATIVES:
+        if not trust or words[0] in _IMPERATIVES or left.endswith(" I"):
             return None, False
-        if left.islower() and not names.is_code(left) and not tail[2] and (" " in left or left in _ANY):
-            trust = 1  # "user provides a path": a fragment
+        plain = left[1:].islower() and not names.is_code(left)
+        if (
+            plain
+            and not tail[2]
+            and (
+                " " in left
+                or left in _ANY
+                or form in _ALSO_NOUNS
+                or (left.islower() and not relations.is_of_things(relation))
+            )
+        ):
+            trust = 1  # "user provides a path", "Surface links to X": perhaps no statement
         if not form.endswith("s") and not helped:
             if form in relations.BASES:
                 return None, False  # "Sounds like X", "Document use of X"
@@ -456,5 +479,5 @@ def _is_clear(text: str) -> bool:
     if names.is_value(bare):
         return True
     if names.is_noun_phrase(bare):
-        return not bare.endswith("ly")
+        return not bare.endswith("ly") and not _DOING.match(bare)
     return names.subject_trust(bare) == 2

@@ -91,44 +91,41 @@ class Mention(NamedTuple):
     end: int
 
 
-def spans_of(question: str) -> dict[tuple[int, int], int]:
-    """Every run of words in a question that may be a name, with the id that it would have."""
+def spans_of(question: str, *, named: bool) -> dict[tuple[int, int], int]:
+    """Every run of words in a question that may be a name, with the id that it would have: those that begin with a
+    capital or a quote, or the others."""
     words = list(_WORD.finditer(question))
     if len(words) > _MOST_WORDS:
         return {}
     found: dict[tuple[int, int], int] = {}
     for first, word in enumerate(words):
-        start, opening = word.start(), word[0][0]
-        if opening in '"“':
-            found[start, word.end()] = name_id(word[0])
+        start, text = word.start(), word[0]
+        if text[0] in '"“':
+            if named:
+                found[start, word.end()] = name_id(text)
             continue
-        named = not word[0].islower()
-        if not named and word[0] in _STOP:
+        if text.islower() is named:
             continue
+        common = text.lower() in _STOP
+        if common and (not named or first + 1 == len(words) or words[first + 1][0].islower()):
+            continue  # "What is …", but "The Wheel of Time"
         for last in words[first : first + (_LONGEST_NAME if named else _LONGEST_NOUN)]:
             if last[0][0] in '"“':
                 break
-            if last[0] not in _STOP and not (last is word and word[0].lower() in _STOP):
+            if last[0] not in _STOP and not (common and last is word):
                 found[start, last.end()] = name_id(question[start : last.end()])
     return found
 
 
-def link(question: str, spans: dict[tuple[int, int], int], known: Collection[int]) -> list[Mention]:
-    """The names in a question that facts are about, the longest where they overlap; names in capitals or quotes first,
-    others only where there is none."""
+def link(spans: dict[tuple[int, int], int], known: Collection[int]) -> list[Mention]:
+    """The names among some spans that facts are about, the longest where they overlap."""
     found = [Mention(entity, *span) for span, entity in spans.items() if entity in known]
     found.sort(key=lambda one: one.start - one.end)
     kept: list[Mention] = []
     for one in found:
         if all(one.end <= other.start or one.start >= other.end for other in kept):
             kept.append(one)
-    proper = [one for one in kept if _is_named(question, one)]
-    return proper or kept
-
-
-def _is_named(question: str, mention: Mention) -> bool:
-    text = question[mention.start : mention.end]
-    return mention.start > 0 and (not text.islower() or question[mention.start - 1] in "\"“'‘")
+    return kept
 
 
 class Similarity:
@@ -193,11 +190,14 @@ class Asking:
     """One question put to the facts: the names in it, its other words, and how far relations answer to these."""
 
     def __init__(self, question: str, source: FactSource, similarity: Similarity, inside: Inside) -> None:
-        spans = spans_of(question)
-        self._facts = (
-            inside(source.facts_about(list(set(spans.values())), newest=True, limit=_MOST_FACTS)) if spans else []
-        )
-        self.mentions = link(question, spans, {fact.subject for fact in self._facts})
+        self.mentions: list[Mention] = []
+        self._facts: list[StoredFact] = []
+        for named in (True, False):  # words in small letters are names only where there is no other
+            spans = {} if self.mentions else spans_of(question, named=named)
+            if spans:
+                read = source.facts_about(list(set(spans.values())), newest=True, limit=_MOST_FACTS)
+                self._facts = inside(read)
+                self.mentions = link(spans, {fact.subject for fact in self._facts})
         self.words = asked_words(question, self.mentions)
         self._weights = [_WEAK if word in _WEAK_WORDS else 1.0 for word in self.words]
         self._most = sum(self._weights) or 1.0
@@ -216,8 +216,10 @@ class Asking:
             if hop:
                 ends = list({path.end for path in open_paths})
                 facts = self._inside(self._source.facts_about(ends, newest=True, limit=_MOST_FACTS))
-            open_paths = self._step(open_paths, facts) if facts else []
-            found += [path for path in open_paths if path.score > 0]
+            longer = self._step(open_paths, facts) if facts else []
+            found += [path for path in longer if path.score > 0]
+            # What is left of the question must be worth a hop.
+            open_paths = [path for path in longer if (1 - self.share(path)) * self._most > _HOP]
             if not open_paths:
                 break
         found.sort(key=lambda path: -path.score)

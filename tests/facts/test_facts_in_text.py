@@ -88,6 +88,8 @@ def test_a_plain_statement_is_a_sure_fact(text: str, fact: tuple[str, str, str])
         "Bump mypy from 0.961 to 0.971 (#2325)",
         "Thanks, that was really kind of you!",
         "I work at Google.",
+        "no middleware uses the event loop",
+        "I have played Nintendo.",
     ],
 )
 def test_questions_suppositions_and_pronouns_state_nothing(text: str) -> None:
