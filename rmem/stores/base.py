@@ -200,12 +200,12 @@ class RecordStore(MemoryStore[Memory]):
         """The highest cosines; best first."""
 
     @abstractmethod
-    def survey(self, where: Filter) -> FilteredRows:
+    def filtered_rows(self, where: Filter) -> FilteredRows:
         """The rows inside the filter as the recall engine reads them."""
 
-    def prospect(self, where: Filter) -> FilteredRows | CandidateSource:
+    def candidates(self, where: Filter) -> FilteredRows | CandidateSource:
         """The same for one question: a store that searches by itself gathers the candidates for it."""
-        return self.survey(where)
+        return self.filtered_rows(where)
 
     def read_transaction(self, work: Callable[[], Result]) -> Result:
         """Do what reads several times. Nothing that it sees is older than this call; a store may show it all of one
@@ -214,14 +214,14 @@ class RecordStore(MemoryStore[Memory]):
 
     @abstractmethod
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
-        """(seq, memory) of rows of a survey, in this order; rows that have gone meanwhile are left out."""
+        """(seq, memory) of filtered rows, in this order; rows that have gone meanwhile are left out."""
 
     def ids_at(self, seqs: Sequence[int]) -> list[str]:
-        """The ids of rows of a survey, in this order, as far as they are still there."""
+        """The ids of filtered rows, in this order, as far as they are still there."""
         return [memory.memory_id for _, memory in self.memories_at(seqs)]
 
     def recalls_at(self, seqs: Sequence[int]) -> dict[int, int]:
-        """How often rows of a survey were recalled; those that never were may be left out."""
+        """How often filtered rows were recalled; those that never were may be left out."""
         return {seq: memory.bookkeeping.retrieval_count for seq, memory in self.memories_at(seqs)}
 
     @abstractmethod
@@ -304,8 +304,12 @@ class RecordStore(MemoryStore[Memory]):
         """Called after many writes: time to bring what is derived from them into its best form."""
 
     @abstractmethod
-    def note(self, key: str, value: str | None = None) -> str | None:
-        """Read a fact about the store itself, or write it when `value` is given."""
+    def get_meta(self, key: str) -> str | None:
+        """Return a fact about the store itself, such as `embedder`; None if it is not set."""
+
+    @abstractmethod
+    def set_meta(self, key: str, value: str) -> None:
+        """Set a fact about the store itself."""
 
     def judge(self, judgements: Sequence[Judgement]) -> None:
         """Keep judgements of recalls; a later one of the same recall and memory replaces an earlier one.
@@ -318,7 +322,7 @@ class RecordStore(MemoryStore[Memory]):
 
     def judgements(self, since: float | None = None) -> list[Judgement]:
         """The judgements from a time on, oldest first."""
-        noted = [Judgement(**one) for one in json.loads(self.note("judgements") or "[]")]
+        noted = [Judgement(**one) for one in json.loads(self.get_meta("judgements") or "[]")]
         return sorted((one for one in noted if since is None or one.time >= since), key=lambda one: one.time)
 
     def forget_judgements(self, judgements: Sequence[Judgement]) -> None:
@@ -328,7 +332,7 @@ class RecordStore(MemoryStore[Memory]):
             self._note_judgements([one for one in self.judgements() if one.key not in gone])
 
     def _note_judgements(self, judgements: Sequence[Judgement]) -> None:
-        self.note("judgements", json.dumps([one.to_dict() for one in judgements], ensure_ascii=False))
+        self.set_meta("judgements", json.dumps([one.to_dict() for one in judgements], ensure_ascii=False))
 
     @abstractmethod
     def close(self) -> None:
