@@ -106,7 +106,7 @@ def neighbours():
     """A function: {id: (id before, id after)} in the sessions of a store, inside a filter."""
 
     def look(store, **where):
-        survey = store.survey(Filter(**where))
+        survey = store.filtered_rows(Filter(**where))
         ids = [memory.memory_id for _, memory in store.memories_at(survey.seq.tolist())]
         at = np.arange(survey.size)
         pairs = zip(survey.before(at).tolist(), survey.after(at).tolist(), strict=True)

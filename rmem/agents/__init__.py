@@ -82,7 +82,7 @@ if TYPE_CHECKING:
         MemoryStoreException,
     )
     from .api import AgentMemoryAPI, AsyncAgentMemoryAPI
-    from .base import BaseAgent
+    from .base_agent import BaseAgent
     from .cache import QueryCache, cacheable
     from .config import (
         AutoencoderConfig,

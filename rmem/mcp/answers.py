@@ -1,5 +1,5 @@
-"""What the tools answer: a hit is one line, a memory is told in full only on request. An agent pays for every word, so
-what is not known is left out."""
+"""Format the answers of the tools: a hit is one line, a memory is shown in full only on request. Unknown fields are
+left out, because an agent pays for every word."""
 
 from __future__ import annotations
 

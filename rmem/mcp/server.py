@@ -1,4 +1,4 @@
-"""The server that speaks the protocol: tools, resources and instructions over a Host."""
+"""The MCP server: tools, resources and instructions over a Host."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from .. import __version__, checks
 from ..errors import UnknownFieldError
-from ..team.private import without_private
+from ..team.private_text import without_private
 from .calls import Calls, noted
 from .host import Host
 from .resources import recent, resources

@@ -1,5 +1,5 @@
-"""The twelve tools. Each is a few lines over TeamMemory or Graph; what they say of themselves is all that an agent
-knows, and every agent reads it in every session: all definitions together stay below 2,500 tokens (tests/mcp)."""
+"""The twelve tools, each a few lines over TeamMemory or Graph. Every agent reads their descriptions in every session:
+all definitions together stay below 2,500 tokens (tests/mcp)."""
 
 from __future__ import annotations
 
