@@ -1,5 +1,5 @@
-"""Makes a recall set of commits that is also asked the prompts of benchmarks/team_prompts that no commit answers, and 20
-questions of its own in each store.
+"""Makes a recall set of commits that is asked 20 questions of its own in each store, and the prompts of
+benchmarks/team_prompts that no commit answers.
 
     python benchmarks/unanswerable.py history.json.gz team.json.gz
     rmem eval recall team.json.gz --reliability relevance.svg
