@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -22,6 +23,8 @@ from .types import sql_of
 from .values import type_name
 
 if TYPE_CHECKING:
+    from ..brain import Brain
+    from ..graph import Graph
     from .workspace import Workspace
 
 Params = Sequence[Any] | Mapping[str, Any] | None
@@ -71,6 +74,7 @@ class Client:
                 "pass path"
             )
         self._tables: Workspace | RemoteWorkspace
+        self._brain: Brain | None = None
         if url:
             patience = checks.number("timeout", timeout, low=0.001)
             org = org_id or _set(_ORGANISATIONS)
@@ -79,7 +83,17 @@ class Client:
             require("tables", "a Client without a server")
             from .workspace import Workspace
 
-            self._tables = Workspace(local_file(self.workspace) if path is None else path, name=self.workspace)
+            file = local_file(self.workspace) if path is None else path
+            known = None if "://" in str(file) else partial(self._graph, file)
+            self._tables = Workspace(file, name=self.workspace, graph=known)
+
+    def _graph(self, file: str | Path) -> Graph:
+        """The facts of the memories in the same file."""
+        from ..brain import Brain
+
+        if self._brain is None:
+            self._brain = Brain(file)
+        return self._brain.graph
 
     def __repr__(self) -> str:
         return f"Client({self._tables!r})"
@@ -200,6 +214,8 @@ class Client:
     # Closing
 
     def close(self) -> None:
+        if self._brain is not None:
+            self._brain.close()
         self._tables.close()
 
     def __enter__(self) -> Self:

@@ -27,6 +27,7 @@ from .catalog import Index, Table
 from .deadline import left, limited
 from .definitions import Definitions, fresh
 from .engines.base import Engine, Plan
+from .facts import GraphSource, add_queries, named_in, rows_of
 from .results import Result
 from .search import execute
 from .search.indexes import SearchIndexes
@@ -54,6 +55,8 @@ class _Bound:
     tree: exp.Expression
     catalogue: dict[str, Table]
     search: SearchPlan | None
+    facts: tuple[str, ...] = ()
+    """Which of the tables of `facts` it reads; their rows are its last parameters."""
 
     def search_plan(self, values: Sequence[Any]) -> SearchPlan | None:
         if self.search is None or not self.search.by_value:
@@ -61,12 +64,17 @@ class _Bound:
         return plan_search(self.tree.copy(), self.catalogue, values)
 
 
-def _bind(tree: exp.Expression, catalogue: dict[str, Table], name: str, values: Sequence[Any]) -> _Bound:
+def _bind(
+    tree: exp.Expression, catalogue: dict[str, Table], name: str, values: Sequence[Any], facts: tuple[str, ...] = ()
+) -> _Bound:
+    if facts:
+        add_queries(tree, facts, len(values) + 1, name)
     try:
-        bind_statement(Binder(catalogue, name, values), tree)
+        bind_statement(Binder(catalogue, name, [*values, *("[]" for _ in facts)]), tree)
     except RecursionError:
         raise SqlError("the statement is nested too deeply") from None
-    return _Bound(tree, catalogue, plan_search(tree.copy(), catalogue, values) if has_search(tree) else None)
+    search = plan_search(tree.copy(), catalogue, values) if has_search(tree) else None
+    return _Bound(tree, catalogue, search, facts)
 
 
 class Workspace(Forking):
@@ -79,10 +87,11 @@ class Workspace(Forking):
         name: str = "default",
         tenant: str | None = None,
         durability: str = "full",
+        graph: GraphSource | None = None,
     ) -> None:
         """`address` is a file (the default one where there is none), `sqlite:///path` or `postgresql://…`. `name` is
-        what stands before the dot in `"workspace"."table"`."""
-        self._begin(name, _engine(address, tenant or name, durability))
+        what stands before the dot in `"workspace"."table"`. `graph` gives the tables `facts` and `entities`."""
+        self._begin(name, _engine(address, tenant or name, durability), graph)
 
     @classmethod
     def on(cls, engine: Engine, *, name: str = "default") -> Self:
@@ -91,8 +100,9 @@ class Workspace(Forking):
         made._begin(name, engine)
         return made
 
-    def _begin(self, name: str, engine: Engine) -> None:
+    def _begin(self, name: str, engine: Engine, graph: GraphSource | None = None) -> None:
         self.name = name
+        self._graph = graph
         self._engine = engine
         self._definitions = Definitions(engine, name, self._run_written, self._create_index)
         self.after_fork_in_child()
@@ -118,11 +128,12 @@ class Workspace(Forking):
         max_rows: int | None = None,
         max_bytes: int | None = None,
         read_only: bool = False,
+        graph: GraphSource | None = None,
     ) -> Result:
         """Run one statement with values for `$1` or `:name`. Nothing is written unless all of it is.
 
         `timeout` is in seconds; `max_rows` and `max_bytes` are how long the answer may be; `read_only` refuses all but
-        SELECT and EXPLAIN."""
+        SELECT and EXPLAIN; `graph` gives the tables `facts` and `entities` as this caller sees them."""
         _check_limits(timeout, max_rows)
         with limited(timeout), self._transaction.statement():
             statement = self._prepared(sql)
@@ -130,7 +141,7 @@ class Workspace(Forking):
             if read_only and not reads:
                 raise SqlError("this statement writes, and only reading is allowed here")
             values = statement.parameters.values(params)
-            result = fresh(lambda: self._run(sql, statement, values, max_rows, max_bytes))
+            result = fresh(lambda: self._run(sql, statement, values, max_rows, max_bytes, graph or self._graph))
             self._transaction.wrote = self._transaction.wrote or not reads
             return result
 
@@ -148,14 +159,26 @@ class Workspace(Forking):
         return known
 
     def _run(
-        self, sql: str, statement: Prepared, values: list[Any], max_rows: int | None, max_bytes: int | None
+        self,
+        sql: str,
+        statement: Prepared,
+        values: list[Any],
+        max_rows: int | None,
+        max_bytes: int | None,
+        graph: GraphSource | None,
     ) -> Result:
         if statement.explain:
-            return self._explain(sql, statement, values)
+            return self._explain(sql, statement, values, graph)
         if isinstance(statement.tree, (exp.Query, exp.Insert, exp.Update, exp.Delete)):
-            return self._ran(self._bound(sql, statement, values), values, max_rows, max_bytes)
+            bound, given = self._bound(sql, statement, values, graph)
+            return self._ran(bound, given, max_rows, max_bytes)
         if values:
             raise SqlError(f"a {kind_of(statement.tree)} statement takes no parameters")
+        query = statement.tree.args.get("expression")
+        if graph is not None and isinstance(query, exp.Expression):
+            for name in named_in(query, self._engine.tables(), self.name):
+                told = f'{kind_of(statement.tree)} cannot read "{name}", which is what memories say'
+                raise SqlUnsupportedError(f"{told}; create a table and fill it by INSERT INTO … SELECT")
         return self._definitions.run(statement.tree.copy(), sql)
 
     def _ran(self, bound: _Bound, values: list[Any], max_rows: int | None, max_bytes: int | None = None) -> Result:
@@ -169,21 +192,27 @@ class Workspace(Forking):
         """Run a statement that we made ourselves, without parameters."""
         return self._ran(_bind(tree, self._engine.tables(), self.name, []), [], None)
 
-    def _bound(self, sql: str, statement: Prepared, values: Sequence[Any]) -> _Bound:
-        """The statement bound to the tables as they are now, for values of these types."""
+    def _bound(
+        self, sql: str, statement: Prepared, values: list[Any], graph: GraphSource | None
+    ) -> tuple[_Bound, list[Any]]:
+        """The statement bound to the tables as they are now, for values of these types, and those values with the rows
+        of facts that it reads."""
         catalogue = self._engine.tables()
-        shapes = tuple(map(shape, values))
-        known = self._bounds.get(sql, shapes)
-        if known is not None and known.catalogue == catalogue:
-            return known
-        bound = _bind(statement.tree.copy(), catalogue, self.name, values)
-        self._bounds.put(bound, sql, shapes)
-        return bound
+        shapes = (graph is None, *map(shape, values))
+        bound = self._bounds.get(sql, shapes)
+        if bound is None or bound.catalogue != catalogue:
+            facts = () if graph is None else named_in(statement.tree, catalogue, self.name)
+            bound = _bind(statement.tree.copy(), catalogue, self.name, values, facts)
+            self._bounds.put(bound, sql, shapes)
+        if not bound.facts or graph is None:
+            return bound, values
+        seen = graph()
+        return bound, [*values, *(rows_of(name, seen) for name in bound.facts)]
 
-    def _explain(self, sql: str, statement: Prepared, values: list[Any]) -> Result:
+    def _explain(self, sql: str, statement: Prepared, values: list[Any], graph: GraphSource | None) -> Result:
         if not isinstance(statement.tree, exp.Query):
             raise SqlUnsupportedError("EXPLAIN is supported for SELECT")
-        bound = self._bound(sql, statement, values)
+        bound, values = self._bound(sql, statement, values, graph)
         if (search := bound.search_plan(values)) is not None:
             ready = execute.Statement(search, bound.catalogue, values)
             lines = execute.explain(self._engine, self._indexes, ready)
@@ -192,7 +221,13 @@ class Workspace(Forking):
         return Result(("QUERY PLAN",), (result_type("text"),), [(line,) for line in lines], len(lines))
 
     def stream(
-        self, sql: str, params: Params = None, *, batch_size: int = 1000, timeout: float | None = None
+        self,
+        sql: str,
+        params: Params = None,
+        *,
+        batch_size: int = 1000,
+        timeout: float | None = None,
+        graph: GraphSource | None = None,
     ) -> Iterator[Result]:
         """The answer of a SELECT in batches, in bounded memory, from one state of the data."""
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
@@ -202,20 +237,20 @@ class Workspace(Forking):
         with limited(timeout):
             statement = self._prepared(sql)
             if self._transaction.is_open or statement.explain or not isinstance(statement.tree, exp.Query):
-                result = self.query(sql, params)
+                result = self.query(sql, params, graph=graph)
                 first, *more = result.batches(batch_size)
                 rest = iter(more)
             else:
                 values = statement.parameters.values(params)
-                first, rest = fresh(lambda: self._begun(sql, statement, values, batch_size))
+                first, rest = fresh(lambda: self._begun(sql, statement, values, batch_size, graph or self._graph))
         yield first
         yield from rest
 
     def _begun(
-        self, sql: str, statement: Prepared, values: list[Any], batch_size: int
+        self, sql: str, statement: Prepared, values: list[Any], batch_size: int, graph: GraphSource | None
     ) -> tuple[Result, Iterator[Result]]:
         """The first batch of a stream, and those that follow."""
-        bound = self._bound(sql, statement, values)
+        bound, values = self._bound(sql, statement, values, graph)
         if (search := bound.search_plan(values)) is not None:
             ready = execute.Statement(search, bound.catalogue, values)
             stream = execute.stream(self._engine, self._indexes, ready, batch_size)

@@ -274,3 +274,12 @@ def test_the_document_describes_what_is_taken_and_given():
     parameters = set(inspect.signature(Graph.add).parameters) - {"self"}
     assert set(forms.FactForm.model_fields) == parameters
     assert set(documents.FactAnswer.model_fields) == {one.name for one in fields(Fact)} | {"trust"}
+
+
+def test_questions_about_the_whole_graph_run_in_a_process_of_their_own(server, admin):
+    workers = server.app.state.workers
+    ask(admin, "/facts")
+    ask(admin, "/neighbours", entity="x")
+    assert workers.pids == []
+    assert ask(admin, "/important") == {"entities": []}
+    assert len(workers.pids) == 1

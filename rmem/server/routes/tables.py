@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain
 from typing import Annotated, Any
 
@@ -25,6 +26,7 @@ from ..arrow_bodies import columns_of
 from ..bodies import cursor_of, parse_json
 from ..exchange import Stream, json_response, tagged_response
 from .answers import IN_WORKSPACE, RUNNING, Cursor, Limit, after
+from .graph import graph_of
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["tables"])
 
@@ -163,13 +165,14 @@ def _answered(access: Access, body: Statement, form: str | None, timeout: float)
         if write[0] in _GROWING:
             access.need_room()
     params = parameters_from_json(body.params, body.param_types)
+    graph = partial(graph_of, access)  # as far as this caller may see it
     most_rows, most_bytes = (limits.rows, limits.answer_bytes) if form is None else (None, None)
     if write is not None:
         tables = access.tables
 
         def run() -> dict[str, Any]:
             return _document(
-                tables.query(body.query, params, timeout=timeout, max_rows=most_rows, max_bytes=most_bytes)
+                tables.query(body.query, params, timeout=timeout, max_rows=most_rows, max_bytes=most_bytes, graph=graph)
             )
 
         with access.once():
@@ -177,11 +180,11 @@ def _answered(access: Access, body: Statement, form: str | None, timeout: float)
             _record(access, *write, told["row_count"])
         return json_response(told) if form is None else _streamed(result_of(told), iter(()), form)
     if form is not None:
-        batches = access.tables.stream(body.query, params, batch_size=_BATCH, timeout=timeout)
+        batches = access.tables.stream(body.query, params, batch_size=_BATCH, timeout=timeout, graph=graph)
         first = next(batches)  # made here, so that an error in the statement still has its status
         return _streamed(first, batches, form)
     result = access.tables.query(
-        body.query, params, timeout=timeout, max_rows=limits.rows, max_bytes=limits.answer_bytes
+        body.query, params, timeout=timeout, max_rows=limits.rows, max_bytes=limits.answer_bytes, graph=graph
     )
     return json_response(_document(result))
 

@@ -1,0 +1,83 @@
+"""The tables `facts` and `entities`: what the memories beside the tables say, for reading. How long a fact holds is
+worked out by `rmem.graph`, not by SQL, so a statement that names them gets their rows as a parameter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from sqlglot import exp
+
+from ..errors import SqlUnsupportedError, TooManyRowsError
+from ..graph import Graph
+from .catalog import Table
+from .sql.kinds import kind_of, written_tables
+from .sql.parse import parse
+from .sql.scope import folded
+
+GraphSource = Callable[[], Graph]
+MOST = 100_000
+"""Rows that a statement may read of one of them."""
+COLUMNS = {
+    "facts": {
+        "id": "text", "subject": "text", "relation": "text", "object": "text", "valid_from": "timestamptz",
+        "valid_until": "timestamptz", "learned_at": "timestamptz", "ended_by": "text",
+        "confidence": "double precision", "memory": "text", "agent": "text",
+    },
+    "entities": {"name": "text", "facts": "bigint"},
+}  # fmt: skip
+
+
+def named_in(tree: exp.Expression, catalogue: Mapping[str, Table], workspace: str) -> tuple[str, ...]:
+    """Which of them a statement reads. A table of the same name, or a WITH query, takes their place."""
+    free = COLUMNS.keys() - catalogue.keys() - {folded(one.args["alias"]) for one in tree.find_all(exp.CTE)}
+    if not free:
+        return ()
+    written = free.intersection(written_tables(tree)) if kind_of(tree) in ("INSERT", "UPDATE", "DELETE") else ()
+    for name in written:
+        raise SqlUnsupportedError(
+            f'"{name}" can only be read: it is what memories say; state facts with graph.add or `POST …/graph/facts`'
+        )
+    return tuple(sorted({name for table in tree.find_all(exp.Table) if (name := _name(table, workspace)) in free}))
+
+
+def _name(table: exp.Table, workspace: str) -> str:
+    schema = folded(table.args["db"]) if table.args.get("db") else workspace
+    return folded(table.this) if isinstance(table.this, exp.Identifier) and schema in (workspace, "public") else ""
+
+
+def add_queries(tree: exp.Expression, names: tuple[str, ...], first: int, workspace: str) -> None:
+    """Put WITH queries into a statement that read the tables from parameters, the first of them with this number."""
+    for table in tree.find_all(exp.Table):
+        if _name(table, workspace) in names:
+            table.set("db", None)
+    for number, name in enumerate(names, first):
+        items = ", ".join(f"(value->>'{column}')::{kind} AS {column}" for column, kind in COLUMNS[name].items())
+        query = parse(f"WITH {name} AS (SELECT {items} FROM jsonb_array_elements(${number}::jsonb)) SELECT 1").tree
+        added = query.args["with_"]
+        known = tree.args.get("with_")
+        if known is None:
+            tree.set("with_", added)
+        else:
+            known.set("expressions", [*added.expressions, *known.expressions])
+
+
+def rows_of(name: str, graph: Graph) -> str:
+    """The rows of one of them, as JSON."""
+    found = list(islice(_facts(graph) if name == "facts" else _entities(graph), MOST + 1))
+    if len(found) > MOST:
+        raise TooManyRowsError(f'"{name}" has more than {MOST:,} rows, too many for SQL; ask the graph instead')
+    return json.dumps(found)
+
+
+def _facts(graph: Graph) -> Iterator[dict[str, Any]]:
+    for fact in graph.all_facts(history=True, likely=True):
+        told = {**fact.to_dict(), "memory": fact.memory_id}
+        yield {column: told[column] for column in COLUMNS["facts"]}
+
+
+def _entities(graph: Graph) -> Iterator[dict[str, Any]]:
+    for name, count in graph.entities(limit=MOST + 1):
+        yield {"name": name, "facts": count}
