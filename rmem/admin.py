@@ -1,4 +1,4 @@
-"""Looking after a store: re-embed it, back it up, change its keys. Examining and repairing it is in doctor.py.
+"""Administer a store: re-embed it, back it up, change its keys. Examining and repairing it is in doctor.py.
 
 Everything here works on a store that other processes may be using."""
 
@@ -47,7 +47,7 @@ def reindex(
     """
     store = open_sql(address)
     try:
-        known, spec = store.note("embedder"), store.note("embedder_spec")
+        known, spec = store.get_meta("embedder"), store.get_meta("embedder_spec")
         if embedder is None and known == "none":
             raise ConfigError("this store's vectors were supplied by its users; name an embedder to replace them")
         if embedder is None and known is not None and spec is None:

@@ -1,7 +1,7 @@
-"""The async face: a synchronous object's methods run in threads, awaited.
+"""Async versions of synchronous classes: the methods run in threads and are awaited.
 
-`AsyncFace` wraps any object. `AsyncBrain` names each method of Brain once, by which it has the same arguments for type
-checkers; a test compares the two."""
+`AsyncFace` wraps any object. `AsyncBrain` names each method of Brain once, so that type checkers see the same
+arguments; a test compares the two."""
 
 from __future__ import annotations
 

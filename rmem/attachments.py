@@ -1,9 +1,8 @@
-"""Images and other blobs in what is remembered. They are kept in the memory itself, so that they are stored, encrypted,
-exported and erased with it, but apart from its words: in their places stands a name such as
-`[attachment 1: image/png, 12 KB]`.
+"""Images and other blobs in memories. They are stored in the memory itself, so that they are encrypted, exported and
+erased with it, but apart from its words: a name such as `[attachment 1: image/png, 12 KB]` takes their place.
 
-Blobs are bytes, data URLs (also inside longer texts), the `data` of a part that tells its media type, as chat APIs
-write images, audio and files, and texts of a thousand characters and more that are nothing but base64."""
+Blobs are bytes, data URLs (also inside longer texts), the `data` of a part with a media type, as chat APIs write
+images, audio and files, and base64 texts of a thousand characters and more."""
 
 from __future__ import annotations
 

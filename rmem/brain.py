@@ -1,6 +1,6 @@
-"""Brain: the plain face of the engine. Remember, recall, get, update, forget.
+"""Brain, the main class: remember, recall, get, update, forget.
 
-The write path is here (draft → embed → one transaction); the recall path is recall/pipeline."""
+The write path is here (build → embed → one transaction); the recall path is recall/pipeline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, ove
 
 from . import checks, config
 from .annotations import Changes, Durability, MemoryOrId, Mode, Moment, Names, NewMemory, Stats, Tier, VectorLike, Where
-from .drafting import apply_changes, build_changes, build_memory, build_memory_of
 from .embed import EmbedderSpec, embedder_of_store, question_vectors, spec_of, word_vectors
 from .embed.state import MemoryVectors
 from .errors import (
@@ -29,6 +28,7 @@ from .errors import (
 from .feedback import QUESTIONS, Feedback, Recall, Recalls, kept_question
 from .filters import Filter
 from .forks import new_rlock
+from .memory_builder import apply_changes, build_changes, build_memory, build_memory_of
 from .models import Embeddings, Hit, Hits, Memories, Memory, Vector, id_of
 from .privacy.choice import PrivacySpec, policy_of
 from .recall.feedback import LearnedFeedback
@@ -133,11 +133,11 @@ class Brain:
         """
         if writing and self._identity is not None:
             return self._embedder
-        known = self.store.note("embedder")  # without the lock: whoever waits for it may hold the last connection
+        known = self.store.get_meta("embedder")  # without the lock: whoever waits for it may hold the last connection
         with self._lock:
             if self._identity is not None and known in (None, self._identity.name):
                 return self._embedder
-        spec = self.store.note("embedder_spec")
+        spec = self.store.get_meta("embedder_spec")
         with self._lock:
             if self._wanted == "none" or (self._wanted is None and known == "none"):
                 self._embedder, self._vectors, owner = None, None, EmbedderIdentity("none", "none")
@@ -295,7 +295,7 @@ class Brain:
 
     def _check_given(self, memories: Sequence[Memory], embedder: Embedder | None) -> None:
         """Refuse given vectors that do not fit the store's, before anything is written."""
-        known = self.store.note("dimension")
+        known = self.store.get_meta("dimension")
         check_vectors(memories, embedder.dimension if embedder is not None else int(known) if known else None)
 
     def update(
@@ -506,7 +506,7 @@ class Brain:
         )
 
         def read() -> list[Hit]:
-            rows = self.store.prospect(request.where)  # first: it may move on to a newer snapshot
+            rows = self.store.candidates(request.where)  # first: it may move on to a newer snapshot
             embedder = self._resolve() if request.needs_embedder else None
             return load_hits(self.store, search(self.store, rows, request, embedder, self._learned))
 
@@ -533,7 +533,7 @@ class Brain:
         asked = feedback[0].question
         if asked is not None and self.privacy is not None:
             asked = self.privacy.question(asked)
-        wish = self.store.note(QUESTIONS)
+        wish = self.store.get_meta(QUESTIONS)
         if wish is None and self.store.encryption is not None:
             wish = "none"  # a question tells much of what it found
         kept = kept_question(asked, wish)
@@ -548,7 +548,7 @@ class Brain:
 
     def stats(self) -> Stats:
         """What the store holds, and where."""
-        held = {"address": self.address, "embedder": self.store.note("embedder"), **asdict(self.store.stats())}
+        held = {"address": self.address, "embedder": self.store.get_meta("embedder"), **asdict(self.store.stats())}
         return cast("Stats", held)
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
-"""Checks of what callers hand in. Each returns the value in its canonical form or raises an InputError
-that names the field, says what was expected and shows what came. Nothing here knows about stores."""
+"""Check the arguments of callers. Each function returns the value in its canonical form or raises an InputError that
+names the field, what was expected and what was given. Nothing here knows about stores."""
 
 from __future__ import annotations
 

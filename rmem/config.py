@@ -1,4 +1,4 @@
-"""Where things live by default, and the environment variables that move them."""
+"""Default paths, and the environment variables that change them."""
 
 from __future__ import annotations
 

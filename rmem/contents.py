@@ -1,8 +1,8 @@
-"""The contents of memories, read by their layout: `{"position": [10, 20], "inventory": {"wood": 5}}` holds three
-values, under the paths `position[0]`, `position[1]` and `inventory.wood`.
+"""Read the contents of memories by their layout: `{"position": [10, 20], "inventory": {"wood": 5}}` holds three values,
+under the paths `position[0]`, `position[1]` and `inventory.wood`.
 
-Records of one kind (the states of an agent) have the same keys over and over. What follows from keys and types alone is
-worked out once for a layout and kept with it; a record only adds its values."""
+Records of one kind (the states of an agent) repeat their keys. What follows from keys and types alone is computed once
+for a layout and cached; a record only adds its values."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Memories and hits as people and other libraries see them: lines in a shell, tables in a notebook, data frames and
-Arrow tables. The classes in `models` call these functions; nothing here is stored."""
+"""Show memories and hits: lines in a shell, tables in a notebook, data frames and Arrow tables. The classes in `models`
+call these functions; nothing here is stored."""
 
 from __future__ import annotations
 

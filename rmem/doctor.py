@@ -1,4 +1,4 @@
-"""Examine a store, all as of one moment: the file, the rows, and what is derived from them; repair what is derived."""
+"""Examine a store in one snapshot: the file, the rows, and what is derived from them. Repair what is derived."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _keys(store: SqlRecords) -> Finding:
 
 
 def check_vectors(store: SqlRecords) -> Finding:
-    noted = store.note("dimension")
+    noted = store.get_meta("dimension")
     dimension = int(noted) if noted is not None else 0
     ((total, present),) = _fetched(store, "SELECT count(*), count(vector) FROM memories")
     wrong = _fetched(
@@ -167,7 +167,7 @@ def check_vectors(store: SqlRecords) -> Finding:
 
 
 def _terms(store: SqlRecords) -> Finding:
-    version = store.note("analyser")
+    version = store.get_meta("analyser")
     if version not in (None, str(ANALYSER)):
         return Finding("terms", False, f"derived by analyser {version}, not {ANALYSER}")
     damaged = "SELECT count(*) FROM memories WHERE length(terms) % 10 <> 0 OR length(marks) % 8 <> 0"
@@ -185,7 +185,7 @@ def _index(store: SqlRecords) -> Finding:
         extra, missing = np.setdiff1d(indexed, held).size, np.setdiff1d(held, indexed).size
         return Finding("index", False, f"{missing:,} rows missing from it, {extra:,} that no longer exist")
     rotating = len({key.version for key in store.read_raw(keys.read)}) > 1
-    noted = store.note("dimension")
+    noted = store.get_meta("dimension")
     sample = _Sample(store.index, None if noted is None else int(noted), rotating)
     for seq in held[:: max(1, held.size // _SAMPLED)].tolist():
         sample.compare(_fetched(store, rows.READ_INDEX, seq - 1, seq, 1)[0])
@@ -255,15 +255,15 @@ class _Sample:
 
     def compare_answers(self, store: SqlRecords) -> None:
         """The index's answers with the plain ones."""
-        survey = store.survey(Filter())
+        found_rows = store.filtered_rows(Filter())
         for term, holders in self._terms.items():
-            at, _ = survey.matches([term]).part(0)
-            known = set(survey.seq[at].tolist())
+            at, _ = found_rows.matches([term]).part(0)
+            known = set(found_rows.seq[at].tolist())
             if self._index.postings.disguises is None and known != set(holders):
                 self._complain("the rows that hold a word are not those of the file")
             self.answers += 1
         for nearest in self._vectors:
-            _, cosines = nearest_rows(survey, nearest.query, _NEAREST)
+            _, cosines = nearest_rows(found_rows, nearest.query, _NEAREST)
             if cosines.size < nearest.best.size or float(nearest.best.mean() - cosines.mean()) > _WORSE:
                 self._complain("the nearest vectors are not those of the file")
             self.answers += 1
@@ -284,7 +284,7 @@ class _Nearest:
 
 
 def _embedder(store: SqlRecords) -> Finding:
-    known, spec = store.note("embedder"), store.note("embedder_spec")
+    known, spec = store.get_meta("embedder"), store.get_meta("embedder_spec")
     if known is None or known == "none":
         return Finding("embedder", True, "none yet" if known is None else "vectors are supplied by users")
     if spec is None:
@@ -297,7 +297,7 @@ def _embedder(store: SqlRecords) -> Finding:
 
 def _facts(store: SqlRecords) -> Finding:
     """Facts that are missing are no damage: they are read again at leisure."""
-    if store.note("facts") != str(FACTS) and len(store):
+    if store.get_meta("facts") != str(FACTS) and len(store):
         return Finding("facts", True, "not read from all memories, or by older rules: rmem reindex reads them again")
     return Finding("facts", True, f"{store.fact_count():,}")
 
@@ -313,7 +313,7 @@ def repair(address: str | Path | None = None, on_progress: Progress | None = Non
         changed = store.derive_terms(on_progress, all_rows=True)
         done.append(f"derived the terms of {changed:,} memories again" if changed else "the terms were right")
         if not check_vectors(store).ok:
-            spec, known = store.note("embedder_spec"), store.note("embedder")
+            spec, known = store.get_meta("embedder_spec"), store.get_meta("embedder")
             if spec is None:
                 done.append(f"vectors of a wrong size remain: {known!r} cannot be loaded by name; use rmem reindex")
             else:

@@ -1,4 +1,4 @@
-"""Optional libraries by the extra that brings them, and the one sentence for whoever lacks one."""
+"""Import optional libraries; if one is missing, say in one sentence which extra installs it."""
 
 from __future__ import annotations
 

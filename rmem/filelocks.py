@@ -1,4 +1,4 @@
-"""The lock of an open file, between threads and processes; it ends when the file is closed."""
+"""Lock an open file against other threads and processes, until it is closed."""
 
 from __future__ import annotations
 

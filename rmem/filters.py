@@ -1,4 +1,4 @@
-"""The one typed filter of every face, store and route. Unknown fields are refused, never ignored."""
+"""The typed filter that every interface, store and route uses. Unknown fields are refused, never ignored."""
 
 from __future__ import annotations
 
@@ -152,7 +152,10 @@ class Filter:
             and (not self.place or memory.place in self.place)
             and (not self.tier or memory.tier in self.tier)
             and all(memory.tags.get(key) == value for key, value in self.tags.items())
-            and all(mark_of(path, value) in attribute_marks(memory.contents) for path, value in self.attributes.items())
+            and all(
+                attribute_text(path, value) in attribute_texts(memory.contents)
+                for path, value in self.attributes.items()
+            )
             and (self.min_step is None or memory.step_number >= self.min_step)
             and (self.max_step is None or memory.step_number <= self.max_step)
             and (self.since is None or memory.timestamp >= self.since)
@@ -182,13 +185,13 @@ _key = json.JSONEncoder(sort_keys=True).encode
 _json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder for every memory
 
 
-def mark_of(path: str, value: object) -> str:
+def attribute_text(path: str, value: object) -> str:
     """The searchable form of one attribute."""
     return f"{path}={written(value)}"
 
 
 def written(value: object) -> str:
-    """A value as marks have it: `1` and `1.0` are one value, `True` is not `1`."""
+    """A value as attribute texts have it: `1` and `1.0` are one value, `True` is not `1`."""
     if isinstance(value, float):
         return repr(int(value)) if value.is_integer() else float.__repr__(value)
     return repr(value) if type(value) is int else _json(value)
@@ -198,7 +201,7 @@ def _canonical(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def attribute_marks(contents: Mapping[str, Any]) -> set[str]:
+def attribute_texts(contents: Mapping[str, Any]) -> set[str]:
     """Every `path=value` inside contents; the members of a list stand under the path of the list."""
     layout, values = laid_out(contents)
-    return set(map(mark_of, layout.under, values))
+    return set(map(attribute_text, layout.under, values))

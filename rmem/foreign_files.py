@@ -1,7 +1,7 @@
-"""Files of other programs as memories: lines of JSON with a text, plain text, Markdown and CSV. Files of our own are
-read by `transfer`, which also checks and stores what is read here.
+"""Read files of other programs as memories: lines of JSON with a text, plain text, Markdown and CSV. Files of our own
+are read by `transfer`, which also checks and stores what is read here.
 
-A memory without an id gets one derived from what it says, so that importing a file again doubles nothing."""
+A memory without an id gets one derived from its text, so that importing a file again adds nothing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from . import checks
-from .drafting import build_memory_of
 from .errors import InputError
+from .memory_builder import build_memory_of
 from .models import Memory
 from .tables.chunks import chunks, sections
 from .transfer import Item, Reader, format_of, read_jsonl

@@ -1,7 +1,7 @@
-"""What open stores do when their process forks: locks that are free in the child, and hooks around `os.fork`.
+"""Make open stores survive a fork: locks that are free in the child, and hooks around `os.fork`.
 
-A child inherits memory but no threads, so a lock that another thread held stays locked for ever, and a connection that
-both use breaks for both. Locks made here are free in every child; objects that are watched are told."""
+A child inherits memory but no threads, so a lock that another thread held stays locked for ever, and a shared
+connection breaks for both. Locks made here are free in every child; watched objects are notified."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""HTTP with one server: connections that are kept alive, requests that are sent again, errors by their status.
+"""HTTP with one server: kept-alive connections, retries, errors by their status.
 
-A request that may pass later is repeated as it was, with its Idempotency-Key, so that no write happens twice."""
+A request that may succeed later is repeated unchanged, with its Idempotency-Key, so that no write happens twice."""
 
 from __future__ import annotations
 

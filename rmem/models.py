@@ -1,5 +1,5 @@
-"""The records that every part speaks of: a Memory, with the structure of the Agent Memory API, a Hit, and lists of
-both. How lists look and become tables is in `display`."""
+"""The records that every part uses: Memory, with the structure of the Agent Memory API, Hit, and lists of both. How
+lists print and become tables is in `display`."""
 
 from __future__ import annotations
 

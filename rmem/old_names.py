@@ -1,4 +1,5 @@
-"""Names of the time when the package was called `remanence`: variables and the repository file that still count."""
+"""Environment variables and the repository file from the time when the package was called `remanence`; they still
+count."""
 
 from __future__ import annotations
 

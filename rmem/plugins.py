@@ -1,5 +1,5 @@
-"""Plugins: stores, embedders and commands that other distributions bring along as entry points. Finding them reads
-metadata only; a plugin is imported when its name is used, so that a broken one harms nobody who does not ask for it."""
+"""Plugins: stores, embedders and commands that other distributions provide as entry points. Finding them reads metadata
+only; a plugin is imported when its name is used, so that a broken one affects nobody else."""
 
 from __future__ import annotations
 

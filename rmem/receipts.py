@@ -1,10 +1,10 @@
-"""Receipts: a store notes what a request wrote in the same transaction, so that the request can be sent again after its
-answer was lost. What was done is then only told, and the rest is done.
+"""Receipts: a store records the result of a request's writes in the same transaction, so that the request can be
+repeated after its answer was lost. Finished writes return their recorded result; the others are executed.
 
     with receipts.request(receipts.Request(number)):
-        brain.remember("…")  # with the same number once more: nothing is written, and the same id is told
+        brain.remember("…")  # repeated with the same number: nothing is written, and the same id is returned
 
-The writes of a request are numbered by their kind, so it must make the same ones in the same order each time."""
+The writes of a request are numbered by kind, so it must make the same ones in the same order each time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Brain on a server: the methods of Brain, spoken over HTTP. `Brain("https://host", token=…)` makes one.
+"""Brain on a server: the methods of Brain over HTTP. `Brain("https://host", token=…)` makes one.
 
-What the server decides (embedder, encryption, privacy, durability) or does not offer is refused with a ServerError that
-names it. The token is never part of an error or a repr."""
+What the server decides (embedder, encryption, privacy, durability) or does not offer raises a ServerError that names
+it. The token is never part of an error or a repr."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from urllib.parse import quote, urlencode
 from . import __version__, checks
 from .annotations import Changes, MemoryOrId, Mode, Moment, Names, NewMemory, Stats, VectorLike, Where
 from .brain import Brain
-from .drafting import build_changes, build_memory_of
 from .errors import (
     ConfigError,
     InputError,
@@ -36,6 +35,7 @@ from .feedback import Feedback, Recalls
 from .filters import Filter
 from .http_link import Link, Remedy
 from .index.bits import unit_vector
+from .memory_builder import build_changes, build_memory_of
 from .models import Hit, Hits, Memories, Memory, id_of
 from .recall.explain import Explanation, WordMatch
 from .recall.settings import RecallSettings

@@ -1,7 +1,7 @@
-"""Memories out to a file and in again: JSONL and Parquet, streaming, with ids, all fields and vectors.
+"""Export memories to a file and import them: JSONL and Parquet, streaming, with ids, all fields and vectors.
 
-A file says which embedder its vectors came from; a store with another one embeds the texts itself. A file is
-checked to its end before its first memory is written, so a bad one changes nothing."""
+A file names the embedder of its vectors; a store with another one embeds the texts itself. A file is checked to its end
+before its first memory is written, so a bad one changes nothing."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def export(
     """
     chosen = format_of(path, format)
     write = _write_jsonl if chosen == "jsonl" else _write_parquet
-    embedder = brain.store.note("embedder") if vectors else None
+    embedder = brain.store.get_meta("embedder") if vectors else None
     reader = _Reader(brain, where, vectors)
 
     def memories() -> Iterator[Memory]:
@@ -118,7 +118,7 @@ def lines(
 
 def _lines(brain: Brain, reader: _Reader, vectors: bool, *, header: bool) -> Iterator[bytes]:
     if header:
-        yield _jsonl_header({"format": VERSION, "embedder": brain.store.note("embedder") if vectors else None})
+        yield _jsonl_header({"format": VERSION, "embedder": brain.store.get_meta("embedder") if vectors else None})
     for batch in reader.batches(_PART):
         yield b"".join(map(_jsonl, batch))
 
@@ -133,8 +133,8 @@ class _Reader:
         inside = Filter.of(where)
 
         def ids() -> list[str]:
-            survey = self._store.survey(inside)
-            return self._store.ids_at(survey.seq[_session_by_session(survey)].tolist())
+            found_rows = self._store.filtered_rows(inside)
+            return self._store.ids_at(found_rows.seq[_session_by_session(found_rows)].tolist())
 
         self.ids = self._store.read_transaction(ids)
         self.done = 0  # ids whose turn has come
@@ -170,14 +170,14 @@ class _Reader:
             return None
 
 
-def _session_by_session(survey: FilteredRows) -> npt.NDArray[np.int64]:
+def _session_by_session(found_rows: FilteredRows) -> npt.NDArray[np.int64]:
     """Positions so that each memory stands behind the one before it in its session."""
-    everything = np.arange(survey.size)
-    previous, following = survey.before(everything).tolist(), survey.after(everything).tolist()
+    everything = np.arange(found_rows.size)
+    previous, following = found_rows.before(everything).tolist(), found_rows.after(everything).tolist()
     order: list[int] = []
-    seen = bytearray(survey.size)
+    seen = bytearray(found_rows.size)
     firsts = [at for at, before in enumerate(previous) if before < 0]
-    for first in [*firsts, *range(survey.size)]:  # the range only catches what no first one leads to
+    for first in [*firsts, *range(found_rows.size)]:  # the range only catches what no first one leads to
         at = first
         while at >= 0 and not seen[at]:
             seen[at] = 1

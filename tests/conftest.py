@@ -34,12 +34,8 @@ settings.load_profile("rmem")
 
 
 _MEMORY = Path("/dev/shm")
-_ROOM = 8 << 30  # bytes; the tests leave about 2 GiB behind
-if (
-    "TMPDIR" not in os.environ
-    and _MEMORY.is_dir()
-    and min(psutil.virtual_memory().available, shutil.disk_usage(_MEMORY).free) >= _ROOM
-):
+_free = min(psutil.virtual_memory().available, shutil.disk_usage(_MEMORY).free) if _MEMORY.is_dir() else 0
+if "TMPDIR" not in os.environ and _free >= 8 << 30:  # far more than the tests leave behind
     os.environ["TMPDIR"] = str(_MEMORY)  # thousands of new stores would wait for the disk, longer than they work
     tempfile.tempdir = None  # so that it is looked up again
 
@@ -110,7 +106,7 @@ def neighbours():
     """A function: {id: (id before, id after)} in the sessions of a store, inside a filter."""
 
     def look(store, **where):
-        survey = store.survey(Filter(**where))
+        survey = store.filtered_rows(Filter(**where))
         ids = [memory.memory_id for _, memory in store.memories_at(survey.seq.tolist())]
         at = np.arange(survey.size)
         pairs = zip(survey.before(at).tolist(), survey.after(at).tolist(), strict=True)

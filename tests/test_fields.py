@@ -16,7 +16,7 @@ import pytest
 
 import rmem
 from rmem import Brain
-from rmem.drafting import WRITABLE
+from rmem.memory_builder import WRITABLE
 from rmem.models import BOOKKEEPING, FIELDS
 from rmem.stores import migrations
 from rmem.stores.redis import RedisRecordStore

@@ -13,8 +13,8 @@ import pytest
 
 import rmem
 from rmem import AsyncBrain, Brain, Memory
-from rmem.drafting import WRITABLE
 from rmem.errors import ConfigError, InputError, UnknownFieldError
+from rmem.memory_builder import WRITABLE
 
 GIVEN = {
     "text": "Fixed the OOM: switched to pyarrow.dataset",

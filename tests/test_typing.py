@@ -17,7 +17,7 @@ import pytest
 from rmem import AsyncBrain, Brain, Filter
 from rmem.aio import _Awaited
 from rmem.annotations import Changes, FilterFields, NewMemory, Stats
-from rmem.drafting import WRITABLE
+from rmem.memory_builder import WRITABLE
 from rmem.stores.base import StoreStats
 
 SAMPLES = Path(__file__).parent / "typing_samples"

@@ -1,5 +1,5 @@
 """`rmem bench hooks`: how long a coding agent waits for our hooks, beside the start of Python alone. Real commands, a
-real keeper, a home of their own."""
+real daemon, a home of their own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def measure(memories: int, calls: int) -> dict[str, Any]:
     from .processes import compile_package  # which loads numpy
 
     compile_package()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # a keeper may still be writing there
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # a daemon may still be writing there
         environment = {**os.environ, "RMEM_HOME": folder, "RMEM_KEEPER_IDLE": "5"}
         _fill(Path(folder) / "memories.db", memories)
         _make_repository(Path(folder))
@@ -108,7 +108,7 @@ def _share(told: list[tuple[float, str]], word: str) -> float:
 
 
 def _settled(home: Path) -> None:
-    """Wait until the keeper has taken everything in, so that it does not disturb the next figure."""
+    """Wait until the daemon has taken everything in, so that it does not disturb the next figure."""
     spool = home / "team" / "spool"
     end = time.monotonic() + 60
     while time.monotonic() < end and list(spool.glob("*.json")):
@@ -145,4 +145,4 @@ def hooks(memories: int, calls: int, as_json: bool) -> None:
         answered = f"   answered {figures['answered']:.0%}" if "answered" in figures else ""
         click.echo(f"{name:8} p50 {figures['p50_ms']:6.0f} ms   p95 {figures['p95_ms']:6.0f} ms{answered}")
     told = "answered" if report["first_session_answered"] else "not answered in time"
-    click.echo(f"first session start, with the keeper's own: {report['first_session_start_ms']:.0f} ms, {told}")
+    click.echo(f"first session start, with the daemon's own: {report['first_session_start_ms']:.0f} ms, {told}")

@@ -15,7 +15,7 @@ _HOMES = {
     "AgentState": "agents.models",
     "AsyncAgentMemoryAPI": "agents.api",
     "AutoencoderConfig": "agents.config",
-    "BaseAgent": "agents.base",
+    "BaseAgent": "agents.base_agent",
     "ChatSummariser": "conversation",
     "EnhancedAgentMemory": "conversation",
     "ExtractiveSummariser": "conversation",
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
         MemoryStoreException,
     )
     from .api import AgentMemoryAPI, AsyncAgentMemoryAPI
-    from .base import BaseAgent
+    from .base_agent import BaseAgent
     from .cache import QueryCache, cacheable
     from .config import (
         AutoencoderConfig,

@@ -1,4 +1,4 @@
-"""AgentMemoryAPI: the documented face. It knows agents by name and hands each call to the agent's MemorySpace."""
+"""AgentMemoryAPI, the documented interface: finds the agent's MemorySpace by name and passes each call on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..tiers.forgetting import ForgettingPolicy
 from .config import MemoryConfig
 from .entries import Memories, MemoryEntry
 from .space import MemorySpace
-from .system import MemorySystem, failing, retrieving, storing, tending
+from .system import MemorySystem, raise_as, raise_maintenance_error, raise_retrieval_error, raise_store_error
 from .types import ConfigUpdate, MemoryStatistics
 
 
@@ -46,19 +46,19 @@ class AgentMemoryAPI:
         self, agent_id: str, state_data: Mapping[str, Any], step_number: int, priority: float = 1.0
     ) -> str:
         """Store an agent's state; the id of the memory. A returned call is on disk and can be found."""
-        return self._space(agent_id, storing).store("state", state_data, step_number, priority)
+        return self._space(agent_id, raise_store_error).store("state", state_data, step_number, priority)
 
     def store_agent_interaction(
         self, agent_id: str, interaction_data: Mapping[str, Any], step_number: int, priority: float = 1.0
     ) -> str:
         """Store an interaction with somebody; the id of the memory."""
-        return self._space(agent_id, storing).store("interaction", interaction_data, step_number, priority)
+        return self._space(agent_id, raise_store_error).store("interaction", interaction_data, step_number, priority)
 
     def store_agent_action(
         self, agent_id: str, action_data: Mapping[str, Any], step_number: int, priority: float = 1.0
     ) -> str:
         """Store what an agent did; the id of the memory."""
-        return self._space(agent_id, storing).store("action", action_data, step_number, priority)
+        return self._space(agent_id, raise_store_error).store("action", action_data, step_number, priority)
 
     # Retrieving
 
@@ -66,35 +66,35 @@ class AgentMemoryAPI:
         self, agent_id: str, query_state: Mapping[str, Any], k: int = 5, memory_type: str | None = None
     ) -> Memories:
         """The memories most like a state, best first."""
-        return self._space(agent_id, retrieving).retrieve_similar_states(query_state, k, memory_type)
+        return self._space(agent_id, raise_retrieval_error).retrieve_similar_states(query_state, k, memory_type)
 
     def retrieve_by_time_range(
         self, agent_id: str, start_step: int, end_step: int, memory_type: str | None = None
     ) -> Memories:
         """All memories from one step to another (both included), by step."""
-        return self._space(agent_id, retrieving).retrieve_by_time_range(start_step, end_step, memory_type)
+        return self._space(agent_id, raise_retrieval_error).retrieve_by_time_range(start_step, end_step, memory_type)
 
     def retrieve_by_attributes(
         self, agent_id: str, attributes: Mapping[str, Any], memory_type: str | None = None
     ) -> Memories:
         """All memories whose contents have these values, by step."""
-        return self._space(agent_id, retrieving).retrieve_by_attributes(attributes, memory_type)
+        return self._space(agent_id, raise_retrieval_error).retrieve_by_attributes(attributes, memory_type)
 
     def get_memory(self, agent_id: str, memory_id: str) -> MemoryEntry | None:
         """One memory of an agent as it was stored, with its attachments; None if there is none."""
-        return self._space(agent_id, retrieving).get(memory_id)
+        return self._space(agent_id, raise_retrieval_error).get(memory_id)
 
     # Managing
 
     def list_agents(self) -> list[str]:
         """The names of all agents that have memories here, sorted."""
-        with retrieving(None):
+        with raise_retrieval_error(None):
             return sorted(self._system.agents())
 
     def clear_agent_memory(self, agent_id: str, memory_tiers: Sequence[str] | None = None) -> bool:
         """Remove the memories of an agent for good, or those in some tiers; True when they are gone. Memories of other
         agents stay, even if they name this one: `forget(subject=…)` removes those too."""
-        self._space(agent_id, tending).clear(memory_tiers)
+        self._space(agent_id, raise_maintenance_error).clear(memory_tiers)
         return True
 
     clear_memory = clear_agent_memory
@@ -115,7 +115,7 @@ class AgentMemoryAPI:
     ) -> bool | list[str]:
         """Remove one memory of an agent for good; whether there was one. With `subject`, remove all that concerns a
         person or an agent, whoever remembers it, from every tier; the ids. `dry_run` only tells them."""
-        with tending(agent_id):
+        with raise_maintenance_error(agent_id):
             if subject is not None and agent_id is None and memory_id is None:
                 gone = self._system.brain.forget(subject=subject, dry_run=dry_run)
                 if not dry_run:
@@ -123,14 +123,14 @@ class AgentMemoryAPI:
                 return gone
             if subject is not None or agent_id is None or memory_id is None or dry_run:
                 raise InputError("agent_id and memory_id must be given, or subject alone", field="subject")
-        return self._space(agent_id, tending).forget(memory_id)
+        return self._space(agent_id, raise_maintenance_error).forget(memory_id)
 
     def prune(self, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False) -> list[tuple[str, float]]:
         """Remove what has faded, of all agents and tiers: (id, retention), the most faded first; see `Brain.prune`.
 
         api.prune({"below": 0.05, "steps_per_day": 1000})
         """
-        with tending(None):
+        with raise_maintenance_error(None):
             gone = self._system.tiers.prune(policy, dry_run=dry_run)
             if not dry_run:
                 self._forgot()
@@ -143,7 +143,7 @@ class AgentMemoryAPI:
 
     def set_importance_score(self, agent_id: str, memory_id: str, importance_score: float) -> bool:
         """Change how important a memory is, from 0 to 1; whether there is such a memory of this agent."""
-        return self._space(agent_id, tending).set_importance(memory_id, importance_score)
+        return self._space(agent_id, raise_maintenance_error).set_importance(memory_id, importance_score)
 
     def configure_memory_system(self, config: ConfigUpdate) -> bool:
         """Change the configuration of this open memory; True when it holds. All is checked before anything changes.
@@ -157,9 +157,9 @@ class AgentMemoryAPI:
 
     def get_memory_space(self, agent_id: str) -> MemorySpace:
         """All that one agent remembers, and every way to ask for it."""
-        return self._space(agent_id, retrieving)
+        return self._space(agent_id, raise_retrieval_error)
 
-    def _space(self, agent_id: str, doing: Callable[[object], failing]) -> MemorySpace:
+    def _space(self, agent_id: str, doing: Callable[[object], raise_as]) -> MemorySpace:
         space = self._spaces.get(agent_id) if type(agent_id) is str else None
         if space is None:
             with doing(agent_id):
@@ -169,7 +169,7 @@ class AgentMemoryAPI:
 
     def force_memory_maintenance(self, agent_id: str | None = None) -> dict[str, Any]:
         """Move between tiers what has to move, of one agent or of all: how many went each way, in all and by agent."""
-        with tending(agent_id):
+        with raise_maintenance_error(agent_id):
             agents = self._system.agents() if agent_id is None else [checks.name("agent_id", agent_id)]
             by_agent = {agent: self._system.rebalance(agent) for agent in agents}
             total: Counter[str] = Counter({"stm_to_im": 0, "im_to_ltm": 0})
@@ -187,7 +187,7 @@ class AgentMemoryAPI:
 
     def set_cache_ttl(self, ttl: float) -> None:
         """Seconds that answers are kept; 0 turns the cache off."""
-        with retrieving(None):
+        with raise_retrieval_error(None):
             self._system.cache.set_ttl(ttl)
 
     def close(self) -> None:
@@ -210,7 +210,7 @@ class AgentMemoryAPI:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Where it is unpickled, the memory is opened again by its configuration, once for a process."""
-        from .recording import shared_memory
+        from .recorder import shared_memory
 
         return shared_memory, (self._system.reopening(),)
 

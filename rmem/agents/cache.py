@@ -1,7 +1,7 @@
-"""Answers kept for a while: `QueryCache`, which the API asks first, and `cacheable` for functions of your own.
+"""Cache answers: `QueryCache` for the API, and `cacheable` for functions of your own.
 
-An entry lives until its time is up, until it is the least recently used of too many, or until its group (an agent)
-is written to. What is kept is a copy, and every caller gets a copy, so results may be changed freely."""
+An entry lives until it expires, is evicted as the least recently used, or its group (an agent) is written to. Copies
+are stored and copies are returned, so results may be changed freely."""
 
 from __future__ import annotations
 

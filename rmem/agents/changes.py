@@ -1,4 +1,4 @@
-"""Values by their path in a state, what is different between two states, and how much."""
+"""Compare two states: read values by their path, list what differs, and measure how much."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How an agent's memory is set up: one MemoryConfig, and in it one configuration for each tier.
+"""The configuration of an agent's memory: one MemoryConfig with one configuration for each tier.
 
-Every field is checked when a configuration is made, and a field that does not exist is refused with the nearest
-one that does. Where a tier is not given a Redis address it lives in the embedded file, with everything else."""
+Every field is checked when a configuration is made; an unknown field is refused with the nearest known one. A tier
+without a Redis address is stored in the embedded file, with everything else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..annotations import Durability
 from ..errors import ConfigError, InputError, MemoryAPIException, MemoryConfigException, MemoryConfigInputError
 from ..extras import require
 from ..privacy.choice import PrivacySpec, policy_of
-from .checked import Check, Checked, optional
+from .checked_dataclass import Check, Checked, optional
 
 if TYPE_CHECKING:
     from ..embed import EmbedderSpec

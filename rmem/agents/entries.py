@@ -1,5 +1,5 @@
-"""What the agents' face hands out: dictionaries with exactly the documented keys, in lists. What there is to say
-beside that (scores, tiers, what was missing) is in attributes."""
+"""What the API returns: lists of dictionaries with exactly the documented keys. Scores, tiers and missing tiers are
+attributes beside them."""
 
 from __future__ import annotations
 

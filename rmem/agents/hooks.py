@@ -1,8 +1,8 @@
-"""Agents that remember without being rewritten: whoever has a method `act` can be hooked.
+"""Record an agent's life without rewriting it: any object with a method `act` can be hooked.
 
-Each call of `act` leaves an action memory (what was asked, what came of it, the states before and after and what
-differs) and, if the agent has `get_state`, the states themselves. The wrapped method runs exactly once, and what it
-returns or raises passes through untouched. What goes wrong with the memory is logged and is not the agent's problem."""
+Each call of `act` leaves an action memory (arguments, result, the states before and after and what differs) and, if the
+agent has `get_state`, the states themselves. The wrapped method runs exactly once, and its result or exception passes
+through unchanged. Errors of the memory are logged and do not reach the agent."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any, TypeVar, cast, overload
 
 from .. import checks
 from ..errors import MemoryInputError
-from .base import HOOKED, BaseAgent, checked_memory
-from .recording import Call, Recorder
+from .base_agent import HOOKED, BaseAgent, checked_memory
+from .recorder import Call, Recorder
 
 Agent = TypeVar("Agent")
 AgentClass = TypeVar("AgentClass", bound=type)

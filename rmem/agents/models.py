@@ -1,5 +1,5 @@
-"""What agents are described with: an AgentState, the ActionResult that an agent returns, and the ActionData that is
-stored of an action. Every field is checked, when an object is made and when a field is set."""
+"""The models of agents: AgentState, the ActionResult that an agent returns, and the ActionData stored for an action.
+Every field is checked, when an object is made and when a field is set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from .. import checks
 from ..errors import InputError, MemoryInputError
 from .changes import Changes, changed_paths
-from .checked import Check, Checked, optional
+from .checked_dataclass import Check, Checked, optional
 
 _AXES = ("position_x", "position_y", "position_z")
 

@@ -1,4 +1,4 @@
-"""From what an agent hands over to a memory: its text for the words in it, its place, its record."""
+"""Build a memory from what an agent hands over: its text, its place, its record."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""MemorySpace: all that one agent remembers, and every way to ask for it.
+"""MemorySpace: everything that one agent remembers, and every way to search it.
 
-Questions with an exact answer (steps, attributes, places, similar states, vectors) go to the tiers, which are
-searched at the same time and merged. Questions in words go to the archive, because how telling a word is depends on
-all tiers."""
+Questions with an exact answer (steps, attributes, places, similar states, vectors) go to the tiers, which are searched
+at the same time and merged. Questions in words go to the archive, because a word's weight depends on all tiers."""
 
 from __future__ import annotations
 
@@ -22,8 +21,8 @@ from .cache import key_of
 from .changes import changed_paths, same, value_at
 from .config import MemoryConfig
 from .entries import Memories, MemoryEntry
-from .searching import Attributes, TierSearch, tiers_of
-from .system import MemorySystem, retrieving, storing, tending
+from .system import MemorySystem, raise_maintenance_error, raise_retrieval_error, raise_store_error
+from .tier_search import Attributes, TierSearch, tiers_of
 from .types import MemoryChangeRecord, MemoryStatistics
 
 _CHUNK = 1000
@@ -54,7 +53,7 @@ class MemorySpace:
 
     def store(self, kind: str, data: object, step_number: int, priority: float = 1.0) -> str:
         """Keep a state, an action or an interaction; its id. When this returns it is on disk and can be found."""
-        with storing(self.agent_id, (TIERS[0],)):
+        with raise_store_error(self.agent_id, (TIERS[0],)):
             checks.one_of("memory_type", kind, records.KINDS)
             memory = records.record(self.agent_id, kind, data, step_number, priority)
             return self._system.store(self.agent_id, [memory])[0].memory_id
@@ -62,7 +61,7 @@ class MemorySpace:
     def store_many(self, kind: str, items: Sequence[object], *, first_step: int, priority: float = 1.0) -> list[str]:
         """Keep many at once, one for each step from `first_step` on; their ids. All are checked before any is
         written; they are written in chunks of a thousand."""
-        with storing(self.agent_id, (TIERS[0],)):
+        with raise_store_error(self.agent_id, (TIERS[0],)):
             checks.one_of("memory_type", kind, records.KINDS)
             checks.whole("first_step", first_step)
             if isinstance(items, str | bytes | Mapping) or not isinstance(items, Sequence):
@@ -82,7 +81,7 @@ class MemorySpace:
         self, count: int = 5, memory_type: str | None = None, *, memory_tiers: Sequence[str] | None = None
     ) -> Memories:
         """The newest memories, newest first."""
-        with retrieving(self.agent_id, memory_tiers):
+        with raise_retrieval_error(self.agent_id, memory_tiers):
             checks.whole("count", count, low=1)
             where = self._where(memory_type)
             return self._search.ordered("step", where, memory_tiers, newest=True, limit=count)
@@ -97,7 +96,7 @@ class MemorySpace:
         memory_tiers: Sequence[str] | None = None,
     ) -> Memories:
         """All memories from one step to another (both included), by step."""
-        with retrieving(self.agent_id, memory_tiers):
+        with raise_retrieval_error(self.agent_id, memory_tiers):
             self._mine(agent_id)
             low, high = checks.whole("start_step", start_step), checks.whole("end_step", end_step)
             where = Filter.of(self._where(memory_type), **_steps(low, high))
@@ -112,7 +111,7 @@ class MemorySpace:
         memory_tiers: Sequence[str] | None = None,
     ) -> Memories:
         """All memories between two moments, by time. Words are welcome: since="yesterday"."""
-        with retrieving(self.agent_id, memory_tiers):
+        with raise_retrieval_error(self.agent_id, memory_tiers):
             where = Filter.of(self._where(memory_type), since=since, until=until)
             return self._search.ordered("time", where, memory_tiers)
 
@@ -125,7 +124,7 @@ class MemorySpace:
         memory_tiers: Sequence[str] | None = None,
     ) -> Memories:
         """All memories whose contents have these values, by step. `{"inventory.wood": 5}` looks inside."""
-        with retrieving(self.agent_id, memory_tiers):
+        with raise_retrieval_error(self.agent_id, memory_tiers):
             self._mine(agent_id)
             if not attributes:
                 raise checks.refuse("attributes", "a mapping with at least one value", attributes)
@@ -153,7 +152,7 @@ class MemorySpace:
 
         With a position they come nearest first, at most `k` of them; without one, by step.
         """
-        with retrieving(self.agent_id, memory_tiers):
+        with raise_retrieval_error(self.agent_id, memory_tiers):
             if position is None and box is None and place is None:
                 raise InputError("one of position, box and place must be given", field="position")
             at = _position(position, radius)
@@ -174,7 +173,7 @@ class MemorySpace:
         memory_tiers: Sequence[str] | None = None,
     ) -> Memories:
         """Memories by importance, the most important first."""
-        with retrieving(self.agent_id, memory_tiers):
+        with raise_retrieval_error(self.agent_id, memory_tiers):
             where = Filter.of(self._where(memory_type), min_importance=min_importance, max_importance=max_importance)
             limit = None if k is None else checks.whole("k", k, low=1)
             return self._search.ordered("importance", where, memory_tiers, newest=True, limit=limit)
@@ -190,7 +189,7 @@ class MemorySpace:
         where: Filter | Mapping[str, Any] | None = None,
     ) -> Memories:
         """The memories most like a state, best first. Numbers are compared as numbers; see recall/similar.py."""
-        with retrieving(self.agent_id, memory_tiers):
+        with raise_retrieval_error(self.agent_id, memory_tiers):
             self._mine(agent_id)
             checks.whole("k", k, low=1)
             asked = records.as_data("query_state", query_state)
@@ -220,9 +219,9 @@ class MemorySpace:
         memory_type: str | None = None,
     ) -> Memories:
         """The memories whose vectors are nearest to a vector, best first. `embed` makes such vectors."""
-        with retrieving(self.agent_id, memory_tiers):
+        with raise_retrieval_error(self.agent_id, memory_tiers):
             checks.whole("k", k, low=1)
-            dimension = self._system.brain.store.survey(self._where(None)).dimension
+            dimension = self._system.brain.store.filtered_rows(self._where(None)).dimension
             vector = checks.vector("query_embedding", query_embedding, dimension=dimension)
             return self._search.nearest_vectors(vector, self._where(memory_type), memory_tiers, k)
 
@@ -237,7 +236,7 @@ class MemorySpace:
         memory_tiers: Sequence[str] | None = None,
     ) -> Memories:
         """The memories that say something like this, best first: words, meaning and time, as in `Brain.recall`."""
-        with retrieving(self.agent_id, memory_tiers):
+        with raise_retrieval_error(self.agent_id, memory_tiers):
             if isinstance(content_query, Mapping):
                 content_query = text_of(checks.json_object("content_query", content_query))
             asked = checks.text("content_query", content_query)
@@ -274,7 +273,7 @@ class MemorySpace:
 
             space.query("berries", position=[10, 20], radius=5, since="yesterday", min_importance=0.5, k=10)
         """
-        with retrieving(self.agent_id, memory_tiers):
+        with raise_retrieval_error(self.agent_id, memory_tiers):
             if text is not None and similar_to is not None:
                 raise InputError("text and similar_to cannot both rank the memories: give one", field="similar_to")
             at = _position(position, radius)
@@ -308,7 +307,7 @@ class MemorySpace:
 
     def embed(self, state_or_text: str | Mapping[str, Any]) -> list[float]:
         """The vector of a state or a text, for `search_by_embedding`."""
-        with retrieving(self.agent_id):
+        with raise_retrieval_error(self.agent_id):
             if isinstance(state_or_text, str):
                 vector = self._system.brain.vector_of(checks.text("state_or_text", state_or_text))
             else:
@@ -319,13 +318,13 @@ class MemorySpace:
 
     def get(self, memory_id: str) -> MemoryEntry | None:
         """One memory as it was stored, whatever its tier, with its attachments; it stays where it is."""
-        with retrieving(self.agent_id):
+        with raise_retrieval_error(self.agent_id):
             memory = self._held(memory_id)
             return None if memory is None else MemoryEntry(memory, attachments=True)
 
     def focus(self, memory_id: str) -> MemoryEntry:
         """Give attention to a memory: its retrieval count grows, and often enough it moves up a tier."""
-        with retrieving(self.agent_id):
+        with raise_retrieval_error(self.agent_id):
             memory = self._wanted(memory_id)
             self._system.tiers.touch(self.agent_id, memory.tier, [memory_id], time.time())
             count = memory.bookkeeping.retrieval_count + 1
@@ -338,7 +337,7 @@ class MemorySpace:
 
     def decompress(self, memory_id: str) -> MemoryEntry:
         """Bring a memory back from long-term to intermediate memory; its contents are exactly what was stored."""
-        with tending(self.agent_id, ("im",)):
+        with raise_maintenance_error(self.agent_id, ("im",)):
             memory = self._wanted(memory_id)
             if memory.tier == "ltm":
                 memory = self._raise_to(memory, "im")
@@ -347,7 +346,7 @@ class MemorySpace:
 
     def forget(self, memory_id: str) -> bool:
         """Remove a memory for good; whether there was one."""
-        with storing(self.agent_id):
+        with raise_store_error(self.agent_id):
             memory = self._system.brain.store.get(checks.memory_id("memory_id", memory_id))
             if memory is not None and memory.agent_id != self.agent_id:
                 return False
@@ -358,7 +357,7 @@ class MemorySpace:
 
     def set_importance(self, memory_id: str, importance: float) -> bool:
         """Change how important a memory is, from 0 to 1; whether there is such a memory."""
-        with tending(self.agent_id):
+        with raise_maintenance_error(self.agent_id):
             score = checks.share("importance_score", importance)
             if self._held(memory_id) is None:
                 return False
@@ -373,7 +372,7 @@ class MemorySpace:
 
     def clear(self, memory_tiers: Sequence[str] | None = None) -> int:
         """Remove all memories of this agent for good, or those in some tiers; how many there were."""
-        with tending(self.agent_id, memory_tiers):
+        with raise_maintenance_error(self.agent_id, memory_tiers):
             try:
                 return self._system.clear(self.agent_id, tiers_of(memory_tiers))
             finally:
@@ -406,7 +405,7 @@ class MemorySpace:
     ) -> list[MemoryChangeRecord]:
         """The values of one attribute (`"inventory.wood"`, `"position[0]"`) over the steps that tell one, with whether
         each differs from the one before."""
-        with retrieving(self.agent_id):
+        with raise_retrieval_error(self.agent_id):
             checks.name("path", path)
             history: list[MemoryChangeRecord] = []
             for entry in self.query(memory_type=memory_type, start_step=start_step, end_step=end_step):
@@ -427,7 +426,7 @@ class MemorySpace:
     def changes_between(self, first_step: int, second_step: int) -> dict[str, dict[str, Any]]:
         """What differs between the states at two steps (the last ones stored at or before them): for each path
         `{"before": …, "after": …}`, where a side that lacks it is left out."""
-        with retrieving(self.agent_id):
+        with raise_retrieval_error(self.agent_id):
             before, after = (
                 self._state_at(name, step) for name, step in (("first_step", first_step), ("second_step", second_step))
             )
@@ -444,7 +443,7 @@ class MemorySpace:
     # Management
 
     def statistics(self) -> MemoryStatistics:
-        with retrieving(self.agent_id):
+        with raise_retrieval_error(self.agent_id):
             return statistics.of_agent(self._system, self.agent_id)
 
     def clear_cache(self) -> None:
@@ -453,7 +452,7 @@ class MemorySpace:
 
     def set_cache_ttl(self, ttl: float) -> None:
         """Seconds that answers are kept, for all spaces of this API; 0 turns the cache off."""
-        with retrieving(self.agent_id):
+        with raise_retrieval_error(self.agent_id):
             self._system.cache.set_ttl(ttl)
 
     # How it is done
@@ -489,7 +488,7 @@ class MemorySpace:
 
 
 def _reopened(config: MemoryConfig, agent_id: str) -> MemorySpace:
-    from .recording import shared_memory
+    from .recorder import shared_memory
 
     return shared_memory(config).get_memory_space(agent_id)
 

@@ -1,5 +1,5 @@
-"""What all memory spaces of one AgentMemoryAPI share: the archive and the hot tiers, the embedder, the cache, and the
-count of insertions after which the tiers are tended."""
+"""Shared by all memory spaces of one AgentMemoryAPI: the archive and the hot tiers, the embedder, the cache, and the
+count of insertions after which the tiers are rebalanced."""
 
 from __future__ import annotations
 
@@ -141,8 +141,8 @@ class MemorySystem:
         if self.cache.ttl:
             version = self.brain.store.version()
             if self._versions.get(agent) != version:
-                survey = self.brain.store.survey(Filter(agent=(agent,)))
-                state = survey.size, int(survey.seq[-1]) if survey.size else 0, *moves(survey)[1:]
+                found_rows = self.brain.store.filtered_rows(Filter(agent=(agent,)))
+                state = found_rows.size, int(found_rows.seq[-1]) if found_rows.size else 0, *moves(found_rows)[1:]
                 if self._states.get(agent) != state:
                     self.cache.invalidate(agent)
                 self._versions[agent], self._states[agent] = version, state
@@ -154,7 +154,7 @@ class MemorySystem:
 
 def _archive(config: MemoryConfig) -> Brain:
     ltm = config.ltm_config
-    with failing(MemoryConfigException):
+    with raise_as(MemoryConfigException):
         return Brain(ltm.path, embedder=config.embedder, durability=ltm.durability, privacy=config.privacy)
 
 
@@ -208,7 +208,7 @@ def _hot_tier(tier: str, config: RedisConfig, brain: Brain) -> HotTier:
     return HotTier(tier, store, brain.store, CircuitBreaker(f"Redis at {config.host}:{config.port}"))
 
 
-class failing:
+class raise_as:
     """Every error of the engine as the exception that the document promises, with its context. A class, because every
     call of the API goes through here and a generator takes three times as long."""
 
@@ -230,13 +230,13 @@ class failing:
             raise self._kind.caused_by(error, agent_id=agent, tier=tier) from error
 
 
-def storing(agent: object, tiers: object = None) -> failing:
-    return failing(MemoryStoreException, agent, tiers)
+def raise_store_error(agent: object, tiers: object = None) -> raise_as:
+    return raise_as(MemoryStoreException, agent, tiers)
 
 
-def retrieving(agent: object, tiers: object = None) -> failing:
-    return failing(MemoryRetrievalException, agent, tiers)
+def raise_retrieval_error(agent: object, tiers: object = None) -> raise_as:
+    return raise_as(MemoryRetrievalException, agent, tiers)
 
 
-def tending(agent: object, tiers: object = None) -> failing:
-    return failing(MemoryMaintenanceException, agent, tiers)
+def raise_maintenance_error(agent: object, tiers: object = None) -> raise_as:
+    return raise_as(MemoryMaintenanceException, agent, tiers)

@@ -1,4 +1,4 @@
-"""The types of what goes in and out of AgentMemoryAPI, for annotations. Those of the models are in `models`."""
+"""Types of the arguments and results of AgentMemoryAPI, for annotations. Those of the models are in `models`."""
 
 from __future__ import annotations
 

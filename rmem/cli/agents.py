@@ -1,4 +1,4 @@
-"""`rmem stats --agent`: one agent's statistics, read through the agents' face and laid out for a person."""
+"""`rmem stats --agent`: print one agent's statistics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from ..errors import MemoryAPIException, RemanenceError
 from .face import Face, store_file
-from .printing import aligned, facts, moment, size, table, visible
+from .output import aligned, facts, moment, size, table, visible
 
 if TYPE_CHECKING:
     from ..agents.types import MemoryStatistics

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from .. import __version__
-from . import endings
+from . import exit_codes
 from .face import Face
 
 if TYPE_CHECKING:
@@ -30,14 +30,14 @@ class Entry(NamedTuple):
 
 SECTIONS: dict[str, dict[str, Entry]] = {
     "Remember and recall": {
-        "remember": Entry(".writing", "remember", "Keep a memory."),
-        "recall": Entry(".recalling", "recall", "Find the memories that answer a question."),
-        "show": Entry(".reading", "show", "Show one memory, whole."),
-        "list": Entry(".reading", "list_", "List memories, filtered and ordered."),
-        "update": Entry(".writing", "update", "Change fields of a memory."),
-        "forget": Entry(".forgetting", "forget", "Remove memories for good, or prune what has faded."),
-        "restore": Entry(".forgetting", "restore", "Bring pruned memories back."),
-        "pin": Entry(".forgetting", "pin", "Keep a memory from being pruned."),
+        "remember": Entry(".remember", "remember", "Keep a memory."),
+        "recall": Entry(".recall", "recall", "Find the memories that answer a question."),
+        "show": Entry(".show", "show", "Show one memory, whole."),
+        "list": Entry(".show", "list_", "List memories, filtered and ordered."),
+        "update": Entry(".remember", "update", "Change fields of a memory."),
+        "forget": Entry(".forget", "forget", "Remove memories for good, or prune what has faded."),
+        "restore": Entry(".forget", "restore", "Bring pruned memories back."),
+        "pin": Entry(".forget", "pin", "Keep a memory from being pruned."),
     },
     "Facts": {
         "fact": Entry(".facts", "fact", "State a fact, end it, or take it back."),
@@ -47,41 +47,41 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "sql": Entry(".tables", "sql", "Run SQL on tables, local or on a server."),
     },
     "Move": {
-        "export": Entry(".moving", "export", "Write memories to a JSONL or Parquet file."),
-        "import": Entry(".moving", "import_", "Read memories from JSONL, Parquet, text, Markdown or CSV."),
-        "backup": Entry(".upkeep", "backup", "Copy the store, consistently, while it is in use."),
-        "migrate": Entry(".migrating", "migrate", "Copy an SQLite file into PostgreSQL."),
+        "export": Entry(".export_import", "export", "Write memories to a JSONL or Parquet file."),
+        "import": Entry(".export_import", "import_", "Read memories from JSONL, Parquet, text, Markdown or CSV."),
+        "backup": Entry(".maintenance", "backup", "Copy the store, consistently, while it is in use."),
+        "migrate": Entry(".migrate", "migrate", "Copy an SQLite file into PostgreSQL."),
     },
     "Look after": {
-        "stats": Entry(".reading", "stats", "What the store holds."),
-        "audit": Entry(".forgetting", "audit", "Who removed and restored what; --verify the log."),
+        "stats": Entry(".show", "stats", "What the store holds."),
+        "audit": Entry(".forget", "audit", "Who removed and restored what; --verify the log."),
         "privacy": Entry(".privacy", "privacy", "What the privacy policy finds, how well and how fast."),
         "keys": Entry(".keys", "keys", "Make, list and rotate the keys of encrypted memories."),
-        "doctor": Entry(".upkeep", "doctor", "Examine the store; --repair what is derived."),
-        "reindex": Entry(".upkeep", "reindex", "Embed and index every memory anew."),
+        "doctor": Entry(".maintenance", "doctor", "Examine the store; --repair what is derived."),
+        "reindex": Entry(".maintenance", "reindex", "Embed and index every memory anew."),
     },
     "Serve": {
-        "serve": Entry(".serving", "serve", "Serve memories and tables over HTTP."),
+        "serve": Entry(".serve", "serve", "Serve memories and tables over HTTP."),
         "org": Entry(".tenants", "org", "Make and list the organisations of a server."),
         "workspace": Entry(".tenants", "workspace", "Make, list and delete workspaces."),
         "member": Entry(".tenants", "member", "Say who may do what."),
         "token": Entry(".tenants", "token", "Make, list and revoke tokens."),
     },
     "Team": {
-        "install": Entry(".installing", "install", "Wire coding agents to the team memory."),
-        "uninstall": Entry(".installing", "uninstall", "Take out what install put in."),
-        "status": Entry(".installing", "status", "What is wired, where memory goes, the last capture."),
-        "login": Entry(".syncing", "login", "Share what your agents learn by a server."),
-        "logout": Entry(".syncing", "logout", "Stop sharing."),
-        "sync": Entry(".syncing", "sync", "Bring this memory and the team's together now."),
-        "review": Entry(".knowing", "review", "Memories that contradict each other or are out of date."),
-        "share": Entry(".knowing", "share", "Let others see a memory."),
-        "unshare": Entry(".knowing", "unshare", "Keep a memory to yourself again."),
+        "install": Entry(".install", "install", "Wire coding agents to the team memory."),
+        "uninstall": Entry(".install", "uninstall", "Take out what install put in."),
+        "status": Entry(".install", "status", "What is wired, where memory goes, the last capture."),
+        "login": Entry(".sync", "login", "Share what your agents learn by a server."),
+        "logout": Entry(".sync", "logout", "Stop sharing."),
+        "sync": Entry(".sync", "sync", "Bring this memory and the team's together now."),
+        "review": Entry(".review", "review", "Memories that contradict each other or are out of date."),
+        "share": Entry(".review", "share", "Let others see a memory."),
+        "unshare": Entry(".review", "unshare", "Keep a memory to yourself again."),
         "mcp": Entry(".mcp", "mcp", "Offer the team memory to a coding agent by MCP."),
-        "hook": Entry(".hooking", "hook", "Take in one event of a coding agent."),
+        "hook": Entry(".hook", "hook", "Take in one event of a coding agent."),
     },
     "Measure": {
-        "eval": Entry(".evaluating", "evaluate", "Measure recall: your questions, public ones, feedback."),
+        "eval": Entry(".evaluate", "evaluate", "Measure recall: your questions, public ones, feedback."),
     },
     "Set up": {
         "plugins": Entry(".plugins", "plugins", "List installed plugins and whether they load."),
@@ -149,7 +149,7 @@ class Rmem(click.Group):
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
         """Run, and end the process with an exit code that means something."""
         arguments = list(sys.argv[1:] if args is None else args)
-        sys.exit(endings.ending(lambda: self._run(arguments, extra.get("obj")), arguments))
+        sys.exit(exit_codes.ending(lambda: self._run(arguments, extra.get("obj")), arguments))
 
     def _run(self, arguments: list[str], face: Face | None) -> int:
         instruction = os.environ.get(COMPLETE_VARIABLE)
@@ -170,7 +170,7 @@ class Rmem(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=f"""\b
 Exit codes:
-{endings.TABLE}
+{exit_codes.TABLE}
 """,
 )
 @click.option(

@@ -1,4 +1,4 @@
-"""`rmem completion`: the script that teaches a shell to complete commands and options."""
+"""`rmem completion`: print the script by which a shell completes commands and options."""
 
 from __future__ import annotations
 

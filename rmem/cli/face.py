@@ -1,4 +1,4 @@
-"""What every subcommand is given: which store was asked for, and how to answer."""
+"""What every subcommand gets: the store that was asked for, and the functions that print answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 from .. import config
 from ..errors import StoreError
-from .endings import is_forced
+from .exit_codes import is_forced
 
 if TYPE_CHECKING:
     from ..brain import Brain

@@ -15,7 +15,7 @@ from ..graph.formats import READERS, WRITERS, format_of, read, write
 from ..graph.model import Change, Fact, iso
 from .face import Face
 from .options import answering
-from .printing import aligned, table
+from .output import aligned, table
 from .progress import progress
 
 Function = Callable[..., Any]

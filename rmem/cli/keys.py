@@ -10,7 +10,7 @@ import click
 from ..errors import InputError
 from .face import Face
 from .options import answering
-from .printing import aligned, moment, table
+from .output import aligned, moment, table
 from .progress import progress
 
 

@@ -1,4 +1,4 @@
-"""Options that several subcommands share, and how their values are read."""
+"""Options that several subcommands share, and the parsers of their values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ..errors import InputError
-from .candidates import agents, types
+from .completion_values import agents, types
 from .face import Face
 
 Function = Callable[..., Any]

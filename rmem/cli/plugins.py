@@ -1,4 +1,4 @@
-"""`rmem plugins`: the stores, embedders and commands that other distributions bring, and which of them work."""
+"""`rmem plugins`: list the stores, embedders and commands of other distributions, and which of them work."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from . import endings
+from . import exit_codes
 from .face import Face
 from .options import answering
-from .printing import aligned, one_line, table
+from .output import aligned, one_line, table
 
 
 @click.command()
@@ -36,7 +36,7 @@ def plugins(face: Face, kind: str | None) -> None:
         groups = " and ".join(group for each, group in GROUPS.items() if kind in (None, each))
         face.note(f"no plugins are installed; they are entry points of the group {groups}")
     if not all(one["loads"] for one in found):
-        raise click.exceptions.Exit(endings.PROBLEMS)
+        raise click.exceptions.Exit(exit_codes.PROBLEMS)
 
 
 def _examined(plugin: Any) -> dict[str, Any]:

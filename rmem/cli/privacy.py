@@ -1,4 +1,4 @@
-"""`rmem privacy`: what a policy would find in a text."""
+"""`rmem privacy`: show what a policy would find in a text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 from .face import Face
 from .options import answering, text_of
-from .printing import aligned, table, visible
+from .output import aligned, table, visible
 
 
 @click.group("privacy", invoke_without_command=True)

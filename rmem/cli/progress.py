@@ -1,4 +1,4 @@
-"""Progress bars: on stderr, only where a person sees it, and only for work that takes longer than a moment."""
+"""Progress bars on stderr: only on a terminal, and only for work that takes longer than a moment."""
 
 from __future__ import annotations
 

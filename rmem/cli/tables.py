@@ -12,7 +12,7 @@ import click
 from ..errors import InputError
 from .face import Face
 from .options import answering, text_of, value_of, values
-from .printing import aligned, one_line, table
+from .output import aligned, one_line, table
 
 if TYPE_CHECKING:
     from ..tables.client import Client

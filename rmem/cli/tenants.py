@@ -1,4 +1,4 @@
-"""`rmem org`, `workspace`, `member` and `token`: who there is on a server, and who may do what."""
+"""`rmem org`, `workspace`, `member` and `token`: administer the organisations, members and tokens of a server."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import click
 from ..errors import InputError, StoreError
 from .face import Face
 from .options import Function, answering
-from .printing import aligned, moment, table
-from .serving import DATA, settings_of
+from .output import aligned, moment, table
+from .serve import DATA, settings_of
 
 if TYPE_CHECKING:
     from ..server.control import Control, Organization, Role

@@ -1,4 +1,4 @@
-"""Numbers for keys such as `exp_7`: each is given once, also after deletions and to many processes."""
+"""Number keys such as `exp_7`: each number is used once, also after deletions and by many processes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Who summarises: a summariser is any function of texts and a number of tokens. Here are the two of ours, one that
-chooses sentences and needs nothing, and one that asks a language model."""
+"""Summarisers: functions of texts and a number of tokens. One chooses sentences and needs nothing; one asks a language
+model."""
 
 from __future__ import annotations
 

@@ -46,12 +46,12 @@ class WorkingMemory(InMemoryStore):
         super().__init__()
         self.token_limit = checks.whole("token_limit", token_limit, low=20)
         share = checks.number("summarise_at", summarise_at, low=0.1, high=1.0)
-        self._mark = share * self.token_limit
+        self._threshold = share * self.token_limit
         self._every = None if summarise_every is None else checks.whole("summarise_every", summarise_every, low=1)
         self._long_term = long_term
         self._session = session
         self._summariser = summariser
-        self._note = f"working {long_term.prefix}{session}"
+        self._meta_key = f"working {long_term.prefix}{session}"
         self._since = 0  # additions since the last summary
         self._first: dict[str, int] = {}  # the lowest number of each prefix that is still in working memory
         self._began = 0  # the number of the first message after the last clear()
@@ -80,14 +80,14 @@ class WorkingMemory(InMemoryStore):
             key = self._place(memory)
             self._since += 1
             due = self._every is not None and self._since >= self._every
-            if due or self.tokens > self._mark:
-                self.fold(_within(self, self._mark * _KEPT, None if self._every is None else self._every // 2))
+            if due or self.tokens > self._threshold:
+                self.fold(_within(self, self._threshold * _KEPT, None if self._every is None else self._every // 2))
             return key
 
     def _place(self, memory: Memory) -> str:
         key = self._long_term.key_of(memory)
         with self._lock:
-            self.data[key] = shorten(memory.text, int(self._mark * _KEPT))
+            self.data[key] = shorten(memory.text, int(self._threshold * _KEPT))
         return key
 
     def fold(self, keys: Sequence[str]) -> str | None:
@@ -99,7 +99,7 @@ class WorkingMemory(InMemoryStore):
             told = {key: str(self.data[key]) for key in keys}
             held = self._long_term.held(keys)
             self._long_term.add_many((key, text) for key, text in told.items() if key not in held)  # nothing is lost
-            text = self.summarised([*_lines(self._summary), *told.values()], int(self._mark * _SUMMARY))
+            text = self.summarised([*_lines(self._summary), *told.values()], int(self._threshold * _SUMMARY))
             contents = {"of": list(keys), "previous": self._summary_key}
             kept = self._long_term.write("summary", text or _GONE, contents, session=self._session)
             self._summary_key, self._summary = self._long_term.key_of(kept), _said(kept)
@@ -120,7 +120,7 @@ class WorkingMemory(InMemoryStore):
         if last:
             self._began = self._first.get("msg", 0)
         state = {"summary": self._summary_key, "first": self._first, "began": self._began}
-        self._long_term.records.note(self._note, json.dumps(state))
+        self._long_term.records.set_meta(self._meta_key, json.dumps(state))
 
     def summarised(self, texts: Sequence[str], budget: int) -> str:
         """A summary that fails must not stop an agent from adding a message, so that another steps in."""
@@ -133,18 +133,18 @@ class WorkingMemory(InMemoryStore):
     # After a restart
 
     def _load(self) -> None:
-        state = json.loads(self._long_term.records.note(self._note) or "{}")
+        state = json.loads(self._long_term.records.get_meta(self._meta_key) or "{}")
         self._first, self._began = state.get("first", {}), state.get("began", 0)
         self._summary_key = state.get("summary")
         self.reload_summary()
         for memory in reversed(list(self._back(_SPOKEN, self._left))):
             self._place(memory)
         if self.tokens > self.token_limit:  # it was larger before
-            self.fold(_within(self, self._mark * _KEPT, None))
+            self.fold(_within(self, self._threshold * _KEPT, None))
 
     def reload_summary(self) -> None:
         kept = None if self._summary_key is None else self._long_term.memory(self._summary_key)
-        self._summary = "" if kept is None else shorten(_said(kept), int(self._mark * _SUMMARY))
+        self._summary = "" if kept is None else shorten(_said(kept), int(self._threshold * _SUMMARY))
 
     def history(self, kind: str) -> Iterator[Memory]:
         """All memories of a kind in this session, newest first; messages since the last clear()."""
@@ -166,7 +166,7 @@ class WorkingMemory(InMemoryStore):
 
     def retell(self, key: str) -> int:
         """Write the summaries that told of a forgotten memory anew, without it; how many there were."""
-        told, budget = 0, int(self._mark * _SUMMARY)
+        told, budget = 0, int(self._threshold * _SUMMARY)
         with self.turn:
             where = {"agent": self._long_term.namespace, "type": "summary"}
             waiting = self._long_term.records.select(Filter.of({**where, "attributes": {"of": key}}), order="step")

@@ -1,5 +1,5 @@
-"""What is encrypted, and the master key that everything hangs on. The key comes from the environment, a file, a
-function or the caller; it is never stored, logged or shown."""
+"""What is encrypted, and the master key that protects it. The key comes from the environment, a file, a function or the
+caller; it is never stored, logged or shown."""
 
 from __future__ import annotations
 

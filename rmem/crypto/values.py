@@ -1,4 +1,4 @@
-"""Single values as encrypted texts, for a privacy policy that encrypts what it finds inside a text."""
+"""Encrypt single values to texts, for a privacy policy that encrypts what it finds inside a text."""
 
 from __future__ import annotations
 

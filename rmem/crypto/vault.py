@@ -234,7 +234,7 @@ class Vault:
         return value
 
     def blind(self, hashes: Hashes, version: int) -> Hashes:
-        """Terms or marks as they stand in the rows of encrypted memories."""
+        """Term or attribute hashes as they stand in the rows of encrypted memories."""
         known = self.keys(version).terms
         return np.fromiter(map(known.__getitem__, hashes.tolist()), np.uint64, hashes.size)
 

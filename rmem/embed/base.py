@@ -1,4 +1,4 @@
-"""What an embedder is. The concrete ones live beside this module; nothing here loads weights."""
+"""The interface of an embedder. The implementations live beside this module; nothing here loads weights."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Speaking JSON with a model server over HTTP, as the OpenAI protocol does: embeddings here, summaries elsewhere.
+"""Send JSON to a model server over HTTP, as the OpenAI protocol does: embeddings here, summaries elsewhere.
 
-The key comes from the environment at the moment of a request and is kept nowhere: not in the object, the log or
-an error. Redirects are not followed, because they would carry the key to another host.
-"""
+The key is read from the environment at each request and stored nowhere: not in the object, the log or an error.
+Redirects are not followed, because they would carry the key to another host."""
 
 from __future__ import annotations
 

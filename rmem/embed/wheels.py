@@ -1,4 +1,4 @@
-"""Finding a data file inside an installed wheel without importing its package, which would cost start-up time."""
+"""Find a data file inside an installed wheel without importing its package, which would cost start-up time."""
 
 from __future__ import annotations
 

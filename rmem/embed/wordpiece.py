@@ -1,8 +1,7 @@
-"""Text to rows of the static table: WordPiece over BERT's vocabulary and our additions to it.
+"""Tokenise text to rows of the static table: WordPiece over BERT's vocabulary and our additions to it.
 
-Chinese, Japanese and Korean are read sign by sign, with the frequent pairs of signs beside them. A character that no
-piece holds falls into one of 256 spare rows, so that nothing that was said is left out.
-"""
+Chinese, Japanese and Korean are read character by character, with frequent pairs of characters as additional tokens. A
+character without a token is hashed to one of 256 spare rows, so that nothing is ignored."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class FactReader:
         return list(facts) if self._sees is None else [fact for fact in facts if self._sees(fact.place)]
 
     def _inside(self) -> set[int]:
-        return set(self.store.survey(self._where or Filter()).seq.tolist())
+        return set(self.store.filtered_rows(self._where or Filter()).seq.tolist())
 
     def knows_relation(self, relation: int) -> bool:
         """Whether there is a fact with this relation."""

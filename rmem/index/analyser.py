@@ -27,7 +27,7 @@ import numpy.typing as npt
 import Stemmer
 
 from .arrays import packing
-from .marks import MARKS
+from .combining_marks import COMBINING_MARKS
 from .stopwords import ENGLISH, OTHERS, VOTES
 
 VERSION = 1
@@ -141,10 +141,10 @@ class _Marked(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _marked() -> _Marked:
-    word = rf"[\w{MARKS}]"
+    word = rf"[\w{COMBINING_MARKS}]"
     return _Marked(
         re.compile(_CHUNK_PATTERN.replace("{w}", word)),
-        re.compile(rf"(?:[^\W_]|[{MARKS}])+"),
+        re.compile(rf"(?:[^\W_]|[{COMBINING_MARKS}])+"),
         re.compile(f"{word}+"),
     )
 

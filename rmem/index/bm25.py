@@ -1,4 +1,4 @@
-"""BM25 over a survey: idf = ln(1 + (N - n + ½) / (n + ½)), its statistics taken inside the filter, so that a
+"""BM25 over filtered rows: idf = ln(1 + (N - n + ½) / (n + ½)), its statistics taken inside the filter, so that a
 filter answers exactly as a store that held nothing else would. All terms of a question are scored in one go."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SPARSE = 32  # so many rows are added in a row as fast as one by its number
 
 
 class Texts(Protocol):
-    """Rows by position 0…size-1 and the terms that they hold: a survey of memories, or a column of a table."""
+    """Rows by position 0…size-1 and the terms that they hold: filtered rows of memories, or a column of a table."""
 
     size: int
     average_length: float
@@ -64,18 +64,18 @@ def idf(rows: int, holding: int) -> float:
 
 
 def score_terms(
-    survey: Texts, terms: Sequence[int], shares: Sequence[float] | None = None, k1: float = K1, b: float = B
+    found_rows: Texts, terms: Sequence[int], shares: Sequence[float] | None = None, k1: float = K1, b: float = B
 ) -> TermScores:
     """BM25 of every term for every row that holds it, times the term's share."""
-    found = survey.matches(terms)
+    found = found_rows.matches(terms)
     sizes = np.diff(np.array([0, *found.ends]))
     held = sizes if found.held is None else np.array(found.held)
-    rows = survey.size if found.rows is None else found.rows
+    rows = found_rows.size if found.rows is None else found.rows
     weights = ((k1 + 1) * np.log1p((rows - held + 0.5) / (held + 0.5))).astype(np.float32)
     if shares is not None:
         weights *= np.array(shares, np.float32)
     counts = found.counts.astype(np.float32)
-    norm = survey.length[found.at] * np.float32(k1 * b / max(survey.average_length, 1e-9))
+    norm = found_rows.length[found.at] * np.float32(k1 * b / max(found_rows.average_length, 1e-9))
     norm += np.float32(k1 * (1 - b))
     norm += counts
     counts *= np.repeat(weights, sizes)
@@ -94,15 +94,15 @@ def move(scratch: npt.NDArray[np.float32], total: npt.NDArray[np.float32], at: n
         scratch[at] = 0
 
 
-def bm25(survey: Texts, words: Sequence[Word], k1: float = K1, b: float = B) -> npt.NDArray[np.float32]:
+def bm25(found_rows: Texts, words: Sequence[Word], k1: float = K1, b: float = B) -> npt.NDArray[np.float32]:
     """A score for every row; each word counts by the best of its hashes."""
-    return score_words(survey, words, k1, b).scores
+    return score_words(found_rows, words, k1, b).scores
 
 
-def score_words(survey: Texts, words: Sequence[Word], k1: float = K1, b: float = B) -> Scored:
-    total = np.zeros(survey.size, np.float32)
-    scratch = np.zeros(survey.size, np.float32)
-    scored = score_terms(survey, [term for word in words for term in word.hashes], None, k1, b)
+def score_words(found_rows: Texts, words: Sequence[Word], k1: float = K1, b: float = B) -> Scored:
+    total = np.zeros(found_rows.size, np.float32)
+    scratch = np.zeros(found_rows.size, np.float32)
+    scored = score_terms(found_rows, [term for word in words for term in word.hashes], None, k1, b)
     counts = scored.counts()
     first, possible = 0, 0.0
     for word in words:
@@ -112,6 +112,6 @@ def score_words(survey: Texts, words: Sequence[Word], k1: float = K1, b: float =
         move(scratch, total, at)
         if word.hashes:
             held = [count for count in counts[first:end] if count]
-            possible += (k1 + 1) * idf(survey.size, min(held, default=0))
+            possible += (k1 + 1) * idf(found_rows.size, min(held, default=0))
         first = end
     return Scored(total, possible)

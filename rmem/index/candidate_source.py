@@ -1,5 +1,5 @@
-"""A prospect: what a store that searches by itself can tell of the rows inside a filter without reading them. It is
-asked for the candidates of one question, and lays these out as a survey."""
+"""`CandidateSource`: statistics about rows inside a filter that stay in the database. It selects the candidates for one
+question and lays them out as FilteredRows."""
 
 from __future__ import annotations
 
@@ -76,21 +76,21 @@ class Gathered(FilteredRows):
     """Candidates, with statistics of all rows that they were chosen from."""
 
     def __init__(
-        self, index: RecallIndex, source: RowSource, prospect: CandidateSource, held: Mapping[int, int]
+        self, index: RecallIndex, source: RowSource, candidates: CandidateSource, held: Mapping[int, int]
     ) -> None:
         super().__init__(index, Filter(), source)
-        self.average_length = prospect.average_length
-        self._prospect, self._held = prospect, held
+        self.average_length = candidates.average_length
+        self._candidates, self._held = candidates, held
 
     @property
     def population(self) -> int:
-        return self._prospect.size
+        return self._candidates.size
 
     def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]:
-        return self._prospect.relatives(words, floor, most)
+        return self._candidates.relatives(words, floor, most)
 
     def matches(self, terms: Sequence[int]) -> Matches:
         found = super().matches(terms)
         own = np.diff([0, *found.ends]).tolist()
         held = [max(self._held.get(term, here), here) for term, here in zip(terms, own, strict=True)]
-        return found._replace(held=held, rows=self._prospect.size)
+        return found._replace(held=held, rows=self._candidates.size)

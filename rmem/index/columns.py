@@ -1,6 +1,6 @@
 """What filters and context need of every row, by column: where it belongs, when, how important, and its
 neighbours in the same session. A filter becomes an ascending array of row numbers, found from the members of
-groups and from marks where it names any, so that its cost follows what it selects and not what is stored."""
+groups and from attribute hashes where it names any, so that its cost follows what it selects and not what is stored."""
 
 from __future__ import annotations
 
@@ -76,20 +76,20 @@ class Actors(Names[str | None]):
         return sorted(code for run in runs for code in self._by_name.get(run, ()))
 
 
-def marks_of(memory_tags: dict[str, str], place: str | None, attributes: Iterable[int]) -> bytes:
+def attribute_hashes_of(memory_tags: dict[str, str], place: str | None, attributes: Iterable[int]) -> bytes:
     """The hashed equality terms of one memory, for the filter's tags, place and attributes; packed as stores keep
     them."""
-    marks = {*attributes, *[_tag_mark(key, value) for key, value in memory_tags.items()]}
+    attribute_hashes = {*attributes, *[_tag_hash(key, value) for key, value in memory_tags.items()]}
     if place is not None:
-        marks.add(_place_mark(place))
-    return packing(len(marks), "Q")(*sorted(marks))
+        attribute_hashes.add(_place_hash(place))
+    return packing(len(attribute_hashes), "Q")(*sorted(attribute_hashes))
 
 
-def _tag_mark(key: str, value: str) -> int:
+def _tag_hash(key: str, value: str) -> int:
     return term_hash(f"tag\x00{key}\x00{value}")
 
 
-def attribute_mark(path: str, value: object) -> int:
+def attribute_hash(path: str, value: object) -> int:
     """The hashed equality term of one value under a path."""
     return term_hash(attribute_prefix(path) + written(value))
 
@@ -98,7 +98,7 @@ def attribute_prefix(path: str) -> str:
     return f"attribute\x00{path}="
 
 
-def _place_mark(place: str) -> int:
+def _place_hash(place: str) -> int:
     return term_hash(f"place\x00{place}")
 
 
@@ -211,9 +211,9 @@ class Columns:
         group = self["group"][first:]
         if not group.size:
             return
-        born = self["born"][first:]
-        in_order = bool((born[1:] >= born[:-1]).all())  # as they nearly always come
-        order = np.argsort(group, kind="stable") if in_order else np.lexsort((born, group))
+        original_seq = self["born"][first:]
+        in_order = bool((original_seq[1:] >= original_seq[:-1]).all())  # as they nearly always come
+        order = np.argsort(group, kind="stable") if in_order else np.lexsort((original_seq, group))
         ordered, rows = group[order], order + first
         starts = starts_of_runs(ordered)
         codes = ordered[starts]
@@ -234,7 +234,7 @@ class Columns:
         rows: RowNumbers,
     ) -> None:
         """Chain rows (by group, then birth) behind the older ones of their sessions."""
-        born, previous, following, sessions = self["born"], self["previous"], self["next"], self.in_session
+        original_seq, previous, following, sessions = self["born"], self["previous"], self["next"], self.in_session
         if len(self._last) < len(self.groups.names):
             more = np.full(len(self.groups.names) - len(self._last), -1, np.int64)
             self._last = np.append(self._last, more)
@@ -244,7 +244,7 @@ class Columns:
         firsts, lasts = rows[starts], rows[np.append(starts[1:], rows.size) - 1]
         older = self._last[codes]
         chained = sessions[codes] & (older >= 0)
-        late = chained & (born[np.where(older >= 0, older, 0)] > born[firsts])
+        late = chained & (original_seq[np.where(older >= 0, older, 0)] > original_seq[firsts])
         chained &= ~late
         previous[firsts[chained]] = older[chained]
         following[older[chained]] = firsts[chained]
@@ -255,9 +255,9 @@ class Columns:
                 self._insert(int(codes[number]), row)
 
     def _insert(self, group: int, row: int) -> None:
-        born, previous, following = self["born"], self["previous"], self["next"]
+        original_seq, previous, following = self["born"], self["previous"], self["next"]
         after, before = -1, int(self._last[group])
-        while before >= 0 and born[before] > born[row]:
+        while before >= 0 and original_seq[before] > original_seq[row]:
             after, before = before, int(previous[before])
         previous[row], following[row] = before, after
         if before >= 0:
@@ -318,15 +318,15 @@ class Columns:
         if self._last[group] == row:
             self._last[group] = before
 
-    def select(self, where: Filter, marks: Postings, without: int = 0) -> RowNumbers | None:
+    def select(self, where: Filter, attribute_hashes: Postings, without: int = 0) -> RowNumbers | None:
         """Rows inside the filter and without some flags, ascending; None for all when none is dead."""
         rows = self._from_groups(where)
         without &= self.flags
         for alternatives in marks_asked(where):
             if rows is None:
-                rows = distinct(marks.lookup(alternatives)[0]).astype(np.int64)
+                rows = distinct(attribute_hashes.lookup(alternatives)[0]).astype(np.int64)
             else:
-                rows = rows[distinct(marks.within(alternatives, rows)[0])]
+                rows = rows[distinct(attribute_hashes.within(alternatives, rows)[0])]
         if rows is None and not self.dead and not without and not _needs_columns(where):
             return None
         keep = self["alive"] if rows is None else self["alive"][rows]
@@ -410,11 +410,11 @@ def _needs_columns(where: Filter) -> bool:
 
 
 def marks_asked(where: Filter) -> list[list[int]]:
-    """Marks that a row must have: one of each list."""
-    asked = [[_tag_mark(key, value)] for key, value in where.tags.items()]
-    asked += [[attribute_mark(path, value)] for path, value in where.attributes.items()]
+    """Attribute hashes that a row must have: one of each list."""
+    asked = [[_tag_hash(key, value)] for key, value in where.tags.items()]
+    asked += [[attribute_hash(path, value)] for path, value in where.attributes.items()]
     if where.place:
-        asked.append([_place_mark(place) for place in where.place])
+        asked.append([_place_hash(place) for place in where.place])
     return asked
 
 

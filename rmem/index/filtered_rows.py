@@ -1,4 +1,4 @@
-"""A survey: the rows inside one filter, laid out for ranking. The recall engine sees nothing else of a store."""
+"""`FilteredRows`: the rows inside one filter, laid out for ranking. The recall engine sees nothing else of a store."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Found = TypeVar("Found")
 
 
 class Matches(NamedTuple):
-    """Where terms occur in a survey (positions, ascending for each) and how often, or with which number; where each
-    term's part ends. A survey of candidates also tells in how many rows each term occurs, and of how many, where they
+    """Where terms occur in filtered rows (positions, ascending for each term) and how often, or with which number;
+    where each term's part ends. For candidates also: in how many rows each term occurs, and of how many, where they
     were chosen from."""
 
     at: npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ class Matches(NamedTuple):
 
 
 class RowSource(Protocol):
-    """What a survey reads of the rows themselves, by seq."""
+    """What FilteredRows reads of the rows themselves, by seq."""
 
     def vectors_at(self, seqs: npt.NDArray[np.int64], dimension: int) -> npt.NDArray[np.float32]:
         """The original vectors, one line each; zeros where there is none of that dimension."""
@@ -55,7 +55,7 @@ class FilteredRows:
         with index.lock:
             self._index, self._lock = index, index.lock
             self._postings, self._vocabulary = index.postings, index.vocabulary
-            self._marks, self._numbers = index.marks, index.number_columns
+            self._attribute_hashes, self._numbers = index.attribute_hashes, index.number_columns
             self._in_session, self._actors = index.columns.in_session, index.columns.actors
             self._rows: RowNumbers | None = index.select(where)
             self._end = index.size
@@ -132,7 +132,7 @@ class FilteredRows:
         return best, away[best]
 
     def before(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The positions of the rows before these in their sessions; -1 where there is none in the survey."""
+        """The positions of the rows before these in their sessions; -1 where there is none inside the filter."""
         return self._neighbour("previous", at)
 
     def after(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -157,7 +157,7 @@ class FilteredRows:
         return np.where(found >= 0, self._positions_of(np.maximum(found, 0)), -1)
 
     def _positions_of(self, rows: RowNumbers) -> npt.NDArray[np.int64]:
-        """The positions of rows; -1 outside the survey."""
+        """The positions of rows; -1 outside the filter."""
         own = self._rows
         assert own is not None
         if self._end <= _FEW + _TIMES * own.size:
@@ -169,7 +169,7 @@ class FilteredRows:
 
     @cached_property
     def _table(self) -> npt.NDArray[np.int64]:
-        """From row numbers to positions, for surveys that are no small part of the whole."""
+        """From row numbers to positions, for filters that select no small part of the whole."""
         assert self._rows is not None
         positions = np.full(self._end, -1, np.int64)
         positions[self._rows] = np.arange(self._rows.size)
@@ -199,9 +199,9 @@ class FilteredRows:
         """Where each of some terms occurs."""
         return self._placed(self._postings, terms)
 
-    def marked(self, marks: Sequence[int]) -> Matches:
-        """Where each of some marks (hashed `path=value`) is set."""
-        return self._placed(self._marks, marks, few=0)
+    def with_attributes(self, attribute_hashes: Sequence[int]) -> Matches:
+        """Where each of some attributes (hashed `path=value`) is set."""
+        return self._placed(self._attribute_hashes, attribute_hashes, few=0)
 
     def numbers(self, path: int) -> npt.NDArray[np.float64]:
         """The number under a hashed path for each row; NaN where there is none."""
@@ -280,7 +280,7 @@ def _only(
 
 
 class FilteredRowsCache:
-    """The last surveys of an index, used again while it stays as it was: an agent asks much of the same rows."""
+    """The latest FilteredRows of an index, reused while it is unchanged: an agent asks much of the same rows."""
 
     def __init__(self, index: RecallIndex, source: RowSource) -> None:
         self._index, self._source = index, source
@@ -293,11 +293,11 @@ class FilteredRowsCache:
                 self._kept.clear()
                 self._version = self._index.version
             key = where.key()
-            survey = self._kept.pop(key, None) or FilteredRows(self._index, where, self._source)
-            self._kept[key] = survey  # the youngest is the last
+            found_rows = self._kept.pop(key, None) or FilteredRows(self._index, where, self._source)
+            self._kept[key] = found_rows  # the youngest is the last
             if len(self._kept) > _KEPT:
                 del self._kept[next(iter(self._kept))]
-            return survey
+            return found_rows
 
 
 _ASSISTANTS = ("assistant", "Assistant", "AI", "ai", "bot", "model", "system", "tool")
@@ -329,28 +329,28 @@ _ALL_CLOSE = 16_384
 
 
 def nearest_rows(
-    survey: FilteredRows, query: npt.NDArray[np.float32], k: int, allowed: npt.NDArray[np.bool_] | None = None
+    found_rows: FilteredRows, query: npt.NDArray[np.float32], k: int, allowed: npt.NDArray[np.bool_] | None = None
 ) -> tuple[npt.NDArray[np.int64], Scores]:
     """Positions and cosines of the k nearest.
 
     Estimates for all; codes for the best of them and then for every row whose bits may be those of a neighbour as near
     as the best so far, by a few standard errors; the originals have the last word.
     """
-    estimate = survey.cosines(query)
+    estimate = found_rows.cosines(query)
     if estimate is None:
         return np.empty(0, np.int64), np.empty(0, np.float32)
-    many = estimate.best(survey.size if survey.size <= _ALL_CLOSE else max(_FIRST, 4 * k), allowed)
-    close = survey.close_cosines(query, many)
-    if estimate.estimated and survey.size > _ALL_CLOSE and many.size > k:
+    many = estimate.best(found_rows.size if found_rows.size <= _ALL_CLOSE else max(_FIRST, 4 * k), allowed)
+    close = found_rows.close_cosines(query, many)
+    if estimate.estimated and found_rows.size > _ALL_CLOSE and many.size > k:
         within = estimate.rivals(many[top(close, k)], _ERRORS)
-        most = min(int(_MOST * survey.size), _ALL_CLOSE)
+        most = min(int(_MOST * found_rows.size), _ALL_CLOSE)
         if within.size > most:
             within = estimate.best(max(most, many.size), allowed)
         elif allowed is not None:
             within = within[allowed[within]]
         if within.size > many.size:
-            many, close = within, survey.close_cosines(query, within)
+            many, close = within, found_rows.close_cosines(query, within)
     few = many[top(close, k + 24)]
-    exact = survey.exact_cosines(query, few)
+    exact = found_rows.exact_cosines(query, few)
     best = top(exact, k)
     return few[best], exact[best]

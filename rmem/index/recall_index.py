@@ -1,4 +1,4 @@
-"""The recall index of one store: columns, postings, marks, vectors and vocabulary over the same rows.
+"""The recall index of one store: columns, postings, attribute hashes, vectors and vocabulary over the same rows.
 
 Rows are numbered in the order of their `seq` and only ever appended; a row that is gone is dead, not removed.
 Callers hold `lock` while they take a selection from the index, and change it inside `changing()`: an index whose change
@@ -38,7 +38,7 @@ class IndexRow:
     """One row on its way into the index."""
 
     seq: int
-    born: int
+    original_seq: int
     agent: str
     session: str | None
     kind: str
@@ -50,7 +50,7 @@ class IndexRow:
     position: tuple[float, ...] | None
     manner: TextFeatures
     terms: Terms
-    marks: bytes
+    attribute_hashes: bytes
     numbers: Numbers
     vector: npt.NDArray[np.float32] | None
 
@@ -77,7 +77,7 @@ class RecallIndex:
         """Forget all rows. FilteredRowsCache taken before keep what they saw."""
         self.columns = Columns()
         self.postings = Postings(disguises=self._disguises)
-        self.marks = Postings(disguises=self._disguises)
+        self.attribute_hashes = Postings(disguises=self._disguises)
         self.numbers = Postings("d")
         self.number_columns = NumberColumns(self.numbers)
         self.vectors: VectorColumns | None = None
@@ -85,11 +85,11 @@ class RecallIndex:
 
     def see_through(self, disguises: Disguises | None) -> None:
         """Find encrypted memories as well, by the blind terms that `disguises` knows."""
-        self._disguises = self.postings.disguises = self.marks.disguises = disguises
+        self._disguises = self.postings.disguises = self.attribute_hashes.disguises = disguises
 
     def adopt(self, other: RecallIndex) -> None:
         """Take over the rows of an index that was built aside. FilteredRowsCache taken before keep what they saw."""
-        self.columns, self.postings, self.marks = other.columns, other.postings, other.marks
+        self.columns, self.postings, self.attribute_hashes = other.columns, other.postings, other.attribute_hashes
         self.numbers, self.number_columns = other.numbers, other.number_columns
         self.vectors, self.vocabulary = other.vectors, other.vocabulary
         self.see_through(self._disguises)
@@ -129,16 +129,18 @@ class RecallIndex:
         self._extend_vectors(rows, first)
         if len(rows) >= _PACK_FROM:
             self.postings.add_block(_packed([(row.terms.hashes, row.terms.counts) for row in rows], first))
-            marks = [np.frombuffer(row.marks, HASH) for row in rows]
-            self.marks.add_block(_packed([(held, np.ones(held.size, np.uint16)) for held in marks], first))
+            attribute_hashes = [np.frombuffer(row.attribute_hashes, HASH) for row in rows]
+            self.attribute_hashes.add_block(
+                _packed([(held, np.ones(held.size, np.uint16)) for held in attribute_hashes], first)
+            )
             self.numbers.add_block(_packed([(row.numbers.paths, row.numbers.values) for row in rows], first))
         else:
             for at, row in enumerate(rows, first):
                 self.postings.add(at, row.terms.hashes.tolist(), row.terms.counts.tolist())
-                held = np.frombuffer(row.marks, HASH).tolist()
-                self.marks.add(at, held, [1] * len(held))
+                held = np.frombuffer(row.attribute_hashes, HASH).tolist()
+                self.attribute_hashes.add(at, held, [1] * len(held))
                 self.numbers.add(at, row.numbers.paths.tolist(), row.numbers.values.tolist())
-            for postings in (self.postings, self.marks, self.numbers):
+            for postings in (self.postings, self.attribute_hashes, self.numbers):
                 if postings.tail_entries > _PACK_TAIL:
                     postings.pack_tail()
         for row in rows:
@@ -146,7 +148,7 @@ class RecallIndex:
         self.columns.append(
             {
                 "seq": [row.seq for row in rows],
-                "born": [row.born for row in rows],
+                "born": [row.original_seq for row in rows],
                 "group": [(row.agent, row.session) for row in rows],
                 "kind": [row.kind for row in rows],
                 "actor": [row.actor for row in rows],
@@ -199,7 +201,7 @@ class RecallIndex:
 
     def select(self, where: Filter) -> RowNumbers | None:
         """Live rows inside the filter, ascending; None for all rows when none is dead."""
-        return self.columns.select(where, self.marks, without=SEALED if self.hides_sealed else 0)
+        return self.columns.select(where, self.attribute_hashes, without=SEALED if self.hides_sealed else 0)
 
     def average_length(self, rows: RowNumbers | None) -> float:
         if rows is None:

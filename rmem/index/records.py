@@ -1,5 +1,5 @@
 """What the index needs of a record, from its layout and its values: the terms of its text without taking that text
-apart again, its manner, and its marks."""
+apart again, its manner, and its attribute hashes."""
 
 from __future__ import annotations
 
@@ -69,20 +69,20 @@ def _terms_of_names(layout: Layout) -> Counted | None:
     return counted([hashed for hashes, _ in terms for hashed in hashes], [word for _, words in terms for word in words])
 
 
-def marks_in(layout: Layout, values: list[Any]) -> list[int]:
+def attribute_hashes_in(layout: Layout, values: list[Any]) -> list[int]:
     """The hashed equality terms of all values."""
     numbers, others = layout.derived[_prefixes]
-    marks = [_number_mark(prefix, values[at]) for at, prefix in numbers]
-    return marks + [term_hash(prefix + written(values[at])) for at, prefix in others]
+    attribute_hashes = [_number_hash(prefix, values[at]) for at, prefix in numbers]
+    return attribute_hashes + [term_hash(prefix + written(values[at])) for at, prefix in others]
 
 
 @lru_cache(maxsize=1 << 14, typed=True)
-def _number_mark(prefix: str, value: float) -> int:
+def _number_hash(prefix: str, value: float) -> int:
     return fresh_hash(prefix + written(value))
 
 
 def _prefixes(layout: Layout) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
-    """What the marks of numbers begin with, and those of the other values."""
+    """What the hashed texts of numbers begin with, and those of the other values."""
     prefixes = [(at, attribute_prefix(path)) for at, path in enumerate(layout.under)]
     numbers = set(layout.numbers)
     return [one for one in prefixes if one[0] in numbers], [one for one in prefixes if one[0] not in numbers]

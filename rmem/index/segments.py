@@ -148,7 +148,7 @@ def pack(index: RecallIndex, first_seq: int, last_seq: int, changes: int) -> Seg
         names[name] = [dictionary.names[code] for code in used.tolist()]
     if columns.position is not None and not np.isnan(columns.position[kept]).all():
         arrays["position"] = columns.position[kept]
-    for name, postings in (("terms", index.postings), ("marks", index.marks), ("numbers", index.numbers)):
+    for name, postings in (("terms", index.postings), ("marks", index.attribute_hashes), ("numbers", index.numbers)):
         block = postings.cut(keep, first, end)
         arrays |= {f"{name}.{part}": getattr(block, part) for part in ("terms", "offsets", "rows", "counts")}
     if index.vectors is not None:
@@ -182,7 +182,7 @@ def absorb(index: RecallIndex, segment: Segment) -> None:
         codes = [dictionary.code(tuple(one) if name == "group" else one) for one in spelled]  # type: ignore[arg-type]
         coded[name] = np.array(codes, np.int32)[arrays[name]] if segment.rows else arrays[name]
     _absorb_vectors(index, segment, first)
-    for name, postings in (("terms", index.postings), ("marks", index.marks), ("numbers", index.numbers)):
+    for name, postings in (("terms", index.postings), ("marks", index.attribute_hashes), ("numbers", index.numbers)):
         rows = arrays[f"{name}.rows"]
         postings.add_block(
             Block(

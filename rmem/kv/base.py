@@ -1,4 +1,4 @@
-"""What the stores of values by key have in common: what they accept, and all that follows from the four methods."""
+"""Shared by the key-value stores: what values they accept, and everything that follows from four methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values in a dictionary: the default, and the plainest store that there is."""
+"""A key-value store in a dictionary: the default."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from ..forks import new_rlock
 from ..privacy.choice import PrivacySpec, policy_of
 from .base import Entry, Hits, KeyedStore, checked_query, own, text_of
-from .words import WordSearch
+from .word_search import WordSearch
 
 
 class InMemoryStore(KeyedStore):

@@ -1,4 +1,4 @@
-"""The SQL store of values on a server: PostgreSQL, for many processes and machines."""
+"""A key-value store on PostgreSQL, for many processes and machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Values as memories of a RecordStore: each is one row, with its words, that Brain and `rmem` see as well."""
+"""Store values as memories of a RecordStore: each is one row, indexed by its words, that Brain and `rmem` see as
+well."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from ..filters import Filter
 from ..models import Bookkeeping, Memory
 from ..stores.base import RecordStore
 from .base import MAX_NAMESPACE, Entry, Hits, KeyedStore, checked_query
-from .words import shares_words
+from .word_search import shares_words
 
 
 class RecordValues(KeyedStore):

@@ -1,8 +1,8 @@
-"""Values in Redis, which may expire. Each value is a key of its own with Redis's own expiry, so that an end comes on
-time whoever looks; a sorted set knows their order. All keys of a namespace lie in one slot of a cluster.
+"""A key-value store in Redis, whose values may expire. Each value is a key with Redis's own expiry, so that it ends on
+time for every reader; a sorted set keeps their order. All keys of a namespace lie in one slot of a cluster.
 
-A search reads every living value of the namespace. That suits what a cache holds, some thousands of values; for more,
-SqliteStore has an index."""
+A search reads every value of the namespace. That suits a cache of some thousand values; for more, SqliteStore has an
+index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..errors import StoreError
 from ..privacy.choice import PrivacySpec, policy_of
 from ..stores.redis_link import Link, RedisAddress, script
 from .base import MAX_NAMESPACE, Entry, Hits, KeyedStore, checked_query, entries, entry, possible, text_of
-from .words import WordSearch
+from .word_search import WordSearch
 
 _AT_ONCE = 1000  # keys in one command
 Ttl = float | Literal["default"] | None

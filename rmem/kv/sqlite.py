@@ -1,4 +1,4 @@
-"""The SQL store of values: one SQLite file, its schema migrated when it is opened."""
+"""A key-value store in one SQLite file, whose schema is migrated when it is opened."""
 
 from __future__ import annotations
 

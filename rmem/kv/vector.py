@@ -1,4 +1,5 @@
-"""Values found by meaning: each with the vector of its text, compared one by one with that of the query."""
+"""A key-value store searched by meaning: each value has the vector of its text, compared one by one with the
+query's."""
 
 from __future__ import annotations
 

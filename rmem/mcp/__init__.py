@@ -1,3 +1,3 @@
-"""The team memory for coding agents by the Model Context Protocol: `rmem mcp` on standard input and output, and
-/workspaces/{workspace}/mcp of a server over HTTP. Both are a Host, which says for each call whose memory it is; the
-tools and resources are the same."""
+"""The team memory for coding agents over the Model Context Protocol: `rmem mcp` on standard input and output, and
+/workspaces/{workspace}/mcp of a server over HTTP. Each is a Host, which decides whose memory a call uses; tools and
+resources are the same."""

@@ -1,5 +1,5 @@
-"""What the tools answer: a hit is one line, a memory is told in full only on request. An agent pays for every word, so
-what is not known is left out."""
+"""Format the answers of the tools: a hit is one line, a memory is shown in full only on request. Unknown fields are
+left out, because an agent pays for every word."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from ..graph.model import Fact, iso
 from ..team.notes import Experience
 
 _LINE = 240  # characters
@@ -62,6 +63,17 @@ def memory_of(one: Experience) -> dict[str, Any]:
 def page_of(found: Sequence[Experience], next_offset: int | None, **more: Any) -> dict[str, Any]:
     """Hits, and where the next page begins if there is one."""
     return {"memories": [hit_of(one) for one in found], **_known({**more, "next_offset": next_offset})}
+
+
+def fact_of(fact: Fact) -> dict[str, Any]:
+    """A fact in a list; the memory that says it is the part of its id before the `#`."""
+    told = {
+        "id": fact.id,
+        "fact": f"{'not: ' if fact.negated else ''}{fact.subject} – {fact.relation} – {fact.object}",
+        "since": iso(fact.valid_from)[:10],
+        "until": None if fact.valid_until is None else iso(fact.valid_until)[:10],
+    }
+    return _known(told)
 
 
 def _moment(one: Experience) -> datetime:

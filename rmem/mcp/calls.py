@@ -1,4 +1,4 @@
-"""What all tools and resources share: who asks, what they may see, and errors that an agent can act on."""
+"""Shared by all tools and resources: who calls, what they may see, and errors that an agent can act on."""
 
 from __future__ import annotations
 

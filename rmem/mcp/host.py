@@ -1,5 +1,4 @@
-"""Where the tools run: a Host says whose memory a call is about, in which threads it is answered, and what of an error
-may be told."""
+"""A Host decides whose memory a call uses, in which threads it runs, and how much of an error is shown."""
 
 from __future__ import annotations
 

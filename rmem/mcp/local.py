@@ -1,4 +1,4 @@
-"""The host of `rmem mcp`: this user's own store, and the project's folder as it is at each call."""
+"""The host of `rmem mcp`: the user's own store, and the project folder as it is at each call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Self
 
 from ..brain import Brain
 from ..old_names import REPOSITORY_FILES
-from ..team import consent, routes
+from ..team import consent, known_repositories
 from ..team.identity import author, repository
 from ..team.memory import TeamMemory
 from ..team.repository_file import settings_of
@@ -37,10 +37,10 @@ class LocalHost(Host):
         settings = settings_of(folder) if may_recall and may_capture else None
         workspace = None if settings is None else settings.workspace
         if workspace is not None:
-            routes.note(workspace)
+            known_repositories.note(workspace)
         where = repository(folder)
         if where is not None and may_recall:
-            routes.note_repository(where.id)
+            known_repositories.note_repository(where.id)
         team = TeamMemory(self._opened(), author=author(folder), origin=ORIGIN, workspace=workspace)
         yield Caller(
             team,

@@ -1,4 +1,4 @@
-"""What a client can read without a tool: the briefing, and memories."""
+"""The resources that a client reads without a tool: the briefing, and memories."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _briefing(calls: Calls, named: str | None) -> str:
             place = caller.place(named)
             where = str(place.root) if isinstance(place, Repository) else ""
             event = Event("briefing", caller.agent, Kind.SESSION_START, "briefing", where, 0.0)
-            told = Briefing(caller.team.brain, caller.sessions).told(event, caller.team, place)
+            told = Briefing(caller.team.brain, caller.sessions).text_for(event, caller.team, place)
             return told or "The team memory knows nothing of this repository yet."
     except ToolError as error:
         raise ResourceError(str(error)) from error

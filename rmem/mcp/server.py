@@ -1,4 +1,4 @@
-"""The server that speaks the protocol: tools, resources and instructions over a Host."""
+"""The MCP server: tools, resources and instructions over a Host."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from .. import __version__, checks
 from ..errors import UnknownFieldError
-from ..team.private import without_private
+from ..team.private_text import without_private
 from .calls import Calls, noted
 from .host import Host
 from .resources import recent, resources
@@ -26,6 +26,7 @@ Remanence is the shared memory of your team: what its coding agents learned abou
 - Before you change a file that you do not know: `file_history`.
 - After you fixed an error, found out how something works or decided something: `remember` it, one fact at a time, with
   the files. If an older memory no longer holds, name it in `supersedes`.
+- What runs where, who owns what, what depends on what: `facts` of a thing, `connect` two; `state_fact` when it changes.
 - If a memory helped, or was wrong: say so with `feedback`.
 - After your context was compacted: `session_state` tells what you were doing; remanence://briefing what the team knows.
 `get_memory` says who learned something, when and at which commit. Memories are hints: check them against the code."""

@@ -1,11 +1,11 @@
-"""The nine tools. Each is a few lines over TeamMemory; what they say of themselves is all that an agent knows, and
-every agent reads it in every session: all definitions together stay below 2,500 tokens (tests/mcp)."""
+"""The twelve tools, each a few lines over TeamMemory or Graph. Every agent reads their descriptions in every session:
+all definitions together stay below 2,500 tokens (tests/mcp)."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial, wraps
 from typing import Annotated, Any, Literal
@@ -16,14 +16,17 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 from .. import checks
-from ..errors import InputError
+from ..errors import InputError, NotFoundError, RemanenceError
+from ..facts.stated import TYPE as FACT
+from ..graph import Fact, Graph, Scope
 from ..team.identity import Repository
-from ..team.notes import KINDS, Experience, Note
+from ..team.notes import CURRENT, KINDS, Experience, Note, audience
 from ..timewords import time_ago
-from .answers import memory_of, page_of
+from .answers import fact_of, memory_of, page_of
 from .calls import Calls, Place, checked, visible
 from .host import Caller
 
+_WAYS = 3  # from one thing to another that are told
 _BAR = 0.15  # of relevance: whoever asks wants to see more than whoever is told unasked
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
@@ -31,7 +34,7 @@ REMOVES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempoten
 
 KindName = Literal["codebase", "preference", "task", "error_fix", "tool_output", "decision"]
 Kinds = Annotated[list[KindName] | None, Field(description="Only these kinds; default: all.")]
-Repo = Annotated[str | None, Field(max_length=300, description='Another repository than yours: "github.com/acme/etl".')]
+Repo = Annotated[str | None, Field(description='Another than yours: "github.com/acme/etl".')]
 Id = Annotated[str, Field(min_length=1, max_length=400, description='"team-3f2a…"')]
 Offset = Annotated[int, Field(ge=0, le=10_000, description="The next_offset of the page before.")]
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
@@ -44,7 +47,9 @@ def tools(server: MCPServer[Any], calls: Calls) -> None:
     """Offer all of them."""
     _searching(_offering(server, calls.reading, READS), calls)
     _looking_up(_offering(server, calls.reading, READS), calls)
+    _asking_for_facts(_offering(server, calls.reading, READS), calls)
     _adding(_offering(server, calls.writing, ADDS), calls)
+    _stating(_offering(server, calls.writing, ADDS), calls)
     _removing(_offering(server, calls.writing, REMOVES), calls)
 
 
@@ -178,6 +183,110 @@ def _looking_up(tool: Offer, calls: Calls) -> None:
             if state is None:
                 return {"found": False, "hint": "use `recall` with kinds ['task'] for what earlier sessions did"}
             return {"found": True, "state": state.to_dict()}
+
+
+def _asking_for_facts(tool: Offer, calls: Calls) -> None:
+    @tool("Facts about a thing")
+    def facts(
+        about: Annotated[str, Field(description='A service, host, file, library, person: "staging".')],
+        relation: Annotated[str | None, Field(description='Only this: "runs on".')] = None,
+        at: Annotated[str | None, Field(description='What was true then: "2026-05-01".')] = None,
+        history: Annotated[bool, Field(description="Also what is over.")] = False,
+        limit: Annotated[int, Field(ge=1, le=100)] = 20,
+        offset: Offset = 0,
+        repository: Repo = None,
+    ) -> Answer:
+        """What is true of a thing now: what runs where, who owns what, what depends on what. What an
+        id has before its # is the memory that says it."""
+        with calls.reader() as caller:
+            graph, more = _graph(caller, caller.place(repository)), offset + limit + 1
+            checks.name("about", about)
+            found = graph.facts(about, relation, at=at, history=history, limit=more)
+            if len(found) < more:
+                found += graph.facts(None, relation, about, at=at, history=history, limit=more)
+            found = list({fact.id: fact for fact in found}.values())[offset:]
+            page = found[:limit]
+            _note_read(caller, page)
+            told: Answer = {"facts": [fact_of(fact) for fact in page]}
+            return told | ({"next_offset": offset + limit} if len(found) > limit else {})
+
+    @tool("How two things are connected")
+    def connect(
+        start: Annotated[str, Field(description="A thing.")],
+        goal: Annotated[str, Field(description="Another.")],
+        max_hops: Annotated[int, Field(ge=1, le=6, description="Facts on the way.")] = 3,
+        repository: Repo = None,
+    ) -> Answer:
+        """The shortest ways from one thing to another by what is true now: why a change here matters there."""
+        with calls.reader() as caller:
+            found = _graph(caller, caller.place(repository)).paths(start, goal, max_hops, k=_WAYS)
+            _note_read(caller, [fact for one in found for fact in one.facts])
+            return {"paths": [{"path": str(one), "facts": [fact.id for fact in one.facts]} for one in found]}
+
+
+def _stating(tool: Offer, calls: Calls) -> None:
+    @tool("State, end or correct a fact")
+    def state_fact(
+        subject: Annotated[str | None, Field(description='"staging"')] = None,
+        relation: Annotated[str | None, Field(description='"runs on"')] = None,
+        object: Annotated[str | None, Field(description='"port 5433"')] = None,
+        since: Annotated[str | None, Field(description="When it became true. Default: now.")] = None,
+        ends: Annotated[str | None, Field(description="The id of a fact that is no longer true.")] = None,
+        repository: Repo = None,
+    ) -> Answer:
+        """State what is true as one fact, end one that is over (`ends` alone), or correct one (both). What was true
+        stays known as history. For what takes a sentence, use `remember`."""
+        with calls.writer() as caller:
+            place = caller.place(repository)
+            graph, names = _graph(caller, place), (subject, relation, object)
+            given = [caller.clean(name) for name in names if name is not None]
+            if len(given) != 3 and (given or ends is None):
+                raise ToolError("subject, relation and object must be given together, or `ends` alone")
+            ended = None if ends is None else _ended(graph, ends, since)
+            told: Answer = {} if ended is None else {"ended": ends}
+            try:
+                stated = _stated(graph, caller, place, given, since) if given else None
+            except RemanenceError:
+                if ended is not None:
+                    graph.undo(ended)
+                raise
+            new = [fact.memory_id for fact in (ended, stated) if fact is not None]
+            caller.team.audit("remember", new, agent=caller.agent, kind=FACT)
+            return told if stated is None else told | fact_of(stated)
+
+
+def _graph(caller: Caller, place: Place) -> Graph:
+    """What this caller may know: what its team sees in a repository, and what belongs to nobody."""
+    seen = caller.team.visible(place)
+    fields = {"actor": caller.team.author, "agent": caller.agent}
+    return Graph(caller.team.brain, None, Scope(lambda one: one is None or one in seen, fields))
+
+
+def _ended(graph: Graph, ends: str, since: str | None) -> Fact | None:
+    """End a fact, unless it is over."""
+    try:
+        fact = graph.get(ends)
+    except (InputError, NotFoundError):
+        raise ToolError(f"ends: there is no fact {ends!r} here; `facts` tells ids, such as team-3f2a…#0") from None
+    return graph.end(fact, since) if fact.valid_until is None else None
+
+
+def _stated(graph: Graph, caller: Caller, place: Place, names: list[str], since: str | None) -> Fact:
+    """State a fact, unless it is known."""
+    subject, relation, object = names
+    start = None if since is None else checks.moment("since", since)
+    for known in graph.facts(subject, relation, object):
+        if known.trust == "stated" and start in (None, known.valid_from):
+            return known
+    repository = place.id if isinstance(place, Repository) else place
+    reach = "personal" if repository is None else caller.scope
+    tags = {"state": CURRENT, "scope": reach} | ({} if repository is None else {"repository": repository})
+    audience_ = audience(caller.scope, repository, caller.team.author)
+    return graph.add(subject, relation, object, since=start, tags=tags, place=audience_)
+
+
+def _note_read(caller: Caller, facts: Sequence[Fact]) -> None:
+    caller.team.audit("read", list(dict.fromkeys(fact.memory_id for fact in facts)), agent=caller.agent)
 
 
 def _adding(tool: Offer, calls: Calls) -> None:

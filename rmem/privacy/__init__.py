@@ -1,5 +1,5 @@
-"""Privacy on the way in: what a memory must not keep is found and masked, hashed, dropped, encrypted or refused before
-anything else sees it. This module is the list of public names; each is loaded when it is first used."""
+"""Privacy: find what a memory must not keep, and mask, hash, drop, encrypt or refuse it before it is stored. This
+module is the list of public names; each is loaded when it is first used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""E-mail addresses, IP and MAC addresses, and the credentials inside URLs."""
+"""Detect e-mail addresses, IP and MAC addresses, and the credentials inside URLs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .findings import Finding
-from .plausible import is_placeholder
+from .plausibility import is_placeholder
 
 # E-mail
 

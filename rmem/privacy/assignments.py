@@ -1,4 +1,4 @@
-"""Secrets that only their surroundings betray: `password=…`, `"api_key": "…"`, `Authorization: Bearer …`."""
+"""Detect secrets by their surroundings: `password=…`, `"api_key": "…"`, `Authorization: Bearer …`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from .findings import Finding
-from .plausible import is_name, is_password, is_token
+from .plausibility import is_name, is_password, is_token
 
 # What the name of a secret holds, in lower case, and how it goes on from there. The first are chosen by people, the
 # second made by machines.

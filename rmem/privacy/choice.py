@@ -1,4 +1,4 @@
-"""Which policy a Brain has: the one it is given, else the one that the environment names, else none. Detectors are
+"""Choose the policy of a Brain: the one it is given, else the one that the environment names, else none. Detectors are
 loaded only where there is a policy."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a detector reports: a span of the text and what it is, never the value itself in sight."""
+"""A Finding of a detector: a span of the text and its kind. Its repr never shows the value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns of Go's and Rust's regular expressions in Python's syntax, and made-up texts that a pattern takes."""
+"""Translate Go's and Rust's regular expressions to Python's syntax, and generate texts that a pattern matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The libraries that detectors borrow from. They are optional, and loaded when a text first needs them."""
+"""Optional libraries of the detectors, imported when a text first needs them."""
 
 from __future__ import annotations
 

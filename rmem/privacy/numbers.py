@@ -1,4 +1,4 @@
-"""Payment cards, bank accounts and national ids: numbers whose own check digits tell them from other numbers."""
+"""Detect payment cards, bank accounts and national ids by their check digits."""
 
 from __future__ import annotations
 

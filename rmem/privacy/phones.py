@@ -1,5 +1,5 @@
-"""Phone numbers: in international form anywhere, in national form behind a word for phones or in the way that only
-phone numbers are written. phonenumbers judges them; only a number that is called one need not pass."""
+"""Detect phone numbers: in international form anywhere, in national form after a word for phones or in a notation that
+only phone numbers have. phonenumbers validates them, except those that the text calls phone numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PrivacyPolicy: which kinds are looked for, and what happens to each. The one object that every face uses."""
+"""PrivacyPolicy: which kinds are looked for, and what happens to each. Every interface uses this class."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class PrivacyPolicy:
 
     def apply(self, memory: Memory) -> Memory:
         """The memory as it may be kept: itself if nothing was found, else a changed copy without vectors."""
-        from .cleaning import cleaned
+        from .cleaner import cleaned
 
         return cleaned(self, memory)
 

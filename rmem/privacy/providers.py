@@ -1,6 +1,5 @@
-"""Keys that betray themselves by their form: the rules of gitleaks for tokens (`data/gitleaks.tsv`, made by
-`go_patterns`) and ours for the rest (`data/tokens.tsv`), each with keywords that a text must hold before its pattern
-is tried at all."""
+"""Detect keys by their form: the rules of gitleaks for tokens (`data/gitleaks.tsv`, made by `go_patterns`) and ours for
+the rest (`data/tokens.tsv`), each with keywords that a text must hold before its pattern is tried."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .findings import Finding
-from .plausible import entropy, is_mixed
+from .plausibility import entropy, is_mixed
 
 _SHUT = r"(?![A-Za-z0-9_])"
 _INSIDE = frozenset("_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")

@@ -1,4 +1,4 @@
-"""What a text holds: cheap looks first, so that a clean text costs next to nothing, then the detectors that may find
+"""Scan a text: cheap checks first, so that a clean text costs next to nothing, then the detectors that may find
 something, then one list of findings that do not overlap."""
 
 from __future__ import annotations

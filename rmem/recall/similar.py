@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..contents import laid_out
 from ..index.bits import top
-from ..index.columns import attribute_mark
+from ..index.columns import attribute_hash
 from ..index.filtered_rows import FilteredRows
 from ..index.numbers import as_number, path_hash
 
@@ -44,7 +44,7 @@ class StateQuestion:
                 paths.append(path_hash(path))
                 values.append(number)
             else:
-                marks.append(attribute_mark(under, value))
+                marks.append(attribute_hash(under, value))
         return cls(tuple(paths), tuple(values), tuple(marks))
 
     def __len__(self) -> int:
@@ -82,7 +82,7 @@ def similar_rows(
         held = ~np.isnan(away)
         shared |= held
         total += np.where(held, away, _MISSING)
-    marked = survey.marked(question.marks)
+    marked = survey.with_attributes(question.marks)
     for number in range(len(question.marks)):
         at, _ = marked.part(number)
         total[at] -= _OTHER

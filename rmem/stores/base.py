@@ -200,12 +200,12 @@ class RecordStore(MemoryStore[Memory]):
         """The highest cosines; best first."""
 
     @abstractmethod
-    def survey(self, where: Filter) -> FilteredRows:
+    def filtered_rows(self, where: Filter) -> FilteredRows:
         """The rows inside the filter as the recall engine reads them."""
 
-    def prospect(self, where: Filter) -> FilteredRows | CandidateSource:
+    def candidates(self, where: Filter) -> FilteredRows | CandidateSource:
         """The same for one question: a store that searches by itself gathers the candidates for it."""
-        return self.survey(where)
+        return self.filtered_rows(where)
 
     def read_transaction(self, work: Callable[[], Result]) -> Result:
         """Do what reads several times. Nothing that it sees is older than this call; a store may show it all of one
@@ -214,14 +214,14 @@ class RecordStore(MemoryStore[Memory]):
 
     @abstractmethod
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
-        """(seq, memory) of rows of a survey, in this order; rows that have gone meanwhile are left out."""
+        """(seq, memory) of filtered rows, in this order; rows that have gone meanwhile are left out."""
 
     def ids_at(self, seqs: Sequence[int]) -> list[str]:
-        """The ids of rows of a survey, in this order, as far as they are still there."""
+        """The ids of filtered rows, in this order, as far as they are still there."""
         return [memory.memory_id for _, memory in self.memories_at(seqs)]
 
     def recalls_at(self, seqs: Sequence[int]) -> dict[int, int]:
-        """How often rows of a survey were recalled; those that never were may be left out."""
+        """How often filtered rows were recalled; those that never were may be left out."""
         return {seq: memory.bookkeeping.retrieval_count for seq, memory in self.memories_at(seqs)}
 
     @abstractmethod
@@ -304,8 +304,12 @@ class RecordStore(MemoryStore[Memory]):
         """Called after many writes: time to bring what is derived from them into its best form."""
 
     @abstractmethod
-    def note(self, key: str, value: str | None = None) -> str | None:
-        """Read a fact about the store itself, or write it when `value` is given."""
+    def get_meta(self, key: str) -> str | None:
+        """Return a fact about the store itself, such as `embedder`; None if it is not set."""
+
+    @abstractmethod
+    def set_meta(self, key: str, value: str) -> None:
+        """Set a fact about the store itself."""
 
     def add_feedback(self, feedback: Sequence[Feedback]) -> None:
         """Keep feedback on recalls; a later one of the same recall and memory replaces an earlier one.
@@ -315,11 +319,11 @@ class RecordStore(MemoryStore[Memory]):
         """
         held = {one.key: one for one in [*self.feedback(), *feedback]}
         self._note_feedback(list(held.values())[-_MOST_NOTED:])
-        self.note(FEEDBACK_ADDED, new_token())
+        self.set_meta(FEEDBACK_ADDED, new_token())
 
     def feedback(self, since: float | None = None) -> list[Feedback]:
         """The feedback from a time on, oldest first."""
-        noted = [Feedback(**one) for one in json.loads(self.note("judgements") or "[]")]
+        noted = [Feedback(**one) for one in json.loads(self.get_meta("judgements") or "[]")]
         return sorted((one for one in noted if since is None or one.time >= since), key=lambda one: one.time)
 
     def remove_feedback(self, feedback: Sequence[Feedback]) -> None:
@@ -327,14 +331,14 @@ class RecordStore(MemoryStore[Memory]):
         if feedback:
             gone = {one.key for one in feedback}
             self._note_feedback([one for one in self.feedback() if one.key not in gone])
-            self.note(FEEDBACK_REMOVED, new_token())
+            self.set_meta(FEEDBACK_REMOVED, new_token())
 
     def feedback_version(self) -> tuple[str | None, str | None]:
         """Two values: the first is another one when feedback was added, the second when some was removed."""
-        return self.note(FEEDBACK_ADDED), self.note(FEEDBACK_REMOVED)
+        return self.get_meta(FEEDBACK_ADDED), self.get_meta(FEEDBACK_REMOVED)
 
     def _note_feedback(self, feedback: Sequence[Feedback]) -> None:
-        self.note("judgements", json.dumps([one.to_dict() for one in feedback], ensure_ascii=False))
+        self.set_meta("judgements", json.dumps([one.to_dict() for one in feedback], ensure_ascii=False))
 
     @abstractmethod
     def close(self) -> None:

@@ -1,5 +1,5 @@
-"""A circuit breaker: after a failure of something remote, callers are turned away at once instead of waiting for it
-again. After a pause, which doubles while the failures go on, one caller tries; when that succeeds all may come."""
+"""A circuit breaker: after a remote failure, refuse calls at once instead of waiting again. After a pause, which
+doubles while the failures go on, one call is let through; if it succeeds, all are."""
 
 from __future__ import annotations
 

@@ -175,8 +175,8 @@ class HotStore(RecordStore):
 
     @abstractmethod
     def steady(self) -> AbstractContextManager[None]:
-        """While it lasts, surveys in this thread show an agent's rows as the first of them did, or newer: to look once
-        is enough for one question."""
+        """Within this context, check Redis once: later filtered_rows() of this thread may reuse what the first one
+        read."""
 
     @abstractmethod
     def clear(self) -> None:

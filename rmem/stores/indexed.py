@@ -1,4 +1,4 @@
-"""What the embedded stores share: they keep rows, and answer from a recall index derived from those rows."""
+"""Shared by the embedded stores: they keep rows and answer from a recall index derived from them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ..filters import Filter
 from ..index import bits
 from ..index.analyser import Terms, analyse, question_words
 from ..index.bm25 import bm25
-from ..index.columns import marks_of
+from ..index.columns import attribute_hashes_of
 from ..index.filtered_rows import FilteredRows, FilteredRowsCache, nearest_rows
 from ..index.numbers import Numbers, numbers_in
 from ..index.recall_index import IndexRow, RecallIndex
-from ..index.records import marks_in, said_by
+from ..index.records import attribute_hashes_in, said_by
 from ..index.text_features import SEALED, TextFeatures, text_features_of
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
@@ -40,7 +40,7 @@ class Derived(NamedTuple):
     """What the index needs of a memory, computed once when it is written."""
 
     terms: Terms
-    marks: bytes
+    attribute_hashes: bytes
     numbers: Numbers
     manner: TextFeatures
     facts: tuple[FoundFact, ...] = ()
@@ -57,7 +57,7 @@ def derive(memory: Memory, *, with_facts: bool = False) -> Derived:
     terms, manner = said or (analyse(memory.text, dated), text_features_of(memory.text))
     return Derived(
         terms=terms,
-        marks=marks_of(memory.tags, memory.place, marks_in(layout, values)),
+        attribute_hashes=attribute_hashes_of(memory.tags, memory.place, attribute_hashes_in(layout, values)),
         numbers=numbers_in(layout, values),
         manner=manner,
         facts=facts.facts_of(memory) if with_facts else (),
@@ -81,11 +81,11 @@ def _date_words_of(timestamp: int, _zone: tuple[str, str]) -> tuple[str, str, st
     return _date_words_at(timestamp)
 
 
-def index_row(memory: Memory, derived: Derived, seq: int, born: int, dimension: int | None = None) -> IndexRow:
+def index_row(memory: Memory, derived: Derived, seq: int, original_seq: int, dimension: int | None = None) -> IndexRow:
     """A row for the index; `dimension` is that of the store's vectors, which a packed memory no longer shows."""
     return IndexRow(
         seq=seq,
-        born=born,
+        original_seq=original_seq,
         agent=memory.agent_id,
         session=memory.session,
         kind=memory.type,
@@ -97,7 +97,7 @@ def index_row(memory: Memory, derived: Derived, seq: int, born: int, dimension: 
         position=memory.position,
         manner=derived.manner,
         terms=derived.terms,
-        marks=derived.marks,
+        attribute_hashes=derived.attribute_hashes,
         numbers=derived.numbers,
         vector=full_vector(memory, dimension),
     )
@@ -114,7 +114,7 @@ class IndexedStore(RowVectors):
     def __init__(self, word_vectors: WordVectors | None = None) -> None:
         self.word_vectors = word_vectors
         self.index = RecallIndex(word_vectors)
-        self._surveys = FilteredRowsCache(self.index, self)
+        self._filtered = FilteredRowsCache(self.index, self)
 
     @abstractmethod
     def refresh(self) -> None:
@@ -128,9 +128,9 @@ class IndexedStore(RowVectors):
         self.refresh()
         return self.index.version
 
-    def survey(self, where: Filter) -> FilteredRows:
+    def filtered_rows(self, where: Filter) -> FilteredRows:
         self.refresh()
-        return self._surveys.take(where)
+        return self._filtered.take(where)
 
     def select(
         self, where: Filter | None = None, *, order: Order = "oldest", limit: int | None = None, offset: int = 0
@@ -140,18 +140,18 @@ class IndexedStore(RowVectors):
         end = None if limit is None else offset + checks.whole("limit", limit)
 
         def read() -> list[Memory]:
-            survey = self.survey(where or Filter())
+            found_rows = self.filtered_rows(where or Filter())
             # Of equals the older come first by their time, as a tier gets its rows in the order in which another lets
             # them go.
             first = {"step": "step", "last step": "step", "importance": "importance"}.get(order, "time")
-            ranked = np.lexsort((survey.seq, survey.column("time"), survey.column(first)))
+            ranked = np.lexsort((found_rows.seq, found_rows.column("time"), found_rows.column(first)))
             ranked = ranked if order in ("oldest", "step") else ranked[::-1]
-            return [memory for _, memory in self.memories_at(survey.seq[ranked[offset:end]].tolist())]
+            return [memory for _, memory in self.memories_at(found_rows.seq[ranked[offset:end]].tolist())]
 
         return self.read_transaction(read)
 
     def count(self, where: Filter | None = None) -> int:
-        return self.survey(where or Filter()).size
+        return self.filtered_rows(where or Filter()).size
 
     def match(self, query: str, where: Filter | None = None, k: int = 10) -> list[tuple[Memory, float]]:
         checks.whole("k", k, low=1)
@@ -159,11 +159,11 @@ class IndexedStore(RowVectors):
             raise checks.refuse("query", "a text", query)
 
         def read() -> list[tuple[Memory, float]]:
-            survey = self.survey(where or Filter())
-            scores = bm25(survey, question_words(query))
+            found_rows = self.filtered_rows(where or Filter())
+            scores = bm25(found_rows, question_words(query))
             best = bits.top(scores, k)
             best = best[scores[best] > 0]
-            return self._paired(survey, best, scores[best])
+            return self._paired(found_rows, best, scores[best])
 
         return self.read_transaction(read)
 
@@ -171,21 +171,21 @@ class IndexedStore(RowVectors):
         checks.whole("k", k, low=1)
 
         def read() -> list[tuple[Memory, float]]:
-            survey = self.survey(where or Filter())
-            query = checks.vector("vector", vector, dimension=survey.dimension)
-            if survey.dimension is None:
+            found_rows = self.filtered_rows(where or Filter())
+            query = checks.vector("vector", vector, dimension=found_rows.dimension)
+            if found_rows.dimension is None:
                 return []
             query = bits.unit(query[None, :])[0]
-            at, scores = nearest_rows(survey, query, k)
-            return self._paired(survey, at, scores)
+            at, scores = nearest_rows(found_rows, query, k)
+            return self._paired(found_rows, at, scores)
 
         return self.read_transaction(read)
 
     def _paired(
-        self, survey: FilteredRows, at: npt.NDArray[np.int64], scores: npt.NDArray[np.float32]
+        self, found_rows: FilteredRows, at: npt.NDArray[np.int64], scores: npt.NDArray[np.float32]
     ) -> list[tuple[Memory, float]]:
         """Memories with their scores; one that cannot be read is left out."""
-        by_seq = dict(zip(survey.seq[at].tolist(), scores.tolist(), strict=True))
+        by_seq = dict(zip(found_rows.seq[at].tolist(), scores.tolist(), strict=True))
         return [(memory, by_seq[seq]) for seq, memory in self.memories_at(list(by_seq))]
 
     def _index_stats(self) -> StoreStats:

@@ -1,4 +1,4 @@
-"""The in-memory store: for tests, for trying things out, and as the plainest reading of the contract."""
+"""The in-memory store: for tests, for trying things out, and as the simplest implementation of the contract."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
         self._lock = new_rlock()
         self._rows: dict[int, Memory] = {}
         self._seq_of: dict[str, int] = {}
-        self._born: dict[str, int] = {}
+        self._original_seq: dict[str, int] = {}
         self._next_step: dict[str, int] = {}
-        self._notes: dict[str, str] = {}
+        self._meta: dict[str, str] = {}
         self._facts = MemoryFacts()
         self._judged: dict[tuple[str, str], Feedback] = {}
         self._last = 0
@@ -55,9 +55,9 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
             kept = [copy.deepcopy(memory) for memory in memories]
             check_vectors(kept, None if self.index.vectors is None else self.index.vectors.dimension)
             given = first_vector(kept)
-            facts = {} if given is None else check_vector_format(given, self._notes, self.embedder_identity)
+            facts = {} if given is None else check_vector_format(given, self._meta, self.embedder_identity)
             derived = [derive(memory, with_facts=True) for memory in kept]  # may refuse; nothing is changed yet
-            self._notes |= facts
+            self._meta |= facts
             with self.index.changing():
                 self._keep(kept, derived)
             return [copy.deepcopy(memory) for memory in kept]
@@ -65,7 +65,7 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
     def _keep(self, kept: Sequence[Memory], derived: Sequence[Derived]) -> None:
         """Number the memories, then change the index, then the rows: whatever fails before has changed nothing."""
         seq_of, steps = ChainMap({}, self._seq_of), ChainMap({}, self._next_step)
-        born: dict[str, int] = {}
+        original_seq: dict[str, int] = {}
         rows: dict[int, Memory] = {}
         entries: list[IndexRow] = []
         replaced: list[int] = []
@@ -82,16 +82,18 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
                 memory.bookkeeping.retrieval_count = known.retrieval_count
                 memory.bookkeeping.last_access_time = known.last_access_time
                 replaced.append(old)
-            born[memory.memory_id] = self._born.get(memory.memory_id, born.get(memory.memory_id, seq))
+            original_seq[memory.memory_id] = self._original_seq.get(
+                memory.memory_id, original_seq.get(memory.memory_id, seq)
+            )
             rows[seq], seq_of[memory.memory_id] = memory, seq
-            entries.append(index_row(memory, parts, seq, born[memory.memory_id]))
+            entries.append(index_row(memory, parts, seq, original_seq[memory.memory_id]))
         self.index.extend(entries)
         for old in replaced:
             self.index.kill(old)
         self._last += len(kept)
         self._rows.update(rows)
         self._seq_of.update(seq_of.maps[0])
-        self._born.update(born)
+        self._original_seq.update(original_seq)
         self._next_step.update(steps.maps[0])
         for old in replaced:
             del self._rows[old]
@@ -128,7 +130,7 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
                     if seq is not None:
                         gone += 1
                         agent = self._rows.pop(seq).agent_id
-                        del self._born[key]
+                        del self._original_seq[key]
                         steps = (memory.step_number for memory in self._rows.values() if memory.agent_id == agent)
                         self._next_step[agent] = max(steps, default=-1) + 1
                         self._facts.remove(seq)
@@ -136,7 +138,7 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
             lost = set(keys)
             kept = {key: one for key, one in self._judged.items() if key[1] not in lost}
             if len(kept) < len(self._judged):
-                self._judged, self._notes[FEEDBACK_REMOVED] = kept, new_token()
+                self._judged, self._meta[FEEDBACK_REMOVED] = kept, new_token()
             return gone
 
     def touch(self, keys: Sequence[str], when: float) -> None:
@@ -154,18 +156,21 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
         stats.bytes = sum(len(memory.text.encode()) for memory in self._rows.values())
         return stats
 
-    def note(self, key: str, value: str | None = None) -> str | None:
+    def get_meta(self, key: str) -> str | None:
         with self._lock:
             self._open()
-            if value is not None:
-                self._notes[key] = value
-            return self._notes.get(key)
+            return self._meta.get(key)
+
+    def set_meta(self, key: str, value: str) -> None:
+        with self._lock:
+            self._open()
+            self._meta[key] = value
 
     def add_feedback(self, feedback: Sequence[Feedback]) -> None:
         with self._lock:
             self._open()
             self._judged.update({one.key: one for one in feedback})
-            self._notes[FEEDBACK_ADDED] = new_token()
+            self._meta[FEEDBACK_ADDED] = new_token()
 
     def feedback(self, since: float | None = None) -> list[Feedback]:
         with self._lock:
@@ -177,7 +182,7 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
         with self._lock:
             for one in feedback:
                 self._judged.pop(one.key, None)
-            self._notes[FEEDBACK_REMOVED] = new_token()
+            self._meta[FEEDBACK_REMOVED] = new_token()
 
     def facts_about(
         self,
@@ -222,9 +227,9 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
         with self._lock:
             return work()
 
-    def survey(self, where: Filter) -> FilteredRows:
+    def filtered_rows(self, where: Filter) -> FilteredRows:
         with self._lock:
-            return super().survey(where)
+            return super().filtered_rows(where)
 
     def refresh(self) -> None:
         """Build the index again if a write was interrupted, or if most of it is dead rows."""
@@ -233,7 +238,7 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
             return
         with self._lock, self.index.changing(anew=True):
             rows = [
-                index_row(memory, derive(memory), seq, self._born[memory.memory_id])
+                index_row(memory, derive(memory), seq, self._original_seq[memory.memory_id])
                 for seq, memory in sorted(self._rows.items())
                 if self._seq_of.get(memory.memory_id) == seq
             ]

@@ -1,9 +1,9 @@
-"""How a memory is kept small once it has left short-term memory: its body as a zstd frame, its vector shortened.
+"""Compress memories that have left short-term memory: the body as a zstd frame, the vector with fewer bits.
 
-Bodies come back byte for byte. States of one agent are alike, so a dictionary trained on a few hundred of them makes
-each of them several times smaller; the dictionaries stay with the store. A vector keeps its direction in coarser steps:
-8 bits for each of its numbers in intermediate memory, 2 bits in long-term memory. Fewer dimensions instead would make
-strangers look alike: 16 of 256 leave an error of 0.25 in a cosine, 2 bits one of 0.03."""
+Bodies are restored byte for byte. States of one agent are alike, so a dictionary trained on a few hundred of them makes
+each several times smaller; dictionaries are kept in the store. A vector keeps its direction in coarser steps: 8 bits
+for each number in intermediate memory, 2 bits in long-term memory. Fewer dimensions instead would make unrelated
+vectors look alike: 16 of 256 leave an error of 0.25 in a cosine, 2 bits one of 0.03."""
 
 from __future__ import annotations
 

@@ -147,17 +147,17 @@ class RedisRecordStore(HotStore, IndexedStore):
                 continue
             epoch, before, *filled = answer
             written = []
-            for at, name, step, born in zip(places, filled[::3], filled[1::3], filled[2::3], strict=True):
+            for at, name, step, original_seq in zip(places, filled[::3], filled[1::3], filled[2::3], strict=True):
                 memory = memories[at]
                 memory.memory_id, memory.step_number = decoded(name), int(step)
-                written.append(rows.Row(memory, derived[at], int(born)))
+                written.append(rows.Row(memory, derived[at], int(original_seq)))
                 kept[at] = memory
             with self.index.lock:
                 flushed = before == 0 and self._mirror.seen(agent) != NOTHING
                 self._mirror.wrote(agent, epoch, before, written, dimension)
             if flushed:
                 self._kind = None
-                self._check_vector_format(memories)  # the notes went with the rest
+                self._check_vector_format(memories)  # the metadata went with the rest
         listed = {name: decoded(agent) for name, agent in zip(ids, answers[0], strict=True) if agent} if ids else {}
         elsewhere = self._ids.elsewhere([memory for memory in kept if memory is not None], listed)
         self._note_removals(self._ids.ask(elsewhere.ids, self._removal))
@@ -178,7 +178,7 @@ class RedisRecordStore(HotStore, IndexedStore):
         known = {name: str(value) for name, value in kind._asdict().items() if value is not None}
         facts = check_vector_format(given, known, self.embedder_identity) if some else {}
         if not self._suits(kind, given, some):
-            self._link.run([("HSETNX", self._keys.notes, key, value) for key, value in facts.items()])
+            self._link.run([("HSETNX", self._keys.meta, key, value) for key, value in facts.items()])
             return self._check_vector_format(memories)  # another process may have been faster, with another kind
         self._kind = kind
         return kind.dimension
@@ -195,7 +195,7 @@ class RedisRecordStore(HotStore, IndexedStore):
             return all(self._mirror.seen(agent) != NOTHING for agent in {memory.agent_id for memory in memories})
 
     def _read_kind(self) -> _Kind:
-        ((embedder, dimension),) = self._link.run([("HMGET", self._keys.notes, "embedder", "dimension")])
+        ((embedder, dimension),) = self._link.run([("HMGET", self._keys.meta, "embedder", "dimension")])
         return _Kind(None if embedder is None else decoded(embedder), None if dimension is None else int(dimension))
 
     def edit(self, memory_id: str, edit: Edit) -> Memory | None:
@@ -275,7 +275,7 @@ class RedisRecordStore(HotStore, IndexedStore):
     def clear(self) -> None:
         """Remove everything of this namespace."""
         commands: list[Command] = [("DEL", *self._keys.all_of(agent)) for agent in self._agents()]
-        whole = self._keys.agents, self._keys.strangers, self._keys.notes
+        whole = self._keys.agents, self._keys.strangers, self._keys.meta
         self._link.run([*commands, *(("DEL", key) for key in whole)])
         self._kind = None
         with self.index.lock:
@@ -299,13 +299,13 @@ class RedisRecordStore(HotStore, IndexedStore):
             self._touches.put_back(waiting)
             raise
 
-    def note(self, key: str, value: str | None = None) -> str | None:
-        if value is not None:
-            self._kind = None
-            self._link.run([("HSET", self._keys.notes, encoded(key), encoded(value))])
-            return value
-        (found,) = self._link.run([("HGET", self._keys.notes, encoded(key))])
+    def get_meta(self, key: str) -> str | None:
+        (found,) = self._link.run([("HGET", self._keys.meta, encoded(key))])
         return None if found is None else decoded(found)
+
+    def set_meta(self, key: str, value: str) -> None:
+        self._kind = None
+        self._link.run([("HSET", self._keys.meta, encoded(key), encoded(value))])
 
     # Reading
 
@@ -380,7 +380,7 @@ class RedisRecordStore(HotStore, IndexedStore):
         stats = self._index_stats()
         with self.index.lock:
             keys = [key for agent in self._mirror.agents() for key in self._keys.all_of(agent)]
-        keys += [self._keys.agents, self._keys.notes, self._keys.strangers]
+        keys += [self._keys.agents, self._keys.meta, self._keys.strangers]
         stats.bytes = sum(size or 0 for size in self._link.run([("MEMORY USAGE", key) for key in keys]))
         return stats
 
@@ -395,15 +395,15 @@ class RedisRecordStore(HotStore, IndexedStore):
 
     # The index
 
-    def survey(self, where: Filter) -> FilteredRows:
+    def filtered_rows(self, where: Filter) -> FilteredRows:
         looked = self._looked
         while True:
             needed = looked.of(where.agent) or self._follow(where.agent)
             with self.index.lock:  # another thread may have written, or begun the index anew
-                self._mirror.settle()
+                self._mirror.index_pending()
                 if all(self._mirror.covers(agent, seen) for agent, seen in needed.items()):
                     looked.at = None if looked.at is None else looked.at | needed
-                    return self._surveys.take(where)
+                    return self._filtered.take(where)
             looked.at = None if looked.at is None else {}
 
     @contextmanager
@@ -433,7 +433,7 @@ class RedisRecordStore(HotStore, IndexedStore):
             for agent, (epoch, clock) in zip(agents, states, strict=True)
         }
         with self.index.lock:
-            self._mirror.settle()
+            self._mirror.index_pending()
             stale = [agent for agent, now in needed.items() if self._mirror.seen(agent) != now]
         if more:
             stale += sorted(agent for agent in map(decoded, more[0]) if agent not in needed)

@@ -1,5 +1,5 @@
-"""Whose id is it? An id belongs to one agent. Those that we make, `agent-step-timestamp`, tell whose they are; all
-others are strangers and listed in one hash of the namespace."""
+"""Which agent an id belongs to. Ids that we make, `agent-step-timestamp`, name their agent; all others are listed in
+one hash of the namespace."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The connection to Redis: how it is made, what its errors mean, the names of the keys, and whether the server is
-still the one that it was. Nothing here knows what a memory is."""
+"""The connection to Redis: how it is made, what its errors mean, the names of the keys, and whether the server still
+has the same data. Nothing here knows what a memory is."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ class Keys:
         self._namespace = namespace
         self._space = _escaped(checks.name("namespace", namespace))
         self.agents = f"{self._space}:agents"
-        self.notes = f"{self._space}:notes"
+        self.meta = f"{self._space}:notes"
         self.strangers = f"{self._space}:strangers"  # id → agent, of the ids that do not tell it
 
     def __str__(self) -> str:

@@ -1,6 +1,6 @@
-"""What one process knows of the rows in Redis: the recall index over them, which row is whose, and up to which change
-each agent has been read. Row numbers (`seq`) are this process's own, in the order in which rows came to it.
-Callers hold the lock of the index."""
+"""One process's view of the rows in Redis: the recall index over them, the agent of each row, and how far each agent's
+changes have been read. Row numbers (`seq`) are local to the process, in the order in which rows arrived. Callers hold
+the lock of the index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..index.recall_index import IndexRow, RecallIndex
 from .indexed import index_row
 from .redis_rows import Row
 
-_MANY_WAITING = 256
+_MANY_PENDING = 256
 
 
 class Seen(NamedTuple):
@@ -49,7 +49,7 @@ class Mirror:
             self._old_names, self._names = self._names, {}
             self._seen: dict[str, Seen] = {}
             self._seqs: dict[str, dict[str, int]] = {}  # agent → id → seq
-            self._waiting: list[IndexRow] = []  # written by this process, on their way into the index
+            self._pending: list[IndexRow] = []  # written by this process, on their way into the index
 
     def seen(self, agent: str) -> Seen:
         return self._seen.get(agent, NOTHING)
@@ -78,7 +78,7 @@ class Mirror:
         if self.seen(agent) != asked:
             return False
         with self._index.changing():
-            self.settle()
+            self.index_pending()
             if news.anew:
                 self.drop(agent)
             self._kill(agent, news.gone)
@@ -99,32 +99,32 @@ class Mirror:
         with self._index.changing():
             for row in rows:
                 if row.memory.memory_id in self._seqs.get(agent, ()):
-                    self.settle()
+                    self.index_pending()
                     self._kill(agent, [row.memory.memory_id])
-                self._waiting.append(self._number(row, dimension))
+                self._pending.append(self._number(row, dimension))
             self._advance(agent, epoch, before + len(rows))
-            if len(self._waiting) >= _MANY_WAITING:
-                self.settle()
+            if len(self._pending) >= _MANY_PENDING:
+                self.index_pending()
 
     def removed(self, agent: str, epoch: bytes, before: int, ids: Sequence[str]) -> None:
         """The same for removals."""
         if self._follows(agent, epoch, before):
             with self._index.changing():
-                self.settle()
+                self.index_pending()
                 self._kill(agent, ids)
                 self._advance(agent, epoch, before + len(ids))
 
-    def settle(self) -> None:
-        """Put what waits into the index."""
-        if self._waiting:
+    def index_pending(self) -> None:
+        """Add the pending rows to the index."""
+        if self._pending:
             with self._index.changing():
-                waiting, self._waiting = self._waiting, []
+                waiting, self._pending = self._pending, []
                 self._index.extend(waiting)
 
     def drop(self, agent: str) -> None:
         """Forget the rows of an agent."""
         with self._index.changing():
-            self.settle()
+            self.index_pending()
             self._kill(agent, list(self._seqs.get(agent, ())))
             self._seen.pop(agent, None)
             self._seqs.pop(agent, None)
@@ -143,7 +143,7 @@ class Mirror:
         memory = row.memory
         self._seqs.setdefault(memory.agent_id, {})[memory.memory_id] = self._last
         self._names[self._last] = memory.agent_id, memory.memory_id
-        return index_row(memory, row.derived, self._last, row.born, dimension)
+        return index_row(memory, row.derived, self._last, row.original_seq, dimension)
 
     def _kill(self, agent: str, ids: Iterable[str]) -> None:
         seqs = self._seqs.get(agent, {})

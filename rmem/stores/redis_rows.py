@@ -1,6 +1,6 @@
-"""Between a memory and its value in Redis. A value is a head that the server writes, `born step\\n`, and a body that
-the client packs: counts, the fields as compressed JSON, what the index derives from them, and the vector. The id is
-the field of the hash and the agent is part of the key, so neither is in the value."""
+"""Convert between a memory and its value in Redis: a head that the server writes, `original_seq step\\n`, and a body
+that the client packs (counts, the fields as compressed JSON, what the index derives from them, and the vector). The id
+is the field of the hash and the agent is part of the key, so neither is in the value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .packing import embeddings_at, read_beside, short_vector, widen, written_be
 from .redis_ids import encoded
 
 _FORMAT = 1
-# format, analyser, level, manner's flags and specific; sizes of terms, marks, numbers and of the JSON
+# format, analyser, level, text features (flags, specific); sizes of terms, attribute hashes, numbers and of the JSON
 _COUNTS = struct.Struct("<BBBBBIIII")
 _ZSTD_LEVEL = 3
 # What small frames refer to instead of repeating it. Part of the format: changing it needs a new _FORMAT.
@@ -40,7 +40,7 @@ _decode = json.JSONDecoder().raw_decode
 
 
 class Head(NamedTuple):
-    born: int
+    original_seq: int
     step: int
     body: bytes
 
@@ -50,7 +50,7 @@ class Row(NamedTuple):
 
     memory: Memory
     derived: Derived
-    born: int
+    original_seq: int
 
 
 class Held(NamedTuple):
@@ -134,7 +134,7 @@ def pack(memory: Memory, derived: Derived) -> bytes:
 
     fields = _encode(_values(memory, "\n".join(derived.terms.words)))
     frame = compress(_zstd().compressor, fields.encode())
-    terms, marks, numbers, manner = derived.terms, derived.marks, derived.numbers, derived.manner
+    terms, attribute_hashes, numbers, manner = derived.terms, derived.attribute_hashes, derived.numbers, derived.manner
     vector = short_vector(memory)
     return b"".join(
         (
@@ -145,13 +145,13 @@ def pack(memory: Memory, derived: Derived) -> bytes:
                 manner.flags,
                 manner.specific,
                 terms.size,
-                len(marks) // 8,
+                len(attribute_hashes) // 8,
                 numbers.size,
                 len(frame),
             ),
             frame,
             terms.packed,
-            marks,
+            attribute_hashes,
             numbers.packed,
             b""
             if vector is None
@@ -177,9 +177,9 @@ def arguments(memory: Memory, derived: Derived, clock: float | None) -> tuple[An
 def split(value: bytes) -> Head:
     """The head that the server wrote, and the body."""
     head, _, body = value.partition(b"\n")
-    born, _, step = head.partition(b" ")
+    original_seq, _, step = head.partition(b" ")
     try:
-        return Head(int(born), int(step), body)
+        return Head(int(original_seq), int(step), body)
     except ValueError as error:
         raise StoreCorruptError(
             "a value in Redis is not a memory; is its namespace used by another program?"
@@ -191,7 +191,7 @@ def unpack(agent: str, memory_id: str, value: bytes) -> Row:
     head = split(value)
     fields, counts = _fields(memory_id, head.body)
     memory = _memory(agent, memory_id, head, fields, counts)
-    return Row(memory, _derived(head.body, counts, fields[_WORDS]) or derive(memory), head.born)
+    return Row(memory, _derived(head.body, counts, fields[_WORDS]) or derive(memory), head.original_seq)
 
 
 def memory_of(agent: str, memory_id: str, value: bytes) -> Memory:
@@ -230,7 +230,7 @@ class _Counts(NamedTuple):
     level: int
     manner: TextFeatures
     terms: int
-    marks: int
+    attribute_hashes: int
     numbers: int
     derived: int  # where the derived parts begin
     vector: int  # where the vector begins
@@ -239,12 +239,12 @@ class _Counts(NamedTuple):
 def _counts(memory_id: str, body: bytes) -> _Counts:
     if len(body) < _COUNTS.size or body[0] != _FORMAT:
         raise StoreCorruptError(f"the row of {memory_id!r} in Redis is damaged or of a newer version of Remanence")
-    _, analyser, level, flags, specific, terms, marks, numbers, length = _COUNTS.unpack_from(body)
+    _, analyser, level, flags, specific, terms, attribute_hashes, numbers, length = _COUNTS.unpack_from(body)
     derived = _COUNTS.size + length
-    vector = derived + PACKED_SIZE * terms + 8 * marks + 16 * numbers
+    vector = derived + PACKED_SIZE * terms + 8 * attribute_hashes + 16 * numbers
     if len(body) < vector or level >= len(_TYPES) or (not level and (len(body) - vector) % 4):
         raise StoreCorruptError(f"the row of {memory_id!r} in Redis is damaged: {len(body)} bytes of {vector} or more")
-    return _Counts(analyser, level, TextFeatures(flags, specific), terms, marks, numbers, derived, vector)
+    return _Counts(analyser, level, TextFeatures(flags, specific), terms, attribute_hashes, numbers, derived, vector)
 
 
 def _fields(memory_id: str, body: bytes) -> tuple[list[Any], _Counts]:
@@ -272,11 +272,11 @@ def _vector(body: bytes, counts: _Counts) -> npt.NDArray[Any] | None:
 def _derived(body: bytes, counts: _Counts, words: str) -> Derived | None:
     if counts.analyser != ANALYSER:
         return None
-    marks = counts.derived + PACKED_SIZE * counts.terms
-    numbers = marks + 8 * counts.marks
+    attribute_hashes = counts.derived + PACKED_SIZE * counts.terms
+    numbers = attribute_hashes + 8 * counts.attribute_hashes
     return Derived(
-        terms=Terms(body[counts.derived : marks], tuple(words.split("\n")) if words else ()),
-        marks=body[marks:numbers],
+        terms=Terms(body[counts.derived : attribute_hashes], tuple(words.split("\n")) if words else ()),
+        attribute_hashes=body[attribute_hashes:numbers],
         numbers=Numbers(body[numbers : numbers + 16 * counts.numbers]),
         manner=counts.manner,
     )

@@ -1,4 +1,4 @@
-"""Accesses that are counted but not written yet: reads never wait for a write."""
+"""Count accesses in memory and write them later, so that reads never wait for a write."""
 
 from __future__ import annotations
 

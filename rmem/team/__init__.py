@@ -1,1 +1,1 @@
-"""The team memory: what one coding agent learns, every agent of the team knows. `memory` is its core."""
+"""The team memory: what one coding agent learns, every agent of the team can recall. `memory` is its core."""

@@ -1,6 +1,6 @@
-"""What a server takes from a member. Authorship comes from the token: a memory belongs to whoever brought it first. Its
-author and administrators may do everything with it, others with the role WRITE may learn it again and supersede it.
-What is refused is told with its reason, and the rest goes on."""
+"""Decide what a server accepts from a member. Authorship comes from the token: a memory belongs to whoever sent it
+first. Its author and administrators may change everything about it; other members with the role WRITE may confirm and
+supersede it. A refused memory is reported with its reason and does not stop the others."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from .exchange import (
     source_key,
     united,
 )
-from .soundness import mended_contents
+from .validation import mended_contents
 from .versions import FORGET, KEY, REMOVED, removal_of, version_of
 
 _SOURCES = 50
 
 
 @dataclass(slots=True)
-class Admitted:
+class AdmissionResult:
     """How many memories changed; what was refused and why; memories as they are now where that is not what was
     brought."""
 
@@ -43,7 +43,7 @@ class Admitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Bringer:
+class Sender:
     """Who brings something, as the token says; `repositories` are those that the workspace shares, None for all."""
 
     member: str
@@ -58,9 +58,9 @@ class Bringer:
         return Edited(memory, self.member, action, {"origin": "sync", "token": self.token, **detail})
 
 
-def admit(brain: Brain, memories: Iterable[Any], gone: Iterable[Any], by: Bringer) -> Admitted:
+def admit(brain: Brain, memories: Iterable[Any], gone: Iterable[Any], by: Sender) -> AdmissionResult:
     """Take in memories and removals, each by itself."""
-    done = Admitted()
+    done = AdmissionResult()
     for told in memories:
         _each(done, told, lambda told=told: _admit_memory(brain, checked(told), by, done))  # type: ignore[misc]
     for told in gone:
@@ -68,7 +68,7 @@ def admit(brain: Brain, memories: Iterable[Any], gone: Iterable[Any], by: Bringe
     return done
 
 
-def _each(done: Admitted, told: Any, admit: Callable[[], bool]) -> None:
+def _each(done: AdmissionResult, told: Any, admit: Callable[[], bool]) -> None:
     try:
         done.changed += admit()
     except InputError as error:
@@ -78,7 +78,7 @@ def _each(done: Admitted, told: Any, admit: Callable[[], bool]) -> None:
         )
 
 
-def _admit_memory(brain: Brain, told: Document, by: Bringer, done: Admitted) -> bool:
+def _admit_memory(brain: Brain, told: Document, by: Sender, done: AdmissionResult) -> bool:
     removal = removal_of(brain, told["id"])
     kept: list[Document | None] = [None]
     _check_place(told["place"], by)
@@ -109,7 +109,7 @@ def _admit_memory(brain: Brain, told: Document, by: Bringer, done: Admitted) -> 
     return changed
 
 
-def _joined(known: Document, told: Document, by: Bringer, *, owned: bool) -> Document:
+def _joined(known: Document, told: Document, by: Sender, *, owned: bool) -> Document:
     """A memory with what somebody brings of it: everything if it is theirs, else that they learned it too, and that
     something else holds in its place."""
     known = {**known, "contents": mended_contents(known["contents"])}
@@ -124,7 +124,7 @@ def _joined(known: Document, told: Document, by: Bringer, *, owned: bool) -> Doc
     return {**(both if owned else known), "author": known["author"], "contents": body}
 
 
-def _vouched(contents: Mapping[str, Any], known: Iterable[Mapping[str, Any]], by: Bringer) -> dict[str, Any]:
+def _vouched(contents: Mapping[str, Any], known: Iterable[Mapping[str, Any]], by: Sender) -> dict[str, Any]:
     """The contents with sources that are known as they are known, and others as the bringer's own: whom else they name
     is their claim."""
     old = {source_key(source): source for source in known}
@@ -136,7 +136,7 @@ def _vouched(contents: Mapping[str, Any], known: Iterable[Mapping[str, Any]], by
     return {**contents, "sources": sources}
 
 
-def _admit_removal(brain: Brain, told: Document, by: Bringer, done: Admitted) -> bool:
+def _admit_removal(brain: Brain, told: Document, by: Sender, done: AdmissionResult) -> bool:
     refused: list[InputError | None] = [None]
 
     def taken(known: Memory | None) -> Edited | None:
@@ -159,13 +159,13 @@ def _admit_removal(brain: Brain, told: Document, by: Bringer, done: Admitted) ->
     return changed
 
 
-def _check_place(place: str, by: Bringer) -> None:
+def _check_place(place: str, by: Sender) -> None:
     repository = place.removeprefix("repo:")
     if by.repositories is not None and place.startswith("repo:") and repository not in by.repositories:
         raise InputError(f"place: this workspace does not share the repository {repository!r}", field="place")
 
 
-def _not_yours(field: str, author: str, by: Bringer) -> InputError:
+def _not_yours(field: str, author: str, by: Sender) -> InputError:
     return InputError(
         f"{field}: this is a memory of {author!r}, and the token is of {by.member!r}; only its author and "
         "administrators may do this",

@@ -1,5 +1,4 @@
-"""What waits in the spool and why, and what was set aside: for `rmem status` and `rmem doctor`. Looking makes and
-changes nothing."""
+"""Report what waits in the spool and why, and what was set aside: for `rmem status` and `rmem doctor`. Read only."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from typing import Any
 
 from .. import config
 from ..doctor import Finding
-from . import door, outage, places, spool
+from . import daemon_client, outage, paths, spool
 
 _LATE = 600.0  # seconds; where all is well an event waits for less than one
 _RETRY = "`rmem status --retry`"
@@ -26,7 +25,7 @@ def report() -> dict[str, Any]:
     if waiting:
         told |= {"waiting": len(waiting), "waiting_since": _write_time(waiting[0])}
     if failure is not None:
-        told["failure"] = failure._asdict() | {"keeper_runs": places.lock().exists() and door.is_running()}
+        told["failure"] = failure._asdict() | {"daemon_runs": paths.lock().exists() and daemon_client.is_running()}
     if unusable:
         newest = unusable[-1]
         reason = spool.reason_of(newest) or None
@@ -54,7 +53,7 @@ def problems(told: dict[str, Any]) -> list[str]:
     found = []
     failure, since, aside = told["failure"], told["waiting_since"], told["set_aside"]
     if failure is not None:
-        again = f"at {clock(failure['next'])}" if failure["keeper_runs"] else "with the next hook"
+        again = f"at {clock(failure['next'])}" if failure["daemon_runs"] else "with the next hook"
         found.append(
             f"events are not taken in: {failure['error']} (since {clock(failure['since'])}; attempt "
             f"{failure['attempts']:,} at {clock(failure['last'])}, the next {again}; {_RETRY} tries now)"
@@ -80,7 +79,7 @@ def _paths(events: Callable[[], list[Path]]) -> list[Path]:
     try:
         return events()
     except OSError:
-        return []  # the keeper meets the same error, and writes it down
+        return []  # the daemon meets the same error, and writes it down
 
 
 def _write_time(path: Path) -> float | None:

@@ -1,7 +1,7 @@
-"""Recall without being asked. When a session starts, a briefing: the team's rules, where work stopped, what was
-decided here, hot files, what is known to fail. When a prompt reads like a task or an error, or a command fails, the
-experience that fits, with who learned it, when and at which commit; only what is relevant enough, and nothing twice in
-a session."""
+"""Give an agent what helps without being asked. When a session starts, a briefing: the team's rules, where work
+stopped, what was decided here, hot files, known failures. When a prompt reads like a task or an error, or a command
+fails, the experience that fits, with who learned it, when and at which commit; only above a relevance threshold, and
+nothing twice in a session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .memory import TeamMemory
 from .notes import Experience
 from .outcomes import has_failed, headline
 from .sessions import Sessions, SessionState
-from .trimming import essence
+from .tool_output import essence
 
 Place = Repository | str | None
 BAR = 0.45
@@ -97,7 +97,7 @@ class Briefing:
                 return self._fitting_experience(event, state, team, found)
         return ""
 
-    def told(self, event: Event, team: TeamMemory, where: Place) -> str:
+    def text_for(self, event: Event, team: TeamMemory, where: Place) -> str:
         """The briefing of a session that starts, for whoever asks for it."""
         return self._start(event, SessionState(event.agent, event.session), team, where)
 
@@ -108,7 +108,7 @@ class Briefing:
     ) -> str:
         """What was found, without what this session was told or learned itself."""
         new = [one for one in found if one.id not in state.injected and one.memory.session != event.session]
-        lines = [Line(told(one, _LONGEST_TEXT), one.id) for one in new[:TOLD_AT_ONCE]]
+        lines = [Line(format_experience(one, _LONGEST_TEXT), one.id) for one in new[:TOLD_AT_ONCE]]
         title = "The team memory knows something that may help (check it before you rely on it):"
         return self._tell([Section(title, lines)], PROMPT_BUDGET, event, state, team)
 
@@ -149,7 +149,10 @@ class Briefing:
         return [
             Section("Rules of the team:", [Line(f"- {_headed(one.text)}", one.id) for one in rules[:8]]),
             self._last_time(event, team, where),
-            Section("Decisions and conventions here:", [Line(told(one, _LONGEST_LINE), one.id) for one in decided[:8]]),
+            Section(
+                "Decisions and conventions here:",
+                [Line(format_experience(one, _LONGEST_LINE), one.id) for one in decided[:8]],
+            ),
             Section("Known to fail:", self._failing(team, where)),
             Section("Files that change most:", [Line(f"- {path}") for path in self._hot(team, where)]),
         ]
@@ -217,7 +220,7 @@ def _is_failure(event: Event) -> bool:
     return event.action in ("shell", "test") and has_failed(event.command, event.output, event.failed)
 
 
-def told(one: Experience, longest: int) -> str:
+def format_experience(one: Experience, longest: int) -> str:
     """An experience as it is told: what, in at most so many characters, who, when, at which commit."""
     by = f"{one.author}, " if one.author else ""
     at = f", commit {one.commit[:10]}" if one.commit else ""

@@ -1,6 +1,6 @@
-"""From events to memories: nobody asks an agent to take notes. A failure and the later success of the same command
-become a pair, error and fix; builds, tests and linters leave their useful lines; wishes and decisions in prompts are
-kept; a session leaves a summary. Everything goes through the privacy policy of the Brain, the state of sessions too."""
+"""Turn events into memories. A failure and the later success of the same command become a pair of error and fix;
+builds, tests and linters leave their useful lines; rules and decisions in prompts are kept; a session leaves a summary.
+Everything passes the privacy policy of the Brain, the state of sessions too."""
 
 from __future__ import annotations
 
@@ -13,13 +13,8 @@ from typing import Any
 from ..brain import Brain
 from ..errors import RemanenceError
 from ..privacy import PrivacyPolicy
-from . import routes
-from .events import Event, Kind
-from .identity import Repository, author, repository
-from .memory import TeamMemory
-from .notes import Note
-from .outcomes import has_failed, headline
-from .pairing import (
+from . import known_repositories
+from .error_fixes import (
     belongs_to,
     change_in,
     command_key,
@@ -29,12 +24,17 @@ from .pairing import (
     is_remedy,
     reason_in,
 )
-from .private import public
+from .events import Event, Kind
+from .identity import Repository, author, repository
+from .memory import TeamMemory
+from .notes import Note
+from .outcomes import has_failed, headline
+from .private_text import public
 from .prompts import PLANS, is_request, plan_of, sayings, step_of
 from .repository_file import settings_of
 from .review import waiting
 from .sessions import Sessions, SessionState
-from .trimming import essence, signature
+from .tool_output import essence, signature
 
 _LONG_PROMPT, _LONG_ERROR, _LONG_FIX = 2000, 1200, 1500
 _PATIENCE, _PAUSE = 2.0, 0.05  # seconds that a transcript has to tell how a command ended; between two looks
@@ -294,7 +294,7 @@ def workspace_of(cwd: str) -> str | None:
         return None  # the hook has told of the broken file, and did not capture
     if settings is None or settings.workspace is None:
         return None
-    routes.note(settings.workspace)
+    known_repositories.note(settings.workspace)
     return settings.workspace
 
 
@@ -303,7 +303,7 @@ def with_outcome(event: Event, patience: float) -> Event:
     as it is if the transcript does not tell within so many seconds."""
     if event.failed is not None or not event.transcript or event.action not in ("shell", "test"):
         return event
-    from .importing.codex import ended_in
+    from .importers.codex import ended_in
 
     path, end = Path(event.transcript), time.monotonic() + patience
     while path.is_file():

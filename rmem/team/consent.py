@@ -1,5 +1,5 @@
-"""Whether a folder's work may be remembered, and whether memories may be told there: a repository can opt out by its
-`.rmem.toml`. It cannot opt anybody in; that is what `rmem install` is for."""
+"""Check whether a folder's work may be captured, and whether memories may be shown there. A repository can opt out in
+its `.rmem.toml`; it cannot opt anybody in, which `rmem install` does."""
 
 from __future__ import annotations
 

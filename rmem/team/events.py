@@ -1,4 +1,4 @@
-"""What happens in a coding agent, in our words. Each tool has its own; `dialects` translates them."""
+"""The events of coding agents in one form. `dialects` translates each agent's own."""
 
 from __future__ import annotations
 

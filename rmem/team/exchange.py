@@ -1,6 +1,6 @@
-"""What two memories of one team tell each other, and how they agree. The audit log is the list of what changed; a
-memory travels as a document without its vector. Two versions of it meet by `merged`, which gives the same result in
-whatever order and however often they arrive. The rules are those of docs/decisions/0024-merging.md:
+"""Exchange and merge the memories of a team. The audit log lists what changed; a memory is sent as a document without
+its vector. `merged` joins two versions and gives the same result in any order and however often they arrive. The rules
+are those of docs/decisions/0024-merging.md:
 
 - what was learned first keeps its words, unless somebody reworded it; all sources count, files and sources are united
 - what somebody superseded stays superseded, from the earliest moment on
@@ -8,7 +8,7 @@ whatever order and however often they arrive. The rules are those of docs/decisi
 - a removal removes what the remover knew: a memory of a version that is not lower than the removal's stays
 - personal memories do not travel
 
-The server's word is final: members propose (`admission`), and what they are told replaces what they have."""
+The server decides: members propose (`admission`), and what the server returns replaces what they have."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from typing import Any
 
 from .. import checks
 from ..brain import Brain
-from ..drafting import build_memory
 from ..errors import ConfigError, InputError
+from ..memory_builder import build_memory
 from ..models import Memory
 from ..stores.base import Edited
 from ..stores.capabilities import AuditLog
 from .memory import cleaned_for
 from .notes import CURRENT, KINDS, SUPERSEDED
-from .soundness import check, mended_contents, sound
+from .validation import check, mended_contents, sound
 from .versions import CHANGES, KEY, REMOVED, removal_of, version_of, was_shared
 
 FOREIGN = "from"
@@ -257,7 +257,9 @@ def audit_log(brain: Brain) -> AuditLog:
 # Taking in what a server tells
 
 
-def take_in(brain: Brain, told: Document, *, member: str, origin: str, who: str, pending: Collection[str] = ()) -> bool:
+def apply_document(
+    brain: Brain, told: Document, *, member: str, origin: str, who: str, pending: Collection[str] = ()
+) -> bool:
     """Make ours what the server says of a memory; whether something changed. Of `pending` ones it does not know yet
     what was changed here."""
     # A removal that the server knows of was decided there; one that it has not heard of yet counts here.
@@ -284,7 +286,7 @@ def take_in(brain: Brain, told: Document, *, member: str, origin: str, who: str,
     return changed_by(brain, told["id"], taken)
 
 
-def take_out(brain: Brain, told: Document, *, origin: str, who: str) -> bool:
+def apply_removal(brain: Brain, told: Document, *, origin: str, who: str) -> bool:
     """Remove what the server says is gone, unless it was changed here since; whether something was removed."""
 
     def taken(known: Memory | None) -> Edited | None:

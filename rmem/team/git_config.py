@@ -1,5 +1,5 @@
-"""The settings of git that hold in a folder: those of the system, the user and the repository, and what they include.
-One process of git tells them, and is asked again when a file of them changed; without git the plain files are read."""
+"""Read the git settings of a folder: those of the system, the user and the repository, with their includes. One git
+process reads them; they are read again when one of the files changed. Without git, the plain files are read."""
 
 from __future__ import annotations
 

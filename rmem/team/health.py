@@ -1,5 +1,5 @@
-"""Whether the team memory works on this machine: the keeper and what it logged, the server and its token, the disk. For
-`rmem status` and `rmem doctor`; looking changes nothing."""
+"""Report whether the team memory works on this machine: the daemon and its log, the server and its token, the disk. For
+`rmem status` and `rmem doctor`. Read only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from .. import config
 from ..doctor import Finding
 from ..errors import RemanenceError
-from . import backlog, door, places, spool
+from . import backlog, daemon_client, paths, spool
 
 _DAY = 86_400.0
 _SHOWN = 3  # lines of the log
@@ -22,14 +22,14 @@ _TIMEOUT = 3.0  # seconds that a server has to say who we are
 _LITTLE = 500_000_000  # bytes of free space
 _ENTRY = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (.*(?:\n(?!\d{4}-\d\d-\d\d ).*)*)", re.MULTILINE)
 _TRACE = "Traceback (most recent call last):"
-_GOOD = "keeper: events are taken in again"
+_GOOD = "daemon: events are taken in again"
 
 
 def report(store: str) -> dict[str, Any]:
-    """The keeper, its last errors, the server's token and the space that is left."""
+    """The daemon, its last errors, the server's token and the space that is left."""
     is_used = (config.home() / "team").is_dir()
     return {
-        "keeper_runs": is_used and places.lock().exists() and door.is_running(),
+        "daemon_runs": is_used and paths.lock().exists() and daemon_client.is_running(),
         "errors": errors() if is_used else [],
         "token": token() if is_used else None,
         "disk": disk(store),
@@ -37,10 +37,10 @@ def report(store: str) -> dict[str, Any]:
 
 
 def errors() -> list[dict[str, Any]]:
-    """What hooks and the keeper complained of during the last day, the newest last."""
+    """What hooks and the daemon complained of during the last day, the newest last."""
     try:
-        with places.log().open("rb") as file:
-            file.seek(max(0, places.log().stat().st_size - _TAIL))
+        with paths.log().open("rb") as file:
+            file.seek(max(0, paths.log().stat().st_size - _TAIL))
             text = file.read().decode("utf-8", "replace")
     except OSError:
         return []
@@ -114,13 +114,13 @@ def findings(told: dict[str, Any]) -> list[Finding]:
     last = told["last_capture"] or {}
     time_of = last.get("time")
     capture = f"{backlog.clock(time_of)} ({last.get('agent')})" if isinstance(time_of, int | float) else "never"
-    runs = "runs" if told["keeper_runs"] else "does not run; the next hook starts it"
+    runs = "runs" if told["daemon_runs"] else "does not run; the next hook starts it"
     lately = [f"{backlog.clock(one['time'])} {one['error']}" for one in told["errors"][-_SHOWN:]]
     said = f"{len(told['errors']):,} complaints since yesterday{': ' * bool(lately)}{'; '.join(lately)}"
     little = told["disk"]["free"] < _LITTLE
     return [
         *found,
-        Finding("keeper", True, f"{runs}; last capture {capture}; {said}"),
+        Finding("daemon", True, f"{runs}; last capture {capture}; {said}"),
         Finding("disk", not little, f"{told['disk']['free'] / 1e9:.1f} GB free"),
     ]
 

@@ -1,9 +1,8 @@
-"""`rmem hook AGENT EVENT`: what a coding agent runs at each of its moments, with its JSON on standard input.
+"""`rmem hook AGENT EVENT`: the command that a coding agent runs at each event, with JSON on standard input.
 
-A hook never delays or breaks the agent. It hands the event to the spool and wakes the keeper; where the agent can take
-something in, it asks the keeper for what the team knows and prints it in the agent's own form. Whatever goes wrong is a
-line in the log, and the exit code is 0. Only light modules are imported here: most of the time goes
-into Python's own start."""
+A hook never delays or breaks the agent. It writes the event to the spool and starts the daemon if none runs; where the
+agent accepts context, it asks the daemon for it and prints it in the agent's own form. Errors go to the log, and the
+exit code is 0. Only light modules are imported here."""
 
 from __future__ import annotations
 
@@ -14,12 +13,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from ..private_files import opener
-from . import places
+from . import paths
 from .events import AGENTS, SELF_TEST, SELF_TEST_ANSWER, Event, Kind
 
 _LARGEST = 8 << 20  # characters of standard input
 _LARGEST_LOG = 1 << 20
-_PATIENCE, _FIRST_PATIENCE = 0.6, 2.0  # seconds that an agent waits for what the team knows; while the keeper starts
+_PATIENCE, _FIRST_PATIENCE = 0.6, 2.0  # seconds that an agent waits for what the team knows; while the daemon starts
 _TEST_PATIENCE = 8.0
 _DEAF = ("cursor",)  # agents that take nothing in after a command
 
@@ -58,8 +57,8 @@ def _run(agent: str, name: str) -> None:
     if event is None:
         return
     from .consent import may_capture, may_recall
-    from .door import ensure_daemon
-    from .private import public
+    from .daemon_client import ensure_daemon
+    from .private_text import public
 
     event = public(event)
     if event.source == SELF_TEST:
@@ -81,7 +80,7 @@ def _run(agent: str, name: str) -> None:
 
 def _try(event: Event, form: Callable[[str], str]) -> None:
     """Go the way of every session's start, leave nothing behind, and complain where `rmem status` reads it."""
-    from .door import call, ensure_daemon
+    from .daemon_client import call, ensure_daemon
     from .spool import put
 
     path = None
@@ -92,7 +91,7 @@ def _try(event: Event, form: Callable[[str], str]) -> None:
         if context == SELF_TEST_ANSWER:
             print(form(context), flush=True)
         else:
-            print(context or "the keeper told nothing; `rmem status --retry` starts another one", file=sys.stderr)
+            print(context or "the daemon told nothing; `rmem status --retry` starts another one", file=sys.stderr)
     except Exception as error:
         print(_told(error), file=sys.stderr)
     finally:
@@ -101,30 +100,30 @@ def _try(event: Event, form: Callable[[str], str]) -> None:
 
 
 def _is_asking(event: Event) -> bool:
-    """Whether something may be told at this moment. Whether a command failed is for the keeper to find out."""
+    """Whether something may be told at this moment. Whether a command failed is for the daemon to find out."""
     if event.kind is Kind.TOOL:
         return event.action in ("shell", "test") and event.agent not in _DEAF
     return event.kind in (Kind.SESSION_START, Kind.PROMPT)
 
 
 def ask(event: Event, patience: float) -> str:
-    """What the team knows that helps at this moment: from the keeper, which has the memory open. An answer that comes
+    """What the team knows that helps at this moment: from the daemon, which has the memory open. An answer that comes
     too late is told with the session's next prompt."""
-    from .door import call
+    from .daemon_client import call
 
     try:
         return call(event, patience, _FIRST_PATIENCE)
     except TimeoutError:
-        note(f"{event.agent} {event.kind}: the keeper did not answer in time; the next prompt is told what it found")
+        note(f"{event.agent} {event.kind}: the daemon did not answer in time; the next prompt is told what it found")
         return ""
 
 
 def note(line: str) -> None:
     """A line in the log. A log that cannot be written is nobody's problem."""
     try:
-        path = places.log()
+        path = paths.log()
         if path.exists() and path.stat().st_size > _LARGEST_LOG:
-            os.replace(path, path.with_suffix(places.OLD_LOG))
+            os.replace(path, path.with_suffix(paths.OLD_LOG))
         with open(path, "a", encoding="utf-8", errors="replace", opener=opener) as file:
             file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line.rstrip()}\n")
     except OSError:

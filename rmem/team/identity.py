@@ -1,5 +1,5 @@
-"""Who works where: a repository that is the same in every clone, fork and worktree, and its author. Git's settings are
-asked of git, which knows what includes what; branches and commits are read from its files."""
+"""Identify the repository, the same in every clone, fork and worktree, and the author. Git reports its settings,
+because of their includes; branches and commits are read from its files."""
 
 from __future__ import annotations
 

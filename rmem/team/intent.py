@@ -1,5 +1,5 @@
-"""What a prompt wants, as far as its words tell: whoever reports trouble or asks how things are done is helped by the
-past; whoever orders something new, or speaks of the code that lies before them, rarely is."""
+"""Guess from its words what a prompt wants. Reports of trouble and questions about how things are done profit from the
+past; orders for something new, and remarks about the code at hand, rarely do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which server this user shares with: its address and workspace in one file, the token in another that only its owner
+"""The server that this user shares with: address and workspace in one file, the token in another that only its owner
 can read."""
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ..errors import ConfigError
-from . import places
-from .drafts import replace_file
+from . import paths
+from .atomic_files import replace_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class Login:
 
 
 def token_file() -> Path:
-    return places.folder() / "token"
+    return paths.folder() / "token"
 
 
 def login() -> tuple[Login, str] | None:
     """The login and its token; None if there is none."""
     try:
-        told = json.loads(places.login().read_text(encoding="utf-8"))
+        told = json.loads(paths.login().read_text(encoding="utf-8"))
         token = token_file().read_text(encoding="utf-8").strip()
     except FileNotFoundError:
         return None
@@ -44,12 +44,12 @@ def login() -> tuple[Login, str] | None:
 def keep(given: Login, token: str) -> None:
     """Remember a login. The token comes first, so that there is never a login without one."""
     replace_file(token_file(), token.encode())
-    replace_file(places.login(), json.dumps(asdict(given)).encode())
+    replace_file(paths.login(), json.dumps(asdict(given)).encode())
 
 
 def drop() -> bool:
     """Forget the login; whether there was one."""
-    known = places.login().exists()
-    for path in (places.login(), token_file()):
+    known = paths.login().exists()
+    for path in (paths.login(), token_file()):
         path.unlink(missing_ok=True)
     return known

@@ -1,4 +1,4 @@
-"""TeamMemory: what coding agents learn, kept with where it was learned, found again by those who may see it."""
+"""TeamMemory: store what coding agents learn with where they learned it, and find it for those who may see it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 
 from .. import checks, config
 from ..brain import Brain
-from ..drafting import build_memory
 from ..errors import InputError, NotFoundError
 from ..filters import Filter
+from ..memory_builder import build_memory
 from ..models import Hits, Memory
 from ..stores.base import Edit, Edited
-from . import routes
+from . import known_repositories
 from .identity import Repository
-from .likeness import Saying, says_the_same
 from .notes import CURRENT, KINDS, SCOPES, SUPERSEDED, Experience, Note, audience
 from .relevance import relevances
-from .soundness import mended_contents, sound
+from .similarity import Saying, says_the_same
 from .staleness import staleness
+from .validation import mended_contents, sound
 from .versions import KEY as VERSION
 from .versions import removal_of, version_of
 
@@ -89,7 +89,7 @@ class TeamMemory:
             importance=note.importance,
             when=when,
             tags={"state": note.state, "scope": note.reach},
-            metadata=note.contents(when) | ({routes.KEY: self._workspace} if self._workspace else {}),
+            metadata=note.contents(when) | ({known_repositories.KEY: self._workspace} if self._workspace else {}),
         )
         return cleaned_for(self.brain, memory, [note.author])
 

@@ -1,5 +1,4 @@
-"""What a team keeps: a Note on its way in, and an Experience on its way out. Both are memories of the engine; this
-module says how the one is written in the fields of the other."""
+"""A Note is what a team stores, an Experience what it gets back. Both are memories; this module maps their fields."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What keeps the keeper from taking events in: which error, since when, and when it tries again. It is written down
-for `rmem status` and `rmem doctor`, and for the next keeper."""
+"""The error that keeps the daemon from storing events: which, since when, and when it tries again. Written to a file
+for `rmem status`, `rmem doctor` and the next daemon."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import time
 from contextlib import suppress
 from typing import NamedTuple
 
-from . import places
-from .drafts import replace_file
+from . import paths
+from .atomic_files import replace_file
 
 _FIRST, _LONGEST = 1.0, 300.0  # seconds before the second attempt, and at most between two
 _SIZE = 4096  # bytes of the file
@@ -80,9 +80,9 @@ class Outage:
         told = None if self._failure is None else self._failure._asdict()
         data = json.dumps(told, ensure_ascii=False).encode("utf-8", "replace").ljust(_SIZE)
         try:
-            replace_file(places.outage(), data)
+            replace_file(paths.outage(), data)
         except OSError:
-            with suppress(OSError), places.outage().open("r+b") as file:
+            with suppress(OSError), paths.outage().open("r+b") as file:
                 file.write(data)
                 file.truncate()
 
@@ -90,7 +90,7 @@ class Outage:
 def read() -> Failure | None:
     """The outage that is written down; None if there is none."""
     try:
-        told = json.loads(places.outage().read_bytes())
+        told = json.loads(paths.outage().read_bytes())
         return Failure(
             str(told["error"]), float(told["since"]), int(told["attempts"]), float(told["last"]), float(told["next"])
         )

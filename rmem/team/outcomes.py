@@ -1,7 +1,7 @@
-"""How a command ended, and the line that names its error, read from what tools print.
+"""Read from a tool's output whether a command failed, and the line that names its error.
 
-An exit code decides where it is known and belongs to the command: that of `pytest | tail` is tail's, and `grep` says 1
-when it finds nothing. Otherwise the output does."""
+An exit code decides where it is known and belongs to the command: that of `pytest | tail` is tail's, and `grep` returns
+1 when it finds nothing. Otherwise the output decides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator
 from itertools import pairwise
 
-from .trimming import WIDTH, plain
+from .tool_output import WIDTH, plain
 
 _FILTERS = frozenset("tail head tee cat grep sed awk less more sort uniq cut wc jq column tr".split())
 _ASIDES = frozenset("cd echo true : export set source . printf pwd sleep mkdir".split())

@@ -1,5 +1,5 @@
-"""What users say that outlasts a session: rules, preferences and decisions that they state as such, and what a session
-is about. Pasted output, complaints and questions are none of these; what may be a rule waits until somebody says so."""
+"""Find in prompts what outlasts a session: stated rules, preferences and decisions, and what a session is about. Pasted
+output, complaints and questions do not count; a possible rule waits until somebody confirms it."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""How relevant memories are to a prompt or a failing command, between 0 and 1: the estimated probability that whoever
-asks wants to be told. Scores of recall order the hits of one question; this orders them better, and compares across
-questions and stores, so that a bar can keep the rest out.
+"""Estimate how relevant memories are to a prompt or a failing command: the probability, from 0 to 1, that whoever asks
+wants to see them. Recall scores order the hits of one question; this estimate orders them better and is comparable
+across questions and stores, so that a threshold can be set.
 
-It is a logistic curve over a few quantities of a question and a memory (`FEATURES`). How telling a word is follows from
-how many memories hold it, as if there were a hundred more without it: among a handful of memories about one bug every
-word would otherwise seem common. `rmem eval team --fit` made the numbers, on the six development repositories of
+It is a logistic curve over a few features of a question and a memory (`FEATURES`). A word's weight depends on how many
+memories hold it, as if there were a hundred more without it: among a handful of memories about one bug every word would
+otherwise seem common. `rmem eval team --fit` fitted the numbers on the six development repositories of
 benchmarks/team_prompts (docs/decisions/0017-telling-unasked.md)."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Which repositories a workspace shares, and with whom: all of them, or those of a list that an administrator keeps. A
-member receives those that are shared and that they have, or that an administrator gave them."""
+"""Which repositories a workspace shares, and with whom: all, or those on a list that an administrator keeps. A member
+receives those that are shared and that they have, or that an administrator granted them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .. import checks
 from ..brain import Brain
 from .identity import repository_id
 
-_NOTE = "shared_repositories"
+_KEY = "shared_repositories"
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class Sharing:
 
     @classmethod
     def of(cls, brain: Brain) -> Self:
-        told = brain.store.note(_NOTE)
+        told = brain.store.get_meta(_KEY)
         return cls() if told is None else cls(**json.loads(told))
 
     @classmethod
@@ -35,7 +35,7 @@ class Sharing:
         return cls(names, {checks.name("given", who): _ids(f"given.{who}", ids) for who, ids in members.items()})
 
     def keep(self, brain: Brain) -> None:
-        brain.store.note(_NOTE, json.dumps(asdict(self)))
+        brain.store.set_meta(_KEY, json.dumps(asdict(self)))
 
     def received(self, member: str, has: Iterable[str]) -> Collection[str]:
         """The repositories that a member is told of who has some."""

@@ -1,6 +1,5 @@
-"""`.rmem.toml`: what a repository wishes. It may say which repository it is, name the workspace and the scope of
-what is remembered there, and opt out. It cannot opt anybody in, and it may never carry a token: it is shared with
-everybody who clones it."""
+"""`.rmem.toml`, the settings of a repository: its id, the workspace and scope of what is remembered there, and an
+opt-out. It cannot opt anybody in and must not contain a token: everybody who clones the repository gets it."""
 
 from __future__ import annotations
 

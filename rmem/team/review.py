@@ -1,5 +1,5 @@
-"""What a team should look at: memories that contradict each other, those that may be out of date, and what may be a
-rule and waits for somebody to say so."""
+"""List what a team should review: memories that contradict each other, that may be out of date, and possible rules that
+nobody has confirmed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import NamedTuple
 from ..errors import NotFoundError
 from ..filters import Filter
 from .identity import Repository
-from .likeness import Saying, contradiction
 from .memory import TeamMemory
 from .notes import CURRENT, WAITING, Experience, Note, audience
-from .soundness import sound
+from .similarity import Saying, contradiction
+from .validation import sound
 
 _KINDS = ("preference", "decision", "codebase", "error_fix")
 _NEIGHBOURS = 8

@@ -1,5 +1,5 @@
-"""The state of a session: what an agent is doing right now. It is kept apart from memories, written anew at every
-event, found again after a crash or when the agent's context was compacted, and summed up into a memory at the end."""
+"""The state of a session: what an agent is doing now. Stored apart from memories, rewritten at every event, restored
+after a crash or a compacted context, and summarised into a memory at the end."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import Any
 
 from ..filelocks import lock
 from ..private_files import make_folder, opener
-from . import places
-from .drafts import replace_file
+from . import paths
+from .atomic_files import replace_file
 
 _MANY = 20  # files, edits, outputs of a session that are remembered
 _SEEN = 500  # events
@@ -83,7 +83,7 @@ class Sessions:
     """All sessions of this user, a small file for each."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or places.sessions()
+        self._folder = folder or paths.sessions()
         self._lock = Lock()
 
     @contextmanager

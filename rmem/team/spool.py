@@ -1,7 +1,7 @@
-"""The spool: where hooks put events, so that they need not wait for the memory. One file for each event, on disk before
-`put` returns; whoever drains it removes a file only after what it says is in the memory. An event that is drained
-twice, because somebody was killed between the two, changes nothing: its id is known. Events that can never be taken in
-are kept apart in `unusable`, each with its reason."""
+"""The spool: a folder of waiting events, so that hooks need not wait for the memory. One file for each event, on disk
+before `put` returns; it is removed only after the event is in the memory. Storing an event twice, after a kill between
+the two, changes nothing: its id is known. Events that can never be stored are moved to `unusable`, each with its
+reason."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 
 from ..errors import StoreFullError
 from ..private_files import make_folder
-from . import places
-from .drafts import replace_file, sync_folder
+from . import paths
+from .atomic_files import replace_file, sync_folder
+from .event_mask import masked
 from .events import Event
-from .masking import masked
 
 MOST = 50_000
 """Events that may wait; a spool that nobody drains does not fill the disk."""
@@ -23,7 +23,7 @@ _SUFFIX, _REASON = ".json", ".reason"
 
 def put(event: Event) -> Path:
     """Hand an event over, masked. It is durable when this returns; a StoreFullError if too many wait already."""
-    place = places.spool()
+    place = paths.spool()
     if not place.is_dir():
         make_folder(place)
         sync_folder(place.parent)
@@ -38,7 +38,7 @@ def put(event: Event) -> Path:
 
 def waiting() -> list[Path]:
     """The events that wait, oldest first."""
-    return _events(places.spool())
+    return _events(paths.spool())
 
 
 def read(path: Path) -> Event | None:
@@ -52,7 +52,7 @@ def read(path: Path) -> Event | None:
 
 def unusable() -> list[Path]:
     """The events that were set aside, oldest first."""
-    return _events(places.spool() / "unusable")
+    return _events(paths.spool() / "unusable")
 
 
 def set_aside(path: Path, reason: str) -> None:

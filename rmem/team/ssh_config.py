@@ -1,4 +1,4 @@
-"""The names that people give to hosts in ~/.ssh/config: only Host, HostName and Include matter here."""
+"""Resolve host names of ~/.ssh/config. Only Host, HostName and Include are read."""
 
 from __future__ import annotations
 

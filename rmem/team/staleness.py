@@ -1,5 +1,5 @@
-"""Whether what a memory says of files may be out of date: it keeps a small print of each file as it was, and a file
-that is gone or has little in common with its print has moved on."""
+"""Check whether what a memory says about files may be out of date: it stores a small fingerprint of each file; a file
+that is gone or has little in common with its fingerprint has changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from ..privacy.cleaning import PRINT_BITS, is_prints
+from ..privacy.cleaner import PRINT_BITS, is_prints
 
 _KEPT = 32  # hashes of lines that make a print
 _LARGEST = 1 << 20

@@ -1,5 +1,5 @@
-"""Sharing with a server, both ways: what changed here goes there, what changed there comes here. How far each side got
-is noted after every page, so that a cut or a kill in the middle repeats a page at most, which changes nothing twice."""
+"""Synchronise with a server in both directions. The position of each side is saved after every page, so that an
+interruption repeats at most one page, which changes nothing twice."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ..errors import InputError, PrivacyError, RemanenceError, RemoteError
 from ..http_link import Link, Remedy
 from ..models import Memory
 from ..stores.base import Progress
-from . import places, routes
-from .drafts import replace_file
-from .exchange import SYNC, Document, audit_log, changes, checked, checked_removal, take_in, take_out
+from . import known_repositories, paths
+from .atomic_files import replace_file
+from .exchange import SYNC, Document, apply_document, apply_removal, audit_log, changes, checked, checked_removal
 from .login import Login
 from .versions import CHANGES
 
@@ -78,7 +78,7 @@ class _Position:
 
     def __init__(self, login: Login) -> None:
         name = sha256(f"{login.url}\0{login.workspace}\0{login.org}".encode()).hexdigest()[:16]
-        self._path: Path = places.folder() / f"sync-{name}.json"
+        self._path: Path = paths.folder() / f"sync-{name}.json"
         self._repositories: set[str] = set()
         try:
             told = json.loads(self._path.read_text(encoding="utf-8"))
@@ -108,8 +108,8 @@ def sync(brain: Brain, login: Login, token: str, *, on_progress: Progress | None
     try:
         if not login.member:
             login = replace(login, member=_member(login, token))
-        for workspace in dict.fromkeys([login.workspace, *routes.known()]):
-            _Meeting(brain, login, workspace, token, done, on_progress).hold()
+        for workspace in dict.fromkeys([login.workspace, *known_repositories.known()]):
+            _SyncRun(brain, login, workspace, token, done, on_progress).run()
     except Exception as error:
         told = str(error) if isinstance(error, RemanenceError) else f"{type(error).__name__}: {error}"
         _record(done, told, getattr(error, "status", None))
@@ -121,7 +121,7 @@ def sync(brain: Brain, login: Login, token: str, *, on_progress: Progress | None
 def last() -> dict[str, Any] | None:
     """How the last meeting with the server went: its time, its error, what was refused, and when one succeeded."""
     try:
-        told = json.loads((config.home() / "team" / places.LAST_SYNC).read_text(encoding="utf-8"))
+        told = json.loads((config.home() / "team" / paths.LAST_SYNC).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return told if isinstance(told, dict) else None
@@ -140,7 +140,7 @@ def _record(done: Synced, error: str | None, status: int | None) -> None:
         "workspaces": done.shared or before.get("workspaces") or {},
     }
     try:
-        replace_file(places.last_sync(), json.dumps(told).encode())
+        replace_file(paths.last_sync(), json.dumps(told).encode())
     except OSError as failure:
         log.warning("how sharing went cannot be written down: %s", failure)
 
@@ -153,7 +153,7 @@ def _member(login: Login, token: str) -> str:
         server.close()
 
 
-class _Meeting:
+class _SyncRun:
     """One meeting with one workspace."""
 
     def __init__(
@@ -164,7 +164,7 @@ class _Meeting:
         where = replace(login, workspace=workspace)
         self._position, self._server = _Position(where), Server(where, token)
 
-    def hold(self) -> None:
+    def run(self) -> None:
         """Send what is new here, then take what is new there. Who may not write still reads."""
         try:
             refused = None
@@ -208,7 +208,7 @@ class _Meeting:
 
     def _pull(self) -> None:
         while True:
-            theirs = self._server.pull(self._position.pulled, routes.repositories())
+            theirs = self._server.pull(self._position.pulled, known_repositories.repositories())
             try:
                 memories, gone, by = list(theirs["memories"]), list(theirs["gone"]), dict(theirs.get("by") or {})
                 after, more = int(theirs["next"]), bool(theirs["more"])
@@ -239,9 +239,9 @@ class _Meeting:
             try:
                 told = checked(one)
                 if self._workspace != self._login.workspace:
-                    told["contents"].setdefault(routes.KEY, self._workspace)
+                    told["contents"].setdefault(known_repositories.KEY, self._workspace)
                 who = str(by.get(told["id"]) or told["author"] or origin)
-                changed += take_in(
+                changed += apply_document(
                     self._brain, told, member=self._login.member, origin=origin, who=who, pending=pending
                 )
             except (InputError, PrivacyError) as error:
@@ -249,7 +249,7 @@ class _Meeting:
         for one in gone:
             try:
                 told = checked_removal(one)
-                changed += take_out(self._brain, told, origin=origin, who=str(by.get(told["id"]) or origin))
+                changed += apply_removal(self._brain, told, origin=origin, who=str(by.get(told["id"]) or origin))
             except InputError as error:
                 self._passed_over(one, error)
         return changed
@@ -260,7 +260,7 @@ class _Meeting:
         self._done.refused.append({"id": named, "error": f"left out here: {error}"})
 
     def _belongs(self, memory: Memory) -> bool:
-        return bool(memory.contents.get(routes.KEY, self._login.workspace) == self._workspace)
+        return bool(memory.contents.get(known_repositories.KEY, self._login.workspace) == self._workspace)
 
     def _progress(self) -> None:
         if self._report is not None:

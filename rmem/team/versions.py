@@ -1,6 +1,5 @@
-"""The version of a memory: a count of the changes that led to it, which every change raises by one and a merge takes
-the higher of. Versions say what was known when somebody removed a memory; clocks do not
-(docs/decisions/0024-merging.md)."""
+"""The version of a memory: a counter that every change raises by one; a merge takes the higher one. A removal names the
+version it knew, because clocks cannot be trusted (docs/decisions/0024-merging.md)."""
 
 from __future__ import annotations
 

@@ -103,5 +103,5 @@ class CapabilityContract:
 
 
 def _placed(store: RecordStore) -> list[tuple[int, str]]:
-    seqs = store.survey(Filter()).seq.tolist()
+    seqs = store.filtered_rows(Filter()).seq.tolist()
     return [(seq, memory.memory_id) for seq, memory in store.memories_at(seqs)]

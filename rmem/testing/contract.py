@@ -303,11 +303,11 @@ class RecordStoreContract(MemoryStoreContract, CapabilityContract):
             )
         store.put([example("part one again", memory_id="m1", session="s", timestamp=1_700_000_001.0)])
         assert [m.text for m in store.select()] == ["part 0", "part one again", "part 2", "part 3"]
-        survey = store.survey(Filter.of({"session": "s"}))
-        texts = {int(seq): memory.text for seq, memory in store.memories_at(survey.seq.tolist())}
-        at = next(place for place, seq in enumerate(survey.seq.tolist()) if texts[seq] == "part one again")
-        assert texts[int(survey.seq[survey.before(np.array([at]))[0]])] == "part 0"
-        assert texts[int(survey.seq[survey.after(np.array([at]))[0]])] == "part 2"
+        found_rows = store.filtered_rows(Filter.of({"session": "s"}))
+        texts = {int(seq): memory.text for seq, memory in store.memories_at(found_rows.seq.tolist())}
+        at = next(place for place, seq in enumerate(found_rows.seq.tolist()) if texts[seq] == "part one again")
+        assert texts[int(found_rows.seq[found_rows.before(np.array([at]))[0]])] == "part 0"
+        assert texts[int(found_rows.seq[found_rows.after(np.array([at]))[0]])] == "part 2"
 
     def test_changes_in_one_transaction(self, store: RecordStore) -> None:
         store.put([example("tulip", memory_id="m")])
@@ -427,10 +427,10 @@ class RecordStoreContract(MemoryStoreContract, CapabilityContract):
         assert (stats.oldest, stats.newest) == (left[0].timestamp, left[-1].timestamp)
 
     def test_notes_stay(self, store: RecordStore) -> None:
-        assert store.note("colour") is None
-        assert store.note("colour", "blue") == "blue"
-        assert store.note("colour", "green") == "green"
-        assert store.note("colour") == "green"
+        assert store.get_meta("colour") is None
+        store.set_meta("colour", "blue")
+        store.set_meta("colour", "green")
+        assert store.get_meta("colour") == "green"
 
     def test_traces_count_from_the_time_that_a_memory_is_about(self, store: RecordStore) -> None:
         when = 1_600_000_000.0  # long before it is kept

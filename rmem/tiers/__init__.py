@@ -1,1 +1,1 @@
-"""Short-term, intermediate and long-term memory: who moves when, and where each tier lives."""
+"""Short-term, intermediate and long-term memory: which memories move when, and where each tier is stored."""

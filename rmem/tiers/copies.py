@@ -1,5 +1,5 @@
-"""Where a store's memories are kept a second time: the Redis tiers of its agents. They are noted in the store, so that
-whoever erases a person there finds them, in any process."""
+"""Register the Redis tiers that hold copies of a store's memories. The list is kept in the store, so that any process
+that erases a person finds them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..errors import StoreUnreachableError
 from ..stores.base import RecordStore
 from ..stores.capabilities import HotStore
 
-_NOTE = "redis_tiers"
+_KEY = "redis_tiers"
 
 
 def register(archive: RecordStore, stores: Sequence[HotStore]) -> None:
     """Note stores that hold copies of an archive's memories from now on."""
-    noted = _noted(archive)
-    if new := [dict(store.place) for store in stores if dict(store.place) not in noted]:
-        archive.note(_NOTE, json.dumps([*noted, *new]))
+    known = _known(archive)
+    if new := [dict(store.place) for store in stores if dict(store.place) not in known]:
+        archive.set_meta(_KEY, json.dumps([*known, *new]))
     archive.copies = tuple(stores)
 
 
@@ -29,16 +29,16 @@ def opened(archive: RecordStore) -> Iterator[list[HotStore]]:
     at_hand = {json.dumps(dict(store.place)): store for store in archive.copies}
     with ExitStack() as closing:
         found = []
-        for place in _noted(archive):
+        for place in _known(archive):
             store = at_hand.get(json.dumps(place))
             found.append(store if store is not None else closing.enter_context(_open(place)))
         for store in found:
             try:
-                store.note("embedder")  # any question will do
+                store.get_meta("embedder")  # any question will do
             except StoreUnreachableError as error:
                 raise StoreUnreachableError(
                     f"memories of this store are also in {store!r}, which cannot be asked: {error}. Nothing was "
-                    f"changed. If that Redis is gone for good, brain.store.note({_NOTE!r}, '[]') says so"
+                    f"changed. If that Redis is gone for good, brain.store.set_meta({_KEY!r}, '[]') says so"
                 ) from error
         yield found
 
@@ -49,5 +49,5 @@ def _open(place: Mapping[str, Any]) -> HotStore:
     return RedisRecordStore(**place)
 
 
-def _noted(archive: RecordStore) -> list[dict[str, Any]]:
-    return list(json.loads(archive.note(_NOTE) or "[]"))
+def _known(archive: RecordStore) -> list[dict[str, Any]]:
+    return list(json.loads(archive.get_meta(_KEY) or "[]"))

@@ -192,7 +192,7 @@ def clear_agent(store: RecordStore, agent: str, tiers: Sequence[str] = TIERS) ->
     """Remove the memories of an agent in some tiers, also those set aside; their ids. Memories of others stay, even if
     they name the agent."""
     _refuse_unreadable(store, f"the memories of {agent!r}")
-    keys = store.ids_at(store.survey(Filter(agent=(agent,), tier=tuple(tiers))).seq.tolist())
+    keys = store.ids_at(store.filtered_rows(Filter(agent=(agent,), tier=tuple(tiers))).seq.tolist())
     keys += [one.memory.memory_id for one in store.aside() if one.memory.agent_id == agent and one.memory.tier in tiers]
     return store.erase(keys, who=config.user(), reason="clear") if keys else []
 

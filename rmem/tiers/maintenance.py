@@ -1,5 +1,5 @@
-"""Looking after the tiers of an agent: what has to leave short-term memory goes to intermediate memory, what has to
-leave that goes to long-term memory. Nothing is dropped."""
+"""Move memories between the tiers of an agent: from short-term to intermediate, from intermediate to long-term memory.
+Nothing is dropped."""
 
 from __future__ import annotations
 
@@ -37,33 +37,35 @@ class TierMaintenance:
         """Chunk by chunk, each looked for anew: another process may rebalance the same agent."""
         moved, more = 0, True
         while more:
-            survey = tiers.archive.survey(Filter(agent=(agent,), tier=(source,)))
-            at = self._leaving(tiers.archive, agent, source, survey)
-            seqs, more = survey.seq[at[:_CHUNK]], at.size > _CHUNK
+            found_rows = tiers.archive.filtered_rows(Filter(agent=(agent,), tier=(source,)))
+            at = self._leaving(tiers.archive, agent, source, found_rows)
+            seqs, more = found_rows.seq[at[:_CHUNK]], at.size > _CHUNK
             keys = tiers.archive.ids_at(seqs.tolist())
-            vectors = _vectors(tiers.archive, survey, seqs, keys) if target != TIERS[-1] else None
+            vectors = _vectors(tiers.archive, found_rows, seqs, keys) if target != TIERS[-1] else None
             moved += tiers.move(agent, keys, source, target, vectors) if keys else 0
         return moved
 
-    def _leaving(self, archive: RecordStore, agent: str, tier: str, survey: FilteredRows) -> Positions:
-        if not survey.size:
+    def _leaving(self, archive: RecordStore, agent: str, tier: str, found_rows: FilteredRows) -> Positions:
+        if not found_rows.size:
             return np.empty(0, np.int64)
-        newest = int(archive.survey(Filter(agent=(agent,))).column("step").max())
+        newest = int(archive.filtered_rows(Filter(agent=(agent,))).column("step").max())
 
         def focus(at: Positions) -> npt.NDArray[np.float64]:
-            seqs = survey.seq[at].tolist()
+            seqs = found_rows.seq[at].tolist()
             counts = archive.recalls_at(seqs)
             return np.array([counts.get(seq, 0) for seq in seqs], np.float64)
 
-        return leaving(survey, self.bounds[tier], decay=self.decay, now=time.time(), newest_step=newest, focus=focus)
+        return leaving(
+            found_rows, self.bounds[tier], decay=self.decay, now=time.time(), newest_step=newest, focus=focus
+        )
 
 
 def _vectors(
-    archive: RecordStore, survey: FilteredRows, seqs: npt.NDArray[np.int64], keys: Sequence[str]
+    archive: RecordStore, found_rows: FilteredRows, seqs: npt.NDArray[np.int64], keys: Sequence[str]
 ) -> dict[str, Vector]:
     """What memories on their way down take with them, in case that another process has brought them further down in
     this moment: for them it is the way up."""
-    if survey.dimension is None or not isinstance(archive, RowVectors) or len(keys) != seqs.size:
+    if found_rows.dimension is None or not isinstance(archive, RowVectors) or len(keys) != seqs.size:
         return {}
-    found = archive.vectors_at(seqs, survey.dimension)
+    found = archive.vectors_at(seqs, found_rows.dimension)
     return {key: vector for key, vector in zip(keys, found, strict=True) if vector.any()}

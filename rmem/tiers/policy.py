@@ -1,6 +1,6 @@
-"""Who leaves a tier. Age and steps are bounds that hold for everybody; where there is no room, those go whose priority
-has faded most. Priority fades with every step that an agent takes and stays up with every focus on a memory. The
-newest stay for a while whatever their priority, so that neither they nor the most important are the first to go."""
+"""Choose which memories leave a tier. Age and steps are hard bounds; where there is no room, those with the lowest
+priority leave. Priority decays with every step of the agent and is raised by every focus on a memory. The newest stay
+for a while whatever their priority, so that neither they nor the most important leave first."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Bounds:
 
 
 def leaving(
-    survey: FilteredRows,
+    found_rows: FilteredRows,
     bounds: Bounds,
     *,
     decay: float,
@@ -40,10 +40,10 @@ def leaving(
 ) -> Positions:
     """Positions of the rows of one agent in one tier that have to leave it, ascending. `focus` tells how often rows
     were focused on; it is asked for few of them, because it has to read them."""
-    behind = newest_step - survey.column("step")
-    gone = np.zeros(survey.size, np.bool_)
+    behind = newest_step - found_rows.column("step")
+    gone = np.zeros(found_rows.size, np.bool_)
     if bounds.ttl is not None:
-        gone |= now - survey.column("time") > bounds.ttl
+        gone |= now - found_rows.column("time") > bounds.ttl
     if bounds.max_steps is not None:
         gone |= behind > bounds.max_steps
     staying = np.flatnonzero(~gone)
@@ -51,7 +51,7 @@ def leaving(
         excess = staying.size - bounds.memory_limit
         newest = max(bounds.memory_limit // _NEWEST, min(bounds.memory_limit - 1, 1))
         staying = np.sort(staying[np.lexsort((staying, -behind[staying]))[: staying.size - newest]])
-        worth = survey.column_at("importance", staying) * decay ** (np.maximum(behind[staying], 0) / FADING_STEPS)
+        worth = found_rows.column_at("importance", staying) * decay ** (np.maximum(behind[staying], 0) / FADING_STEPS)
         order = np.lexsort((staying, worth))  # of equals the older go
         likely = order[: 2 * excess + _SPARE]
         saved = worth[likely] + _FOCUS * np.log1p(focus(staying[likely]))

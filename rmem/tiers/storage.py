@@ -1,6 +1,6 @@
-"""Where the tiers live. The archive has every memory from the moment it is acknowledged, each in its tier. A hot tier
-is a second copy of one tier in a store that many machines share; it is asked first, and made whole again from the
-archive whenever it turns out to be unreachable, emptied or behind."""
+"""The storage of the tiers. The archive has every memory from the moment it is acknowledged. A hot tier is a second
+copy of one tier in a store that many machines share; it is searched first, and refilled from the archive whenever it
+was unreachable, emptied or out of date."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Answer(Generic[Found]):
     missing: tuple[str, ...] = ()
 
 
-class Mark(NamedTuple):
+class Fingerprint(NamedTuple):
     """By what two stores are seen to hold the same memories: how many, and a sum over their steps, times and
     importances."""
 
@@ -50,16 +50,16 @@ class Mark(NamedTuple):
     sum: int
 
     @classmethod
-    def of(cls, survey: FilteredRows, tier: str | None = None) -> Mark:
-        """The mark of the rows of a survey, or of those in a tier."""
-        return survey.once(("mark", tier), lambda: cls._of(survey, tier))
+    def of(cls, found_rows: FilteredRows, tier: str | None = None) -> Fingerprint:
+        """The fingerprint of filtered rows, or of those in a tier."""
+        return found_rows.once(("fingerprint", tier), lambda: cls._of(found_rows, tier))
 
     @classmethod
-    def _of(cls, survey: FilteredRows, tier: str | None) -> Mark:
-        steps = survey.column("step")
-        facts = survey.column("time").view(np.int64) + 3 * survey.column("importance").view(np.int64)
+    def _of(cls, found_rows: FilteredRows, tier: str | None) -> Fingerprint:
+        steps = found_rows.column("step")
+        facts = found_rows.column("time").view(np.int64) + 3 * found_rows.column("importance").view(np.int64)
         if tier is not None:
-            inside = survey.column("tier") == TIERS.index(tier)
+            inside = found_rows.column("tier") == TIERS.index(tier)
             steps, facts = steps[inside], facts[inside]
         return cls(steps.size, int(((2 * steps + 1) * facts).sum()))  # int64 overflow is fine: checksum only
 
@@ -73,13 +73,13 @@ class HotTier:
         self._noted: set[tuple[str, str]] = set()
         breaker.on_return.append(self._returned)
 
-    def ask(self, agent: str, search: Search[Found], where: Filter, wanted: Mark) -> list[Found]:
-        """The answer of this tier, whole; StoreUnreachableError if it cannot be had. `wanted` is the mark of what the
-        archive has in it."""
+    def ask(self, agent: str, search: Search[Found], where: Filter, wanted: Fingerprint) -> list[Found]:
+        """Search this tier, after a refill if it is incomplete. Raise StoreUnreachableError if Redis cannot be reached.
+        `wanted` is the fingerprint of the archive's rows of this tier."""
 
         def work() -> list[Found]:
             with self.store.steady():
-                if self._mark(agent) == wanted:
+                if self._fingerprint(agent) == wanted:
                     return self._search(agent, search, where)
             self._make_whole(agent)
             return self._search(agent, search, where)
@@ -104,7 +104,7 @@ class HotTier:
 
     def clear(self, agent: str) -> None:
         """Remove all that the store holds of an agent; StoreUnreachableError if it cannot be reached."""
-        self._use(lambda: self.store.forget_many(_ids(self.store, self.store.survey(_of(agent)))))
+        self._use(lambda: self.store.forget_many(_ids(self.store, self.store.filtered_rows(_of(agent)))))
 
     def _try(self, agent: str, work: Callable[[], object]) -> None:
         """Follow the archive. Where that fails the agent is made whole before its next answer."""
@@ -141,14 +141,14 @@ class HotTier:
         """Bring the store to what the archive has in this tier, where others have died or failed in between."""
         with self._lock:
             for _ in range(_TRIES):
-                if self._mark(agent) == Mark.of(self._archive.survey(_of(agent)), self.tier):
+                if self._fingerprint(agent) == Fingerprint.of(self._archive.filtered_rows(_of(agent)), self.tier):
                     break
                 self._refill(agent)
 
     def _refill(self, agent: str) -> None:
         # In this order, so that what is written meanwhile is not taken for surplus: the archive had it before.
-        held = set(_ids(self.store, self.store.survey(_of(agent))))
-        wanted = _ids(self._archive, self._archive.survey(_of(agent, self.tier)))
+        held = set(_ids(self.store, self.store.filtered_rows(_of(agent))))
+        wanted = _ids(self._archive, self._archive.filtered_rows(_of(agent, self.tier)))
         lacking = [key for key in wanted if key not in held]
         surplus = list(held.difference(wanted))
         if surplus:
@@ -160,16 +160,16 @@ class HotTier:
             self.store.put([memory for memory in found if memory is not None and memory.tier == self.tier])
         log.info("%s of %s: %d refilled, %d removed", self.tier, agent, len(lacking), len(surplus))
 
-    def _mark(self, agent: str) -> Mark:
-        return Mark.of(self.store.survey(_of(agent)))
+    def _fingerprint(self, agent: str) -> Fingerprint:
+        return Fingerprint.of(self.store.filtered_rows(_of(agent)))
 
     def _epoch(self, agent: str) -> str | None:
         """In which history of the store the agent's rows were looked at last."""
         return self.store.epoch(agent, look=False)
 
 
-def _ids(store: RecordStore, survey: FilteredRows) -> list[str]:
-    return store.ids_at(survey.seq.tolist())
+def _ids(store: RecordStore, found_rows: FilteredRows) -> list[str]:
+    return store.ids_at(found_rows.seq.tolist())
 
 
 @lru_cache(maxsize=256)
@@ -264,15 +264,15 @@ class TieredStore(Forking):
         if not any(tier in self.hot for tier in tiers):
             return Answer([self._search_archive(tiers, search, where)])
         for _ in range(_TRIES):
-            survey = self.archive.survey(_of(agent))
-            marks, before = {tier: Mark.of(survey, tier) for tier in self.hot}, moves(survey)
-            answer = self._search(agent, tiers, search, where, marks)
-            if moves(self.archive.survey(_of(agent))) == before:
+            found_rows = self.archive.filtered_rows(_of(agent))
+            fingerprints, before = {tier: Fingerprint.of(found_rows, tier) for tier in self.hot}, moves(found_rows)
+            answer = self._search(agent, tiers, search, where, fingerprints)
+            if moves(self.archive.filtered_rows(_of(agent))) == before:
                 return answer
         return Answer([self._search_archive(tiers, search, where)], answer.missing)
 
     def _search(
-        self, agent: str, tiers: Sequence[str], search: Search[Found], where: Filter, wanted: Mapping[str, Mark]
+        self, agent: str, tiers: Sequence[str], search: Search[Found], where: Filter, wanted: Mapping[str, Fingerprint]
     ) -> Answer[Found]:
         missing: list[str] = []
 
@@ -312,7 +312,9 @@ class TieredStore(Forking):
         self.archive.close()
 
 
-def moves(survey: FilteredRows) -> tuple[object, ...]:
+def moves(found_rows: FilteredRows) -> tuple[object, ...]:
     """Another value once a memory of an agent has been in another tier. One that is new comes to the first and changes
     nothing."""
-    return *survey.moves, survey.once("moves", lambda: int(survey.column("tier").astype(np.int64) @ survey.seq))
+    return *found_rows.moves, found_rows.once(
+        "moves", lambda: int(found_rows.column("tier").astype(np.int64) @ found_rows.seq)
+    )

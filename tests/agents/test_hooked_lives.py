@@ -19,7 +19,7 @@ from rmem.agents import (
     install_memory_hooks,
     with_memory,
 )
-from rmem.agents.recording import shared_memory
+from rmem.agents.recorder import shared_memory
 
 
 @install_memory_hooks

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from rmem import checks
-from rmem.agents.plain import plain
+from rmem.agents.plain_data import plain
 
 LEAVES = (
     some.none() | some.booleans() | some.integers() | some.floats() | some.text() | some.binary() | some.dates()

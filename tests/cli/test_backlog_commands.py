@@ -12,28 +12,28 @@ import pytest
 
 from rmem import Brain
 from rmem.team import outage, spool
+from rmem.team.event_processor import EventProcessor
 from rmem.team.events import Event, Kind
-from rmem.team.work import Work
 
 GOOD = "Always run the linter before a commit"
 
 
 @pytest.fixture
 def home(rmem, monkeypatch):
-    """The home of `rmem`, for this process too. Its keeper ends with the test."""
+    """The home of `rmem`, for this process too. Its daemon ends with the test."""
     monkeypatch.setenv("RMEM_HOME", str(rmem.home))
     monkeypatch.setenv("RMEM_KEEPER_IDLE", "2")
     monkeypatch.setenv("HOME", str(rmem.home.parent))
     yield rmem.home
-    for process in keepers():
+    for process in daemons():
         os.kill(process.pid, signal.SIGKILL)
 
 
-def keepers():
+def daemons():
     found = []
     for process in psutil.process_iter(["cmdline", "environ"]):
         is_ours = (process.info["environ"] or {}).get("RMEM_HOME") == os.environ["RMEM_HOME"]
-        if "rmem.team.keeper" in (process.info["cmdline"] or []) and is_ours:
+        if "rmem.team.daemon" in (process.info["cmdline"] or []) and is_ours:
             found.append(process)
     return found
 
@@ -87,7 +87,7 @@ def test_events_that_wait_for_long_are_a_problem(rmem, home):
 def test_a_failing_store_is_told_with_its_error_and_the_next_attempt(rmem, home):
     spool.put(event())
     (home / "memories.db").mkdir()
-    Work().drain(10)
+    EventProcessor().drain(10)
     text = rmem("status").out
     assert "events are not taken in: StoreCorruptError: " in text
     assert "; attempt 1 at 20" in text
@@ -95,7 +95,7 @@ def test_a_failing_store_is_told_with_its_error_and_the_next_attempt(rmem, home)
     told = rmem("status", "--json").json
     assert told["failure"]["attempts"] == 1
     assert told["failure"]["next"] > told["failure"]["last"]
-    assert told["failure"]["keeper_runs"] is False
+    assert told["failure"]["daemon_runs"] is False
     code, ok, detail = finding(rmem)
     assert (code, ok) == (6, False)
     assert "StoreCorruptError" in detail
@@ -110,7 +110,7 @@ def test_what_was_set_aside_is_told_with_its_reason_and_can_be_tried_again(rmem,
     bad.write_text(json.dumps(told))
     spool.put(event(2, "Never use tabs in this repository"))
     with Brain(home / "memories.db", privacy="default") as brain:
-        assert Work(brain).drain(10) == 1
+        assert EventProcessor(brain).drain(10) == 1
     text = rmem("status").out
     assert f"can never be taken in, and set aside: 1 event in {home / 'team/spool/unusable'}" in text
     assert "files of an event must be a list, got 5" in text
@@ -134,10 +134,10 @@ def test_a_retry_has_all_events_tried_by_a_new_process_at_once(rmem, home):
     payload = json.dumps({"session_id": "s1", "cwd": "/", "prompt": GOOD})
     rmem.process("hook", "claude-code", "UserPromptSubmit", input=payload)
     wait_for(lambda: (failure := outage.read()) and failure.attempts >= 3)  # the next attempt is four seconds away
-    (before,) = keepers()
+    (before,) = daemons()
     (home / "memories.db").rmdir()
     answer = rmem.process("status", "--retry", "--json")
     assert answer.code == 0
     wait_for(lambda: not spool.waiting())
-    assert before.pid not in [process.pid for process in keepers()]
+    assert before.pid not in [process.pid for process in daemons()]
     assert outage.read() is None

@@ -16,8 +16,8 @@ import pytest
 from rmem_runner import COMMAND, Rmem
 
 from rmem import Brain
-from rmem.drafting import WRITABLE
 from rmem.foreign_files import _JSON, _PLAIN
+from rmem.memory_builder import WRITABLE
 
 LONG = "swe-01-with-a-long-name-12-1777632000"
 

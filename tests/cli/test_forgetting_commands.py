@@ -9,7 +9,7 @@ import pytest
 from rmem_runner import Rmem
 
 from rmem import Brain
-from rmem.drafting import build_memory
+from rmem.memory_builder import build_memory
 from rmem.tiers.forgetting import DAY
 
 

@@ -115,7 +115,7 @@ def test_what_cannot_be_judged_is_refused(brain):
 
 def test_the_owner_of_a_store_decides_what_is_kept_of_questions(brain):
     for wish, kept in (("text", "parquet"), ("hash", None), ("none", None)):
-        brain.store.note("judged_questions", wish)
+        brain.store.set_meta("judged_questions", wish)
         brain.recall("parquet")[0].useful()
         question = brain.store.feedback()[-1].question
         if wish == "hash":

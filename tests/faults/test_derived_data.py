@@ -89,7 +89,7 @@ def answers(path):
             for hits in found:
                 seen.append([memory.memory_id for memory, _ in hits])
                 scores += [score for _, score in hits]
-        survey = store.survey(Filter.of({"session": "s-1"}))
+        survey = store.filtered_rows(Filter.of({"session": "s-1"}))
         ids = np.array([m.memory_id for _, m in store.memories_at(survey.seq.tolist())] + [""])
         everyone = np.arange(survey.size)
         seen.append([ids[survey.before(everyone)].tolist(), ids[survey.after(everyone)].tolist()])

@@ -24,7 +24,7 @@ import sys
 from rmem.embed import word_vectors
 from rmem.stores.sql.sqlite import SqliteRecordStore
 with SqliteRecordStore(sys.argv[1], word_vectors=word_vectors) as store:
-    survey = store.survey(__import__("rmem").Filter())
+    survey = store.filtered_rows(__import__("rmem").Filter())
     print(survey.size, store.stats().memories, len(store.match(sys.argv[2], k=100_000)))
 """
 
@@ -167,7 +167,7 @@ def _same(store, alive):
     assert {memory.memory_id for memory, _ in store.match("wolf", k=1000)} == {
         key for key, text in alive.items() if "wolf" in text
     }
-    survey = store.survey(__import__("rmem").Filter())
+    survey = store.filtered_rows(__import__("rmem").Filter())
     if survey.dimension is not None and survey.size:
         exact = {memory.memory_id: memory for memory, _ in store.nearest(clustered_vectors(1, 40)[0], k=1000)}
         assert set(exact) <= set(alive)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rmem import Brain
-from rmem.drafting import build_memory
 from rmem.errors import InputError
+from rmem.memory_builder import build_memory
 from rmem.stores.sql import audit
 from rmem.stores.sql.sqlite import SqliteRecordStore
 from rmem.tiers.forgetting import DAY, ForgettingPolicy

@@ -9,7 +9,7 @@ from rmem import Brain
 from rmem.admin import reindex
 from rmem.crypto.encryption import Encryption
 from rmem.facts.model import name_id, name_key
-from rmem.migrating import migrate
+from rmem.postgres_migration import migrate
 
 
 def names(brain):

@@ -41,7 +41,9 @@ def index_of(vectors, batches):
         size = sizes.pop(0) if len(sizes) > 1 else sizes[0]
         index.extend(
             [
-                replace(PATTERN, seq=at + 1, born=at + 1, agent=f"agent-{at % 100}", step=at, vector=vectors[at])
+                replace(
+                    PATTERN, seq=at + 1, original_seq=at + 1, agent=f"agent-{at % 100}", step=at, vector=vectors[at]
+                )
                 for at in range(start, min(start + size, len(vectors)))
             ]
         )

@@ -326,7 +326,7 @@ def test_a_broken_store_gives_a_clean_error(server):
             assert told == "the store or the embedder does not answer; try again later"
         with pytest.raises(MCPError, match="does not answer"):
             await client.read_resource("remanence://briefing")
-        assert len((await client.list_tools()).tools) == 9
+        assert len((await client.list_tools()).tools) == 12
 
     talk.having(work)
 

@@ -90,7 +90,7 @@ def test_a_broken_store_is_told_where_the_agent_can_read_it(tmp_path):
     folder = clone(tmp_path, "ann")
 
     async def work(client):
-        assert len((await client.list_tools()).tools) == 9
+        assert len((await client.list_tools()).tools) == 12
         for tool, arguments in (("recall", {"query": "x"}), ("remember", {"text": "x"})):
             assert "broken.db" in await refusal(client, tool, **arguments)
         with pytest.raises(MCPError, match=r"broken\.db"):

@@ -14,7 +14,7 @@ from rmem.team.briefing import BAR
 
 TOOLS = {
     "recall", "remember", "forget", "get_memory", "list_recent", "session_state", "who_knows", "file_history",
-    "feedback",
+    "feedback", "facts", "connect", "state_fact",
 }  # fmt: skip
 
 
@@ -108,6 +108,16 @@ WRONG = [
     ("feedback", {"recall_id": "nonesuch", "id": "x"}, "recall_id: there is no recall 'nonesuch' any more"),
     ("feedback", {"recall_id": "nonesuch", "useful": "perhaps"}, "useful: Input should be a valid boolean"),
     ("session_state", {"session": "x"}, "session_state has no field 'session'; did you mean 'session_id'?"),
+    ("facts", {}, "about: Field required"),
+    ("facts", {"about": "x", "at": "whenever"}, "at must be"),
+    ("facts", {"about": " "}, "about must not be empty"),
+    ("connect", {"start": "x"}, "goal: Field required"),
+    ("connect", {"start": "x", "goal": "y", "max_hops": 9}, "max_hops: Input should be less than or equal to 6"),
+    ("state_fact", {"subject": "x"}, "subject, relation and object must be given together"),
+    ("state_fact", {}, "subject, relation and object must be given together"),
+    ("state_fact", {"ends": "nonesuch"}, "ends: there is no fact 'nonesuch'"),
+    ("state_fact", {"ends": "nonesuch#0"}, "ends: there is no fact 'nonesuch#0'"),
+    ("state_fact", {"subject": "x", "relation": "is", "object": "y", "since": "whenever"}, "since must be"),
     ("recal", {"query": "x"}, "Unknown tool: recal"),
 ]
 
@@ -206,7 +216,7 @@ def test_tools_tell_an_agent_all_it_needs(over_http):
             for name, field in one.input_schema["properties"].items():
                 assert field.get("description") or name == "limit", (one.name, name)
         reading = {one.name for one in tools.values() if one.annotations.read_only_hint}
-        assert TOOLS - reading == {"remember", "forget", "feedback"}
+        assert TOOLS - reading == {"remember", "forget", "feedback", "state_fact"}
         assert {one.name for one in tools.values() if one.annotations.destructive_hint} == {"forget"}
 
     over_http.having(work)

@@ -107,8 +107,8 @@ GUARDED = {
 BEHIND_A_CHECK = {
     "server/workers.py": "serve() refuses systems without fork and send_fds",
     "server/worker_host.py": "serve() refuses systems without fork and send_fds",
-    "team/door.py": "check_system() comes first",
-    "team/keeper.py": "check_system() comes first",
+    "team/daemon_client.py": "check_system() comes first",
+    "team/daemon.py": "check_system() comes first",
     "private_files.py": "publish() catches AttributeError",
 }
 

@@ -12,7 +12,7 @@ from strategies import any_texts, contents, filters, memories
 
 from rmem import Filter, Memory
 from rmem.errors import InputError
-from rmem.filters import attribute_marks, mark_of
+from rmem.filters import attribute_text, attribute_texts
 
 
 @given(memories(id_from=st.just("m"), texts=any_texts))
@@ -89,9 +89,9 @@ def test_a_filter_that_is_narrowed_never_lets_more_through(where, memory):
 
 @given(contents, st.sampled_from(["count", "flag", "list", "deep.b", "a.b"]))
 def test_an_attribute_is_found_by_its_own_value_and_by_no_other_type(body, path):
-    marks = attribute_marks(body)
+    marks = attribute_texts(body)
     for value in (True, False, None, 1, 0, "1", "True", 0.5):
-        held = mark_of(path, value) in marks
+        held = attribute_text(path, value) in marks
         assert held == any(_equal(value, one) for one in _values(body, path))
 
 

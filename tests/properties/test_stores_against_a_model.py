@@ -37,7 +37,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.model = {}  # id → memory
-        self.born = {}  # id → its place in the order of arrival
+        self.original_seq = {}  # id → its place in the order of arrival
         self.arrived = 0
         self.touched = Counter()
 
@@ -72,9 +72,9 @@ class StoreAgainstModel(RuleBasedStateMachine):
                 assert memory.step_number > max(taken, default=-1)
             else:
                 assert memory.step_number == given.step_number
-            if memory.memory_id not in self.born:
+            if memory.memory_id not in self.original_seq:
                 self.arrived += 1
-                self.born[memory.memory_id] = self.arrived
+                self.original_seq[memory.memory_id] = self.arrived
             self.model[memory.memory_id] = memory
         for key in before.keys() - {memory.memory_id for memory in kept}:
             assert self.store.get(key) is not None
@@ -130,7 +130,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
 
     def _gone(self, keys):
         for key in keys:
-            self.born.pop(key, None)
+            self.original_seq.pop(key, None)
             self.touched.pop(key, None)
 
     @precondition(lambda self: self.model)
@@ -195,7 +195,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
     def neighbours(self):
         """Those of one session of one agent follow one another in the order in which they first arrived."""
         for store in self.readers():
-            survey = store.survey(Filter())
+            survey = store.filtered_rows(Filter())
             names = [memory.memory_id for _, memory in store.memories_at(survey.seq.tolist())] + [None]
             everyone = np.arange(survey.size)
             following = dict(zip(names, [names[at] for at in survey.after(everyone).tolist()], strict=False))
@@ -210,7 +210,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
                         for other, one in self.model.items()
                         if (one.agent_id, one.session) == (memory.agent_id, memory.session)
                     ),
-                    key=self.born.__getitem__,
+                    key=self.original_seq.__getitem__,
                 )
                 at = row.index(key)
                 assert before[key] == (row[at - 1] if at else None)

@@ -9,7 +9,7 @@ from dataclasses import fields
 import pytest
 
 from rmem import Filter
-from rmem.drafting import WRITABLE
+from rmem.memory_builder import WRITABLE
 from rmem.server import forms
 from rmem.server.recalls import NAMES
 from rmem.tiers.forgetting import ForgettingPolicy

@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 from rmem import Brain
 from rmem.cli.app import rmem
 from rmem.errors import RemanenceError, RemoteError
-from rmem.team import places, routes
+from rmem.team import known_repositories, paths
 from rmem.team.capture import Capture
+from rmem.team.event_processor import EventProcessor
 from rmem.team.events import Event, Kind
 from rmem.team.exchange import document, merged
 from rmem.team.login import Login, keep
 from rmem.team.memory import TeamMemory
 from rmem.team.notes import Note
 from rmem.team.sync import _Position, sync
-from rmem.team.work import Work
 
 REPOSITORY = "github.com/acme/etl"
 
@@ -48,7 +48,7 @@ class Member:
 
     def sync(self):
         self._monkeypatch.setenv("RMEM_HOME", str(self.home))
-        routes.note_repository(REPOSITORY)
+        known_repositories.note_repository(REPOSITORY)
         return sync(self.brain, self.login, self.token)
 
     def documents(self):
@@ -268,7 +268,7 @@ def test_login_keeps_the_token_from_others_and_sync_uses_it(member, tmp_path, mo
     ann.learn("The cache key holds the tenant")
     ann.sync()
     monkeypatch.setenv("RMEM_HOME", str(home))
-    routes.note_repository(REPOSITORY)
+    known_repositories.note_repository(REPOSITORY)
     done = CliRunner().invoke(rmem, ["sync", "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.output)["received"] == 1
@@ -358,20 +358,20 @@ def test_hooks_share_by_themselves(member, tmp_path, monkeypatch):
             if brain.memories():
                 return
         time.sleep(0.2)
-    raise AssertionError("the keeper did not share")
+    raise AssertionError("the daemon did not share")
 
 
-def test_a_keeper_shares_again_after_an_error_of_the_system(member, monkeypatch):
+def test_a_daemon_shares_again_after_an_error_of_the_system(member, monkeypatch):
     """How far the two sides got cannot be written down, as on a full disk; later it can."""
     ann, bob = member("ann"), member("bob")
     ann.learn("The cache key holds the tenant")
     monkeypatch.setenv("RMEM_HOME", str(ann.home))
     keep(ann.login, ann.token)
-    work = Work(ann.brain)
+    work = EventProcessor(ann.brain)
     place = _Position(ann.login)._path
     place.mkdir()
     work.share()
-    assert "not shared: IsADirectoryError" in places.log().read_text()
+    assert "not shared: IsADirectoryError" in paths.log().read_text()
     place.rmdir()
     work.share()
     assert place.is_file()

@@ -14,7 +14,7 @@ from running_server import Running
 
 from rmem import Brain
 from rmem.server.settings import ServerSettings
-from rmem.team import routes
+from rmem.team import known_repositories
 from rmem.team.exchange import document, is_personal
 from rmem.team.login import Login
 from rmem.team.memory import TeamMemory
@@ -70,7 +70,7 @@ class Member:
 
     def sync(self):
         self._monkeypatch.setenv("RMEM_HOME", str(self.home))
-        routes.note_repository(REPOSITORY)
+        known_repositories.note_repository(REPOSITORY)
         return sync(self.brain, self.login, self.token)
 
     def shared(self):

@@ -11,14 +11,14 @@ from click.testing import CliRunner
 from rmem import Brain
 from rmem.cli.app import rmem
 from rmem.errors import RemoteError
-from rmem.team import routes
+from rmem.team import known_repositories
+from rmem.team.daemon import Daemon
+from rmem.team.event_processor import EventProcessor
 from rmem.team.exchange import changes, document
-from rmem.team.keeper import Keeper
 from rmem.team.login import Login, keep
 from rmem.team.memory import TeamMemory
 from rmem.team.notes import Note
 from rmem.team.sync import sync
-from rmem.team.work import Work
 
 REPOSITORY = "github.com/acme/etl"
 MALFORMED = [
@@ -54,7 +54,7 @@ class Member:
     def sync(self, *repositories):
         self.at_home()
         for name in repositories or (REPOSITORY,):
-            routes.note_repository(name)
+            known_repositories.note_repository(name)
         return sync(self.brain, self.login, self.token)
 
     def texts(self):
@@ -301,37 +301,37 @@ def _spoilt(memory):
     return memory
 
 
-def test_a_keeper_goes_on_sharing_after_any_error_and_says_so(member, monkeypatch, tmp_path):
+def test_a_daemon_goes_on_sharing_after_any_error_and_says_so(member, monkeypatch, tmp_path):
     ann = member("ann")
     ann.at_home()
     ann.learn("The cache key holds the tenant")
     keep(ann.login, "no token")
-    keeper = Keeper(idle=5)
-    keeper._work = Work(ann.brain)
-    keeper._work.share()
+    daemon = Daemon(idle=5)
+    daemon._processor = EventProcessor(ann.brain)
+    daemon._processor.share()
     shown = CliRunner().invoke(rmem, ["status"]).output
     assert "last sync     never" in shown
     assert "not shared at" in shown
     assert "rmem login" in shown
-    monkeypatch.setattr("rmem.team.keeper._MEETING", 0.05)
-    monkeypatch.setattr(keeper._work, "share", _Failing(keeper))
-    keeper._share()
-    assert keeper._work.share.calls == 3
+    monkeypatch.setattr("rmem.team.daemon._MEETING", 0.05)
+    monkeypatch.setattr(daemon._processor, "share", _Failing(daemon))
+    daemon._share()
+    assert daemon._processor.share.calls == 3
     keep(ann.login, ann.token)
-    Work(ann.brain).share()
+    EventProcessor(ann.brain).share()
     shown = CliRunner().invoke(rmem, ["status"]).output
     assert "last sync     2" in shown
     assert "not shared at" not in shown
 
 
 class _Failing:
-    def __init__(self, keeper):
-        self.calls, self._keeper = 0, keeper
+    def __init__(self, daemon):
+        self.calls, self._daemon = 0, daemon
 
     def __call__(self):
         self.calls += 1
         if self.calls == 3:
-            self._keeper._over.set()
+            self._daemon._over.set()
         raise RecursionError
 
 

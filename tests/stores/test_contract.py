@@ -50,8 +50,8 @@ class _Pair(SqliteRecordStore):
         super().__init__(path)
         self._other = SqliteRecordStore(path)
 
-    def survey(self, where):
-        return self._other.survey(where)
+    def filtered_rows(self, where):
+        return self._other.filtered_rows(where)
 
     def get_many(self, keys):
         self.flush()

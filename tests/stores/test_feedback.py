@@ -150,7 +150,7 @@ def test_a_verdict_that_is_taken_back_counts_as_what_was_said_last(brain):
 def test_of_a_hashed_question_only_the_same_one_is_known_again(tmp_path: Path) -> None:
     with Brain(tmp_path / "m.db") as brain:
         fill(brain)
-        brain.store.note("judged_questions", "hash")
+        brain.store.set_meta("judged_questions", "hash")
         second = order(brain)[1]
         brain.recall(QUESTION)[1].useful()
         assert order(brain)[0] == second

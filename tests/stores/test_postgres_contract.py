@@ -54,8 +54,8 @@ class _Pair(PostgresRecordStore):
         super().__init__(address, **options)
         self._other = PostgresRecordStore(address, **options)
 
-    def survey(self, where):
-        return self._other.survey(where)
+    def filtered_rows(self, where):
+        return self._other.filtered_rows(where)
 
     def get_many(self, keys):
         self.flush()

@@ -35,7 +35,7 @@ def test_processes_and_threads_write_together_and_see_each_other(postgres_url):
         assert set(told) | {memory.memory_id for memory in own} == set(store)
         steps = [memory.step_number for memory in store.select()]
         assert sorted(steps) == list(range(160))
-        assert len(store.survey(Filter()).seq) == 160
+        assert len(store.filtered_rows(Filter()).seq) == 160
         assert store.match("two 39", k=1)[0][0].memory_id == "two-39"
 
 

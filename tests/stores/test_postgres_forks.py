@@ -237,7 +237,7 @@ def test_a_fork_in_the_middle_of_a_transaction_is_refused_in_the_child_only(post
                 os._exit(3)
             raise
         assert finished(children[-1]) == 0
-        assert store.note("own") == "x"
+        assert store.get_meta("own") == "x"
 
 
 def test_a_daemon_keeps_what_it_stores_although_others_close(postgres_url, tmp_path):

@@ -10,13 +10,14 @@ import pytest
 from rmem import Brain
 from rmem.crypto.encryption import Encryption, new_master_key
 from rmem.errors import ConfigError, StoreError
-from rmem.migrating import migrate
+from rmem.postgres_migration import migrate
 
 KILLED = """
 import os, sys
-from rmem import migrating
-migrating._BATCH = 20
-migrating.migrate(sys.argv[1], sys.argv[2], on_progress=lambda done, total: done >= 60 and os.kill(os.getpid(), 9))
+from rmem import postgres_migration
+postgres_migration._BATCH = 20
+kill = lambda done, total: done >= 60 and os.kill(os.getpid(), 9)
+postgres_migration.migrate(sys.argv[1], sys.argv[2], on_progress=kill)
 """
 
 KEY = new_master_key()
@@ -41,7 +42,7 @@ def file(tmp_path):
         brain.store.set_aside([ids[31]], until=4e9, who="test", reason="test")
         hits = brain.recall("river 7", k=3)
         brain.feedback(hits[0], useful=True)
-        brain.store.note("colour", "blue")
+        brain.store.set_meta("colour", "blue")
     with Brain(path, encryption=Encryption(master=KEY)) as brain:
         brain.remember("a secret of the river", id="secret")
     return path
@@ -54,7 +55,7 @@ def told(brain):
         "aside": [(one.memory.to_dict(), one.until) for one in store.aside()],
         "audit": store.audit(),
         "feedback": store.feedback(),
-        "notes": [store.note(key) for key in ("colour", "embedder", "dimension", "embedder_spec")],
+        "notes": [store.get_meta(key) for key in ("colour", "embedder", "dimension", "embedder_spec")],
         "hits": [(h.memory.memory_id, round(h.score, 3)) for h in brain.recall("memory of the river 7", touch=False)],
         "broken": store.broken_audit(),
     }

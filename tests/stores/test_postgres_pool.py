@@ -87,10 +87,10 @@ def test_what_is_read_together_is_of_one_moment_and_no_older_than_the_call(postg
     def look() -> tuple[int, int, int]:
         first = store.count()
         other.put([example("meanwhile")])
-        return first, store.count(), store.survey(Filter()).size
+        return first, store.count(), store.filtered_rows(Filter()).size
 
     assert store.read_transaction(look) == (1, 1, 1)
-    assert store.read_transaction(lambda: (store.count(), store.survey(Filter()).size)) == (2, 2)
+    assert store.read_transaction(lambda: (store.count(), store.filtered_rows(Filter()).size)) == (2, 2)
     other.close()
     store.close()
 

@@ -94,7 +94,7 @@ def test_phrases_exclusions_and_people_are_found_by_the_database(brains):
 def test_a_large_tenant_lays_out_an_agents_rows(brains):
     agent = brains[0].memories(limit=1)[0].agent_id
     where = Filter(agent=(agent,))
-    ids = [set(chain(brain.store.ids_at(brain.store.survey(where).seq.tolist()))) for brain in brains]
+    ids = [set(chain(brain.store.ids_at(brain.store.filtered_rows(where).seq.tolist()))) for brain in brains]
     assert ids[0] == ids[1] == ids[2]
 
 

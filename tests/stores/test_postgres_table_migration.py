@@ -13,16 +13,17 @@ import pytest
 
 from rmem import Brain
 from rmem.errors import ConfigError, ConstraintError
-from rmem.migrating import migrate
+from rmem.postgres_migration import migrate
 from rmem.tables import moving
 from rmem.tables.workspace import Workspace
 
 KILLED = """
 import os, sys
-from rmem import migrating
+from rmem import postgres_migration
 from rmem.tables import moving
 moving._BATCH = 10
-migrating.migrate(sys.argv[1], sys.argv[2], on_progress=lambda done, total: done >= 150 and os.kill(os.getpid(), 9))
+kill = lambda done, total: done >= 150 and os.kill(os.getpid(), 9)
+postgres_migration.migrate(sys.argv[1], sys.argv[2], on_progress=kill)
 """
 EVERY = """
 CREATE TABLE "Every thing" (

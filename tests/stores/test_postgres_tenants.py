@@ -26,7 +26,7 @@ def test_the_same_id_is_two_memories(two):
     assert ann.get("m").text == "the secret of Ann"
     assert bob.get("m").text == "a note of Bob"
     assert bob.match("secret") == []
-    assert (ann.note("dimension"), bob.note("dimension")) == ("16", "32")
+    assert (ann.get_meta("dimension"), bob.get_meta("dimension")) == ("16", "32")
     assert bob.forget("m")
     assert ann.get("m") is not None
     assert [entry.memory for entry in bob.audit()] == ["m"]

@@ -156,8 +156,8 @@ def test_receipts_hold_no_contents_and_go_after_a_day(opened, monkeypatch):
     assert "swordfish" not in str(kept())
     brain.store.write(in_store.clean)
     assert len(kept()) == 2
-    others = brain.store.note("embedder"), brain.store.note("analyser")
+    others = brain.store.get_meta("embedder"), brain.store.get_meta("analyser")
     monkeypatch.setattr(receipts, "KEPT_SECONDS", -10.0)
     brain.store.write(in_store.clean)
     assert kept() == []
-    assert (brain.store.note("embedder"), brain.store.note("analyser")) == others
+    assert (brain.store.get_meta("embedder"), brain.store.get_meta("analyser")) == others

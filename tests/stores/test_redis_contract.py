@@ -35,8 +35,8 @@ class _Pair(RedisRecordStore):
         super().__init__(**connection)
         self._other = RedisRecordStore(**connection)
 
-    def survey(self, where):
-        return self._other.survey(where)
+    def filtered_rows(self, where):
+        return self._other.filtered_rows(where)
 
     def memories_at(self, seqs):
         return self._other.memories_at(seqs)

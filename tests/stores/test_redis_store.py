@@ -134,9 +134,9 @@ def test_a_reader_asks_once_when_nothing_changed(open_store, monkeypatch):
     store.refresh()
     trips = []
     monkeypatch.setattr(store._link, "run", _recording(store._link.run, trips))
-    store.survey(Filter(agent=["a1", "a3"]))
+    store.filtered_rows(Filter(agent=["a1", "a3"]))
     assert len(trips) == 1
-    store.survey(Filter())
+    store.filtered_rows(Filter())
     assert len(trips) == 2
 
 
@@ -193,10 +193,10 @@ def test_readers_miss_nothing_while_the_index_is_made_anew(open_store, monkeypat
     with ThreadPoolExecutor(3) as pool:
         writer = pool.submit(rewrite)
         while not done.is_set():
-            survey = store.survey(Filter(agent="agent-1"))
+            survey = store.filtered_rows(Filter(agent="agent-1"))
             assert survey.size == 8
         writer.result()
-    before = store.survey(Filter()).seq.tolist()
+    before = store.filtered_rows(Filter()).seq.tolist()
     with store.index.lock:
         store._mirror.reset()
     assert len(store.memories_at(before)) == 8, "who holds a survey still finds its rows"
@@ -242,8 +242,8 @@ def test_rows_written_over_a_flush_are_complete(redis_server, open_store):
     redis_server.flush()
     store.put([example("new", vector=vectors[1])])
     assert texts(store) == texts(open_store()) == ["new"]
-    assert store.note("embedder") == "an embedder"
-    assert store.note("dimension") == "16"
+    assert store.get_meta("embedder") == "an embedder"
+    assert store.get_meta("dimension") == "16"
 
 
 def test_a_server_that_dies_is_reported_and_used_again_when_it_is_back():
@@ -259,7 +259,7 @@ def test_a_server_that_dies_is_reported_and_used_again_when_it_is_back():
             lambda: store.forget("m"),
             lambda: store.change("m", lambda memory: memory),
             lambda: store.move(["m"], "im"),
-            lambda: store.note("colour"),
+            lambda: store.get_meta("colour"),
             lambda: store.epoch("agent-1"),
             lambda: store.stats(),
         ]
@@ -341,11 +341,11 @@ def test_namespaces_never_see_each_other(redis_server, open_store):
     stores = [open_store(namespace=name) for name in names]
     for name, store in zip(names, stores, strict=True):
         store.put([example(f"secret of {name}", memory_id="m")])
-        store.note("colour", name)
+        store.set_meta("colour", name)
     for name, store in zip(names, stores, strict=True):
         assert texts(store) == [f"secret of {name}"]
         assert store.get("m").text == f"secret of {name}"
-        assert store.note("colour") == name
+        assert store.get_meta("colour") == name
         assert store.stats().memories == 1
     assert stores[0].forget("m")
     assert len(stores[0]) == 0
@@ -512,7 +512,7 @@ def test_a_small_state_takes_no_more_than_3_kb(redis_server, open_store):
     embedder = embedder_for("static")
     store = open_store()
     with redis_server.client() as client:
-        store.note("warm", "up")
+        store.set_meta("warm", "up")
         before = client.info("memory")["used_memory"]
         states = []
         for number in range(1000):

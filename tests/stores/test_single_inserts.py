@@ -41,11 +41,11 @@ def test_what_another_process_did_to_the_kind_of_the_store_is_noticed(path):
     one.embedder_identity = EmbedderIdentity("letters", None)
     one.put([memory("first")])
     one.put([memory("second", 2)])
-    other.note("embedder", "newer")
+    other.set_meta("embedder", "newer")
     with pytest.raises(EmbedderMismatchError, match="newer"):
         one.put([memory("third", 3)])
     assert other.count() == 2
-    other.note("embedder", "letters")
+    other.set_meta("embedder", "letters")
     one.put([memory("third", 3)])
     assert other.count() == 3
     one.close(), other.close()

@@ -84,7 +84,7 @@ def test_a_survey_keeps_what_it_saw_while_others_write(path):
 
     with SqliteRecordStore(path, durability="normal") as store:
         store.put([example(f"stone {n}", memory_id=f"m{n}", vector=v) for n, v in enumerate(clustered_vectors(50, 16))])
-        survey = store.survey(Filter())
+        survey = store.filtered_rows(Filter())
         seqs = survey.seq.tolist()
         store.put([example(f"late {n}", vector=v) for n, v in enumerate(clustered_vectors(2000, 16))])
         store.forget_many([f"m{n}" for n in range(0, 50, 2)])
@@ -160,7 +160,7 @@ def test_the_index_compares_what_has_moved_by_the_vectors_that_it_has_now(path):
         for tier, given in (("ltm", {}), ("stm", dict(zip(keys, vectors, strict=True))), ("im", {})):
             store.move(keys[:20], tier, given)
             with SqliteRecordStore(path) as fresh:
-                for index in (one.survey(Filter())._index for one in (store, other, fresh)):
+                for index in (one.filtered_rows(Filter())._index for one in (store, other, fresh)):
                     codes = index.vectors.decoded(np.arange(40))
                     kept = fresh.vectors_at(index.columns["seq"][:40], 64)
                     assert np.allclose(codes, kept, atol=0.01), tier

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from rmem import Brain
-from rmem.team import outage, places, spool
+from rmem.team import outage, paths, spool
 from rmem.team.events import Event, Kind
 
 MANY = 50
@@ -48,15 +48,15 @@ def wait_for(what, patience: float = 60.0) -> None:
 
 def main() -> None:
     os.environ["RMEM_KEEPER_IDLE"] = "2"
-    home = places.folder().parent
+    home = paths.folder().parent
     Brain(home / "memories.db", privacy="default").close()
-    outage.Outage().over()  # as any keeper has left it
+    outage.Outage().over()  # as any daemon has left it
     for number in range(MANY):
         spool.put(wish(number))
     fill(home.parent / "ballast")
     told: dict[str, object] = {}
     payload = json.dumps({"session_id": "s2", "cwd": "/", "prompt": "Never use tabs in this repository, please"})
-    hook = rmem("hook", "claude-code", "UserPromptSubmit", given=payload)  # starts the keeper
+    hook = rmem("hook", "claude-code", "UserPromptSubmit", given=payload)  # starts the daemon
     told["hook"] = [hook.returncode, hook.stdout, hook.stderr]
     wait_for(lambda: (failure := outage.read()) is not None and failure.attempts > 1)
     time.sleep(FULL)

@@ -11,14 +11,14 @@ import time
 import pytest
 
 from rmem import Brain
-from rmem.team import places, spool
+from rmem.team import paths, spool
 from rmem.team.briefing import BUDGET, PROMPT_BUDGET, Briefing, reads_like_work
 from rmem.team.capture import Capture
+from rmem.team.error_fixes import command_key
 from rmem.team.events import Event, Kind
 from rmem.team.outcomes import headline, looks_failed
-from rmem.team.pairing import command_key
 from rmem.team.sessions import Sessions, SessionState
-from rmem.team.trimming import essence, folded, signature
+from rmem.team.tool_output import essence, folded, signature
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
 
@@ -146,7 +146,7 @@ def test_secrets_are_kept_nowhere(agent, brain, clone):
     told = json.dumps([memory.to_dict() for memory in brain.memories(limit=None)], default=str)
     assert of_kind(brain, "error_fix")
     assert SECRET not in told
-    states = "".join(path.read_text() for path in (places.folder() / "sessions").glob("*.json"))
+    states = "".join(path.read_text() for path in (paths.folder() / "sessions").glob("*.json"))
     assert states
     assert SECRET not in states
 

@@ -20,12 +20,12 @@ from rmem.privacy import PrivacyPolicy
 from rmem.team.briefing import Briefing
 from rmem.team.events import Event, Kind
 from rmem.team.identity import repository
-from rmem.team.importing.run import import_git
+from rmem.team.importers.run import import_git
 from rmem.team.memory import TeamMemory
 from rmem.team.notes import Note
 from rmem.team.review import contradictions, out_of_date
-from rmem.team.soundness import findings, repair
 from rmem.team.staleness import prints_of
+from rmem.team.validation import findings, repair
 
 # Whole numbers of less than 48 bits, as `staleness` makes them, that are card numbers to the letter.
 CARDS = [30569309025904, 36227206271667, 6011000990139, 4222222222222]

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from rmem import Brain
-from rmem.team import places, spool
+from rmem.team import paths, spool
 from rmem.team.events import Event, Kind
 from rmem.team.hook import note
 from rmem.team.sessions import Sessions, SessionState
@@ -22,7 +22,7 @@ def rmem(*words):
 
 
 def somewhere(word: bytes) -> list[str]:
-    home = places.folder().parent
+    home = paths.folder().parent
     return [str(path) for path in home.rglob("*") if path.is_file() and word in path.read_bytes()]
 
 
@@ -37,12 +37,12 @@ def filled():
     sessions.save(SessionState("claude-code", "s-2", task="Make it faster"))
     for number, said in enumerate(("Always ask Zelda Quux first", "Always run the linter")):
         spool.put(Event(str(number), "codex", Kind.PROMPT, "s-3", "", time.time(), prompt=said))
-    broken = places.spool() / "0-0.json"
+    broken = paths.spool() / "0-0.json"
     broken.write_text('{"prompt": "Zelda Quux')
     spool.set_aside(broken, "ValueError: Zelda Quux")
     note("codex prompt: Zelda Quux is not a command")
     note("codex prompt: no such command")
-    places.last_capture().write_text('{"time": 1.0, "agent": "codex", "cwd": "/srv/zelda quux"}')
+    paths.last_capture().write_text('{"time": 1.0, "agent": "codex", "cwd": "/srv/zelda quux"}')
     with Brain(privacy="default") as brain:
         brain.remember("Zelda Quux has the keys", id="m1")
         brain.remember("The keys are in the safe", id="m2")
@@ -62,7 +62,7 @@ def test_somebody_is_gone_from_sessions_and_events_and_others_stay(filled):
     assert Sessions().load("claude-code", "s-2").task == "Make it faster"
     assert len(spool.waiting()) == 1
     assert spool.unusable() == []
-    assert places.log().read_text().endswith("codex prompt: no such command\n")
+    assert paths.log().read_text().endswith("codex prompt: no such command\n")
 
 
 @pytest.mark.parametrize("subject", ["claude-code", "s-1"])
@@ -82,7 +82,7 @@ def test_a_home_without_a_team_memory_stays_without_one(tmp_path, monkeypatch):
 
 
 def test_two_processes_change_one_session_one_after_the_other(tmp_path):
-    """The keeper and `rmem forget` do not overwrite each other."""
+    """The daemon and `rmem forget` do not overwrite each other."""
     code = """
 import sys, time
 from rmem.team.sessions import Sessions

@@ -45,12 +45,12 @@ def preferences(home):
         return [memory.text for memory in brain.memories({"type": "preference"})]
 
 
-def keepers():
+def daemons():
     found = []
     for process in psutil.process_iter(["cmdline", "environ"]):
         words = process.info["cmdline"] or []
         home = (process.info["environ"] or {}).get("RMEM_HOME")
-        if "rmem.team.keeper" in words and home == os.environ["RMEM_HOME"]:
+        if "rmem.team.daemon" in words and home == os.environ["RMEM_HOME"]:
             found.append(process)
     return found
 
@@ -106,29 +106,29 @@ def test_a_repository_can_opt_out(home, tmp_path):
     assert not (home / "memories.db").exists()
 
 
-def test_a_killed_keeper_loses_and_doubles_nothing(home, tmp_path):
+def test_a_killed_daemon_loses_and_doubles_nothing(home, tmp_path):
     for number in range(12):
         said = f"Always use the port {5000 + number} for service {number}"
         told = {"session_id": "s1", "cwd": str(tmp_path), "prompt": said}
         hook(json.dumps(told), agent="claude-code")
         if number in (3, 7):
-            for process in keepers():
+            for process in daemons():
                 os.kill(process.pid, signal.SIGKILL)
     wait_for(lambda: not list((home / "team" / "spool").glob("*.json")))
-    wait_for(lambda: not keepers())
+    wait_for(lambda: not daemons())
     with Brain(home / "memories.db") as brain:
         found = brain.memories({"type": "preference"}, limit=None)
     assert len(found) == 12
     assert all(memory.contents["count"] == 1 for memory in found)
 
 
-def test_there_is_one_keeper_however_many_hooks_there_are(home, tmp_path):
+def test_there_is_one_daemon_however_many_hooks_there_are(home, tmp_path):
     told = json.dumps({"session_id": "s1", "cwd": str(tmp_path), "stop_hook_active": False})
     command = [sys.executable, "-m", "rmem", "hook", "claude-code", "Stop"]
     running = [subprocess.Popen(command, stdin=subprocess.PIPE, text=True) for _ in range(6)]
     for process in running:
         process.communicate(told, timeout=60)
-    wait_for(lambda: len(keepers()) == 1)
+    wait_for(lambda: len(daemons()) == 1)
     assert [process.returncode for process in running] == [0] * 6
 
 
@@ -143,9 +143,9 @@ def test_hooks_do_not_wait_for_a_store_that_cannot_be_opened(home, tmp_path):
     (home / "memories.db").mkdir()  # no store can be opened here
     hook(json.dumps({**PROMPT, "cwd": str(tmp_path)}))
     wait_for(lambda: outage.read() is not None)
-    wait_for(lambda: "keeper: events wait: " in (home / "team" / "hooks.log").read_text())
+    wait_for(lambda: "daemon: events wait: " in (home / "team" / "hooks.log").read_text())
     waited = []
-    for number in range(2, 7):  # on a busy machine one may have to wait for the keeper, but not all
+    for number in range(2, 7):  # on a busy machine one may have to wait for the daemon, but not all
         before = (home / "team" / "hooks.log").read_text()
         done = hook(json.dumps({**PROMPT, "cwd": str(tmp_path), "session_id": f"s{number}"}))
         assert (done.returncode, done.stdout) == (0, "")

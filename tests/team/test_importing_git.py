@@ -10,7 +10,7 @@ import pytest
 from rmem import Brain
 from rmem.errors import InputError
 from rmem.team.identity import repository
-from rmem.team.importing.run import import_git
+from rmem.team.importers.run import import_git
 from rmem.team.memory import TeamMemory
 from rmem.team.review import out_of_date
 

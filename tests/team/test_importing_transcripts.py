@@ -16,9 +16,9 @@ from recorded_transcripts import FIRST, PATCH, SECRET, Claude, Codex, carrier_se
 
 from rmem import Brain
 from rmem.errors import InputError
-from rmem.team.importing.run import import_transcripts
-from rmem.team.importing.told import LONGEST_LINE
-from rmem.team.importing.transcripts import told_in
+from rmem.team.importers.run import import_transcripts
+from rmem.team.importers.transcript_lines import LONGEST_LINE
+from rmem.team.importers.transcripts import read_transcript
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_the_session_is_summed_up_with_its_own_time(brain, clone, kept):
 
 def test_what_was_refused_or_runs_in_the_background_did_not_happen(clone, kept):
     path = carrier_session("s1", str(clone)).write(kept / "s1.jsonl")
-    ran = [told.event.command for told in told_in("claude-code", path) if told.event.command]
+    ran = [told.event.command for told in read_transcript("claude-code", path) if told.event.command]
     assert ran == ["pytest tests/test_carrier.py -v", "pytest tests/test_carrier.py", "curl https://api.acme.io/v1"]
 
 
@@ -171,7 +171,7 @@ def test_a_patch_by_shell_is_an_edit_and_a_refused_one_is_none(clone, kept):
     told.patches(PATCH.replace("pool.py", "other.py"), "apply_patch verification failed: Failed to find expected lines")
     told.calls("shell_command", {"command": "rm -rf build"}, "exec command rejected by user")
     path = told.write(kept / "rollout-c1.jsonl")
-    events = [one.event for one in told_in("codex", path)]
+    events = [one.event for one in read_transcript("codex", path)]
     edited = [list(event.files) for event in events if event.action == "edit"]
     assert edited == [[f"{clone}/etl/pool.py"]]
     assert "rm -rf build" not in [event.command for event in events]
@@ -186,7 +186,7 @@ def test_a_command_that_went_on_ends_when_it_ends(clone, kept):
         "write_stdin", {"session_id": 7, "chars": ""}, "Wall time: 9 s\nProcess exited with code 2\nOutput:\nerror: two"
     )
     path = told.write(kept / "rollout-c1.jsonl")
-    (event,) = [one.event for one in told_in("codex", path)]
+    (event,) = [one.event for one in read_transcript("codex", path)]
     assert (event.command, event.failed, event.output) == ("make test", True, "one\nerror: two")
 
 
@@ -198,7 +198,7 @@ def test_extended_histories_tell_how_commands_ended_once(clone, kept):
     told.line("event_msg", {**end, "exit_code": 2, "aggregated_output": "error: no rule"})
     told.line("response_item", {"type": "function_call_output", "call_id": "call_x", "output": "error: no rule"})
     path = told.write(kept / "rollout-c1.jsonl")
-    assert [(one.event.command, one.event.failed) for one in told_in("codex", path)] == [("make", True)]
+    assert [(one.event.command, one.event.failed) for one in read_transcript("codex", path)] == [("make", True)]
 
 
 def test_older_codex_transcripts_without_envelopes(brain, clone, kept):
@@ -227,14 +227,14 @@ def test_the_prompts_of_subagents_and_of_the_session_a_fork_came_from(clone, kep
     told.says("Always look twice and never think")
     told.shell("make", "error: no rule", 2)
     path = told.write(kept / "rollout-c2.jsonl")
-    assert [(one.event.session, one.event.command) for one in told_in("codex", path)] == [("c2", "make")]
+    assert [(one.event.session, one.event.command) for one in read_transcript("codex", path)] == [("c2", "make")]
 
 
 def test_a_request_from_an_editor_is_what_was_asked(clone, kept):
     told = Codex("c1", str(clone))
     told.says("# Context from my IDE setup:\n\n## Open tabs:\n- a.py\n\n## My request for Codex:\nFix the pool")
     path = told.write(kept / "rollout-c1.jsonl")
-    assert [one.event.prompt for one in told_in("codex", path)] == ["Fix the pool"]
+    assert [one.event.prompt for one in read_transcript("codex", path)] == ["Fix the pool"]
 
 
 def test_a_folder_that_is_gone_is_known_by_its_address(brain, clone, kept, tmp_path):
@@ -308,7 +308,7 @@ def test_lines_of_any_shape_break_nothing(kept, agent):
                      "message": body, "command": body, "git": body, "aggregated_output": body}  # fmt: skip
             lines += [{"type": outer, "payload": inner} for outer in ("response_item", "event_msg", "session_meta")]
     (kept / "odd.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    list(told_in(agent, kept / "odd.jsonl"))
+    list(read_transcript(agent, kept / "odd.jsonl"))
 
 
 def test_a_second_run_adds_nothing(brain, clone, kept):

@@ -169,7 +169,7 @@ def test_work_outside_a_repository_is_personal_until_it_is_shared_with_the_organ
     other = TeamMemory(team.brain, author="bob@acme.io")
     assert other.recent(repository=here) == []
     start = Event("2", "codex", Kind.SESSION_START, "t", str(here.root), time.time())
-    assert said not in Briefing(team.brain).told(start, other, here)
+    assert said not in Briefing(team.brain).text_for(start, other, here)
     with pytest.raises(InputError, match="share it with the organisation"):
         team.share(memory.memory_id, "repository")
     team.share(memory.memory_id, "organisation")

@@ -21,14 +21,14 @@ from rmem import Brain, Encryption
 from rmem.crypto.encryption import MASTER_KEY, new_master_key
 from rmem.embed.function import FunctionEmbedder
 from rmem.stores.sql.sqlite import SqliteRecordStore
-from rmem.team import backlog, keeper, outage, places, spool
+from rmem.team import backlog, daemon, outage, paths, spool
 from rmem.team.capture import Capture
+from rmem.team.daemon import Daemon
 from rmem.team.dialects import dialect
+from rmem.team.event_mask import masked
+from rmem.team.event_processor import EventProcessor
 from rmem.team.events import Event, Kind
-from rmem.team.keeper import Keeper
-from rmem.team.masking import masked
 from rmem.team.sessions import Sessions
-from rmem.team.work import Work
 
 MANY = 50
 
@@ -119,13 +119,13 @@ def wait_for(what, patience=60.0):
 
 
 def drain(work):
-    """As the keeper does, until nothing waits."""
+    """As the daemon does, until nothing waits."""
     wait_for(lambda: (work.drain(200), not spool.waiting())[1])
     assert spool.unusable() == []
 
 
 def fail(work, error, attempts=5):
-    """Drain in vain, as the keeper does; the first events that wait are still the same afterwards."""
+    """Drain in vain, as the daemon does; the first events that wait are still the same afterwards."""
 
     def is_failing():
         work.drain(200)
@@ -144,7 +144,7 @@ def test_a_full_store_takes_in_every_event_once_and_in_order_when_there_is_room(
     events = recorded(folder)
     for event in events:
         spool.put(event)
-    work = Work(brain)
+    work = EventProcessor(brain)
     limit(brain, 8)
     fail(work, "StoreFullError: no space left for")
     assert 0 < len(spool.waiting()) < MANY, "it was not full, or from the beginning: this tested less than it should"
@@ -162,7 +162,7 @@ def test_a_locked_store_loses_no_event(folder, tmp_path, quick):
             spool.put(event)
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        work = Work(brain)
+        work = EventProcessor(brain)
         fail(work, "StoreBusyError: another process held the write lock")
         other.execute("ROLLBACK")
         other.close()
@@ -174,12 +174,12 @@ def test_a_missing_key_loses_no_event(folder, tmp_path, quick):
     encryption = Encryption(master=new_master_key())
     with Brain(tmp_path / "team.db", privacy="default", encryption=encryption) as brain:
         spool.put(wish(1, folder))
-        drain(Work(brain))
+        drain(EventProcessor(brain))
     spool.put(wish(1, folder, session="s2"))
     with Brain(tmp_path / "team.db", privacy="default") as brain:
-        fail(Work(brain), "KeyMissingError")
+        fail(EventProcessor(brain), "KeyMissingError")
     with Brain(tmp_path / "team.db", privacy="default", encryption=encryption) as brain:
-        drain(Work(brain))
+        drain(EventProcessor(brain))
         (memory,) = brain.memories({"type": "preference"})
         assert memory.contents["count"] == 2
 
@@ -196,11 +196,11 @@ def test_an_embedder_with_a_wrong_answer_loses_no_event(folder, tmp_path, quick,
     with Brain(tmp_path / "team.db", privacy="default", embedder=FunctionEmbedder(embed, name="lengths")) as brain:
         for number in range(3):
             spool.put(wish(number, folder))
-        work = Work(brain)
+        work = EventProcessor(brain)
         fail(work, error)
     works = True
     with Brain(tmp_path / "team.db", privacy="default", embedder=FunctionEmbedder(embed, name="lengths")) as brain:
-        drain(Work(brain))
+        drain(EventProcessor(brain))
         assert wishes(brain) == [wish(number, folder).prompt for number in range(3)]
 
 
@@ -208,9 +208,9 @@ def test_a_spool_file_that_cannot_be_read_now_is_not_set_aside_and_is_not_overta
     if not Path("/proc/self/mem").exists():
         pytest.skip("needs a file that gives an input/output error")
     spool.put(wish(1, folder))
-    unreadable = places.spool() / "00000000000000000001-1.json"
+    unreadable = paths.spool() / "00000000000000000001-1.json"
     unreadable.symlink_to("/proc/self/mem")
-    work = Work(brain)
+    work = EventProcessor(brain)
     fail(work, "OSError: [Errno 5] Input/output error")
     assert wishes(brain) == []
     unreadable.unlink()
@@ -224,23 +224,23 @@ def test_an_event_whose_session_cannot_be_saved_is_learned_once_though_somebody_
     for words in ("init -q", "config user.email ann@acme.io", "commit -q --allow-empty -m one --no-gpg-sign"):
         subprocess.run(["git", *words.split()], cwd=folder, check=True)
     spool.put(wish(1, folder))
-    places.sessions().write_text("a file is where the folder has to be")
-    work = Work(brain)
+    paths.sessions().write_text("a file is where the folder has to be")
+    work = EventProcessor(brain)
     fail(work, "FileExistsError")
     assert wishes(brain) == [wish(1, folder).prompt], "the memory is kept before the session"
     commit = ["git", "-c", "user.name=ann", "commit", "-q", "--allow-empty", "-m", "two", "--no-gpg-sign"]
     subprocess.run(commit, cwd=folder, check=True)
-    places.sessions().unlink()
+    paths.sessions().unlink()
     drain(work)
     (memory,) = brain.memories({"type": "preference"})
     assert memory.contents["count"] == 1
 
 
 def test_a_session_that_cannot_be_read_now_is_not_replaced_by_an_empty_one(brain, folder, quick):
-    work = Work(brain)
+    work = EventProcessor(brain)
     spool.put(wish(1, folder))
     drain(work)
-    (path,) = places.sessions().glob("*.json")
+    (path,) = paths.sessions().glob("*.json")
     path.rename(path.with_suffix(".hidden"))
     path.symlink_to(path.name)  # too many levels of symbolic links
     spool.put(wish(2, folder))
@@ -286,15 +286,15 @@ BAD = {
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
 def test_one_bad_event_between_good_ones_is_set_aside_alone_and_with_its_reason(brain, folder, text):
     events = [wish(number, folder) for number in range(4)]
-    paths = [spool.put(event) for event in events]
-    paths[1].write_bytes(text.encode("utf-8", "surrogateescape"))
-    work = Work(brain)
+    files = [spool.put(event) for event in events]
+    files[1].write_bytes(text.encode("utf-8", "surrogateescape"))
+    work = EventProcessor(brain)
     assert work.drain(200) == 3
-    assert [path.name for path in spool.unusable()] == [paths[1].name]
+    assert [path.name for path in spool.unusable()] == [files[1].name]
     assert spool.unusable()[0].read_bytes() == text.encode("utf-8", "surrogateescape")
     reason = spool.reason_of(spool.unusable()[0])
     assert reason
-    assert reason in places.log().read_text()
+    assert reason in paths.log().read_text()
     assert wishes(brain) == [events[number].prompt for number in (0, 2, 3)]
     assert outage.read() is None
     assert spool.waiting() == []
@@ -302,7 +302,7 @@ def test_one_bad_event_between_good_ones_is_set_aside_alone_and_with_its_reason(
 
 def test_an_event_that_fails_by_accident_is_taken_in(brain, folder):
     """Somebody forgets the memory between looking it up and counting it again."""
-    work = Work(brain)
+    work = EventProcessor(brain)
     spool.put(wish(1, folder))
     drain(work)
     spool.put(wish(1, folder, session="s2"))
@@ -323,17 +323,17 @@ def test_an_event_that_fails_by_accident_is_taken_in(brain, folder):
 
 def test_what_was_set_aside_can_be_put_back_in_its_place(brain, folder):
     events = [wish(number, folder) for number in range(3)]
-    paths = [spool.put(event) for event in events]
-    whole = paths[0].read_bytes()
-    paths[0].write_text("{")
-    Work(brain).drain(1)
+    files = [spool.put(event) for event in events]
+    whole = files[0].read_bytes()
+    files[0].write_text("{")
+    EventProcessor(brain).drain(1)
     (aside,) = spool.unusable()
     aside.write_bytes(whole)  # as a newer version might understand it
     assert spool.put_back() == 1
     assert spool.unusable() == []
-    assert spool.waiting() == paths
-    assert not list((places.spool() / "unusable").iterdir())
-    drain(Work(brain))
+    assert spool.waiting() == files
+    assert not list((paths.spool() / "unusable").iterdir())
+    drain(EventProcessor(brain))
     assert wishes(brain) == [event.prompt for event in events]
 
 
@@ -341,31 +341,31 @@ def test_what_was_set_aside_can_be_put_back_in_its_place(brain, folder):
 
 
 def test_a_last_capture_that_cannot_be_recorded_neither_loses_nor_repeats_an_event(brain, folder):
-    places.last_capture().mkdir()
-    work = Work(brain)
+    paths.last_capture().mkdir()
+    work = EventProcessor(brain)
     for number in range(3):
         spool.put(wish(number, folder))
     assert work.drain(200) == 3
     assert work.drain(200) == 0
     assert wishes(brain) == [wish(number, folder).prompt for number in range(3)]
-    assert "the last capture was not recorded" in places.log().read_text()
-    assert [path for path in places.folder().iterdir() if path.name.startswith(".")] == []
+    assert "the last capture was not recorded" in paths.log().read_text()
+    assert [path for path in paths.folder().iterdir() if path.name.startswith(".")] == []
 
 
 def test_the_last_capture_is_the_last_event_that_was_taken_in(brain, folder):
     for event in recorded(folder, 9):
         spool.put(event)
-    drain(Work(brain))
-    told = json.loads(places.last_capture().read_text())
+    drain(EventProcessor(brain))
+    told = json.loads(paths.last_capture().read_text())
     assert (told["agent"], told["cwd"]) == ("codex", str(folder))
-    assert places.last_capture().stat().st_mode & 0o077 == 0
+    assert paths.last_capture().stat().st_mode & 0o077 == 0
 
 
 # Real processes
 
 
-class KeeperProcess:
-    """A keeper that may write no file longer than a limit, until it is lifted."""
+class DaemonProcess:
+    """A daemon that may write no file longer than a limit, until it is lifted."""
 
     def __init__(self, longest):
         import resource
@@ -374,7 +374,7 @@ class KeeperProcess:
             resource.setrlimit(resource.RLIMIT_FSIZE, (longest, resource.RLIM_INFINITY))
 
         environment = {**os.environ, "RMEM_KEEPER_IDLE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [sys.executable, "-m", "rmem.team.keeper"]
+        command = [sys.executable, "-m", "rmem.team.daemon"]
         self.process = subprocess.Popen(command, env=environment, preexec_fn=starve if longest else None)
 
     def feed(self):
@@ -389,11 +389,11 @@ class KeeperProcess:
 
 
 @pytest.fixture
-def start_keeper():
+def start_daemon():
     started = []
 
     def start(longest=0):
-        started.append(KeeperProcess(longest))
+        started.append(DaemonProcess(longest))
         return started[-1]
 
     yield start
@@ -402,27 +402,27 @@ def start_keeper():
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs prlimit")
-def test_a_keeper_without_space_that_is_killed_and_started_again_loses_and_doubles_nothing(
-    folder, tmp_path, start_keeper
+def test_a_daemon_without_space_that_is_killed_and_started_again_loses_and_doubles_nothing(
+    folder, tmp_path, start_daemon
 ):
     events = recorded(folder)
-    store = places.folder().parent / "memories.db"
+    store = paths.folder().parent / "memories.db"
     Brain(store, privacy="default").close()
     for event in events:
         spool.put(event)
-    first = start_keeper(200_000)
+    first = start_daemon(200_000)
     before = wait_for(lambda: (failure := outage.read()) and failure.attempts > 1 and failure)
     assert "StoreFullError" in before.error or "StoreError" in before.error
     assert 0 < len(spool.waiting()) < MANY
     first.kill()
-    assert backlog.report()["failure"]["keeper_runs"] is False
+    assert backlog.report()["failure"]["daemon_runs"] is False
     assert "with the next hook" in backlog.problems(backlog.report())[0]
-    second = start_keeper(200_000)
+    second = start_daemon(200_000)
     after = wait_for(lambda: (failure := outage.read()) and failure.attempts > before.attempts + 1 and failure)
     assert after.since == before.since
     time.sleep(1.5)  # longer than it may be idle
     assert second.process.poll() is None, "it ended though events wait"
-    assert backlog.report()["failure"]["keeper_runs"] is True
+    assert backlog.report()["failure"]["daemon_runs"] is True
     second.feed()
     wait_for(lambda: not spool.waiting())
     assert second.process.wait(30) == 0
@@ -432,25 +432,25 @@ def test_a_keeper_without_space_that_is_killed_and_started_again_loses_and_doubl
         assert content(brain, Sessions()) == expected(events, tmp_path)
 
 
-def test_a_keeper_outlives_its_idle_time_while_events_wait_but_not_for_ever(folder, monkeypatch):
-    monkeypatch.setattr(keeper, "_LONGEST_OUTAGE", 3.0)
-    (places.folder().parent / "memories.db").mkdir()  # no store can be opened here
+def test_a_daemon_outlives_its_idle_time_while_events_wait_but_not_for_ever(folder, monkeypatch):
+    monkeypatch.setattr(daemon, "_LONGEST_OUTAGE", 3.0)
+    (paths.folder().parent / "memories.db").mkdir()  # no store can be opened here
     spool.put(wish(1, folder))
     started = time.monotonic()
-    Keeper(idle=0.1).run()
+    Daemon(idle=0.1).run()
     assert 3.0 <= time.monotonic() - started < 30
     assert len(spool.waiting()) == 1
 
 
-def test_a_keeper_with_nothing_to_do_ends_though_the_store_cannot_be_opened(folder):
-    (places.folder().parent / "memories.db").mkdir()
-    Keeper(idle=0.1).run()
+def test_a_daemon_with_nothing_to_do_ends_though_the_store_cannot_be_opened(folder):
+    (paths.folder().parent / "memories.db").mkdir()
+    Daemon(idle=0.1).run()
     assert outage.read().error.startswith("StoreCorruptError")
 
 
-def test_a_keeper_removes_drafts_of_killed_processes_and_no_others(folder):
+def test_a_daemon_removes_drafts_of_killed_processes_and_no_others(folder):
     kept, swept = [], []
-    for place in (places.folder(), places.spool(), places.sessions()):
+    for place in (paths.folder(), paths.spool(), paths.sessions()):
         place.mkdir(exist_ok=True)
         old, young, whole = place / ".old.json-1", place / ".young.json-2", place / "whole.txt"
         for path in (old, young, whole):
@@ -459,7 +459,7 @@ def test_a_keeper_removes_drafts_of_killed_processes_and_no_others(folder):
             os.utime(path, (time.time() - 7200,) * 2)
         swept.append(old)
         kept += [young, whole]
-    Keeper(idle=0.1).run()
+    Daemon(idle=0.1).run()
     assert not any(path.exists() for path in swept)
     assert all(path.exists() for path in kept)
 
@@ -486,7 +486,7 @@ def test_an_event_that_does_not_fit_leaves_no_draft(folder):
         folder,
     )
     assert told == "OSError"
-    assert list(places.spool().iterdir()) == []
+    assert list(paths.spool().iterdir()) == []
 
 
 def test_a_session_that_does_not_fit_leaves_no_draft(folder):
@@ -499,7 +499,7 @@ def test_a_session_that_does_not_fit_leaves_no_draft(folder):
         folder,
     )
     assert told == "OSError"
-    assert list(places.sessions().iterdir()) == []
+    assert list(paths.sessions().iterdir()) == []
 
 
 def test_a_spool_that_is_full_refuses_events_in_the_log_and_is_emptied_nevertheless(folder, monkeypatch, capsys):
@@ -516,8 +516,8 @@ def test_a_spool_that_is_full_refuses_events_in_the_log_and_is_emptied_neverthel
     monkeypatch.setattr("sys.stdin", StringIO(json.dumps(payload)))
     assert hook.main(["claude-code", "PostToolUse"]) == 0
     assert capsys.readouterr().out == ""
-    assert "claude-code PostToolUse: this event was not kept: 3 wait in" in places.log().read_text()
-    wait_for(lambda: not spool.waiting())  # by a keeper that the hook started
+    assert "claude-code PostToolUse: this event was not kept: 3 wait in" in paths.log().read_text()
+    wait_for(lambda: not spool.waiting())  # by a daemon that the hook started
 
 
 # A disk that is really full

@@ -9,8 +9,8 @@ import pytest
 
 from rmem import Brain
 from rmem.team.capture import Capture
+from rmem.team.error_fixes import change_in, command_key, fixed_by
 from rmem.team.events import Event, Kind
-from rmem.team.pairing import change_in, command_key, fixed_by
 
 FAILED = "E   KeyError: 'code'\nFAILED tests/test_carrier.py::test_read - KeyError: 'code'\n1 failed in 0.1s"
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from rmem import Brain
-from rmem.team import places, spool
+from rmem.team import paths, spool
 from rmem.team.capture import Capture
 from rmem.team.events import AGENTS, Event, Kind
-from rmem.team.importing.run import import_transcripts
-from rmem.team.private import without_private
+from rmem.team.importers.run import import_transcripts
+from rmem.team.private_text import without_private
 
 SECRET = "the merger with Initech"
 MARKED = f"<private>{SECRET}</private>"
@@ -64,7 +64,7 @@ PAYLOADS = {
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_hook_neither_writes_nor_sends_what_is_private(agent, tmp_path, monkeypatch):
-    """A listener stands where the keeper would be, so the spool stays as the hook left it."""
+    """A listener stands where the daemon would be, so the spool stays as the hook left it."""
     prompt, tool = PAYLOADS[agent]
     command = f"make deploy # {MARKED}"
     payload = {
@@ -79,11 +79,11 @@ def test_a_hook_neither_writes_nor_sends_what_is_private(agent, tmp_path, monkey
         "last_assistant_message": f"It failed because of {MARKED}",
     }
     heard: list[bytes] = []
-    with socket.socket(socket.AF_UNIX) as listening, places.lock().open("ab") as lock:
+    with socket.socket(socket.AF_UNIX) as listening, paths.lock().open("ab") as lock:
         import fcntl
 
         fcntl.flock(lock, fcntl.LOCK_EX)
-        listening.bind(os.fspath(places.socket()))
+        listening.bind(os.fspath(paths.socket()))
         listening.listen()
 
         def listen() -> None:
@@ -106,11 +106,11 @@ def test_a_hook_neither_writes_nor_sends_what_is_private(agent, tmp_path, monkey
     assert b"Initech" not in b"".join(heard)
     assert len(spool.waiting()) == 2
     assert any(b"cannot reach" in path.read_bytes() for path in spool.waiting())
-    assert on_disk(places.folder().parent) == []
+    assert on_disk(paths.folder().parent) == []
 
 
 def test_a_session_with_private_parts_leaves_only_the_rest(tmp_path):
-    home = places.folder().parent
+    home = paths.folder().parent
     with Brain(home / "memories.db", privacy="default") as brain:
         capture = Capture(brain)
 
@@ -131,7 +131,7 @@ def test_a_session_with_private_parts_leaves_only_the_rest(tmp_path):
 
 
 def test_a_transcript_is_imported_without_what_is_private(tmp_path):
-    folder, home = tmp_path / "projects" / "p", places.folder().parent
+    folder, home = tmp_path / "projects" / "p", paths.folder().parent
     folder.mkdir(parents=True)
     long = "x" * 300_000
     lines = [

@@ -11,8 +11,8 @@ import pytest
 from recorded_events import TOLD, Story
 
 from rmem.errors import PrivacyError
-from rmem.team import places, spool
-from rmem.team.door import Lock
+from rmem.team import paths, spool
+from rmem.team.daemon_client import Lock
 from rmem.team.events import Event, Kind
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
@@ -98,10 +98,10 @@ def test_an_event_whose_name_holds_a_secret_is_not_written(name):
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """A home in which no keeper starts, so that what hooks write stays in the spool."""
+    """A home in which no daemon starts, so that what hooks write stays in the spool."""
     monkeypatch.setenv("HOME", str(tmp_path))
     with Lock():
-        yield places.folder()
+        yield paths.folder()
 
 
 def hook(agent, name, payload, **environment):
@@ -133,7 +133,7 @@ def test_without_the_libraries_that_find_secrets_nothing_is_captured(home, tmp_p
     done = hook("claude-code", "UserPromptSubmit", payload, PYTHONPATH=str(tmp_path))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert spool.waiting() == []
-    (line,) = places.log().read_text().splitlines()
+    (line,) = paths.log().read_text().splitlines()
     assert line.endswith(
         f"claude-code UserPromptSubmit: the privacy policy needs {module}, which is not installed; "
         'install it with: pip install "rmem[privacy]"'

@@ -1,6 +1,6 @@
 """Two coding agents, end to end: one fails, edits, succeeds; another, on another clone, meets a variant of it and
 is handed the fix before its first action. Everything runs as it does for a user: real hook commands with the events of
-each tool, the real keeper, the real MCP server."""
+each tool, the real daemon, the real MCP server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PAIRS = [
 
 @pytest.fixture
 def team_home(tmp_path, monkeypatch):
-    """A home whose keeper ends soon after the test."""
+    """A home whose daemon ends soon after the test."""
     home = tmp_path / "home"
     monkeypatch.setenv("RMEM_HOME", str(home / "memory"))
     monkeypatch.setenv("RMEM_KEEPER_IDLE", "3")

@@ -10,7 +10,7 @@ import click
 
 from rmem.cli.face import Face
 from rmem.cli.options import answering
-from rmem.cli.printing import aligned, one_line, table
+from rmem.cli.output import aligned, one_line, table
 from rmem.cli.progress import progress
 from rmem.errors import InputError
 

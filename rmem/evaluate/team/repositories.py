@@ -16,7 +16,7 @@ from ...brain import Brain
 from ...errors import InputError
 from ...models import Memory
 from ...team.identity import Repository, repository
-from ...team.importing.run import import_git, import_transcripts
+from ...team.importers.run import import_git, import_transcripts
 from ...team.memory import TeamMemory
 from . import KINDS, Asked, Prompt, ask
 

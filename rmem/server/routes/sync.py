@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from ... import checks
 from ...models import Memory
-from ...team.admission import Bringer, admit
+from ...team.admission import Sender, admit
 from ...team.exchange import changes
 from ...team.repositories import Sharing
 from .. import documents, forms
@@ -65,7 +65,7 @@ def _admitted(access: Access, form: Document) -> Document:
     if memories:
         access.need_room()
     shared = Sharing.of(access.brain).shared
-    by = Bringer(access.member, access.role >= Role.ADMIN, access.token_id, shared)
+    by = Sender(access.member, access.role >= Role.ADMIN, access.token_id, shared)
     return asdict(admit(access.brain, memories, gone, by))
 
 

@@ -1,1 +1,1 @@
-"""The SQL stores. `schema` is the one description of the tables; `sqlite` runs it embedded."""
+"""The SQL stores: `sqlite` embedded, `postgres` on a server; `records` and `rows` are shared."""

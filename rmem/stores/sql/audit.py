@@ -1,5 +1,5 @@
-"""The log of what was done with memories, by whom: only ever appended to, each entry sealed with a keyed hash over
-itself and the seal before it, so that a changed, missing or inserted entry shows. It holds ids, never contents."""
+"""The audit log: who did what with which memory. It is append-only; each entry is sealed with a keyed hash over itself
+and the previous seal, so that a changed, missing or inserted entry is detected. It holds ids, never contents."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The key that seals a store's audit log, and the log's head outside of the table: a small file beside the store.
-Whoever can change the database but not this file cannot cut the log's end or write it anew unnoticed. A key of your own
-(RMEM_AUDIT_KEY) lies nowhere near the store. What it protects against: docs/decisions/0025-audit-chain.md."""
+"""The key that seals a store's audit log, and the log's head outside of the table, in a small file beside the store.
+Whoever can change the database but not this file cannot cut or rewrite the log unnoticed. A key of your own
+(RMEM_AUDIT_KEY) is stored nowhere near the store. Threat model: docs/decisions/0025-audit-chain.md."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Segments in the file: which spans of rows they cover, loading those that can be trusted, adding new ones: those of
-the memories, and those of each searched column of a table of SQL.
+"""Index segments in the file, of memories and of each searched column of a table: which rows they cover, loading the
+valid ones, adding new ones.
 
-Segments follow one another without gaps from the first row on. Whatever breaks that chain (one deleted,
-truncated, damaged or of another version) and everything behind the break counts as not covered."""
+Segments follow one another without gaps from the first row on. Whatever breaks that chain (one deleted, truncated,
+damaged or of another version) and everything behind the break counts as not covered."""
 
 from __future__ import annotations
 

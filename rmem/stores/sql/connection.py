@@ -1,5 +1,5 @@
-"""What the statements of the SQL stores need of a connection: that of SQLite's driver, which PostgreSQL's is made to
-look like. Parameters are written `?`, and statements are written so that both databases understand them."""
+"""The connection that statements of the SQL stores expect: that of SQLite's driver, which PostgreSQL's is adapted to.
+Parameters are written `?`; statements are written so that both databases accept them."""
 
 from __future__ import annotations
 

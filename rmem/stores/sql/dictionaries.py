@@ -1,6 +1,6 @@
-"""The dictionaries of packed memories. A dictionary repeats what it was trained on, so when somebody is forgotten, or
-memories are encrypted, it is replaced: first a new one that every later write uses, then all packed rows with it, then
-the old ones go."""
+"""The compression dictionaries of packed memories. A dictionary repeats what it was trained on, so it is replaced when
+somebody is forgotten or memories are encrypted: first a new one for every later write, then all packed rows are
+rewritten with it, then the old ones are deleted."""
 
 from __future__ import annotations
 

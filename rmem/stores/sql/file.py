@@ -1,4 +1,4 @@
-"""The SQLite file: opening it safely, its connections, and what SQLite's errors mean to a user."""
+"""The SQLite file: open it safely, manage its connections, and translate SQLite's errors."""
 
 from __future__ import annotations
 

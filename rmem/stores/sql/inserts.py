@@ -1,5 +1,4 @@
-"""Appending rows: the steps and ids that memories lack are filled in, and a row with a known id takes the place of the
-old one."""
+"""Append rows: missing steps and ids are filled in, and a row with a known id replaces the old one."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from ..packing import Codec
 from . import facts, rows
 from . import keys as data_keys
 from .connection import Connection
-from .sealing import Seal
+from .encrypted_rows import Seal
 
 _FETCH = 500  # ids in one statement
 _LAST_STEP = f"SELECT max(step) FROM memories WHERE agent = ? AND step <= {2**63 - 1}"  # a damaged one may be a text
@@ -63,9 +62,9 @@ def append(
             write(waiting)  # it may be one of them
             waiting = []
             _remove(connection, old[0])
-        born = seq if old is None else old[1]
-        taken[memory.memory_id] = seq, born
-        waiting.append((memory, parts, rows.to_row(memory, parts, seq, born, codec, seal)))
+        original_seq = seq if old is None else old[1]
+        taken[memory.memory_id] = seq, original_seq
+        waiting.append((memory, parts, rows.to_row(memory, parts, seq, original_seq, codec, seal)))
     write(waiting)
     return hides
 
@@ -90,7 +89,7 @@ def held(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[int, int
     for start in range(0, len(ids), _FETCH):
         part = ids[start : start + _FETCH]
         sql = f"SELECT id, seq, born FROM memories WHERE id IN ({', '.join('?' * len(part))})"
-        found |= {memory_id: (seq, born) for memory_id, seq, born in connection.execute(sql, part)}
+        found |= {memory_id: (seq, original_seq) for memory_id, seq, original_seq in connection.execute(sql, part)}
     return found
 
 

@@ -1,7 +1,7 @@
-"""The table of data keys, and giving every encrypted row new ones while others read and write the store.
+"""The table of data keys, and rotating them while others read and write the store.
 
-A rotation adds a version of the keys beside the old one, encrypts the rows again in small transactions, and removes
-the old version together with the last row that needed it. Whoever finds two versions goes on where somebody stopped."""
+A rotation adds a new version of the keys, encrypts the rows again in small transactions, and deletes the old version
+together with the last row that needed it. A process that finds two versions continues an interrupted rotation."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ...crypto.vault import Vault, WrappedKey, fingerprint, new_keys, unwrap, wr
 from ...errors import KeyMissingError, KeyWrongError, StoreCorruptError
 from ..base import Progress
 from ..indexed import derive
-from . import dictionaries, removal, rows, sealing
+from . import dictionaries, encrypted_rows, removal, rows
 from .connection import Connection
-from .sealing import Seal
+from .encrypted_rows import Seal
 
 if TYPE_CHECKING:
     from .records import SqlRecords
@@ -160,7 +160,7 @@ def _again(connection: Connection, store: SqlRecords, row: tuple[Any, ...], vers
     if memory is None or old is None:
         return False
     seal = Seal(version, old.fields)
-    hidden = sealing.disguised(derive(memory, with_facts=True), seal, store.vault)
+    hidden = encrypted_rows.disguised(derive(memory, with_facts=True), seal, store.vault)
     store.rewrite(connection, row[0], memory, seal, hidden)
     return True
 

@@ -39,6 +39,7 @@ from ..vectors import Vector, check_vectors
 from . import audit, dictionaries, inserts, postgres_rows, postgres_search
 from . import keys as data_keys
 from .connection import Connection as AnyConnection
+from .encrypted_rows import Seal
 from .postgres_filters import Condition, condition
 from .postgres_index import LOOKED_AT, Follower, Look, State, dimension_of, look, state
 from .postgres_link import Address, Connection, Link
@@ -48,7 +49,6 @@ from .postgres_vectors import Neighbours
 from .postgres_writer import PostgresWriter
 from .receipts import put_once
 from .records import Dialect, SqlRecords
-from .sealing import Seal
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         "LATERAL (SELECT born FROM memories WHERE id = t.id LIMIT 1) m "  # the limit: one by one, by the index
         "ON CONFLICT (tenant, born) DO UPDATE SET last = greatest(access.last, excluded.last), "
         "count = access.count + excluded.count",
-        note="INSERT INTO notes VALUES (?, ?) ON CONFLICT (tenant, key) DO UPDATE SET value = excluded.value",
+        set_meta="INSERT INTO notes VALUES (?, ?) ON CONFLICT (tenant, key) DO UPDATE SET value = excluded.value",
         read=postgres_rows.READ,
     )
 
@@ -174,10 +174,10 @@ class PostgresRecordStore(SqlRecords, Forking):
                 self._reading.look = seen
         return seen
 
-    def note(self, key: str, value: str | None = None) -> str | None:
-        if key in LOOKED_AT and value is None and self._reading.connection is not None:
-            return self.read(self._look).notes.get(key)
-        return super().note(key, value)
+    def get_meta(self, key: str) -> str | None:
+        if key in LOOKED_AT and self._reading.connection is not None:
+            return self.read(self._look).meta.get(key)
+        return super().get_meta(key)
 
     def write(self, work: Callable[[Connection], Result]) -> Result:
         return self._writer.run(work)
@@ -231,7 +231,7 @@ class PostgresRecordStore(SqlRecords, Forking):
     def kind(self, connection: AnyConnection) -> Mapping[str, str]:
         assert isinstance(connection, Connection)
         connection.seen = look(connection)
-        return connection.seen.notes
+        return connection.seen.meta
 
     @property
     def held(self) -> int:
@@ -261,7 +261,7 @@ class PostgresRecordStore(SqlRecords, Forking):
 
     def derive_terms(self, on_progress: Progress | None = None, *, all_rows: bool = False) -> int:
         """Write every row again, so only for another analyser or on request."""
-        known = self.note("analyser"), self.note("facts")
+        known = self.get_meta("analyser"), self.get_meta("facts")
         if not all_rows and known in ((None, None), (str(ANALYSER), str(FACTS))):
             return 0
         sql = "SELECT id FROM memories ORDER BY seq"
@@ -272,8 +272,8 @@ class PostgresRecordStore(SqlRecords, Forking):
                 done += self.change(key, lambda memory: memory) is not None
             if on_progress is not None:
                 on_progress(number, len(ids))
-        self.note("analyser", str(ANALYSER))
-        self.note("facts", str(FACTS))
+        self.set_meta("analyser", str(ANALYSER))
+        self.set_meta("facts", str(FACTS))
         return done
 
     def describe(self) -> str:
@@ -390,11 +390,11 @@ class PostgresRecordStore(SqlRecords, Forking):
             follower.follow(connection, now)
             self.use_keys(follower.index)
 
-    def survey(self, where: Filter) -> FilteredRows:
+    def filtered_rows(self, where: Filter) -> FilteredRows:
         """All rows inside the filter. Of a large tenant those of the filter's agents are held, or all."""
         with self.index.lock:  # so that no other thread brings the index past this thread's transaction in between
             if self._held_now():
-                return self._surveys.take(where)
+                return self._filtered.take(where)
         with self._scopes_lock:
             key = tuple(sorted(where.agent)) if where.agent else None
             found = self._scopes.pop(key, None)
@@ -404,16 +404,16 @@ class PostgresRecordStore(SqlRecords, Forking):
             self._scopes[key] = found  # the youngest is the last
             if len(self._scopes) > _SCOPES:
                 self._scopes.popitem(last=False)
-        follower, surveys = found
+        follower, filtered = found
         with follower.index.lock:
             self._follow(follower)
             self.check_keys(follower.index)
-            return surveys.take(where)
+            return filtered.take(where)
 
-    def prospect(self, where: Filter) -> FilteredRows | CandidateSource:
+    def candidates(self, where: Filter) -> FilteredRows | CandidateSource:
         with self.index.lock:
             if self._held_now():
-                return self._surveys.take(where)
+                return self._filtered.take(where)
         return PostgresCandidates(self, where)
 
     def condition(self, connection: Connection, where: Filter) -> Condition:
@@ -465,11 +465,11 @@ class PostgresRecordStore(SqlRecords, Forking):
         checks.whole("k", k, low=1)
 
         def read() -> list[tuple[Memory, float]]:
-            prospect = PostgresCandidates(self, where or Filter())
-            query = checks.vector("vector", vector, dimension=prospect.dimension)
-            if prospect.dimension is None:
+            candidates = PostgresCandidates(self, where or Filter())
+            query = checks.vector("vector", vector, dimension=candidates.dimension)
+            if candidates.dimension is None:
                 return []
-            return self._scored(prospect.best_vectors(bits.unit(query[None, :])[0], k))
+            return self._scored(candidates.best_vectors(bits.unit(query[None, :])[0], k))
 
         return self.read_transaction(read)
 

@@ -1,4 +1,4 @@
-"""Candidates of a question, with their neighbours in the sessions, read into a small recall index."""
+"""Read the candidates of a question, with their neighbours in the sessions, into a small recall index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A filter as a condition in SQL, for tenants whose rows are not all held in memory."""
+"""Translate a filter to SQL, for tenants whose rows are not all held in memory."""
 
 from __future__ import annotations
 

@@ -37,12 +37,12 @@ class Look(NamedTuple):
     """How far a tenant has come, and what is noted of its vectors and terms."""
 
     state: State
-    notes: dict[str, str]
+    meta: dict[str, str]
 
     @property
     def dimension(self) -> int | None:
         """How many numbers the vectors have."""
-        found = self.notes.get("dimension")
+        found = self.meta.get("dimension")
         return None if found is None else int(found)
 
     def after(self, added: int) -> Look:

@@ -1,5 +1,4 @@
-"""The way of memories to a PostgreSQL database: transactions that belong to one tenant, on the connections of
-`postgres_pool`."""
+"""Transactions of one tenant's memories in PostgreSQL, on the connections of `postgres_pool`."""
 
 from __future__ import annotations
 

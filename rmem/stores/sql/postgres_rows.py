@@ -1,4 +1,4 @@
-"""Rows on their way into PostgreSQL: those of `rows.py`, with what its own search needs beside them."""
+"""Convert memories to rows of PostgreSQL: those of `rows.py`, with what its own search needs."""
 
 from __future__ import annotations
 
@@ -102,17 +102,18 @@ def embed(connection: Connection, dimension: int | None) -> None:
 
 
 def lexemes_of(derived: Derived, actor: str | None) -> tuple[list[int], list[int], int, int]:
-    """All terms and marks of a row, how often it holds each (a mark: 0 times), its length, and how many are terms."""
+    """All terms and attribute hashes of a row, how often it holds each (attributes: 0 times), its length, and how many
+    are terms."""
     terms = derived.terms
     spoken = None if actor is None else plain(actor)
-    acting = np.array([actor_mark(spoken)] if spoken else [], np.uint64)
-    lexemes = signed(np.concatenate([terms.hashes, np.frombuffer(derived.marks, HASH), acting]))
+    acting = np.array([actor_hash(spoken)] if spoken else [], np.uint64)
+    lexemes = signed(np.concatenate([terms.hashes, np.frombuffer(derived.attribute_hashes, HASH), acting]))
     counts = [*terms.counts.tolist(), *([0] * (len(lexemes) - terms.size))]
     return lexemes, counts, terms.length, terms.size
 
 
-def actor_mark(spoken: str) -> int:
-    """The mark of the rows of an actor, by the plain form of the name."""
+def actor_hash(spoken: str) -> int:
+    """The hash of an actor, by the plain form of the name."""
     return term_hash(f"actor\x00{spoken}")
 
 

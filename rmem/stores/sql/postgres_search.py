@@ -22,7 +22,7 @@ from .postgres_candidates import laid_out
 from .postgres_filters import Condition, known_as
 from .postgres_index import State, dimension_of, state
 from .postgres_link import Connection
-from .postgres_rows import actor_mark, signed, unsigned
+from .postgres_rows import actor_hash, signed, unsigned
 
 if TYPE_CHECKING:
     from .postgres import PostgresRecordStore
@@ -81,7 +81,7 @@ class PostgresCandidates(CandidateSource):
     def actors_named(self, text: str) -> list[str]:
         words = plain(text).split()[:200]
         runs = {" ".join(words[at : at + size]) for size in range(1, 5) for at in range(len(words))}
-        marks = signed(np.array([actor_mark(run) for run in runs], np.uint64))
+        marks = signed(np.array([actor_hash(run) for run in runs], np.uint64))
         sql = (
             f"SELECT DISTINCT n.actor FROM unnest(?::bigint[]) a(term), LATERAL (SELECT m.actor FROM {_HOLDING} p "
             f"JOIN memories m ON m.seq = p.seq{self._inside.where} LIMIT 64) n"
@@ -207,7 +207,7 @@ class PostgresCandidates(CandidateSource):
         return {seq for (seq,) in connection.execute(sql, (*values, *self._inside.values, count))}
 
     def _of_actor(self, connection: Connection, actor: str, count: int) -> set[int]:
-        (mark,) = signed(np.array([actor_mark(plain(actor))], np.uint64))
+        (mark,) = signed(np.array([actor_hash(plain(actor))], np.uint64))
         sql = (
             f"SELECT p.seq FROM postings p{self._joined} WHERE p.term = ?{self._inside.further} "
             "ORDER BY p.seq DESC LIMIT ?"

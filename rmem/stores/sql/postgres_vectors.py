@@ -1,6 +1,6 @@
-"""The HNSW index over the vectors of a large tenant. Each has its own, so that a search meets nobody else's rows and
-costs what the tenant is, not what the database is. It is built beside ongoing writes; until then vectors are compared
-one by one."""
+"""The HNSW index over the vectors of a large tenant. Each tenant has its own, so that a search reads no other rows and
+its cost depends on the tenant, not on the database. It is built while writes go on; until then vectors are compared one
+by one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Group commit on PostgreSQL: threads that write for one tenant at the same time share a transaction. It begins by
-taking the tenant's head, so that rows become visible in the order of their numbers, whoever writes them."""
+"""Group commit on PostgreSQL: threads that write for one tenant at the same time share a transaction. It first locks
+the tenant's head row, so that rows become visible in the order of their numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Receipts in the table `notes` of a store: what a write gave, under a key that is its own, in its transaction."""
+"""Receipts in the table `notes` of a store: the result of a write, stored under the request's key in the same
+transaction."""
 
 from __future__ import annotations
 

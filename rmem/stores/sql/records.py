@@ -1,5 +1,5 @@
-"""What the SQL stores do alike: the same rows, read and written by the same statements. How a transaction is had, where
-the next row goes and how an index follows is each store's own."""
+"""Shared by the SQL stores: the same rows, read and written by the same statements. How a transaction is opened, where
+the next row goes and how an index follows differs for each store."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from ..indexed import Derived, IndexedStore, derive
 from ..packing import Codec
 from ..touches import Touches
 from ..vectors import EmbedderIdentity, Vector, check_dimension, check_vector_format, check_vectors, first_vector
-from . import audit, dictionaries, facts, inserts, removal, rows, sealing
+from . import audit, dictionaries, encrypted_rows, facts, inserts, removal, rows
 from . import feedback as feedback_rows
 from . import keys as data_keys
 from .audit_chain import AuditChain, Head
 from .connection import Connection
+from .encrypted_rows import Seal
 from .receipts import forget_ids, once
-from .sealing import Seal
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class Dialect(NamedTuple):
     """The statements that a database has its own words for."""
 
     touch: str  # last, count, id
-    note: str  # key, value
+    set_meta: str  # key, value
     read: str = rows.READ
 
 
@@ -104,7 +104,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
         """Write memories; as they were kept, with what the index gets of them. `own_vectors` were read from here."""
         seal = data_keys.seal_for_writing(connection, self.vault)
         if seal is not None:
-            derived = [sealing.disguised(parts, seal, self.vault) for parts in derived]
+            derived = [encrypted_rows.disguised(parts, seal, self.vault) for parts in derived]
         if self.encryption is not None and self.encryption.hides_vectors:
             for memory in memories:
                 memory.embeddings = Embeddings()
@@ -146,7 +146,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
         return dimension
 
     def kind(self, connection: Connection) -> Mapping[str, str]:
-        """Which of the notes of KIND there are."""
+        """Return the metadata of KIND that is set."""
         return dict(connection.execute(_KIND).fetchall())
 
     def edit(self, memory_id: str, edit: Edit) -> Memory | None:
@@ -212,7 +212,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
             dimension = self._check_dimension(connection, given.values())
             for part in _parts(keys):
                 placed: list[tuple[Any, ...]] = []
-                for row in connection.execute(f"{self.dialect.read} WHERE m.id IN ({_marks(part)})", part):
+                for row in connection.execute(f"{self.dialect.read} WHERE m.id IN ({_placeholders(part)})", part):
                     memory, seal = rows.to_memory(row, self.codec), rows.seal_of(row)
                     bare = seal is not None and packing.short_vector(memory) is None  # and is to stay so
                     memory = packing.placed(memory, tier, None if bare else given.get(memory.memory_id), dimension)
@@ -403,23 +403,23 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
     def flush(self) -> None:
         """Write the access counts that wait."""
 
-    def note(self, key: str, value: str | None = None) -> str | None:
-        if value is not None:
-            self.write(lambda connection: connection.execute(self.dialect.note, (key, value)))
-            return value
+    def get_meta(self, key: str) -> str | None:
         sql = "SELECT value FROM notes WHERE key = ?"
         found = self.read(lambda connection: connection.execute(sql, (key,)).fetchone())
         return None if found is None else str(found[0])
 
+    def set_meta(self, key: str, value: str) -> None:
+        self.write(lambda connection: connection.execute(self.dialect.set_meta, (key, value)))
+
     def next_number(self, stem: str) -> int:
-        note = f"next {stem}"
+        key = f"next {stem}"
 
         def work(connection: Connection) -> int:
-            found = connection.execute("SELECT value FROM notes WHERE key = ?", (note,)).fetchone()
+            found = connection.execute("SELECT value FROM notes WHERE key = ?", (key,)).fetchone()
             number = 0 if found is None else int(found[0])
             while connection.execute("SELECT 1 FROM memories WHERE id = ?", (f"{stem}{number}",)).fetchone():
                 number += 1
-            connection.execute(self.dialect.note, (note, str(number + 1)))
+            connection.execute(self.dialect.set_meta, (key, str(number + 1)))
             return number
 
         return self.write(work)
@@ -427,14 +427,14 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
     def add_feedback(self, feedback: Sequence[Feedback]) -> None:
         def work(connection: Connection) -> None:
             feedback_rows.write(connection, feedback)
-            connection.execute(self.dialect.note, (FEEDBACK_ADDED, new_token()))
+            connection.execute(self.dialect.set_meta, (FEEDBACK_ADDED, new_token()))
 
         self.write(work)
 
     def remove_feedback(self, feedback: Sequence[Feedback]) -> None:
         def work(connection: Connection) -> None:
             feedback_rows.remove(connection, feedback)
-            connection.execute(self.dialect.note, (FEEDBACK_REMOVED, new_token()))
+            connection.execute(self.dialect.set_meta, (FEEDBACK_REMOVED, new_token()))
 
         if feedback:
             self.write(work)
@@ -493,7 +493,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
             return [
                 row
                 for part in map(_padded, _parts(values))
-                for row in connection.execute(sql.format(_marks(part)), part)
+                for row in connection.execute(sql.format(_placeholders(part)), part)
             ]
 
         return self.read(work)
@@ -549,7 +549,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
             "SELECT tier, sum(length(packed)), sum(unpacked) FROM memories WHERE seq IN ({}) "
             "AND packed IS NOT NULL GROUP BY tier"
         )
-        for tier, packed, unpacked in self._fetched(sql, self.survey(where).seq.tolist()):
+        for tier, packed, unpacked in self._fetched(sql, self.filtered_rows(where).seq.tolist()):
             known = found.get(tier, Size(0, 0))
             found[tier] = Size(known.packed + packed, known.unpacked + unpacked)
         return found
@@ -560,7 +560,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
 
     def check_comparable(self, by: Literal["vectors", "numbers"]) -> None:
         if self.vault.latest is not None and self.stats().encrypted:
-            sealing.check_comparable(self.encryption, by)
+            encrypted_rows.check_comparable(self.encryption, by)
 
     def check_keys(self, index: RecallIndex) -> None:
         """Refuse to answer with the readable memories alone where the key that was given is not that of the others."""
@@ -599,5 +599,5 @@ def _digest(memory_id: str) -> str:
     return blake2b(memory_id.encode(), digest_size=8).hexdigest()
 
 
-def _marks(values: Sequence[Any]) -> str:
+def _placeholders(values: Sequence[Any]) -> str:
     return ", ".join("?" * len(values))

@@ -1,7 +1,7 @@
-"""Giving every row of a file new vectors, or new terms, while others read and write it.
+"""Replace the vectors, or the terms, of every row while others read and write the file.
 
-New vectors are staged beside the old ones, batch by batch, and take their place in one transaction at the end:
-a store never holds vectors of two embedders, and an interrupted run goes on where it stopped."""
+New vectors are staged beside the old ones, batch by batch, and replace them in one transaction at the end: a store
+never holds vectors of two embedders, and an interrupted run continues where it stopped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...index.analyser import VERSION as ANALYSER
 from ..base import Progress
 from ..indexed import Derived, derive
 from ..packing import short_bytes, shorten
-from . import facts, rows, sealing
+from . import encrypted_rows, facts, rows
 from .connection import Connection
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _begin(connection: Connection, store: SqlRecords, name: str) -> None:
     target = connection.execute("SELECT value FROM notes WHERE key = 'reembedding'").fetchone()
     if target is None or target[0] != name:
         connection.execute("DELETE FROM staged")
-        connection.execute(store.dialect.note, ("reembedding", name))
+        connection.execute(store.dialect.set_meta, ("reembedding", name))
 
 
 def _stage(connection: Connection, staged: Sequence[tuple[int, bytes | None]]) -> None:
@@ -131,13 +131,13 @@ def _finish(connection: Connection, store: SqlRecords, vectors: MemoryVectors, s
     connection.execute("DELETE FROM notes WHERE key IN ('reembedding', 'embedder_spec')")
     facts = {"embedder": vectors.embedder.name, "dimension": str(vectors.embedder.dimension)}
     facts |= {} if spec is None else {"embedder_spec": spec}
-    connection.executemany(store.dialect.note, list(facts.items()))
+    connection.executemany(store.dialect.set_meta, list(facts.items()))
     store.renew(connection)
     return late
 
 
 def reanalyse(store: SqliteRecordStore, on_progress: Progress | None = None) -> int:
-    """Derive the terms, marks and flags of all rows again; how many rows were changed."""
+    """Derive the terms, attribute hashes and flags of all rows again; how many rows were changed."""
     with store.connection() as connection:
         (total,) = connection.execute("SELECT count(*) FROM memories").fetchone()
     changed = seen = last = 0
@@ -154,7 +154,7 @@ def reanalyse(store: SqliteRecordStore, on_progress: Progress | None = None) -> 
             on_progress(min(seen, total), total)
 
     def finish(connection: sqlite3.Connection) -> None:
-        connection.executemany(store.dialect.note, [("analyser", str(ANALYSER)), ("facts", str(FACTS))])
+        connection.executemany(store.dialect.set_meta, [("analyser", str(ANALYSER)), ("facts", str(FACTS))])
         if changed:
             store.renew(connection)
 
@@ -179,7 +179,7 @@ def _derived(store: SqliteRecordStore, row: tuple[Any, ...]) -> _Row | None:
     parts, seal = derive(memory, with_facts=True), rows.seal_of(row)
     version = None if seal is None else seal.version
     found = list(facts.to_rows(row[0], memory, parts.facts, store.vault, version))
-    return _Row(row[0], version, parts if seal is None else sealing.disguised(parts, seal, store.vault), found)
+    return _Row(row[0], version, parts if seal is None else encrypted_rows.disguised(parts, seal, store.vault), found)
 
 
 def _rewrite(connection: sqlite3.Connection, derived: Sequence[_Row]) -> int:

@@ -1,5 +1,5 @@
-"""Removing memories: set aside for a while, brought back, or gone for good. Each is noted in the audit log within the
-same transaction."""
+"""Remove memories: move them to the trash, restore them, or delete them for good. Each is recorded in the audit log in
+the same transaction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...errors import KeyMissingError, KeyWrongError, StoreError
 from ...models import Memory
 from ..base import SetAside, Trace
 from ..packing import Codec
-from . import audit, feedback, rows, sealing
+from . import audit, encrypted_rows, feedback, rows
 from .audit_chain import Head
 from .connection import Connection
 
@@ -53,7 +53,7 @@ def _pinned(codec: Codec, memory_id: str, sealed: bytes, version: int) -> bool:
         opened = codec.vault.open(memory_id, sealed, version)
     except StoreError:
         return True
-    return "tags" in opened and "pinned" in sealing.tags_of(opened)
+    return "tags" in opened and "pinned" in encrypted_rows.tags_of(opened)
 
 
 def remove(connection: Connection, keys: Sequence[str]) -> list[str]:

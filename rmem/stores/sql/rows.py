@@ -1,4 +1,4 @@
-"""Between a memory and its row: the SQL of the embedded store and the two conversions."""
+"""Convert between a memory and its row: the SQL of the embedded store and the two conversions."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from ..packing import (
     widen,
     written_beside,
 )
-from . import sealing
+from . import encrypted_rows
 from .connection import Connection
-from .sealing import Seal
+from .encrypted_rows import Seal
 
 log = logging.getLogger(__name__)
 _TOGETHER = 500  # rows that one statement reads
@@ -47,7 +47,7 @@ _INDEX = (
 DERIVED = ("flags", "specific", "words", "terms", "marks", "numbers")
 COLUMNS = ("seq", *MEMORY, "born", *DERIVED)
 KIND = ("analyser", "dimension", "embedder", "embedder_spec")
-"""The notes that tell of which kind the terms and vectors of a store are."""
+"""The metadata keys that say how the terms and vectors of a store were made."""
 
 INSERT = f"INSERT INTO memories ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 READ = (
@@ -64,10 +64,10 @@ _json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
 
 def to_row(
-    memory: Memory, derived: Derived, seq: int, born: int, codec: Codec, seal: Seal | None = None
+    memory: Memory, derived: Derived, seq: int, original_seq: int, codec: Codec, seal: Seal | None = None
 ) -> tuple[Any, ...]:
     """The values of COLUMNS."""
-    return seq, *memory_values(memory, codec, seal), born, *derived_values(derived)
+    return seq, *memory_values(memory, codec, seal), original_seq, *derived_values(derived)
 
 
 def memory_values(memory: Memory, codec: Codec, seal: Seal | None = None) -> tuple[Any, ...]:
@@ -81,7 +81,7 @@ def body_values(memory: Memory, codec: Codec, seal: Seal | None = None) -> tuple
     vector = stored_vector(short_vector(memory), level)
     text, tags, sealed = memory.text, memory.tags, None
     if seal is not None:
-        text, contents, tags, hidden = sealing.split(text, contents, tags, seal, level, codec)
+        text, contents, tags, hidden = encrypted_rows.split(text, contents, tags, seal, level, codec)
         sealed = codec.vault.seal(memory.memory_id, hidden, seal.version)
     told = _json(tags) if tags else None
     version = None if seal is None else seal.version
@@ -99,7 +99,7 @@ def derived_values(derived: Derived) -> tuple[int, int, str, bytes, bytes, bytes
         derived.manner.specific,
         "\n".join(derived.terms.words),
         derived.terms.packed,
-        derived.marks,
+        derived.attribute_hashes,
         derived.numbers.packed or None,
     )
 
@@ -131,7 +131,7 @@ def _to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
         count or 0,
         body,
         text,
-        sealing.tags_of(opened) if opened and "tags" in opened else decoded(tags) if tags else {},
+        encrypted_rows.tags_of(opened) if opened and "tags" in opened else decoded(tags) if tags else {},
         embeddings_at(level, short),
     )
 
@@ -238,8 +238,8 @@ def body_of(
     else:
         body = decoded(contents) if contents else {}
     if opened is not None:
-        text = sealing.revealed(opened["text"], codec)[0] if "text" in opened else text
-        body = sealing.revealed(opened["contents"], codec)[1] if "contents" in opened else body
+        text = encrypted_rows.revealed(opened["text"], codec)[0] if "text" in opened else text
+        body = encrypted_rows.revealed(opened["contents"], codec)[1] if "contents" in opened else body
     return text, read_beside(text, body)
 
 
@@ -259,19 +259,24 @@ def text_of(row: tuple[Any, ...], codec: Codec) -> str:
 def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:
     """What the index needs, from what READ_INDEX selects."""
     (
-        seq, born, agent, session, kind, actor, tier, step, time, importance, position, flags,
-        specific, words, terms, marks, numbers, vector, level,
+        seq, original_seq, agent, session, kind, actor, tier, step, time, importance, position, flags,
+        specific, words, terms, attribute_hashes, numbers, vector, level,
     ) = row  # fmt: skip
     _check_cells(seq, agent, session, kind, actor, tier, step, time, importance)
-    sound = isinstance(born, int) and isinstance(flags, int) and isinstance(specific, int) and isinstance(words, str)
+    sound = (
+        isinstance(original_seq, int)
+        and isinstance(flags, int)
+        and isinstance(specific, int)
+        and isinstance(words, str)
+    )
     sound = sound and 0 <= flags <= 255 and 0 <= specific <= 255
     sound = sound and level in (0, 1, 2)
-    sound = sound and len(terms) % PACKED_SIZE == len(marks) % 8 == len(numbers or b"") % 16 == 0
+    sound = sound and len(terms) % PACKED_SIZE == len(attribute_hashes) % 8 == len(numbers or b"") % 16 == 0
     if not sound or (words.count("\n") + 1 if words else 0) != len(terms) // PACKED_SIZE:
         raise StoreCorruptError(f"row {seq} holds damaged terms; `rmem doctor --repair` derives them again")
     return IndexRow(
         seq=seq,
-        born=born,
+        original_seq=original_seq,
         agent=agent,
         session=session,
         kind=kind,
@@ -283,7 +288,7 @@ def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:
         position=_position(position) if position else None,
         manner=TextFeatures(flags, specific),
         terms=terms_of(terms, words),
-        marks=marks,
+        attribute_hashes=attribute_hashes,
         numbers=Numbers(numbers) if numbers else NO_NUMBERS,
         vector=vector_of(vector, level, dimension),
     )

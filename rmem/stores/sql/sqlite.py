@@ -26,14 +26,14 @@ from .. import migrations
 from ..base import Progress, StoreStats
 from ..indexed import Derived, derive, index_row, new_id
 from ..vectors import check_vectors
-from . import audit, cache, dictionaries, facts, inserts, reembed, rows, sealing
+from . import audit, cache, dictionaries, encrypted_rows, facts, inserts, reembed, rows
 from . import keys as data_keys
 from .audit_chain import AuditChain
 from .connection import Connection
+from .encrypted_rows import Seal
 from .file import DURABILITY, SqliteFile, is_undecodable, lenient
 from .receipts import put_once
 from .records import Dialect, SqlRecords
-from .sealing import Seal
 from .writer import GroupWriter
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ _BULK = 256  # memories written together from which on a writer looks after its 
 
 _COUNTERS = "SELECT name, seq FROM sqlite_sequence WHERE name IN ('memories', 'changes')"  # tables of users have others
 
-# A row behind the last one, if its id is free, the notes of its kind are what they were and nothing is encrypted.
+# Append a row if the id is unused, the vector metadata is unchanged and nothing is encrypted.
 _INSERT_ONE = (
     f"INSERT INTO memories (seq, born, {', '.join(rows.MEMORY + rows.DERIVED)}) "
     f"SELECT next.seq, next.seq, {', '.join('?' * len(rows.MEMORY + rows.DERIVED))} "
@@ -63,7 +63,7 @@ class SqliteRecordStore(SqlRecords, Forking):
     dialect = Dialect(
         touch="INSERT INTO access (born, last, count) SELECT born, ?, ? FROM memories WHERE id = ? "
         "ON CONFLICT (born) DO UPDATE SET last = max(last, excluded.last), count = count + excluded.count",
-        note="INSERT INTO notes VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        set_meta="INSERT INTO notes VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
     )
 
     def __init__(
@@ -169,7 +169,9 @@ class SqliteRecordStore(SqlRecords, Forking):
                 if self._loaded and self.index.whole and self._seen == before and after.change == before.change:
                     given = enumerate(zip(kept, parts, strict=True), before.row + 1)
                     with self.index.changing():
-                        self.index.extend([index_row(memory, part, seq, born=seq) for seq, (memory, part) in given])
+                        self.index.extend(
+                            [index_row(memory, part, seq, original_seq=seq) for seq, (memory, part) in given]
+                        )
                         self.use_keys(self.index)
                         self._seen = after
         except Exception:
@@ -235,11 +237,11 @@ class SqliteRecordStore(SqlRecords, Forking):
         self._heal()
         return done
 
-    def survey(self, where: Filter) -> FilteredRows:
+    def filtered_rows(self, where: Filter) -> FilteredRows:
         with self.index.lock:  # so that no other thread brings the index past the snapshot in between
             self.refresh()
             self.check_keys(self.index)
-            return self._surveys.take(where)
+            return self._filtered.take(where)
 
     def refresh(self) -> None:
         held = self._snapshot.connection
@@ -345,14 +347,14 @@ class SqliteRecordStore(SqlRecords, Forking):
     def _derive_again(self, connection: sqlite3.Connection, seq: int, dimension: int | None) -> IndexRow | None:
         with lenient(connection):
             row = connection.execute(f"{rows.READ} WHERE m.seq = ?", (seq,)).fetchone()
-            (born,) = connection.execute("SELECT born FROM memories WHERE seq = ?", (seq,)).fetchone()
+            (original_seq,) = connection.execute("SELECT born FROM memories WHERE seq = ?", (seq,)).fetchone()
         memory = rows.readable(row, self.codec)
-        if memory is None or not isinstance(born, int):
+        if memory is None or not isinstance(original_seq, int):
             return None
         seal, derived = rows.seal_of(row), derive(memory)
         if seal is not None:
-            derived = sealing.disguised(derived, seal, self.vault)
-        return index_row(memory, derived, seq, born, dimension)
+            derived = encrypted_rows.disguised(derived, seal, self.vault)
+        return index_row(memory, derived, seq, original_seq, dimension)
 
     def write_segment(self, threshold: int = cache.SEGMENT_FROM) -> None:
         """Pack the rows behind the last good segment into a new one, if there are enough of them; pack older segments

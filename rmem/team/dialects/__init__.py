@@ -1,5 +1,5 @@
-"""How each coding agent tells its events, and how it takes something in: one module for each, with the same two
-functions. Only light modules are imported; a hook has no time."""
+"""Translate each coding agent's events, and the context that goes back to it: one module for each agent, with the same
+two functions. Only light modules are imported; a hook has no time."""
 
 from __future__ import annotations
 

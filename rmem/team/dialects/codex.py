@@ -8,7 +8,7 @@ from typing import Any
 
 from ..events import Event
 from .claude_code import MOMENTS
-from .reading import decoded, hook_specific, moment, tool_event
+from .payloads import decoded, hook_specific, moment, tool_event
 
 AGENT = "codex"
 answer = hook_specific

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from ..events import Event, Kind
-from .reading import decoded, ended, moment, tool_event
+from .payloads import decoded, ended, moment, tool_event
 
 AGENT = "copilot"
 _EXIT = re.compile(r"\s*<exited with exit code (\d+)>\s*\Z")

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from ..events import Event, Kind
-from .reading import decoded, moment, tool_event
+from .payloads import decoded, moment, tool_event
 
 AGENT = "cursor"
 _MOMENTS = {

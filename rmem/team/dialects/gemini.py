@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from ..events import Event, Kind
-from .reading import ended, hook_specific, moment, text_of, tool_event
+from .payloads import ended, hook_specific, moment, text_of, tool_event
 
 AGENT = "gemini"
 _MOMENTS = {

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from ..events import Event, Kind
-from .reading import ended, moment, text_of, tool_event
+from .payloads import ended, moment, text_of, tool_event
 
 AGENT = "opencode"
 _MOMENTS = {

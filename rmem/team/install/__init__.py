@@ -1,5 +1,6 @@
-"""Wiring coding agents to the team memory: `rmem install`, `rmem uninstall` and `rmem status`. One module for each
-agent says what goes where; `plan` shows and does it, `jsonc` and `toml` edit, `files` reads, writes and remembers."""
+"""Connect coding agents to the team memory: `rmem install`, `rmem uninstall` and `rmem status`. One module for each
+agent says what goes where; `plan` shows and applies it, `jsonc` and `toml` edit, `files` reads, writes and keeps
+backups."""
 
 from __future__ import annotations
 

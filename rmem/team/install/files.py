@@ -1,5 +1,5 @@
-"""The files of other tools, read and written with care: links are followed, a write happens whole or not at all, mode
-and owner stay, a copy of what was there is kept, and a ledger says what was changed so that it can be undone."""
+"""Read and write files of other tools safely: follow links, write atomically, keep mode and owner, keep a backup, and
+record every change in a ledger so that it can be undone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Editing JSON as text: what is added or removed changes, and every other byte stays, with its comments, commas at the
-end, order and indentation. Strict JSON stays strict. Files and their backups are the business of `files`."""
+"""Edit JSON as text: only what is added or removed changes; comments, trailing commas, order and indentation stay.
+Strict JSON stays strict. Files and their backups are handled by `files`."""
 
 from __future__ import annotations
 

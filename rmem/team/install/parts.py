@@ -1,5 +1,5 @@
-"""What is put into a tool's files: hooks, an MCP server, whole files of ours. Each part can say how a file looks with
-it, how without it, and how much of it is there. A part never touches what it does not recognise as ours."""
+"""The parts put into a tool's files: hooks, an MCP server, whole files of ours. Each part can render a file with it and
+without it, and report how much of it is present. A part never touches what it does not recognise as ours."""
 
 from __future__ import annotations
 

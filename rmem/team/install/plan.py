@@ -1,5 +1,5 @@
-"""What an install or uninstall would change, and doing it. A tool's files change together or not at all; a file that
-cannot be read or changed safely stops its tool and no other."""
+"""Plan and apply an install or uninstall. A tool's files change together or not at all; a file that cannot be read or
+changed safely stops its tool and no other."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class Plan:
     refused: str = ""
 
 
-def installing(tool: Tool) -> Plan:
+def planned_install(tool: Tool) -> Plan:
     """What is missing or outdated, and would be written."""
     return _planned(tool, _with_parts)
 
 
-def uninstalling(tool: Tool, ledger: Ledger, staying: Sequence[Tool] = ()) -> Plan:
+def planned_uninstall(tool: Tool, ledger: Ledger, staying: Sequence[Tool] = ()) -> Plan:
     """What of ours is there, and would be taken away. A file that a tool which is `staying` needs stays too."""
     needed = {part.path for other in staying if _is_wired(other) for part in other.parts}
     return _planned(tool, lambda seen, parts: None if seen.path in needed else _without_parts(seen, parts, ledger))

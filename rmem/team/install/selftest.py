@@ -1,6 +1,6 @@
-"""Trying what is wired: run the hook command in an agent's file as the agent would, with the start of a session that
-everybody knows to be a test. It goes the whole way, through the spool to the keeper and the memory, and leaves nothing
-behind; a keeper that it had to start ends by itself soon."""
+"""Test an installed hook: run the command in the agent's file as the agent would, with a session start that is marked
+as a test. It passes through the spool, the daemon and the memory, and leaves nothing behind; a daemon started for it
+ends soon after."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from ...errors import ConfigError
-from .. import places
+from .. import paths
 from ..events import SELF_TEST, SELF_TEST_ANSWER
 from . import files
 from .commands import lasting_path
@@ -20,7 +20,7 @@ from .parts import Hooks, Whole
 from .tool import Tool
 
 _LIMIT = 10.0  # seconds; all agents wait for so long
-_IDLE = "10"  # seconds after which a keeper ends that was started for this
+_IDLE = "10"  # seconds after which a daemon ends that was started for this
 _LONGEST = 300  # characters of what went wrong
 
 
@@ -48,7 +48,7 @@ def _installed(tool: Tool) -> str | None:
 
 def _run(command: str) -> str:
     """What went wrong with a command; empty if the memory answered."""
-    folder = str(places.folder())
+    folder = str(paths.folder())
     names = dict.fromkeys(("session_id", "sessionId", "sessionID", "conversation_id"), SELF_TEST)
     given = json.dumps({**names, "cwd": folder, "directory": folder, "source": SELF_TEST})
     environment = {**os.environ, "PATH": lasting_path()}
@@ -82,7 +82,7 @@ def _run(command: str) -> str:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """With what it started, which has its pipes; a keeper has a session of its own."""
+    """With what it started, which has its pipes; a daemon has a session of its own."""
     if hasattr(os, "killpg"):
         os.killpg(process.pid, signal.SIGKILL)
     else:

@@ -1,5 +1,5 @@
-"""What `rmem status` tells: which agents are wired and whether their hooks answer, where memory goes, what a repository
-wishes, what waits, what went wrong."""
+"""Collect what `rmem status` shows: which agents are connected and whether their hooks answer, where memory goes, the
+repository's settings, what waits, what went wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from ... import config
 from ...errors import ConfigError
-from .. import backlog, health, places
+from .. import backlog, health, paths
 from ..identity import repository
 from ..repository_file import find, read_settings
 from . import AGENTS, Command, files, tool
@@ -36,7 +36,7 @@ def report(cwd: Path, store: str) -> dict[str, Any]:
         **backlog.report(),
         **health.report(store),
         "last_capture": _told(folder / "last-capture.json") or None,
-        "last_sync": _told(folder / places.LAST_SYNC) or None,
+        "last_sync": _told(folder / paths.LAST_SYNC) or None,
         "log": str(folder / "hooks.log"),
     }
 

@@ -1,4 +1,4 @@
-"""Whether a tool's own settings switch all of its hooks off, which `rmem status` should not keep to itself."""
+"""Check whether a tool's own settings disable all of its hooks; `rmem status` warns about it."""
 
 from __future__ import annotations
 

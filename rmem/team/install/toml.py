@@ -1,4 +1,4 @@
-"""Our MCP server in a TOML file. What is written is read again, to be sure that it says what it should."""
+"""Edit our MCP server in a TOML file. The result is parsed again to verify it."""
 
 from __future__ import annotations
 

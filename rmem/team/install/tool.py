@@ -1,4 +1,4 @@
-"""A coding agent that is installed on this machine, or could be: where its files are and what is put into them."""
+"""A coding agent that is, or could be, installed on this machine: where its files are and what is put into them."""
 
 from __future__ import annotations
 

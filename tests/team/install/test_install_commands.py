@@ -10,7 +10,7 @@ import time
 import pytest
 from conftest import everything
 
-from rmem.cli import endings
+from rmem.cli import exit_codes
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_broken_file_is_told_and_the_others_are_installed(rmem, claude, home):
     claude.write_text('{"model": }')
     (home / ".cursor").mkdir()
     answer = rmem("install", "all", "--yes")
-    assert answer.code == endings.USAGE
+    assert answer.code == exit_codes.USAGE
     assert answer.lines[-2:] == ["Claude Code: refused", "Cursor: installed"]
     assert f"Error: Claude Code: {claude}: line 1, column 11: a value was expected; nothing was changed" in answer.err
     assert claude.read_text() == '{"model": }'
@@ -115,7 +115,7 @@ def test_a_broken_file_is_told_and_the_others_are_installed(rmem, claude, home):
 def test_on_a_terminal_it_asks_and_no_means_no(rmem, claude, home):
     before = everything(home)
     answer = rmem.terminal("install", "claude-code", typed="n\n")
-    assert answer.code == endings.STOPPED
+    assert answer.code == exit_codes.STOPPED
     assert "Install for Claude Code? [y/N]" in answer.out
     assert everything(home) == before
     assert rmem.terminal("install", "claude-code", typed="y\n").code == 0
@@ -124,12 +124,12 @@ def test_on_a_terminal_it_asks_and_no_means_no(rmem, claude, home):
 
 def test_uninstall_wants_a_name(rmem):
     answer = rmem("uninstall")
-    assert answer.code == endings.USAGE
+    assert answer.code == exit_codes.USAGE
     assert "Name an agent" in answer.err
 
 
 def test_an_unknown_agent_is_refused(rmem):
-    assert rmem("install", "emacs").code == endings.USAGE
+    assert rmem("install", "emacs").code == exit_codes.USAGE
 
 
 def test_status_of_a_new_machine(rmem, home):

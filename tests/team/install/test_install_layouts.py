@@ -16,7 +16,7 @@ from rmem.team.dialects import dialect
 from rmem.team.install import AGENTS, Command, tool
 from rmem.team.install.files import Ledger
 from rmem.team.install.jsonc import Document
-from rmem.team.install.plan import Plan, install, installing, uninstall, uninstalling
+from rmem.team.install.plan import Plan, install, planned_install, planned_uninstall, uninstall
 from rmem.team.install.status import agent_report
 
 CLAUDE = """\
@@ -76,7 +76,7 @@ def laid_out(home: Path, agent: str, change: str = "") -> dict[str, bytes | None
 
 
 def installed(agent: str, command: Command | None = None) -> Plan:
-    plan = installing(tool(agent, command))
+    plan = planned_install(tool(agent, command))
     assert not plan.refused
     install(plan, Ledger())
     return plan
@@ -84,7 +84,7 @@ def installed(agent: str, command: Command | None = None) -> Plan:
 
 def uninstalled(agent: str) -> Plan:
     ledger = Ledger()
-    plan = uninstalling(tool(agent), ledger)
+    plan = planned_uninstall(tool(agent), ledger)
     assert not plan.refused
     uninstall(plan, ledger)
     return plan
@@ -120,7 +120,7 @@ def test_beside_what_is_there_it_is_added_once_and_taken_out_to_the_byte(agent, 
     for name, data in before.items():  # every line of the user is still there
         for line in (data or b"").decode("utf-8-sig").splitlines() if name != ".claude.json" else ():
             assert line.rstrip(" ,}]") in (after[name] or b"").decode(), (name, line)
-    assert not installing(tool(agent)).changes
+    assert not planned_install(tool(agent)).changes
     assert everything(home) == after
     uninstalled(agent)
     assert everything(home) == before
@@ -201,7 +201,7 @@ def test_our_handler_in_a_group_of_the_user_is_found_and_its_time_limit_respecte
     value["hooks"]["Stop"][0]["hooks"].insert(0, mine)
     value["hooks"]["Stop"][0]["hooks"][1]["timeout"] = 60
     path.write_text(json.dumps(value))
-    assert not installing(tool("claude-code")).changes
+    assert not planned_install(tool("claude-code")).changes
     uninstalled("claude-code")
     assert json.loads(path.read_text()) == {"hooks": {"Stop": [{"hooks": [mine]}]}}
 
@@ -244,11 +244,11 @@ def test_a_broken_file_stops_its_tool_and_nothing_is_touched(agent, home):
     path.parent.mkdir(parents=True)
     path.write_text(text)
     before = everything(home)
-    plan = installing(tool(agent))
+    plan = planned_install(tool(agent))
     assert told in plan.refused
     assert str(path) in plan.refused
     assert not plan.changes
-    assert uninstalling(tool(agent), Ledger()).changes == []
+    assert planned_uninstall(tool(agent), Ledger()).changes == []
     assert everything(home) == before
 
 
@@ -264,7 +264,7 @@ def test_what_is_no_text_file_is_refused(name, told, home):
         path.mkdir()
     else:
         path.symlink_to(path)
-    assert told in installing(tool("cursor")).refused
+    assert told in planned_install(tool("cursor")).refused
 
 
 def test_a_read_only_file_is_refused(home):
@@ -272,7 +272,7 @@ def test_a_read_only_file_is_refused(home):
     path.parent.mkdir()
     path.write_text("{}")
     path.chmod(0o444)
-    assert "is read-only" in installing(tool("gemini")).refused
+    assert "is read-only" in planned_install(tool("gemini")).refused
     assert path.read_text() == "{}"
 
 
@@ -280,7 +280,7 @@ def test_a_skill_of_the_user_with_our_name_is_not_overwritten(home):
     path = home / ".claude/skills/remanence/SKILL.md"
     path.parent.mkdir(parents=True)
     path.write_text("mine")
-    assert "not from us" in installing(tool("claude-code")).refused
+    assert "not from us" in planned_install(tool("claude-code")).refused
 
 
 def test_links_are_followed_and_modes_stay(home, tmp_path):
@@ -304,7 +304,7 @@ def test_a_link_to_nowhere_is_refused(home, tmp_path):
     link = home / ".gemini/settings.json"
     link.parent.mkdir()
     link.symlink_to(tmp_path / "gone" / "settings.json")
-    assert "no such folder" in installing(tool("gemini")).refused
+    assert "no such folder" in planned_install(tool("gemini")).refused
 
 
 def test_copies_are_kept_for_the_user_alone(home, tmp_path):
@@ -318,7 +318,7 @@ def test_copies_are_kept_for_the_user_alone(home, tmp_path):
 
 def test_a_file_that_changes_between_plan_and_write_is_not_overwritten(home):
     laid_out(home, "cursor")
-    plan = installing(tool("cursor"))
+    plan = planned_install(tool("cursor"))
     (home / ".cursor/mcp.json").write_text('{"mcpServers": {"new": {}}}')
     before = everything(home)
     with pytest.raises(ConfigError, match="changed by another program"):
@@ -356,6 +356,6 @@ def test_the_program_is_named_by_its_path_where_no_shell_finds_it(home, tmp_path
     monkeypatch.setattr("sys.argv", [str(own)])
     assert Command.here().hook("codex", "Stop") == f"'{own}' hook codex Stop"
     installed("codex")
-    assert not installing(tool("codex")).changes
+    assert not planned_install(tool("codex")).changes
     uninstalled("codex")
     assert everything(home) == {}

@@ -13,16 +13,16 @@ import pytest
 from conftest import everything
 
 from rmem import Brain
-from rmem.cli import endings
-from rmem.team import places
+from rmem.cli import exit_codes
+from rmem.team import paths
 from rmem.team.events import AGENTS
 
 
-def keepers():
+def daemons():
     found = []
     for process in psutil.process_iter(["cmdline", "environ"]):
         is_ours = (process.info["environ"] or {}).get("RMEM_HOME") == os.environ["RMEM_HOME"]
-        if "rmem.team.keeper" in (process.info["cmdline"] or []) and is_ours:
+        if "rmem.team.daemon" in (process.info["cmdline"] or []) and is_ours:
             found.append(process)
     return found
 
@@ -37,7 +37,7 @@ def program(home, tmp_path):
 
     does(f'exec "{sys.executable}" -m rmem "$@"')
     yield does
-    for process in keepers():
+    for process in daemons():
         process.kill()
 
 
@@ -53,7 +53,7 @@ def test_the_hook_of_every_agent_is_tried_and_leaves_nothing_behind(rmem, progra
     with Brain(rmem.home / "memories.db", privacy="default") as brain:
         brain.remember("something")
     rmem("install", *AGENTS, "--yes")
-    rmem("status")  # the first one starts the keeper, which has files of its own
+    rmem("status")  # the first one starts the daemon, which has files of its own
     before = everything(rmem.home)
     told = rmem("status", "--json").json
     for name in AGENTS:
@@ -70,21 +70,21 @@ def test_the_hook_of_every_agent_is_tried_and_leaves_nothing_behind(rmem, progra
     with sqlite3.connect(rmem.home / "memories.db") as store:
         assert store.execute("SELECT count(*) FROM memories").fetchone() == (1,)
     assert rmem("status").out.count("  tried  its hook answered in ") == len(AGENTS)
-    assert told["keeper_runs"]
+    assert told["daemon_runs"]
     code = rmem("doctor", "--json")
     assert code.code == 0
     for name in AGENTS:
         assert finding(code, name)["detail"].startswith("its hook answered in "), name
 
 
-def test_a_keeper_that_was_started_for_a_try_ends_soon(rmem, program, home, monkeypatch):
+def test_a_daemon_that_was_started_for_a_try_ends_soon(rmem, program, home, monkeypatch):
     monkeypatch.setattr("rmem.team.install.selftest._IDLE", "1")
     monkeypatch.delenv("RMEM_KEEPER_IDLE", raising=False)
     rmem("install", "codex", "--yes")
     assert agent(rmem("status", "--json").json, "codex")["self_test"]["ok"]
-    assert len(keepers()) == 1
+    assert len(daemons()) == 1
     end = time.monotonic() + 20
-    while keepers():
+    while daemons():
         assert time.monotonic() < end
         time.sleep(0.1)
 
@@ -107,7 +107,7 @@ def test_a_hook_that_does_not_answer_is_a_problem_with_a_remedy(rmem, program, h
     assert expected in rmem("status").out
     assert time.monotonic() - started < 20
     answer = rmem("doctor", "--json")
-    assert answer.code == endings.PROBLEMS
+    assert answer.code == exit_codes.PROBLEMS
     assert expected in finding(answer, "claude-code")["detail"]
 
 
@@ -133,30 +133,30 @@ def test_a_store_that_cannot_be_opened_is_what_the_try_tells(rmem, program, home
     assert list((rmem.home / "team" / "spool").glob("*.json")) == []
 
 
-def test_complaints_of_hooks_and_the_keeper_are_shown_for_a_day(rmem, home):
+def test_complaints_of_hooks_and_the_daemon_are_shown_for_a_day(rmem, home):
     now, old = (time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() - age)) for age in (60, 2 * 86_400))
-    places.log().write_text(
-        f"{old} keeper: long ago\n"
+    paths.log().write_text(
+        f"{old} daemon: long ago\n"
         f"{now} claude-code Stop: Traceback (most recent call last):\n  File x\nTypeError: a bug\n"
-        f"{now} keeper: not shared: no route\n"
-        f"{now} keeper: events are taken in again\n"
+        f"{now} daemon: not shared: no route\n"
+        f"{now} daemon: events are taken in again\n"
     )
     told = rmem("status", "--json").json
     assert [one["error"] for one in told["errors"]] == [
         "claude-code Stop: TypeError: a bug",
-        "keeper: not shared: no route",
+        "daemon: not shared: no route",
     ]
     shown = rmem("status").out
     assert "2 complaints since yesterday" in shown
     assert "claude-code Stop: TypeError: a bug" in shown
     Brain(rmem.home / "memories.db").close()
-    assert "keeper: not shared: no route" in finding(rmem("doctor", "--json"), "keeper")["detail"]
+    assert "daemon: not shared: no route" in finding(rmem("doctor", "--json"), "daemon")["detail"]
 
 
 def test_the_disk_and_the_spool_are_shown(rmem, home, monkeypatch):
     Brain(rmem.home / "memories.db").close()
-    places.spool().mkdir(parents=True)
-    (places.spool() / "1.json").write_text("x" * 1234)
+    paths.spool().mkdir(parents=True)
+    (paths.spool() / "1.json").write_text("x" * 1234)
     disk = rmem("status", "--json").json["disk"]
     assert disk["spool"] == 1234
     assert disk["store"] > 0
@@ -165,7 +165,7 @@ def test_the_disk_and_the_spool_are_shown(rmem, home, monkeypatch):
     monkeypatch.setattr("rmem.team.health._LITTLE", disk["free"] * 100)
     assert "the disk is almost full" in rmem("status").out
     answer = rmem("doctor", "--json")
-    assert answer.code == endings.PROBLEMS
+    assert answer.code == exit_codes.PROBLEMS
     assert not finding(answer, "disk")["ok"]
 
 
@@ -193,7 +193,7 @@ def test_a_revoked_token_is_told_with_its_remedy(rmem, home, server):
     assert "the server refuses the token: the token was revoked. Run `rmem login` again" in shown
     assert "RMEM_API_KEY" not in shown
     answer = rmem("doctor", "--json")
-    assert answer.code == endings.PROBLEMS
+    assert answer.code == exit_codes.PROBLEMS
     assert "Run `rmem login` again" in finding(answer, "sharing")["detail"]
     refused = rmem("sync")
     assert refused.code != 0
@@ -217,5 +217,5 @@ def test_an_address_with_a_password_names_the_login(rmem, home):
 def test_status_as_json_has_no_surprises(rmem, home):
     told = rmem("status", "--json").json
     json.dumps(told)
-    assert (told["keeper_runs"], told["errors"], told["token"]) == (False, [], None)
+    assert (told["daemon_runs"], told["errors"], told["token"]) == (False, [], None)
     assert not rmem.home.exists()

@@ -1,0 +1,486 @@
+"""Record one act of an agent: whose it was, at which step, the states around it, and how much it matters.
+
+Errors of the memory are logged and never raised here."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import inspect
+import logging
+import math
+import os
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from functools import partial
+from numbers import Integral
+from traceback import format_exception_only
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from cachetools import LRUCache
+
+from .. import checks, config
+from ..errors import InputError, MemoryStoreException
+from .base_agent import BaseAgent
+from .cache import key_of
+from .changes import amount_of
+from .config import MemoryConfig
+from .models import ActionData, ActionResult, AgentState
+from .plain_data import plain
+
+if TYPE_CHECKING:
+    from .api import AgentMemoryAPI
+
+log = logging.getLogger(__name__)
+
+LEAST = 0.3
+"""The importance of an act that changed nothing and brought nothing."""
+_REMEMBERED_AGENTS = 10_000
+_OF_THE_RECORD = ("agent_id", "step_number")  # in a state they would count as part of it, and always change
+_ID = "_rmem_agent_id"
+
+
+@contextmanager
+def unharmed(agent: object, doing: str) -> Iterator[None]:
+    """The agent goes on whatever happens in here."""
+    try:
+        yield
+    except Exception:
+        log.warning("the memory of %s failed while %s; the agent goes on", _described(agent), doing, exc_info=True)
+
+
+def _described(agent: object) -> str:
+    name = type(agent).__name__
+    with suppress(Exception):  # it may refuse to be asked
+        name = agent.__name__ if isinstance(agent, type) else name
+        known = getattr(agent, "__dict__", {}).get("agent_id")
+        return f"{name} {known!r}" if isinstance(known, str) else name
+    return name
+
+
+# Which memory
+
+
+_shared: dict[object, AgentMemoryAPI] = {}
+_sharing = threading.Lock()
+
+
+def shared_memory(settings: MemoryConfig | None = None) -> AgentMemoryAPI:
+    """The memory of agents that were given none: one for each configuration, opened when it is first needed."""
+    from .api import AgentMemoryAPI
+
+    settings = MemoryConfig() if settings is None else settings
+    known = key_of(settings)
+    own = id(settings) if known is None else known  # the memory keeps its settings, and so their id
+    key = (os.getpid(), str(config.default_store()), own)  # a fork, or a home that moved, needs its own
+    with _sharing:
+        if key not in _shared:
+            _shared[key] = AgentMemoryAPI(settings)
+            atexit.register(_shared[key].close)
+        return _shared[key]
+
+
+def memory_of(agent: object) -> AgentMemoryAPI:
+    """The agent's `memory_api`, or the shared one of the memory configuration in its `config`."""
+    given = getattr(agent, "memory_api", None)
+    return shared_memory(_settings_of(agent)) if given is None else _sync(given)
+
+
+def _sync(memory_api: Any) -> AgentMemoryAPI:
+    """An AsyncAgentMemoryAPI will do as well: storing has its own threads where it needs them."""
+    return getattr(memory_api, "sync", memory_api)  # type: ignore[no-any-return]
+
+
+def _settings_of(agent: object) -> MemoryConfig | None:
+    settings = getattr(agent, "config", None)
+    if isinstance(settings, Mapping):
+        settings = settings.get("memory_config")
+    elif not isinstance(settings, MemoryConfig):
+        settings = getattr(settings, "memory_config", None)
+    return None if settings is None else MemoryConfig.of(settings)
+
+
+# Who, and where in time
+
+
+def id_of(agent: object) -> str:
+    """The agent's own `agent_id`, or one that it is given now; who cannot hold one goes by the name of the class."""
+    known = getattr(agent, "agent_id", None)
+    if isinstance(known, str | int | uuid.UUID) and not isinstance(known, bool) and str(known).strip():
+        return checks.name("agent_id", str(known))
+    if isinstance(agent, type):
+        return agent.__name__
+    given = getattr(agent, _ID, None)
+    if given is None:
+        given = f"{type(agent).__name__}-{uuid.uuid4().hex[:12]}"
+        try:
+            object.__setattr__(agent, _ID, given)
+        except (AttributeError, TypeError):
+            return type(agent).__name__
+    return str(given)
+
+
+def own_step(agent: object) -> int | None:
+    """The step that the agent itself counts, if it does."""
+    with unharmed(agent, "asking for its step"):
+        return _step(getattr(agent, "step_number", None))
+    return None
+
+
+def _step(value: object) -> int | None:
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0 else None
+
+
+@dataclass(slots=True)
+class _Trace:
+    """Where an agent stands: the step of its next act, and the state stored last."""
+
+    step: int
+    resumed: int = 0
+    """The step of a BaseAgent that is built now."""
+    state: tuple[int, dict[str, Any]] | None = None
+
+
+_traces: WeakKeyDictionary[object, LRUCache[str, _Trace]] = WeakKeyDictionary()
+_tracing = threading.RLock()  # a step may be a property of the agent, and act
+
+
+def _trace_of(memory: AgentMemoryAPI, agent_id: str) -> _Trace:
+    with _tracing:
+        known = _traces.setdefault(memory, LRUCache(_REMEMBERED_AGENTS))
+        trace = known.get(agent_id)
+    if trace is None:
+        trace = _Trace(0)
+        for latest in memory.get_memory_space(agent_id).retrieve_recent_states(count=1):
+            step = latest["step_number"]
+            trace = _Trace(step + 1, step + 1)  # a new life goes on where the last one ended
+            if latest["metadata"]["memory_type"] == "state":  # an act ends with the state at the step of the next
+                trace.resumed, trace.state = step, (step, latest["contents"])
+        with _tracing:
+            trace = known.setdefault(agent_id, trace)
+    return trace
+
+
+def resume(agent: BaseAgent) -> None:
+    """Let an agent that is built again go on from the last step of its memory."""
+    with unharmed(agent, "looking for its last step"):
+        memory = memory_of(agent)
+        if memory.config.enable_memory_hooks:
+            _go_on(agent, _trace_of(memory, id_of(agent)))
+
+
+def _go_on(agent: BaseAgent, trace: _Trace) -> None:
+    if trace.resumed and own_step(agent) == 0:
+        with suppress(AttributeError):  # it may be a property
+            agent.step_number = trace.resumed
+
+
+@dataclass(slots=True)
+class _Counting:
+    """The acts of a BaseAgent that run at the same time, each by what the agent itself had counted at its beginning,
+    and the steps that were counted for it meanwhile."""
+
+    acts: list[int] = field(default_factory=list)
+    counted: int = 0
+
+
+_counting: dict[int, _Counting] = {}  # by the id of the agent, while it acts
+
+
+# One act
+
+
+@dataclass(slots=True, eq=False)
+class _Span:
+    """A while in which an agent's own code runs. A task that it starts may still know of it when it is over."""
+
+    agent: Any
+    over: bool = False
+
+
+_open: ContextVar[tuple[_Span, ...]] = ContextVar("open_acts", default=())
+
+
+@dataclass(slots=True)
+class Recorder:
+    """How a hooked method is remembered: in which memory and under whose name, unless the agent says."""
+
+    memory_api: Any = None
+    agent_id: str | None = None
+
+    def begin(self, agent: Any, arguments: Callable[[], Mapping[str, Any]]) -> Call:
+        """A new act. Inside another act of the same agent (`super().act()`) it is part of that one."""
+        call = Call(self, agent, part=any(span.agent is agent and not span.over for span in _open.get()))
+        if not call.part:
+            with unharmed(agent, "reading the arguments"):
+                call.arguments = plain(arguments())
+        return call
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One act, from before it to after it."""
+
+    recorder: Recorder
+    agent: Any
+    part: bool
+    arguments: dict[str, Any] = field(default_factory=dict)
+    memory: AgentMemoryAPI | None = None
+    agent_id: str = ""
+    trace: _Trace = field(default_factory=lambda: _Trace(0))
+    step: int = 0
+    next_step: int = 0
+    own_count: int | None = None
+    """What a BaseAgent itself had counted when the act began; None when it is over."""
+    told_step: int | None = None
+    """What the state that was seen last says itself."""
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] | None = None
+    priority: float = LEAST
+    started: float = 0.0
+    took: float = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """While the agent's own code runs. Not held over a `yield`: a generator shares the context of its caller."""
+        outside, span = _open.get(), _Span(self.agent)
+        _open.set((*outside, span))
+        try:
+            yield
+        finally:
+            span.over = True
+            _open.set(outside)
+
+    # Before
+
+    def start(self) -> None:
+        if not self.part:
+            self._prepare()
+            self.before = self._state()
+            self._begin()
+
+    async def start_async(self) -> None:
+        if not self.part:
+            with unharmed(self.agent, "opening"):
+                await _aside(self._prepare)
+            self.before = await self._state_async()
+            self._begin()
+
+    def _prepare(self) -> None:
+        """Find the memory and the name; without a memory the act only counts."""
+        with unharmed(self.agent, "opening"):
+            given = self.recorder.memory_api
+            memory = memory_of(self.agent) if given is None else _sync(given)
+            if memory.config.enable_memory_hooks:
+                self.agent_id = self.recorder.agent_id or id_of(self.agent)
+                self.trace = _trace_of(memory, self.agent_id)
+                self.memory = memory
+                with _tracing:
+                    if issubclass(type(self.agent), BaseAgent) and not self.agent._has_acted:
+                        self.agent._has_acted = True
+                        _go_on(self.agent, self.trace)
+
+    def _begin(self) -> None:
+        own = own_step(self.agent)
+        own = self.told_step if own is None else own
+        with _tracing:  # two acts at the same time are two steps
+            if own is not None:
+                own += self._others(own)
+            self.step = self.trace.step if own is None else own
+            self.trace.step = self.step + 1
+        self.started = time.perf_counter()
+
+    def _others(self, own: int) -> int:
+        """How many acts of this BaseAgent are under way that nobody has counted yet."""
+        if not issubclass(type(self.agent), BaseAgent):
+            return 0
+        counting = _counting.setdefault(id(self.agent), _Counting())
+        self.own_count = own - counting.counted
+        counting.acts.append(self.own_count)
+        return counting.acts.count(self.own_count) - 1
+
+    # After
+
+    def end(self, **outcome: Any) -> None:
+        """`result=`, `error=` or `outcome=`."""
+        if not self.part:
+            self._finish()
+            self.after = self._state()
+            self._count()
+            self._store(outcome)
+
+    async def end_async(self, **outcome: Any) -> None:
+        if not self.part:
+            self._finish()
+            self.after = await self._state_async()
+            self._count()
+            if self.memory is not None:
+                with unharmed(self.agent, "storing"):
+                    await _aside(self._store, outcome)
+
+    def leave(self) -> None:
+        """The act was broken off: it was no step, and there is nothing to tell."""
+        with _tracing:
+            self._over(0)
+
+    def _finish(self) -> None:
+        self.took = time.perf_counter() - self.started
+        with unharmed(self.agent, "counting its steps"), _tracing:
+            self._over(1)
+
+    def _over(self, steps: int) -> None:
+        """End the counting of this act of a BaseAgent, and count its steps unless the agent has done so."""
+        if self.own_count is None:
+            return
+        counting, before = _counting[id(self.agent)], self.own_count
+        self.own_count = None
+        counting.acts.remove(before)
+        if not counting.acts:
+            del _counting[id(self.agent)]
+        if steps and own_step(self.agent) == before + counting.counted:
+            self.agent.step_number += steps
+            counting.counted += steps
+            self.next_step = self.step + steps
+
+    def _count(self) -> None:
+        if not self.next_step:
+            own = own_step(self.agent)
+            own = self.told_step if own is None else own
+            self.next_step = self.step + 1 if own is None else own
+        self.trace.resumed = self.next_step
+
+    def _store(self, outcome: dict[str, Any]) -> None:
+        """The state before, the action, the state after. One that cannot be stored does not keep out the others, but
+        a store that fails ends it: each try might wait for a lock, and the agent with it."""
+        for doing, store in (
+            ("storing its state", self._store_before),
+            ("storing its action", partial(self._store_action, outcome)),
+            ("storing its state", self._store_after),
+        ):
+            if self.memory is None:
+                return
+            with unharmed(self.agent, doing):
+                try:
+                    store(self.memory)
+                except MemoryStoreException as error:
+                    if not isinstance(error, InputError):
+                        self.memory = None
+                    raise
+
+    def _store_before(self, memory: AgentMemoryAPI) -> None:
+        if self.before and self.trace.state != (self.step, self.before):
+            memory.store_agent_state(self.agent_id, self.before, self.step, priority=LEAST)
+
+    def _store_action(self, outcome: dict[str, Any], memory: AgentMemoryAPI) -> None:
+        action = self._action(**outcome)
+        self.priority = importance(action)
+        memory.store_agent_action(self.agent_id, action.as_dict(), self.step, priority=self.priority)
+
+    def _store_after(self, memory: AgentMemoryAPI) -> None:
+        if self.after:
+            memory.store_agent_state(self.agent_id, self.after, self.next_step, priority=self.priority)
+            self.trace.state = (self.next_step, self.after)
+
+    def _action(self, result: Any = None, error: Exception | None = None, outcome: str | None = None) -> ActionData:
+        told = result.as_dict() if isinstance(result, ActionResult) else result
+        told = told if isinstance(told, Mapping) else {}
+        reward = plain(told.get("reward"))
+        return ActionData(
+            action_type=_name(told.get("action_type"), "act"),
+            action_params=plain(told["params"]) if isinstance(told.get("params"), Mapping) else {},
+            arguments=self.arguments,
+            state_before=self.before,
+            state_after=self.after,
+            result=plain(result),
+            reward=reward if isinstance(reward, int | float) and not isinstance(reward, bool) else 0.0,
+            outcome=outcome or ("error" if error is not None else _name(told.get("outcome"), "success")),
+            error=None if error is None else plain("".join(format_exception_only(error)).strip()),
+            execution_time=self.took,
+            step_number=self.step,
+        )
+
+    # States
+
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        """The agent goes on if its state cannot be told. That is logged once for an agent, then counted."""
+        try:
+            with self.running():
+                yield
+        except Exception:
+            system = getattr(self.memory, "_system", None)  # a memory of another make has none
+            failed: Counter[str] = Counter() if system is None else system.state_failures
+            failed[self.agent_id] += 1
+            if failed[self.agent_id] == 1:
+                log.warning(
+                    "the state of %s cannot be told; the agent goes on, and further failures are only counted, in its "
+                    "statistics",
+                    _described(self.agent),
+                    exc_info=True,
+                )
+
+    def _state(self) -> dict[str, Any] | None:
+        with self._looking():
+            seen = self._look()
+            if inspect.isawaitable(seen):
+                if inspect.iscoroutine(seen):
+                    seen.close()
+                raise TypeError("an agent with an asynchronous get_state needs an asynchronous act")
+            return self._read(seen)
+        return None
+
+    async def _state_async(self) -> dict[str, Any] | None:
+        with self._looking():
+            seen = self._look()
+            return self._read(await seen if inspect.isawaitable(seen) else seen)
+        return None
+
+    def _look(self) -> Any:
+        if self.memory is None:
+            return None
+        get_state = getattr(self.agent, "get_state", None)
+        if isinstance(self.agent, type) and not inspect.ismethod(get_state):
+            return None  # a class acts, but only its instances have states
+        return get_state() if callable(get_state) else None
+
+    def _read(self, seen: Any) -> dict[str, Any] | None:
+        self.told_step = None
+        if seen is None:
+            return None
+        if isinstance(seen, AgentState):  # its extra data may hold anything
+            seen = replace(seen, extra_data=plain(seen.extra_data)).as_dict()
+        state = plain(seen)
+        if not isinstance(state, dict):
+            raise checks.refuse("get_state()", "an AgentState or a mapping", seen)
+        self.told_step = _step(state.get("step_number"))
+        return {name: value for name, value in state.items() if name not in _OF_THE_RECORD}
+
+
+async def _aside(work: Callable[..., None], *args: Any) -> None:
+    """In a thread of asyncio; where another loop drives the agent, at once."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        work(*args)
+    else:
+        await asyncio.to_thread(work, *args)
+
+
+def _name(value: object, default: str) -> str:
+    try:
+        return checks.name("name", value)
+    except InputError:
+        return default
+
+
+def importance(action: ActionData) -> float:
+    """From LEAST towards 1: the more the state changed, the larger the reward or the loss, and if it failed."""
+    amount = amount_of(action.state_difference or {}) + min(1.0, abs(action.reward)) + (action.error is not None)
+    return 1.0 - (1.0 - LEAST) * math.exp(-amount)

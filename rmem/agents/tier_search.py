@@ -1,0 +1,182 @@
+"""Search the tiers of one agent: each by its own index, all at the same time, merged by a heap."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import checks
+from ..filters import Filter
+from ..models import TIERS, Memory
+from ..recall.similar import StateQuestion, deviations, similar_rows, similarity
+from ..stores.base import Order, RecordStore
+from ..stores.vectors import Vector
+from .changes import same, values_under
+from .entries import Memories, MemoryEntry
+from .system import MemorySystem
+
+Found = tuple[Any, Memory, float | None]  # what to sort by, the memory, its score
+
+_KNOWN_ENOUGH = 1.02  # deviations are taken anew when an agent has so many times more memories
+
+
+class TierSearch:
+    """Searches with an exact answer among the memories of one agent."""
+
+    def __init__(self, agent_id: str, system: MemorySystem) -> None:
+        self._agent, self._system = agent_id, system
+        self._known: dict[tuple[int, ...], tuple[int, tuple[float, ...]]] = {}
+
+    def merged(
+        self,
+        search: Callable[[RecordStore, Filter], list[Found]],
+        where: Filter,
+        memory_tiers: Sequence[str] | None,
+        limit: int | None,
+    ) -> Memories:
+        """What the tiers found, each list sorted already, merged by a heap."""
+        answer = self._system.tiers.ask(self._agent, tiers_of(memory_tiers), search, where)
+        merged = heapq.merge(*answer.parts, key=lambda found: found[0])
+        entries = (MemoryEntry(memory, score) for _, memory, score in merged)
+        if limit is not None:
+            entries = (entry for entry, _ in zip(entries, range(limit), strict=False))
+        return Memories(entries, answer.missing)
+
+    def ordered(
+        self,
+        by: str,
+        where: Filter,
+        memory_tiers: Sequence[str] | None,
+        *,
+        newest: bool = False,
+        limit: int | None = None,
+        keep: Callable[[Memory], bool] | None = None,
+    ) -> Memories:
+        order, key = _ORDERS[by, newest]
+
+        def search(store: RecordStore, inside: Filter) -> list[Found]:
+            found = store.select(inside, order=order, limit=limit if keep is None else None)
+            return [(key(memory), memory, None) for memory in found if keep is None or keep(memory)]
+
+        return self.merged(search, where, memory_tiers, limit)
+
+    def nearest_places(
+        self, position: tuple[float, ...], where: Filter, memory_tiers: Sequence[str] | None, limit: int | None
+    ) -> Memories:
+        def search(store: RecordStore, inside: Filter) -> list[Found]:
+            found_rows = store.filtered_rows(inside)
+            at, distances = found_rows.nearest_places(position, limit)
+            seqs = found_rows.seq[at].tolist()
+            away = dict(zip(seqs, distances.tolist(), strict=True))
+            found = store.memories_at(seqs)
+            return _sorted([((away[seq], memory.timestamp), memory, away[seq]) for seq, memory in found])
+
+        return self.merged(search, where, memory_tiers, limit)
+
+    def nearest_vectors(self, vector: Vector, where: Filter, memory_tiers: Sequence[str] | None, k: int) -> Memories:
+        def search(store: RecordStore, inside: Filter) -> list[Found]:
+            if not store.count(inside):
+                return []
+            store.check_comparable("vectors")
+            return [(-score, memory, score) for memory, score in store.nearest(vector, inside, k)]
+
+        return self.merged(search, where, memory_tiers, k)
+
+    def similar(self, question: StateQuestion, k: int, where: Filter, memory_tiers: Sequence[str] | None) -> Memories:
+        scales = self._deviations(question)
+
+        def search(store: RecordStore, inside: Filter) -> list[Found]:
+            found_rows = store.filtered_rows(inside)
+            if question.paths:
+                store.check_comparable("numbers")
+            at, distances = similar_rows(found_rows, question, scales, k)
+            seqs = found_rows.seq[at].tolist()
+            away = dict(zip(seqs, distances.tolist(), strict=True))
+            return _sorted(
+                [
+                    ((away[seq], -memory.step_number, -memory.timestamp), memory, similarity(away[seq]))
+                    for seq, memory in store.memories_at(seqs)
+                ]
+            )
+
+        return self.merged(search, where, memory_tiers, k)
+
+    def _deviations(self, question: StateQuestion) -> tuple[float, ...]:
+        """How much the numbers asked for differ among all that this agent knows. They change slowly, so they are
+        taken anew only when the agent has learned some more."""
+        found_rows = self._system.brain.store.filtered_rows(Filter(agent=(self._agent,)))
+        known = self._known.get(question.paths)
+        if known is not None and known[0] <= found_rows.size <= known[0] * _KNOWN_ENOUGH:
+            return known[1]
+        found = deviations(found_rows, question)
+        if len(self._known) > 256:
+            self._known.clear()
+        self._known[question.paths] = found_rows.size, found
+        return found
+
+    def forget_deviations(self) -> None:
+        """What was removed may have been far from the rest."""
+        self._known.clear()
+
+
+def _sorted(found: list[Found]) -> list[Found]:
+    """The best of one tier, with equals in the order in which those of several tiers are merged."""
+    return sorted(found, key=lambda one: one[0])
+
+
+def tiers_of(memory_tiers: Sequence[str] | None) -> tuple[str, ...]:
+    """The tiers that are asked for; all of them for None."""
+    if memory_tiers is None:
+        return TIERS
+    wanted = checks.names("memory_tiers", memory_tiers)
+    for tier in wanted:
+        checks.one_of("memory_tiers", tier, TIERS)
+    return tuple(dict.fromkeys(wanted))
+
+
+_ORDERS: dict[tuple[str, bool], tuple[Order, Callable[[Memory], tuple[float, ...]]]] = {
+    ("step", False): ("step", lambda memory: (memory.step_number, memory.timestamp)),
+    ("step", True): ("last step", lambda memory: (-memory.step_number, -memory.timestamp)),
+    ("time", False): ("oldest", lambda memory: (memory.timestamp,)),
+    ("importance", True): ("importance", lambda memory: (-memory.importance, -memory.timestamp)),
+}
+"""What the stores call an order, and the same order among several of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """Attributes asked for, by dotted path. The index knows single values and the members of lists; whole lists are
+    compared when the memories are read."""
+
+    indexed: dict[str, Any]
+    lists: dict[str, list[Any]]
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, Any]) -> Attributes:
+        indexed: dict[str, Any] = {}
+        lists: dict[str, list[Any]] = {}
+        pending = list(checks.json_object("attributes", attributes).items())
+        while pending:
+            path, value = pending.pop()
+            if isinstance(value, Mapping) and value:
+                pending += [(f"{path}.{key}", item) for key, item in value.items()]
+            elif isinstance(value, list):
+                lists[path] = value
+                member = next((item for item in value if not isinstance(item, list | Mapping)), None)
+                if member is not None:
+                    indexed[path] = member
+            else:
+                indexed[path] = value
+        return cls(indexed, lists)
+
+    @property
+    def keep(self) -> Callable[[Memory], bool] | None:
+        """What is left to be looked at in each memory; None where the index has decided."""
+        return self._hold if self.lists else None
+
+    def _hold(self, memory: Memory) -> bool:
+        return all(
+            any(same(held, value) for held in values_under(memory.contents, path)) for path, value in self.lists.items()
+        )

@@ -1,0 +1,64 @@
+"""The values that a shell offers for an id, an agent or a type: those of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+from .. import config
+from .face import store_file
+
+if TYPE_CHECKING:
+    from ..brain import Brain
+
+_LOOKED_AT = 2000  # newest memories whose ids are offered
+_OFFERED = 100
+_TEXT = 60
+
+
+def ids(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Ids of memories, newest first, with the beginning of their texts."""
+    with _brain(context) as brain:
+        memories = [] if brain is None else brain.memories(limit=_LOOKED_AT)
+    found = [memory for memory in memories if memory.id.startswith(incomplete)]
+    return [CompletionItem(memory.id, help=" ".join(memory.text[:_TEXT].split())) for memory in found[:_OFFERED]]
+
+
+def agents(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    with _brain(context) as brain:
+        return [] if brain is None else _named(brain.stats()["by_agent"], incomplete)
+
+
+def types(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    with _brain(context) as brain:
+        return [] if brain is None else _named(brain.stats()["by_type"], incomplete)
+
+
+def _named(counts: dict[str, int], incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in list(counts) if name.startswith(incomplete)][:_OFFERED]
+
+
+@contextmanager
+def _brain(context: click.Context) -> Iterator[Brain | None]:
+    """The store that the line names so far, if it is there; an error only means that nothing is offered."""
+    from ..errors import RemanenceError
+
+    own, root = context.params.get("store"), context.find_root().params.get("store")
+    address = str(own or root or config.default_store())
+    path = store_file(address)
+    if path is not None and not path.exists():
+        yield None
+        return
+    from ..brain import Brain
+
+    try:
+        brain = Brain(address)
+    except RemanenceError:
+        yield None
+        return
+    with brain:
+        yield brain

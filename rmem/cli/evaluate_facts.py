@@ -1,0 +1,53 @@
+"""`rmem eval facts FILE`: whether recall gives the current value first, and finds what takes several facts."""
+
+from __future__ import annotations
+
+import click
+
+from .evaluate_files import setting_of
+from .face import Face
+from .options import answering
+from .output import aligned, one_line, table
+from .progress import progress
+
+
+@click.command()
+@click.argument("file", metavar="FILE", type=click.Path())
+@click.option("--settings", metavar="SETTINGS", help="Recall so: a JSON file, or NAME=VALUE[,NAME=VALUE…].")
+@answering
+def facts(face: Face, file: str, settings: str | None) -> None:
+    """How well recall answers from facts that later facts replaced, and from several facts at once.
+
+    Every sentence of a set is remembered, in order; every question is a recall of ten. FIRST: the answer is in the
+    first hit, so that the current value comes before those it replaced. AMONG TEN: it is in one of the ten, which
+    questions of several hops need. --json also tells every question.
+
+    A file is JSON, perhaps gzipped: [{"name", "facts": [sentence, in order of time], "questions": [{"question",
+    "answers"}]}].
+
+    \b
+    Examples:
+      rmem eval facts factconsolidation.json.gz
+      rmem eval facts factconsolidation.json.gz --settings facts=0
+    """
+    from ..evaluate.fact_sets import MEASURES, evaluate
+
+    with progress("Recalling") as bar:
+        report = evaluate(file, settings=setting_of(settings, "--settings"), on_progress=bar)
+    if face.json:
+        face.document(report)
+        return
+    columns = ("SET", *(name.upper() for name in MEASURES), "QUESTIONS", "FACTS")
+    rows = [
+        (
+            one_line(one["name"]),
+            *(f"{100 * one[name]:.1f}" for name in MEASURES),
+            f"{one['questions']:,}",
+            f"{one['facts']:,}",
+        )
+        for one in report["sets"]
+    ]
+    if face.terminal:
+        table(columns, rows, right=range(1, 5))
+    else:
+        aligned([columns, *rows], right=range(1, 5))

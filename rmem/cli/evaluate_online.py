@@ -1,0 +1,78 @@
+"""`rmem eval online`: measure recall in use, by the feedback that the store keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from .face import Face
+from .options import answering
+from .output import aligned, one_line, table
+
+_FIGURES = ("success_rate", "hit_ratio", "mrr")
+_COLUMNS = ("RECALLS", "HITS", "SUCCESS", "HIT RATIO", "MRR")
+
+
+@click.command()
+@click.option("--agent", multiple=True, metavar="NAME", help="Only memories of this agent; repeatable.")
+@click.option("--type", "kind", multiple=True, metavar="NAME", help="Only memories of this type; repeatable.")
+@click.option("--since", metavar="WHEN", help="Only feedback from then on: 2026-05-01, 'two weeks ago'.")
+@click.option("--by", type=click.Choice(["day", "week"]), default="week", show_default=True, help="Window of time.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the significance test.")
+@answering
+def online(face: Face, agent: tuple[str, ...], kind: tuple[str, ...], since: str | None, by: str, seed: int) -> None:
+    """Success rate, hit ratio and mean reciprocal rank of judged recalls, and their drift.
+
+    Hits are judged by `hit.useful()` and `brain.feedback(…)`. Drift compares the last window of time that has
+    feedback with the one before; `better` and `worse` mean more than luck (p < 0.05).
+
+    \b
+    Examples:
+      rmem eval online
+      rmem eval online --agent swe-01 --since "two months ago" --by day --json
+    """
+    from .. import checks
+    from ..evaluate.online import report
+
+    start = None if since is None else checks.moment("since", since)
+    with face.looking() as brain:
+        result = report(brain.store.feedback(start), agent=agent, type=kind, by=by, seed=seed)
+    if face.json:
+        face.document(result)
+    elif result["overall"]["recalls"]:
+        _print(result, face)
+    else:
+        face.note("no recall was judged yet; hit.useful() and brain.feedback(…) do")
+
+
+def _print(result: dict[str, Any], face: Face) -> None:
+    windows = [(one["from"], *_cells(one), "") for one in result["windows"]]
+    _show(face, (f"{result['by'].upper()} FROM", *_COLUMNS, ""), windows, right=range(1, 6))
+    click.echo()
+    groups = [
+        (one_line(one["agent"]) or "–", one_line(one["type"]) or "–", *_cells(one), _drift(one["drift"]))
+        for one in result["groups"]
+    ]
+    groups.append(("all", "", *_cells(result["overall"]), _drift(result["drift"])))
+    _show(face, ("AGENT", "TYPE", *_COLUMNS, "DRIFT"), groups, right=range(2, 7))
+
+
+def _cells(figures: dict[str, Any]) -> list[str]:
+    shown = ["–" if figures[name] is None else f"{figures[name]:.3f}" for name in _FIGURES]
+    return [f"{figures['recalls']:,}", f"{figures['hits']:,}", *shown]
+
+
+def _drift(drift: dict[str, Any] | None) -> str:
+    if drift is None:
+        return "–"
+    success = drift["measures"]["success_rate"]
+    return f"{drift['direction']}: success {success['change']:+.3f} (p {success['p']:.3f})"
+
+
+def _show(face: Face, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: range) -> None:
+    if face.terminal:
+        table(columns, rows, right=right)
+    else:
+        aligned([columns, *rows], right=right)

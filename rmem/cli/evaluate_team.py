@@ -1,0 +1,143 @@
+"""`rmem eval team`: measure how often the team memory shows what fits a prompt, and shows nothing otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InputError
+from .face import Face
+from .options import answering
+from .output import aligned, one_line
+from .progress import progress
+
+if TYPE_CHECKING:
+    from ..evaluate.team import Asked, Figures
+    from ..evaluate.team.fitting import Curve
+
+
+@click.command()
+@click.option(
+    "--repository", "repositories", multiple=True, type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A clone whose history is imported into a temporary store; repeatable.",
+)  # fmt: skip
+@click.option(
+    "--prompts", multiple=True, type=click.Path(exists=True, path_type=Path),
+    help="A file of prompts (JSON Lines), or a folder of them; repeatable.",
+)  # fmt: skip
+@click.option("--sessions", multiple=True, metavar="AGENT=FOLDER", help="Recorded sessions to import too; repeatable.")
+@click.option("--bar", type=click.FloatRange(0, 1), help="The relevance from which on something is told.")
+@click.option("--fit", is_flag=True, help="Fit the curve of relevance; figures are of repositories that were left out.")
+@click.option("--mistakes", is_flag=True, help="Also show what was told wrongly and what was missed.")
+@answering
+def team(
+    face: Face,
+    repositories: tuple[Path, ...],
+    prompts: tuple[Path, ...],
+    sessions: tuple[str, ...],
+    bar: float | None,
+    fit: bool,
+    mistakes: bool,
+) -> None:
+    """Precision and recall of what is told unasked, at a prompt and when a command fails.
+
+    Half of the prompts should have nothing to be told. Precision: of the memories that were told, the share that was
+    right. Recall: of the prompts that have an answer, the share that was told it. Told anyway: of the prompts that have
+    none, the share that was told something. First three: right ones among the three most relevant, whatever the bar.
+    Without repositories a small history that is part of the package is asked.
+
+    \b
+    Examples:
+      rmem eval team --repository ../click --prompts benchmarks/team_prompts
+      rmem eval team --repository ../click --repository ../httpx --prompts prompts.jsonl --mistakes
+      rmem eval team --bar 0.5
+    """
+    from ..evaluate import team as evaluation
+    from ..team.briefing import BAR
+
+    if bool(repositories) != bool(prompts):
+        raise InputError("--repository and --prompts go together", field="prompts" if repositories else "repository")
+    if fit and not repositories:
+        raise InputError("--fit needs --repository and --prompts", field="fit")
+    limit = BAR if bar is None else bar
+    curve = None
+    if repositories:
+        asked, curve = _asked(repositories, prompts, [_session(one) for one in sessions], fit)
+    else:
+        from ..evaluate.team import builtin
+
+        asked = builtin.asked()
+    groups = {name: [one for one in asked if one.prompt.repository == name] for name in _names(asked)}
+    figures = {name: evaluation.measure(group, limit) for name, group in groups.items()}
+    overall = evaluation.measure(asked, limit)
+    points = {at: evaluation.measure(asked, at) for at in sorted({*evaluation.BARS, limit})}
+    if face.json:
+        document: dict[str, Any] = {
+            "bar": limit,
+            "repositories": {name: one.to_dict() for name, one in figures.items()},
+            "all": overall.to_dict(),
+            "curve": [{"bar": at, **one.to_dict()} for at, one in points.items()],
+        }
+        document |= {} if curve is None else {"fitted": {"base": curve.base, "weights": curve.weights}}
+        face.document(document | (evaluation.mistakes(asked, limit) if mistakes else {}))
+        return
+    _table("REPOSITORY", {**figures, "all": overall}, counts=True)
+    click.echo("")
+    _table("BAR", {f"{at:.2f}{' *' if at == limit else ''}": one for at, one in points.items()}, counts=False)
+    if curve is not None:
+        click.echo(f"\nBASE = {curve.base:.2f}")
+        click.echo("\n".join(f"{name:8} {weight:6.2f}" for name, weight in curve.weights.items()))
+    if mistakes:
+        for title, lines in evaluation.mistakes(asked, limit).items():
+            click.echo(f"\n{title.replace('_', ' ').capitalize()}:")
+            for line in lines:
+                click.echo(f"  {one_line(line)}")
+
+
+def _asked(
+    repositories: Sequence[Path], prompts: Sequence[Path], sessions: Sequence[tuple[str, Path]], fit: bool
+) -> tuple[list[Asked], Curve | None]:
+    from ..evaluate.team import fitting
+    from ..evaluate.team.repositories import imported, read_prompts
+
+    read = [one for place in prompts for one in read_prompts(place)]
+    with progress("Importing") as bar:
+
+        def told(label: str, done: int, total: int) -> None:
+            bar.under(label)(done, total)
+
+        with imported(repositories, read, sessions=sessions, on_progress=told) as histories:
+            if not fit:
+                return histories.asked(told), None
+            known = fitting.examples(histories)
+            return fitting.asked_of_others(known), fitting.fit(known)
+
+
+def _session(given: str) -> tuple[str, Path]:
+    agent, _, folder = given.partition("=")
+    if agent not in ("claude-code", "codex") or not Path(folder).is_dir():
+        raise InputError(f"--sessions must be claude-code=FOLDER or codex=FOLDER, got {given!r}", field="sessions")
+    return agent, Path(folder)
+
+
+def _names(asked: Sequence[Asked]) -> list[str]:
+    return list(dict.fromkeys(one.prompt.repository for one in asked))
+
+
+def _table(first: str, rows: dict[str, Figures], *, counts: bool) -> None:
+    def share(value: float, part: int, whole: int) -> str:
+        return f"{value:.3f} ({part} of {whole})" if counts else f"{value:.3f}"
+
+    lines = [[first, "PRECISION", "RECALL", "TOLD ANYWAY", "FIRST THREE"]]
+    for name, one in rows.items():
+        lines.append([
+            name,
+            share(one.precision, one.right, one.told),
+            share(one.recall, one.recalled, one.with_answer),
+            share(one.wrongly, one.told_anyway, one.prompts - one.with_answer),
+            share(one.recall_at_3, one.first_three, one.with_answer),
+        ])  # fmt: skip
+    aligned(lines)

@@ -1,0 +1,338 @@
+"""`rmem forget`, `restore`, `pin` and `audit`: removing memories, bringing them back, and who did so."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .. import checks, config
+from ..errors import ConfigError, InputError, NotFoundError
+from . import exit_codes
+from .completion_values import ids
+from .face import Face, store_file
+from .options import answering
+from .output import moment, one_line
+from .progress import progress
+from .serve import DATA
+
+if TYPE_CHECKING:
+    from ..brain import Brain
+    from ..stores.capabilities import AuditEntry, AuditLog
+
+_PAGE = 1000
+_CURVE_DAYS = (0, 1, 3, 7, 14, 30, 60, 90, 180, 365)
+_BAR = 40
+
+
+@click.command()
+@click.argument("memory_ids", nargs=-1, metavar="[ID…]", shell_complete=ids)
+@click.option("--subject", metavar="NAME", help="All that belongs to this person or agent, or names it.")
+@click.option("--faded", is_flag=True, help="What the forgetting curve lets go; needs one of the next three.")
+@click.option("--below", type=float, metavar="0..1", help="Retained less than this.")
+@click.option("--max-count", type=int, metavar="N", help="More memories than this, the most faded first.")
+@click.option("--max-bytes", type=int, metavar="N", help="More bytes than this, the most faded first.")
+@click.option("--steps-per-day", type=float, metavar="N", help="Count in steps of agents: so many are a day.")
+@click.option("--grace-days", type=float, metavar="DAYS", help="How long `rmem restore` can bring them back; 30.")
+@click.option("--dry-run", is_flag=True, help="Only show what would go.")
+@click.option("--plot", is_flag=True, help="Draw the forgetting curve and change nothing.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask; needed where nobody can be asked.")
+@answering
+def forget(
+    face: Face,
+    memory_ids: tuple[str, ...],
+    subject: str | None,
+    faded: bool,
+    dry_run: bool,
+    plot: bool,
+    yes: bool,
+    **bounds: Any,
+) -> None:
+    """Remove memories for good, or prune those that have faded. It shows them and asks first; a script says --yes.
+
+    How well a memory is retained falls with the time since it was last used: R = exp(-t / S). Its stability S is 7
+    days times (1 + 4 × importance) times 1.6 for each doubling of the number of recalls; --plot draws it. Faded
+    memories can be restored for a grace period; pinned ones stay.
+
+    \b
+    Examples:
+      rmem forget swe-01-12-1777632000
+      rmem forget --subject "Ann Smith" --dry-run
+      rmem forget --faded --below 0.05 --dry-run
+      rmem forget --faded --max-count 100000 --grace-days 7 --yes
+      rmem forget --plot
+    """
+    given = {key: value for key, value in bounds.items() if value is not None}
+    if sum((bool(memory_ids), subject is not None, faded, plot)) != 1:
+        raise InputError("give ids, --subject, --faded or --plot, and only one of them", field="ID")
+    if given and not faded:
+        raise InputError(f"--{next(iter(given)).replace('_', '-')} goes with --faded", field=next(iter(given)))
+    if plot:
+        _plot(face)
+    elif memory_ids:
+        if dry_run:
+            raise InputError("--dry-run goes with --subject and --faded", field="dry-run")
+        _forget_ids(face, list(dict.fromkeys(memory_ids)), yes)
+    elif faded:
+        _prune(face, given, dry_run, yes)
+    else:
+        _forget_subject(face, str(subject), dry_run, yes)
+
+
+def _forget_ids(face: Face, wanted: list[str], yes: bool) -> None:
+    with face.looking() as brain:
+        found = [key for key in wanted if brain.get(key) is not None]
+        _confirm(brain, found, "Forget", yes)
+        gone = [key for key in found if brain.forget(key)]
+    _finish(face, wanted, gone, "forgotten", "Forgot")
+
+
+def _forget_subject(face: Face, subject: str, dry_run: bool, yes: bool) -> None:
+    from ..team.subject_removal import forget_subject
+
+    with face.looking() as brain:
+        keys = brain.forget(subject=subject, dry_run=True)
+        if not dry_run:
+            _confirm(brain, keys, "Forget", yes)
+        beside = forget_subject(subject, dry_run=dry_run)  # first, so that no event becomes a memory meanwhile
+        if not dry_run:
+            with progress("Packing anew", stopped="Run it again: it removes what is left.") as bar:
+                keys = brain.forget(subject=subject, on_progress=bar)
+    _tell(face, [(key, None) for key in keys], dry_run, **beside._asdict())
+
+
+def _prune(face: Face, policy: dict[str, Any], dry_run: bool, yes: bool) -> None:
+    if not set(policy) & {"below", "max_count", "max_bytes"}:
+        raise InputError("--faded needs --below, --max-count or --max-bytes", field="faded")
+    with face.looking() as brain:
+        chosen = brain.prune(policy, dry_run=True)
+        if not dry_run:
+            _confirm(brain, [key for key, _ in chosen], "Prune", yes)
+            chosen = brain.prune(policy)
+    _tell(face, list(chosen), dry_run)
+
+
+def _finish(face: Face, wanted: Sequence[str], done: Sequence[str], name: str, verb: str) -> None:
+    """Tell what was done, and what there was not."""
+    missing = [key for key in wanted if key not in done]
+    if face.json:
+        face.document({name: list(done), "missing": missing})
+    else:
+        for key in done:
+            click.echo(f"{verb} {key}" if face.terminal else key)
+    for key in missing:
+        exit_codes.tell(NotFoundError(key), face.json)
+    if missing:
+        raise click.exceptions.Exit(exit_codes.NOT_FOUND)
+
+
+def _confirm(brain: Brain, keys: list[str], verb: str, yes: bool) -> None:
+    if not keys or yes:
+        return
+    if not sys.stdin.isatty():
+        count = "1 memory" if len(keys) == 1 else f"{len(keys):,} memories"
+        raise InputError(f"{verb.lower()} would remove {count} and cannot ask here; add --yes", field="yes")
+    for memory in brain.get_many(keys[:20]):
+        if memory is not None:
+            click.echo(f"{memory.memory_id}  {one_line(memory.text)[:100]}", err=True)
+    if len(keys) > 20:
+        click.echo(f"… and {len(keys) - 20} more", err=True)
+    if not click.confirm(f"{verb} it?" if len(keys) == 1 else f"{verb} these {len(keys)}?", err=True):
+        raise click.Abort
+
+
+def _tell(face: Face, chosen: list[tuple[str, float | None]], dry_run: bool, **beside: int) -> None:
+    if face.json:
+        told = [{"id": key} if kept is None else {"id": key, "retention": round(kept, 6)} for key, kept in chosen]
+        face.document({"dry_run": dry_run, "memories": told, **beside})
+        return
+    for key, kept in chosen:
+        click.echo(key if kept is None else f"{key}\t{kept:.4f}")
+    number = ", ".join([f"{len(chosen)} memories", *(f"{count} {name}" for name, count in beside.items() if count)])
+    face.note(f"{number} {'would go' if dry_run else 'gone'}")
+
+
+def _plot(face: Face) -> None:
+    from ..tiers.forgetting import ForgettingPolicy
+
+    policy = ForgettingPolicy()
+    curves = {
+        f"importance {importance}, {recalls} recalls": {
+            day: policy.retention(importance, day, recalls) for day in _CURVE_DAYS
+        }
+        for importance, recalls in ((0.0, 0), (0.5, 0), (1.0, 0), (0.5, 3))
+    }
+    if face.json:
+        face.document({"stability": policy.stability, "curves": curves})
+        return
+    for name, curve in curves.items():
+        click.echo(name)
+        for day, kept in curve.items():
+            click.echo(f"  {day:>4} days  {'█' * round(kept * _BAR):<{_BAR}} {kept:6.1%}")
+
+
+@click.command()
+@click.argument("memory_ids", nargs=-1, metavar="[ID…]")
+@answering
+def restore(face: Face, memory_ids: tuple[str, ...]) -> None:
+    """Bring pruned memories back while their grace period lasts; without ids, list them.
+
+    \b
+    Examples:
+      rmem restore
+      rmem restore swe-01-12-1777632000
+    """
+    with face.looking() as brain:
+        if not memory_ids:
+            aside = brain.store.aside()
+            if face.json:
+                face.document(
+                    [{"id": one.memory.memory_id, "text": one.memory.text, "until": one.until} for one in aside]
+                )
+            elif not aside:
+                face.note("Nothing waits to be restored.")
+            for one in () if face.json else aside:
+                click.echo(f"{one.memory.memory_id}\tuntil {moment(one.until)}\t{one_line(one.memory.text)[:80]}")
+            return
+        back = [memory.memory_id for memory in brain.restore(*memory_ids)]
+    _finish(face, memory_ids, back, "restored", "Restored")
+
+
+@click.command()
+@click.argument("memory_id", metavar="ID", shell_complete=ids)
+@click.option("--off", is_flag=True, help="Let it fade again.")
+@answering
+def pin(face: Face, memory_id: str, off: bool) -> None:
+    """Keep a memory from ever being pruned.
+
+    \b
+    Examples:
+      rmem pin swe-01-12-1777632000
+      rmem pin swe-01-12-1777632000 --off
+    """
+    with face.looking() as brain:
+        brain.pin(memory_id, not off)
+    if face.json:
+        face.document({"id": memory_id, "pinned": not off})
+    else:
+        click.echo(f"{'Unpinned' if off else 'Pinned'} {memory_id}" if face.terminal else memory_id)
+
+
+@click.command()
+@click.argument("what", required=False, type=click.Choice(["verify", "export", "accept"]))
+@click.option("--memory", metavar="ID", help="Only entries about this memory.")
+@click.option("--who", metavar="NAME", help="Only what this person did.")
+@click.option("--agent", metavar="NAME", help="Only what was done through this agent.")
+@click.option("--action", metavar="NAME", help="Only this: remember, recall, inject, share, forget, login, …")
+@click.option("--since", metavar="WHEN", help="Not before: 2026-05-01, 'two weeks ago'.")
+@click.option("--limit", "-n", type=int, default=100, show_default=True, help="Entries at most.")
+@click.option("--verify", is_flag=True, help="Check that no entry was changed, added or taken away.")
+@click.option("--org", metavar="NAME", help="The log of an organisation of a server: members, tokens, workspaces.")
+@DATA
+@answering
+def audit(
+    face: Face,
+    org: str | None,
+    data: str | None,
+    what: str | None,
+    memory: str | None,
+    who: str | None,
+    agent: str | None,
+    action: str | None,
+    since: str | None,
+    limit: int,
+    verify: bool,
+) -> None:
+    """Who did what with which memory, newest first. Every entry is sealed with the one before it.
+
+    What the team's agents remember, recall and are told is here, as is what was shared, forgotten and restored, by whom
+    and from where; never what a memory says. `export` prints all entries as JSON lines. `verify` also sees that the end
+    was cut off; after you restored a backup, `accept` takes the log as it is for whole, and notes that.
+
+    \b
+    Examples:
+      rmem audit --agent claude-code --since "two weeks ago"
+      rmem audit --memory team-3f2a…
+      rmem audit verify
+      rmem audit export > audit.jsonl
+      rmem audit --org default --data /srv/rmem
+    """
+    if org is not None:
+        face = Face(_log_of(face, data, org), face.json)
+    elif data is not None:
+        raise InputError("--data goes with --org", field="data")
+    checks.whole("limit", limit, low=1)
+    start = None if since is None else checks.moment("since", since)
+    with face.looking() as brain:
+        store = _audited(brain, face)
+        if what == "accept":
+            if store is not None:
+                store.accept_audit(config.user())
+            click.echo("The audit log is taken for whole as it is.")
+            return
+        if verify or what == "verify":
+            _verified(face, [] if store is None else store.broken_audit())
+            return
+        wanted = {"who": who, "action": action}
+        entries = iter(()) if store is None else _entries(store, memory, start)
+        found = (
+            entry
+            for entry in entries
+            if all(value in (None, getattr(entry, key)) for key, value in wanted.items())
+            and agent in (None, entry.detail.get("agent"))
+        )
+        if what == "export":
+            for entry in found:
+                click.echo(json.dumps(entry._asdict(), ensure_ascii=False))
+            return
+        shown = list(islice(found, limit))
+    if face.json:
+        face.document([entry._asdict() for entry in shown])
+        return
+    if not shown:
+        face.note("No entries.")
+    for entry in shown:
+        about = " ".join(f"{key}={value}" for key, value in entry.detail.items() if value is not None)
+        click.echo(f"{moment(entry.time)}\t{entry.who}\t{entry.action}\t{entry.memory}\t{about}")
+
+
+def _log_of(face: Face, data: str | None, org: str) -> str:
+    """The address of an organisation's log."""
+    from ..server.organization_log import log_address
+    from .tenants import control_of, organization_of
+
+    with control_of(face, data) as (control, settings):
+        return log_address(settings, organization_of(control, org).id)
+
+
+def _verified(face: Face, broken: Sequence[int]) -> None:
+    if face.json:
+        face.document({"sound": not broken, "broken": list(broken)})
+    else:
+        click.echo("The audit log is whole." if not broken else f"Entries {list(broken)} are not as they were written.")
+    if broken:
+        raise click.exceptions.Exit(exit_codes.PROBLEMS)
+
+
+def _entries(store: AuditLog, memory: str | None, since: float | None) -> Iterator[AuditEntry]:
+    """All entries, newest first, a page at a time."""
+    before = None
+    while page := store.audit(memory=memory, since=since, limit=_PAGE, before=before):
+        yield from page
+        before = page[-1].n
+
+
+def _audited(brain: Brain, face: Face) -> AuditLog | None:
+    """The log of a store; None for a store that is not there yet."""
+    from ..stores.capabilities import AuditLog
+
+    if isinstance(brain.store, AuditLog):
+        return brain.store
+    path = store_file(face.address)
+    if str(face.address) == ":memory:" or (path is not None and not path.exists()):
+        return None
+    raise ConfigError(f"{type(brain.store).__name__} keeps no audit log")

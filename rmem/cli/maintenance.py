@@ -1,0 +1,149 @@
+"""`rmem backup`, `doctor` and `reindex`: maintain a store."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import exit_codes
+from .face import Face
+from .options import answering
+from .output import aligned, console, size, visible
+from .progress import progress
+
+if TYPE_CHECKING:
+    from ..doctor import Finding
+
+
+@click.command()
+@click.argument("target", metavar="TARGET")
+@answering
+def backup(face: Face, target: str) -> None:
+    """Copy the store to TARGET, consistently, while others may be using it.
+
+    The copy is a store of its own: `rmem --store TARGET recall …` reads it.
+
+    \b
+    Examples:
+      rmem backup memories-2026-05-01.db
+      rmem --store team.db backup /mnt/backups/team.db --json
+    """
+    from ..admin import backup as copy
+
+    with progress("Copying", stopped="Nothing was written; run it again for a whole copy.") as bar:
+        done = copy(face.address, target, on_progress=bar)
+    if face.json:
+        face.document(done)
+    else:
+        click.echo(f"Copied {done['memories']:,} memories ({size(done['bytes'])}) to {visible(done['target'])}")
+
+
+@click.command()
+@click.option(
+    "--embedder", metavar="SPEC", help="static, minilm, onnx:PATH or http:MODEL@URL; the store's own if not given."
+)
+@answering
+def reindex(face: Face, embedder: str | None) -> None:
+    """Embed every memory anew and rebuild the index; the way to change a store's embedder.
+
+    An interrupted run goes on where it stopped. Others may use the store meanwhile.
+
+    \b
+    Examples:
+      rmem reindex
+      rmem reindex --embedder minilm
+      rmem --store team.db reindex --embedder onnx:models/bge-small
+    """
+    from ..admin import reindex as embed_anew
+
+    with progress("Embedding", stopped="The store works as it is; `rmem reindex` goes on from here.") as bar:
+        done = embed_anew(face.address, embedder, on_progress=bar)
+    if face.json:
+        face.document(done)
+    else:
+        click.echo(
+            f"Embedded {done['embedded']:,} of {done['memories']:,} memories with {visible(done['embedder'])} "
+            f"({done['dimension']} numbers each) and rebuilt the index"
+        )
+
+
+@click.command()
+@click.option("--repair", is_flag=True, help="Rebuild what is derived (terms, index) from the rows, then look again.")
+@answering
+def doctor(face: Face, repair: bool) -> None:
+    """Examine the store: the file, its rows, what is derived from them, the versions around it; and the team memory.
+
+    Of the team memory: each agent's wiring with a try of its hook, events that wait, the server and its token, the
+    daemon, the disk.
+
+    Repairing never touches what you stored. The exit code is 6 while there are problems.
+
+    \b
+    Examples:
+      rmem doctor
+      rmem doctor --repair
+      rmem doctor --json | jq '.findings[] | select(.ok | not)'
+    """
+    from .. import doctor as examiner
+    from ..team import health
+    from ..team.install.status import report
+
+    done = []
+    if repair:
+        with progress("Repairing") as bar:
+            done = examiner.repair(face.address, on_progress=bar)
+        done += _mended(face)
+    store = examiner.examine(face.address)
+    findings = [*store, *(_team_findings(face) if store[-1].name != "store" else [])]
+    findings += health.findings(report(Path.cwd(), face.address))
+    sound = all(finding.ok for finding in findings)
+    if face.json:
+        answer = {"ok": sound, "findings": [asdict(finding) for finding in findings]}
+        face.document({**answer, "repaired": done} if repair else answer)
+    else:
+        for line in done:
+            click.echo(f"repair: {visible(line)}")
+        if face.terminal:
+            _show(findings)
+        else:
+            aligned([("ok" if one.ok else "PROBLEM", one.name, visible(one.detail)) for one in findings])
+        if not repair and not all(finding.ok for finding in store):
+            face.note("`rmem doctor --repair` rebuilds what is derived; a damaged file needs a backup.")
+    if not sound:
+        raise click.exceptions.Exit(exit_codes.PROBLEMS)
+
+
+def _mended(face: Face) -> list[str]:
+    from ..team import validation
+
+    with face.present() as brain:
+        number = validation.repair(brain)
+    return [f"took out of {number:,} memories of the team what could not be read"] if number else []
+
+
+def _team_findings(face: Face) -> list[Finding]:
+    from ..doctor import Finding
+    from ..errors import RemanenceError
+    from ..team import validation
+
+    try:
+        with face.present() as brain:
+            return validation.findings(brain)
+    except RemanenceError as error:
+        return [Finding("team memories", False, str(error))]
+
+
+def _show(findings: list[Finding]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for one in findings:
+        grid.add_row(Text("✓", "green") if one.ok else Text("✗", "bold red"), one.name, Text(visible(one.detail)))
+    console().print(grid)

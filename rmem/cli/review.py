@@ -1,0 +1,122 @@
+"""`rmem review`, `share` and `unshare`: check and publish what the team knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .face import Face
+from .options import answering
+from .output import moment, one_line
+
+if TYPE_CHECKING:
+    from ..brain import Brain
+    from ..team.memory import TeamMemory
+
+
+def _team(brain: Brain) -> TeamMemory:
+    from ..errors import ConfigError
+    from ..team.identity import author
+    from ..team.login import login
+    from ..team.memory import TeamMemory
+
+    try:
+        found = login()
+    except ConfigError:
+        found = None  # a broken login is told of by `rmem status` and `rmem sync`
+    return TeamMemory(brain, author=author(Path.cwd()), aliases=[found[0].member] if found and found[0].member else [])
+
+
+@click.command()
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many of each.")
+@click.option("--accept", "accepted", metavar="ID", help="Make a rule of what waits.")
+@answering
+def review(face: Face, limit: int, accepted: str | None) -> None:
+    """What the team should look at: memories of this repository that contradict each other or may be out of date, and
+    what you said that may be a rule.
+
+    Nobody is told of what waits until you accept it. Nothing else is changed. Replace what no longer holds with
+    `rmem update`, remove it with `rmem forget`, or let an agent remember the new fact in its place.
+
+    \b
+    Examples:
+      rmem review
+      rmem review --json
+      rmem review --accept team-3f2a…
+    """
+    from ..team.identity import repository
+    from ..team.review import accept, contradictions, out_of_date, undecided
+
+    if accepted is not None:
+        with face.present() as brain:
+            kept = accept(_team(brain), accepted)
+        if face.json:
+            face.document({"id": kept})
+        else:
+            click.echo(f"It is a rule now: {kept}")
+        return
+    where = repository(Path.cwd())
+    with face.looking() as brain:
+        team = _team(brain)
+        against = contradictions(team, where, limit)
+        old = [] if where is None else out_of_date(team, where, limit)
+        open_ = undecided(team, limit)
+    if face.json:
+        pairs = [{"older": one.older.id, "newer": one.newer.id, "why": one.why} for one in against]
+        stale = [{"id": one.id, "why": one.stale} for one in old]
+        waiting = [{"id": one.id, "text": one.text} for one in open_]
+        face.document({"contradictions": pairs, "out_of_date": stale, "waiting": waiting})
+        return
+    for one in against:
+        click.echo(f"{one.why}:")
+        for side in (one.older, one.newer):
+            click.echo(f"  {side.id}  {moment(side.memory.timestamp)}  {side.author}  {one_line(side.text)}")
+    for past in old:
+        click.echo(f"{past.stale}:\n  {past.id}  {moment(past.memory.timestamp)}  {one_line(past.text)}")
+    if open_:
+        click.echo("A rule? `rmem review --accept ID` makes it one, `rmem forget ID` removes it:")
+    for said in open_:
+        click.echo(f"  {said.id}  {moment(said.memory.timestamp)}  {one_line(said.text)}")
+    if not against and not old and not open_:
+        click.echo("Nothing contradicts and nothing is out of date.")
+
+
+@click.command()
+@click.argument("memory_id", metavar="ID")
+@click.option(
+    "--to", "scope", type=click.Choice(("repository", "organisation")), default="repository", show_default=True
+)
+@answering
+def share(face: Face, memory_id: str, scope: str) -> None:
+    """Let others see a memory: those who work in its repository, or the whole organisation.
+
+    \b
+    Examples:
+      rmem share team-3f2a… --to organisation
+    """
+    _shared(face, memory_id, scope)
+
+
+@click.command()
+@click.argument("memory_id", metavar="ID")
+@answering
+def unshare(face: Face, memory_id: str) -> None:
+    """Keep a memory to yourself again.
+
+    \b
+    Examples:
+      rmem unshare team-3f2a…
+    """
+    _shared(face, memory_id, "personal")
+
+
+def _shared(face: Face, memory_id: str, scope: str) -> None:
+    with face.present() as brain:
+        memory = _team(brain).share(memory_id, scope)
+    told: dict[str, Any] = {"id": memory.memory_id, "scope": scope}
+    if face.json:
+        face.document(told)
+    else:
+        click.echo(f"{memory.memory_id} is now {scope}.")

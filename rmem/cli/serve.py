@@ -1,0 +1,153 @@
+"""`rmem serve`: serve memories and tables over HTTP, and back up and restore a whole server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .face import Face
+from .options import answering
+from .output import size, visible
+from .progress import progress
+
+if TYPE_CHECKING:
+    from ..server.settings import ServerSettings
+
+DATA = click.option("--data", metavar="FOLDER", help="The server's folder. Default: server in $RMEM_HOME.")
+
+
+@click.group(invoke_without_command=True)
+@click.option("--host", metavar="ADDRESS", help="Where to listen. Default: 127.0.0.1, this machine only.")
+@click.option("--port", type=int, metavar="N", help="Default: 8765.")
+@DATA
+@click.option("--config", metavar="FILE", help="Settings in TOML. Default: server.toml in the folder, if there.")
+@click.option("--embedder", metavar="SPEC", help="For new workspaces: static, minilm, onnx:PATH, http:MODEL@URL.")
+@click.option("--requests-per-second", type=float, metavar="N", help="Of one organisation; 2000.")
+@click.option("--burst", type=int, metavar="N", help="Requests of one organisation at a stroke; 4000.")
+@click.option("--concurrent", type=int, metavar="N", help="Requests of one organisation at once; 256.")
+@click.option("--body-bytes", type=int, metavar="N", help="The longest body; 33554432.")
+@click.option("--statement-length", type=int, metavar="N", help="Characters of the longest SQL statement; 250000.")
+@click.option("--statement-seconds", type=float, metavar="N", help="The longest SQL statement; 30.")
+@click.option("--rows", type=int, metavar="N", help="The longest answer that is not streamed; 10000.")
+@click.option("--threads", type=int, metavar="N", help="Requests that compute at once; 40.")
+@click.option("--workers", type=int, metavar="N", help="Processes that run SQL; two for each core, and four at least.")
+@click.option("--shutdown-seconds", type=float, metavar="N", help="To finish what runs when told to stop; 30.")
+@click.option("--root-path", metavar="PATH", help="The prefix that a reverse proxy takes off, such as /memory.")
+@click.option("--behind-proxy", is_flag=True, default=None, help="A reverse proxy with TLS is in front of it.")
+@click.option("--no-auth", is_flag=True, help="Ask for no tokens: whoever reaches this machine is admin.")
+@answering
+def serve(face: Face, config: str | None, no_auth: bool, **options: Any) -> None:
+    """Serve memories and tables over HTTP, with documentation at /docs.
+
+    The first start makes an organisation and a workspace called "default" and prints the token of their admin, once.
+    Everything lies in one folder, or in a PostgreSQL database with --store. Every option can also be given as
+    RMEM_SERVER_… in the environment or in server.toml. Logs go to standard error, one JSON object to a line.
+
+    \b
+    Examples:
+      rmem serve
+      rmem serve --data /srv/rmem --port 9000
+      rmem serve --store postgresql://user@host/memories --host 0.0.0.0
+      curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8765/me
+      rmem serve --json     # the first token as JSON
+      rmem serve backup /mnt/backups/monday --data /srv/rmem
+    """
+    context = click.get_current_context()
+    if context.invoked_subcommand is not None:
+        context.obj = face
+        return
+    from ..server.serve import serve as run
+
+    settings = settings_of(face, auth=False if no_auth else None, file=config, **options)
+    if not settings.auth:
+        warning = "WARNING: no tokens are asked for; everybody on this machine can read, change and delete everything."
+        click.echo(click.style(warning, fg="red", bold=True), err=True)
+    if settings.is_exposed:
+        warning = (
+            "WARNING: tokens and memories cross the network in the clear: the server speaks HTTP, and "
+            f"{settings.host} is not this machine alone. Put a reverse proxy with TLS before it (see --behind-proxy)."
+        )
+        click.echo(click.style(warning, fg="red", bold=True), err=True)
+
+    def tell(token: str) -> None:
+        if face.json:
+            face.document({"url": _url(settings), "token": token})
+            return
+        click.echo("The token of the admin, which is shown this once:", err=True)
+        click.echo(token)
+
+    where = settings.data if settings.store is None else "a PostgreSQL database"
+    face.note(f"Serving {where} at {_url(settings)}")
+    run(settings, on_first_token=tell)
+
+
+@serve.command()
+@click.argument("target", metavar="FOLDER")
+@DATA
+@answering
+def backup(face: Face, target: str, data: str | None) -> None:
+    """Copy a whole server to a new FOLDER while it runs: members and tokens, every workspace with its memories and
+    tables, audit logs, secrets and settings. What was acknowledged before it began is in it.
+
+    A server on PostgreSQL (--store) is copied by pg_dump. Keys of encryption that are in the environment are not in the
+    copy, nor is RMEM_SERVER_SECRET.
+
+    \b
+    Examples:
+      rmem serve backup /mnt/backups/monday --data /srv/rmem
+      rmem serve backup monday --data /srv/rmem --store postgresql://postgres@host/memories
+    """
+    from ..server.backups import backup as copy
+
+    settings = _settings_of(face, data)
+    with progress("Copying") as bar:
+        done = copy(settings, target, on_progress=bar)
+    if face.json:
+        face.document(done)
+        return
+    click.echo(f"Copied {done['files']:,} files ({size(done['bytes'])}) to {visible(target)}")
+    if not done["secret"]:
+        face.note("the secret that signs tokens is not in the copy: keep RMEM_SERVER_SECRET with it")
+
+
+@serve.command()
+@click.argument("source", metavar="FOLDER")
+@DATA
+@answering
+def restore(face: Face, source: str, data: str | None) -> None:
+    """Bring a copy made by `rmem serve backup` back, into a data folder that is new or empty, and with --store into an
+    empty database. The copy is checked as `rmem doctor` does, and nothing is left behind if something is wrong with it.
+
+    \b
+    Examples:
+      rmem serve restore /mnt/backups/monday --data /srv/rmem
+      rmem serve restore monday --data /srv/rmem --store postgresql://postgres@host/empty
+    """
+    from ..server.backups import restore as bring_back
+
+    done = bring_back(_settings_of(face, data), source)
+    if face.json:
+        face.document(done)
+    else:
+        click.echo(f"Restored {done['files']:,} files to {visible(done['data'])}; `rmem serve` serves them")
+
+
+def _settings_of(face: Face, data: str | None) -> ServerSettings:
+    """Settings for a copy; --data may stand before or behind the name of the command."""
+    context = click.get_current_context()
+    assert context.parent is not None
+    return settings_of(face, data=data if data is not None else context.parent.params.get("data"))
+
+
+def _url(settings: ServerSettings) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http://{host}:{settings.port}"
+
+
+def settings_of(face: Face, *, file: str | None = None, **options: Any) -> ServerSettings:
+    """The settings of a server from options, the environment and its file."""
+    from ..server.settings import ServerSettings
+
+    return ServerSettings.read({**options, "store": face.store}, file=None if file is None else Path(file))

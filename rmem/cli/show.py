@@ -1,0 +1,185 @@
+"""`rmem show`, `list` and `stats`: print what the store holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..contents import without_attachments
+from ..errors import NotFoundError
+from .completion_values import agents, ids
+from .face import Face, memory_document
+from .options import answering, filter_of, filtering, tabular
+from .output import aligned, facts, moment, one_line, size, table, visible
+
+if TYPE_CHECKING:
+    from ..models import Memory
+
+
+@click.command()
+@click.argument("memory_id", metavar="ID", shell_complete=ids)
+@click.option("--vectors", is_flag=True, help="With --json: its vectors too.")
+@answering
+def show(face: Face, memory_id: str, vectors: bool) -> None:
+    """Show one memory with all of its fields.
+
+    \b
+    Examples:
+      rmem show swe-01-12-1777632000
+      rmem show swe-01-12-1777632000 --json | jq .contents
+    """
+    with face.looking() as brain:
+        memory = brain.get(memory_id)
+    if memory is None:
+        raise NotFoundError(memory_id)
+    if face.json:
+        face.document(memory_document(memory, vectors=vectors))
+    else:
+        facts(_facts(memory), terminal=face.terminal)
+
+
+def _facts(memory: Memory) -> list[tuple[str, str]]:
+    """Every field that says something, the text last."""
+    own = {key: value for key, value in without_attachments(memory.contents).items() if key != "text"}
+    vector = memory.embeddings.full_vector
+    found = [
+        ("id", memory.memory_id),
+        ("agent", memory.agent_id),
+        ("type", memory.type),
+        ("session", memory.session),
+        ("actor", memory.actor),
+        ("step", str(memory.step_number)),
+        ("when", moment(memory.timestamp)),
+        ("importance", f"{memory.importance:g}"),
+        ("tags", ", ".join(f"{key}={value}" for key, value in memory.tags.items())),
+        ("place", memory.place),
+        ("position", ", ".join(f"{number:g}" for number in memory.position or ())),
+        ("tier", memory.tier),
+        ("metadata", json.dumps(own, ensure_ascii=False, indent=2) if own else ""),
+        ("vector", f"{vector.size} numbers" if vector is not None else "none"),
+        ("created", moment(memory.bookkeeping.creation_time)),
+        ("recalled", f"{memory.bookkeeping.retrieval_count} times, last {moment(memory.bookkeeping.last_access_time)}"
+         if memory.bookkeeping.retrieval_count else "never"),
+        ("text", memory.text),
+    ]  # fmt: skip
+    return [(name, visible(value)) for name, value in found if value]
+
+
+@click.command("list")
+@click.option(
+    "--order",
+    type=click.Choice(["newest", "oldest", "importance", "step"]),
+    default="newest",
+    show_default=True,
+    help="What comes first.",
+)
+@click.option("--limit", "-n", type=int, default=20, show_default=True, metavar="N", help="How many at most.")
+@click.option("--offset", type=int, default=0, metavar="N", help="How many to pass over first.")
+@tabular
+@filtering
+@answering
+def list_(face: Face, order: Any, limit: int, offset: int, delimiter: str | None, **filters: Any) -> None:
+    """List memories inside a filter, without a question.
+
+    \b
+    Examples:
+      rmem list
+      rmem list --agent swe-01 --type error_fix --type decision --order importance
+      rmem list --since 2026-05-01 --until 2026-05-31 --attr ticket=4711 --json
+      rmem list -n 50 --offset 50
+      rmem list --type note --csv > notes.csv
+      rmem list -q --type scratch | xargs rmem forget --yes
+    """
+    from ..filters import Filter
+
+    where = Filter.of(filter_of(filters))
+    with face.looking() as brain:
+        memories = brain.memories(where, order=order, limit=limit, offset=offset)
+        total = brain.count(where)
+    if face.json:
+        face.document({"memories": [memory_document(memory) for memory in memories], "total": total})
+        return
+    if delimiter is not None:
+        from .csv_output import write_table
+
+        write_table(memories, delimiter)
+    elif face.quiet:
+        for memory in memories:
+            click.echo(visible(memory.id))
+    else:
+        _list(face, memories)
+    shown = len(memories)
+    if total > offset + shown and shown:
+        face.note(f"{offset + 1:,} to {offset + shown:,} of {total:,}; --offset {offset + shown} shows more")
+    elif not shown:
+        face.note("No memories." if not total else f"Only {total:,} memories; --offset is behind the last.")
+
+
+def _list(face: Face, memories: Sequence[Memory]) -> None:
+    columns = ("ID", "TYPE", "AGENT", "WHEN", "TEXT")
+    rows = [
+        (*(visible(part) for part in (m.id, m.type, m.agent, moment(m.timestamp))), one_line(m.text)) for m in memories
+    ]
+    if face.terminal and rows:
+        table(columns, rows)
+    elif rows:
+        aligned([columns, *rows])
+
+
+@click.command()
+@click.option(
+    "--agent",
+    metavar="NAME",
+    shell_complete=agents,
+    help="What this agent remembers: its tiers, types, importance and packing.",
+)
+@answering
+def stats(face: Face, agent: str | None) -> None:
+    """What the store holds, and where it is; or what one agent remembers.
+
+    \b
+    Examples:
+      rmem stats
+      rmem stats --json | jq .memories
+      rmem stats --agent agent-123
+    """
+    if agent is not None:
+        from .agents import show_agent
+
+        show_agent(face, agent)
+        return
+    with face.looking() as brain:
+        held = brain.stats()
+    if face.json:
+        face.document(held)
+        return
+    facts(
+        [
+            ("store", visible(held["address"])),
+            ("memories", f"{held['memories']:,}"),
+            ("sessions", f"{held['sessions']:,}"),
+            ("from", moment(held["oldest"])),
+            ("to", moment(held["newest"])),
+            ("agents", _counted(held["by_agent"])),
+            ("types", _counted(held["by_type"])),
+            ("tiers", _counted(held["by_tier"])),
+            ("embedder", str(held["embedder"] or "none yet")),
+            ("vectors", f"{held['vectors']:,} of {held['dimension'] or 0} numbers"),
+            ("words", f"{held['words']:,}"),
+            *([("encrypted", f"{held['encrypted']:,}")] if held["encrypted"] else []),
+            ("segments", f"{held['segments']:,}"),
+            ("size", size(held["bytes"])),
+        ],
+        terminal=face.terminal,
+    )
+
+
+def _counted(counts: dict[str, int], most: int = 10) -> str:
+    """The most frequent names with their numbers, one to a line."""
+    lines = [f"{number:,}  {visible(name)}" for name, number in list(counts.items())[:most]]
+    if len(counts) > most:
+        lines.append(f"and {len(counts) - most:,} more")
+    return "\n".join(lines) or "–"

@@ -1,0 +1,95 @@
+"""`rmem login`, `logout` and `sync`: share a team's memories through a server."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from .face import Face
+from .options import answering
+from .progress import progress
+
+
+@click.command()
+@click.argument("url", metavar="URL")
+@click.option("--token", metavar="TOKEN", envvar="RMEM_API_KEY", help="Else it is asked for, or read from stdin.")
+@click.option("--workspace", default="default", show_default=True, help="The workspace of your team.")
+@answering
+def login(face: Face, url: str, token: str | None, workspace: str) -> None:
+    """Share what your agents learn with your team, by a server that `rmem serve` runs.
+
+    Memories of a repository or of the organisation travel both ways; personal ones stay here. Without a connection
+    everything goes on, and the two sides meet when there is one.
+
+    \b
+    Examples:
+      rmem login https://memory.acme.io --workspace platform
+      rmem token create ann --role WRITE | rmem login http://127.0.0.1:8765
+    """
+    from ..errors import InputError
+    from ..team.identity import author
+    from ..team.login import Login, keep
+    from ..team.sync import Server
+
+    if token is None:
+        token = str(click.prompt("Token", hide_input=True)) if sys.stdin.isatty() else sys.stdin.read()
+    token = (token or "").strip()
+    if not token:
+        raise InputError("token must be given", field="token")
+    server = Server(Login(url, workspace), token)
+    try:
+        me = server.me()
+        found = Login(url, workspace, str(me.get("org") or ""), str(me.get("member") or ""))
+        server.pull(0, [])  # whether this workspace is ours to read
+    finally:
+        server.close()
+    keep(found, token)
+    with face.brain() as brain:
+        brain.store.record(author(), "login", [None], origin=url, workspace=workspace)
+    if face.json:
+        face.document({"url": url, "workspace": workspace, "org": found.org, "member": found.member})
+    else:
+        click.echo(f"Sharing with {url}, workspace {workspace}, as {found.member or 'you'}. `rmem sync` does it now.")
+
+
+@click.command()
+@answering
+def logout(face: Face) -> None:
+    """Stop sharing. What is here stays here, what is there stays there.
+
+    \b
+    Examples:
+      rmem logout
+    """
+    from ..team.login import drop
+
+    known = drop()
+    if face.json:
+        face.document({"logged_out": known})
+    else:
+        click.echo("Logged out; the token was removed." if known else "There was no login.")
+
+
+@click.command()
+@answering
+def sync(face: Face) -> None:
+    """Bring this memory and the team's together now. Agents' hooks do it by themselves from time to time.
+
+    \b
+    Examples:
+      rmem sync
+    """
+    from ..errors import ConfigError
+    from ..team.login import login as known
+    from ..team.sync import sync as meet
+
+    found = known()
+    if found is None:
+        raise ConfigError("there is no login; run `rmem login URL` first")
+    with face.brain() as brain, progress("Sharing") as bar:
+        done = meet(brain, *found, on_progress=bar)
+    if face.json:
+        face.document({"sent": done.sent, "received": done.received, "changed": done.changed})
+    else:
+        click.echo(f"Sent {done.sent:,}, received {done.received:,}, of which {done.changed:,} changed something here.")

@@ -1,0 +1,130 @@
+"""Whether `hit.relevance` means what it says: of the first hits said to be right with 70 %, are seven of ten right?
+
+Each set is asked its own questions and, as questions without an answer, as many of its other stores; questions whose
+`relevant` is empty have none either."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .offline import Progress, Setting
+from .recall_sets import RecallSet, ask, files_in, memories_of, read
+
+BINS = 10
+FEWEST = 10  # hits that a point of the picture stands for, at least
+
+
+class Said(NamedTuple):
+    """What was said of a first hit, and whether it is right."""
+
+    relevance: float
+    right: bool
+
+
+def evaluate(
+    paths: Sequence[str | Path],
+    *,
+    setting: Setting | None = None,
+    most: int = 400,
+    seed: int = 0,
+    on_progress: Progress | None = None,
+) -> list[dict[str, Any]]:
+    """For each set: how well relevance tells right first hits from wrong ones (auc), how far it is off on average
+    (error), and its bins, from `most` questions of its own and as many without an answer."""
+    sets = [read(path) for path in files_in(paths)]
+    stores, done = sum(len(one.stores) for one in sets), 0
+    told = []
+    for one in sets:
+        said: list[Said] = []
+        rng = random.Random(seed)
+        for at in range(len(one.stores)):
+            said += _asked(one, at, setting or Setting("default"), -(-most // len(one.stores)), rng)
+            done += 1
+            if on_progress is not None:
+                on_progress(done, stores)
+        told.append({"name": one.name, "hits": len(said), "auc": auc(said), "error": error(said), "bins": bins(said)})
+    return told
+
+
+def _asked(one: RecallSet, at: int, setting: Setting, most: int, rng: random.Random) -> list[Said]:
+    from ..brain import Brain
+
+    store = one.stores[at]
+    sessions = [memory.get("session") for memory in store["memories"]]
+    others = [question for other in one.stores if other is not store for question in other["questions"]]
+    asked = rng.sample(store["questions"], min(most, len(store["questions"])))
+    strange = [{**question, "relevant": []} for question in rng.sample(others, min(len(asked), len(others)))]
+    said: list[Said] = []
+    with Brain(":memory:", embedder=setting.embedder) as brain:
+        places = {memory.memory_id: place for place, memory in enumerate(brain.remember_many(memories_of(store)))}
+        for question in (*asked, *strange):
+            if question.get("session") is not None and question["session"] not in sessions:
+                question = {**question, "session": rng.choice(sessions)}
+            hits = ask(brain, question, setting)
+            if hits:
+                place = places[hits[0].id]
+                right = place in question["relevant"]
+                if one.by_session:
+                    right = sessions[place] in {sessions[other] for other in question["relevant"]}
+                said.append(Said(hits[0].relevance or 0.0, right))
+    return said
+
+
+def bins(said: Sequence[Said]) -> list[dict[str, float]]:
+    """What was said and what is, by tenths of relevance."""
+    parts: list[list[Said]] = [[] for _ in range(BINS)]
+    for one in said:
+        parts[min(int(one.relevance * BINS), BINS - 1)].append(one)
+    return [
+        {
+            "hits": len(part),
+            "said": sum(one.relevance for one in part) / len(part),
+            "right": sum(one.right for one in part) / len(part),
+        }
+        for part in parts
+        if part
+    ]
+
+
+def error(said: Sequence[Said]) -> float:
+    """How far what is said is from what is, over all bins."""
+    off = sum(part["hits"] * abs(part["said"] - part["right"]) for part in bins(said))
+    return off / len(said) if said else 0.0
+
+
+def auc(said: Sequence[Said]) -> float | None:
+    """How often a right hit is said to be likelier than a wrong one; None without both."""
+    right, wrong = ([one.relevance for one in said if one.right is is_right] for is_right in (True, False))
+    if not right or not wrong:
+        return None
+    wins = sum((mine > other) + 0.5 * (mine == other) for mine in right for other in wrong)
+    return wins / (len(right) * len(wrong))
+
+
+def plot(told: Sequence[dict[str, Any]]) -> str:
+    """A reliability diagram as SVG: what was said (x), what is (y), a line for each set; on the diagonal both agree."""
+    colours = ("#2b6cb0", "#dd6b20", "#38a169", "#805ad5", "#d53f8c", "#718096", "#b7791f", "#319795")
+    parts = [
+        '<rect x="50" y="10" width="300" height="300" fill="none" stroke="#a0aec0"/>',
+        '<line x1="50" y1="310" x2="350" y2="10" stroke="#a0aec0" stroke-dasharray="4 4"/>',
+        '<text x="200" y="345" text-anchor="middle">relevance that was said</text>',
+        '<text x="14" y="160" text-anchor="middle" transform="rotate(-90 14 160)">share that was right</text>',
+    ]
+    for tick in (0, 0.5, 1):
+        parts.append(f'<text x="{50 + 300 * tick:.0f}" y="326" text-anchor="middle">{tick:g}</text>')
+        parts.append(f'<text x="44" y="{314 - 300 * tick:.0f}" text-anchor="end">{tick:g}</text>')
+    for at, one in enumerate(told):
+        colour = colours[at % len(colours)]
+        places = [
+            (50 + 300 * part["said"], 310 - 300 * part["right"]) for part in one["bins"] if part["hits"] >= FEWEST
+        ]
+        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in places]
+        shown = one["name"].replace("&", "&amp;").replace("<", "&lt;")
+        parts.append(f'<text x="370" y="{30 + 20 * at}" fill="{colour}">{shown} (off by {one["error"]:.2f})</text>')
+    style = "font: 12px system-ui, sans-serif"
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="600" height="360" style="{style}">{"".join(parts)}</svg>\n'

@@ -1,0 +1,121 @@
+"""Decide whether a value after `password=` or `token:` is a secret, or a placeholder, a word or a piece of code."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from itertools import pairwise
+
+_HOLE = re.compile(
+    r"\$\{[^{}]*\}|\$\([^()]*\)|\{\{[^{}]*\}\}|\{%[^%]*%\}|%\(\w+\)[sdr]|%[sdrv]|<[A-Za-z][^<>]*>|#\{[^{}]*\}|@[A-Z_]+@"
+    r"|\{[a-z_][\w.:!\[\]-]+\}"
+)
+"""What a template fills in."""
+_TEMPLATE = re.compile(
+    r"^\$(?:[A-Z_]+[0-9]*|[a-z_]+[0-9]*|[a-z]+(?:[A-Z][a-z]+)*)$|^%[A-Za-z_]+%$|^\{[\w.!:]*\}$|^[*•x.X_#?-]+$|^(.)\1*$|^\[+[A-Za-z_]+(?::[^\]]*)?\]*$"
+    r"|^'?\$\{?[A-Z_]{3,}(?![A-Za-z0-9])|^<[a-z]|&lt;|(?i:redacted)|\.\.\.$|…|[*xX•]{5}"
+)
+_SAMPLE = re.compile(
+    r"^(?:your|my|the|a|an|some|new|old|enter|insert|put|change|replace|example|sample|dummy|fake|test|todo|none|null|"
+    r"nil|undefined|true|false|redacted|masked|hidden|removed|omitted|placeholder|xxx+)(?:[-_ .]|$)"
+    r"|(?:[-_ ]here|[-_]goes[-_]here|[-_]placeholder)$",
+    re.IGNORECASE,
+)
+_WORDS = frozenset(
+    """password passwd passwort kennwort pass pwd passphrase secret token apikey api_key key string str text bytes int
+    integer number bool boolean object array any required optional invalid incorrect wrong missing expired empty unset
+    default changeme-please falsch oublié inherit identifier bearer basic oauth oauth2 user username login admin-only
+    value variable env environment prompt hash hashed salt encrypted plain plaintext type name field input write read
+    refresh access same reset forgot valid disabled enabled unknown""".split()
+)
+_NAMES_ITSELF = re.compile(
+    r"pass(?:word|wd|phrase)?|pwd|secret|token|api_?key|(?:private|public)_?key|credential|value\d|field|param", re.I
+)
+_CHAIN = re.compile(r"[&*!]?[A-Za-z_$][\w$]*(?:(?:\??\.|->|::)[A-Za-z_$][\w$]*)+[!?;]?")
+_NAME = r"(?:(?=[a-z0-9_]*[a-z]{3})[a-z][a-z0-9_]+|[a-z_]{3,}|[A-Z_]{3,}|_?[a-z]+(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+)+)"
+_CALL = re.compile(
+    rf"[&*!]?(?:\$?\w+(?:\??\.|->|::))*\$?{_NAME}(?:\(|\[[\w\"'$.:-]*\]|\[\[|\[[A-Za-z_]+$|\{{|<[A-Z]|\[$)"
+)
+_BRACKETED = re.compile(r"[(\[{<][A-Za-z_\s.,:|/*?-]*[)\]}>]?[?*+,;]*|[(\[{<][\w\s.,:|/*?-]*[)\]}>][?*+,;]*")
+_BRACKET, _CODE_SIGN = re.compile(r"[()\[\]{}<>]"), re.compile("[,;=]")
+_OPEN = re.compile(r"[A-Za-z_][\w.]*[(\[{=]+")  # environ["…
+_PATTERN = re.compile(r"0-9|[aA]-[zZ]|\)\||\\[dwsb]|\(\?[:=!]|\[\^|\][+*]")  # of regular expressions
+_REST_OF_CODE = re.compile(r"\s|[,;)+.]\s|,\w*:|[.,]\$\w|\\n")  # between two texts
+_SLUG = re.compile(
+    r"[a-z]+(?:[-_./][a-z]+)*(?:[-_.]?[0-9]{1,8}(?:\.[0-9]+)*)?|[a-z]+(?:[A-Z][a-z]+)+[0-9]{0,4}|"
+    r"_?[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})+"
+)
+_SELECTOR = re.compile(r"[#.][a-z]+(?:[-_][a-z]+)*|[a-z]+(?:[/_-][a-z]+)*[#@][a-z_]+")  # of a page, of a route
+_MANY_SIGNS = 5  # different ones, in a value without digits
+_LEAST_LETTERS = 4  # that must be left of a value without the holes of a template
+
+
+def is_placeholder(value: str) -> bool:
+    """`${PASS}`, `<your-password>`, `********`, `None` and the word "password" itself."""
+    if _TEMPLATE.search(value) or _SAMPLE.search(value) or value.lower().strip("\"'") in _WORDS:
+        return True
+    rest = _HOLE.sub("", value)
+    return rest != value and sum(one.isalnum() for one in rest) < _LEAST_LETTERS
+
+
+def entropy(value: str) -> float:
+    """Bits per character."""
+    size = len(value)
+    return -sum(count / size * math.log2(count / size) for count in Counter(value).values())
+
+
+def is_password(value: str, *, quoted: bool) -> bool:
+    """Something a person might have chosen: at least a letter with a digit or a sign, or a long quoted word."""
+    if len(value) < (4 if quoted else 6) or is_placeholder(value) or not _is_literal(value, quoted):
+        return False
+    if (_NAMES_ITSELF.search(value) and _SLUG.fullmatch(value)) or _SELECTOR.fullmatch(value):
+        return False
+    letter = any(one.isalpha() for one in value)
+    digit = any(one.isdigit() for one in value)
+    sign = any(not one.isalnum() and one not in "_-./:" for one in value.strip("*_`!?,;()[]{}\"'"))
+    if letter and (digit or sign):
+        return True
+    return quoted and (len(value) >= 8 or (digit and len(value) >= 6))
+
+
+def is_token(value: str, *, quoted: bool = False) -> bool:
+    """Something a machine made: long, letters and digits mixed, without the regularity of words."""
+    if len(value) < 12 or is_placeholder(value) or _SLUG.fullmatch(value) or _SELECTOR.fullmatch(value):
+        return False
+    if _PATTERN.search(value) and _BRACKET.search(value):
+        return False
+    digits = sum(one.isdigit() for one in value)
+    if digits == len(value) or entropy(value) < 3.0 or not _is_literal(value, quoted and digits >= 2):
+        return False
+    if not quoted and _BRACKET.search(value) and (_CODE_SIGN.search(value) or not is_mixed(value)):
+        return False
+    if digits >= 2 or (digits and len(value) >= 24):
+        return True
+    return is_mixed(value)
+
+
+def is_name(value: str) -> bool:
+    """Words with marks between them, as names in programs are written."""
+    return _SLUG.fullmatch(value) is not None
+
+
+def is_mixed(value: str) -> bool:
+    """Whether capitals come and go, or signs, as in no word: without digits, this tells a token from a name."""
+    turns = sum(left.islower() and right.isupper() for left, right in pairwise(value))
+    if len(value) >= 16 and turns >= len(value) / 6 and value.replace("-", "").replace("_", "").isalpha():
+        return True
+    return len({one for one in value if not one.isalnum() and one not in "_-./: "}) >= _MANY_SIGNS and " " not in value
+
+
+def _is_literal(value: str, quoted: bool) -> bool:
+    """No expression of a program, no path."""
+    if value.startswith(("/", "./", "~/", "../", "urn:")) or "://" in value:
+        return False
+    if quoted:
+        return not _REST_OF_CODE.match(value)
+    if _CHAIN.fullmatch(value):
+        if _NAMES_ITSELF.search(value):
+            return False
+        return sum(one.isdigit() for one in value) >= 4 and entropy(value) >= 3.5
+    return not (_CALL.match(value) or _BRACKETED.fullmatch(value) or _OPEN.fullmatch(value))

@@ -1,0 +1,164 @@
+"""Reach the daemon from a hook: check whether it runs, start it, ask it. Imports little, because every hook loads
+it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import suppress
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Self
+
+from ..errors import ConfigError
+from ..filelocks import lock
+from ..private_files import opener
+from . import paths
+from .events import Event
+
+if TYPE_CHECKING:
+    import socket
+
+END = b"end"
+"""What the daemon is told, instead of an event, when it shall end."""
+STARTING = b"\0"
+"""What an answer begins with while the daemon is opening the memory: it takes longer, and is worth waiting for."""
+_LARGEST = 16 << 20  # bytes of a question
+_ENDING = 5.0  # seconds that a daemon has to end
+_PAUSE = 0.02  # seconds between two attempts to reach a daemon that starts
+
+
+class AlreadyRunningError(Exception):
+    """Another daemon has this home."""
+
+
+class Lock:
+    """Held by the one daemon of a home; the system releases it if the process dies. One that a hook starts inherits
+    the open file, and the lock with it: there is no moment in which two are started, or one is taken for running."""
+
+    def __init__(self, inherited: int | None = None) -> None:
+        self._inherited = inherited
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        if self._inherited is not None:
+            os.set_inheritable(self._inherited, False)
+            self._file = os.fdopen(self._inherited, "ab")
+            return self
+        file = open(paths.lock(), "ab", opener=opener)
+        try:
+            lock(file.fileno(), wait=False)
+        except OSError:
+            file.close()
+            raise AlreadyRunningError from None
+        self._file = file
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def fileno(self) -> int:
+        assert self._file is not None
+        return self._file.fileno()
+
+
+def is_running() -> bool:
+    try:
+        with Lock():
+            return False
+    except AlreadyRunningError:
+        return True
+
+
+def check_system() -> None:
+    """Raise ConfigError where hooks cannot reach the daemon."""
+    import socket
+
+    if not hasattr(socket, "AF_UNIX"):
+        raise ConfigError("the team memory needs Unix sockets, which this system lacks; use Linux, macOS or WSL")
+
+
+def ensure_daemon() -> bool:
+    """Start a daemon, with a life of its own, unless there is one; whether there was."""
+    check_system()
+    try:
+        with Lock() as held:
+            _start(held.fileno() if os.name == "posix" else None)
+    except AlreadyRunningError:
+        return True
+    return False
+
+
+def _start(held: int | None) -> None:
+    """`held` is the locked file that the new process takes over; without one it locks the file itself."""
+    import subprocess
+
+    subprocess.Popen(
+        [sys.executable, "-m", "rmem.team.daemon", *([] if held is None else [str(held)])],
+        cwd=paths.folder(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        pass_fds=() if held is None else (held,),
+    )
+
+
+def call(event: Event, patience: float, starting: float) -> str:
+    """What the daemon answers to an event. It has `patience` seconds to answer, and `starting` seconds where it is only
+    starting; a TimeoutError if it takes longer."""
+    said = event.to_json().encode("utf-8", "surrogatepass")
+    end, last = time.monotonic() + starting, False
+    while True:
+        try:
+            return _exchange(said, patience, end).decode("utf-8", "replace")
+        except (FileNotFoundError, ConnectionRefusedError):  # it does not listen yet, or has just ended
+            if last:
+                raise TimeoutError("the daemon did not start in time") from None
+            ensure_daemon()
+            last = time.monotonic() > end
+            time.sleep(_PAUSE)
+
+
+def restart() -> bool:
+    """Start a daemon in the place of the one that runs, with the version and the environment of this process. False if
+    that one did not end in time."""
+    with suppress(OSError):  # there is none
+        _exchange(END, _ENDING)
+    end = time.monotonic() + _ENDING
+    while ensure_daemon():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _exchange(said: bytes, patience: float, starting: float = 0.0) -> bytes:
+    """Send bytes to the daemon and read its answer, until the moment `starting` if it says that it is starting."""
+    import socket
+
+    check_system()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.settimeout(patience)
+        line.connect(os.fspath(paths.socket()))
+        line.sendall(said)
+        line.shutdown(socket.SHUT_WR)
+        first = line.recv(1)
+        if first == STARTING:
+            line.settimeout(max(patience, starting - time.monotonic()))
+            first = b""
+        return first + received(line)
+
+
+def received(line: socket.socket) -> bytes:
+    """Read until EOF."""
+    parts, size = [], 0
+    while chunk := line.recv(1 << 16):
+        parts.append(chunk)
+        size += len(chunk)
+        if size > _LARGEST:
+            raise ValueError("the question is too long")
+    return b"".join(parts)

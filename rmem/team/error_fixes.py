@@ -1,0 +1,199 @@
+"""Find the success that fixed a failure, and what was done between the two.
+
+A command is fixed by the same command, a test by a run that includes it; other successes prove nothing. An edit belongs
+to the failure that names its file, else to the latest one."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .dialects.payloads import patch_in
+
+_CD = re.compile(r"""^cd\s+("[^"]*"|'[^']*'|[^\s;&]+)\s*(?:&&|;)\s*""")
+_LEAD = re.compile(
+    r"^(?:[A-Za-z_]\w*=\S+\s+|(?:time|sudo|env|npx|uv run|poetry run|pipenv run|hatch run|pnpm exec|yarn exec)\s+"
+    r"|timeout\s+\S+\s+|(?:\S*/)?bin/(?=\w)|python[\d.]*\s+-m\s+(?=(?:pytest|unittest|mypy|ruff|flake8|black|tox)\b))+"
+)
+_AFTER = re.compile(r"\s*(?:2>&1|\|\s*(?:tail|head|tee|grep|cat|less)\b.*|\d?>\s*\S+|;\s*echo\b.*|\|\|\s*true)")
+_LOUDNESS = re.compile(
+    r"\s(?:-v+|-q+|-x|-s|-rA|--verbose|--quiet|--silent|--tb=\S+|--maxfail=\d+|--color=\S+|--no-header|--lf|--ff)(?=\s|$)"
+)
+_RUNNERS = (
+    "pytest", "unittest", "jest", "vitest", "mocha", "rspec", "phpunit", "go test", "cargo test", "npm test",
+    "npm run test", "yarn test", "pnpm test", "mvn test", "gradle test",
+)  # fmt: skip
+_NARROWING = ("-k", "-m", "-t", "--filter", "-run", "--testNamePattern", "--deselect", "--ignore")
+_FAILED_TEST = re.compile(
+    r"^(?:FAILED|ERROR|FAIL)[:\s]\s*([\w./-]+(?:::[\w.\[\]-]+)*)|^_{3,} ERROR collecting (\S+)", re.M
+)
+_FILE = re.compile(r"[\w./-]*[\w-]\.[A-Za-z]\w{0,4}\b")
+_REMEDY = re.compile(
+    r"\b(?:(?:pip|pip3|uv|npm|pnpm|yarn|cargo|go|gem|bundle|poetry|apt(?:-get)?|brew|conda) (?:\S+ )*?(?:install|add|"
+    r"ci|get|update|upgrade|remove|sync|tidy|i)\b|sed -i|git (?:checkout|restore|apply|stash|merge|rebase|pull|revert|"
+    r"submodule|clean)|chmod|mkdir|touch|cp |mv |ln |rm |alembic|migrate|createdb|systemctl|service |docker|kill|"
+    r"export |patch |make (?:clean|install|deps|migrate)|ruff (?:check --fix|format)|prettier --write|eslint --fix|"
+    r"black |tee )|[^2&]>>? ?\w"
+)
+_OLD = ("old_string", "oldString", "old_str")
+_NEW = ("new_string", "newString", "new_str")
+_WHOLE = ("content", "file_text", "contents")
+_LONG_EDIT, _LONG_REASON = 300, 400
+_MANY_NAMES = 40
+_PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: (.+)|\+\+\+ (?:b/)?(\S+).*)$", re.MULTILINE)
+_BECAUSE = re.compile(
+    r"\b(?:because|since|due to|caused? by|root cause|turned out|turns out|"
+    r"the (?:problem|issue|bug|cause|reason|failure|error)(?: here)? (?:was|is)|"
+    r"(?:was|were) (?:missing|wrong|never|not|no longer)|(?:didn|doesn|wasn|isn)'t|(?:did|does) not)\b",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_MARKUP = re.compile(r"^(?:[-*#>\d.]+\s+)+|\*\*|__")
+
+
+def command_key(command: str, cwd: str = "", root: str = "") -> str:
+    """What makes two commands the same attempt: the folder and the program with what it works on, less verbosity,
+    filters and wrappers. The folder is left out where it is the root of the repository."""
+    told, folder = command.strip(), cwd
+    while True:
+        moved = _CD.match(told)
+        rest = _LEAD.sub("", told[moved.end() :] if moved else told)
+        if moved:
+            folder = os.path.normpath(os.path.join(folder, moved[1].strip("\"'")))
+        if rest == told:
+            break
+        told = rest
+    base = root or cwd
+    if base and (folder == base or folder.startswith(os.path.join(base, ""))):
+        folder = os.path.relpath(folder, base).removeprefix(".")
+    told = " ".join(_LOUDNESS.sub("", _AFTER.sub("", told)).split())[:300]
+    return f"{folder}$ {told}" if folder else told
+
+
+def failing_tests(output: str) -> list[str]:
+    """The tests that an output says have failed."""
+    return list(dict.fromkeys(one or other for one, other in _FAILED_TEST.findall(output)))[:_MANY_NAMES]
+
+
+def files_named(command: str, output: str) -> list[str]:
+    """The names, without folders, of the files that a failure speaks of."""
+    named = [os.path.basename(name) for name in _FILE.findall(f"{command}\n{output[-50_000:]}")]
+    return list(dict.fromkeys(named))[-_MANY_NAMES:]
+
+
+def fixed_by(key: str, failures: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The failures that a success of `key` puts an end to: its own, and those of tests that it has run too."""
+    return [other for other in failures if other == key or _includes(key, other, failures[other])]
+
+
+def _includes(key: str, other: str, failure: Mapping[str, Any]) -> bool:
+    done, before = _test_run(key), _test_run(other)
+    if done is None or before is None or done[:2] != before[:2] or (done[3] and done[3] != before[3]):
+        return False
+    scope, wanted = done[2], before[2]
+    if not scope or (wanted and all(_within(one, scope) for one in wanted)):
+        return True
+    tests = failure.get("tests") or []
+    return bool(tests) and all(_within(one, scope) for one in tests)
+
+
+def _within(test: str, scope: Sequence[str]) -> bool:
+    return any(test == one or test.startswith((one.rstrip("/") + "/", one + "::", one + "[")) for one in scope)
+
+
+def _test_run(key: str) -> tuple[str, str, list[str], list[str]] | None:
+    """Folder, runner, what it runs and what narrows that down; None if it is no run of tests."""
+    folder, _, told = key.rpartition("$ ")
+    runner = next((name for name in _RUNNERS if told == name or told.startswith(f"{name} ")), None)
+    if runner is None:
+        return None
+    try:
+        words = shlex.split(told[len(runner) :])
+    except ValueError:
+        return None
+    narrowing = [word for word in words if word.startswith(_NARROWING)]
+    if narrowing:
+        return folder, runner, [], words
+    return folder, runner, [word for word in words if not word.startswith("-")], []
+
+
+def belongs_to(path: str, failures: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The failures that an edit of a file is for."""
+    name = os.path.basename(path)
+    stem = re.sub(r"^test_|[._]test$", "", name.partition(".")[0])
+    naming = []
+    for key, failure in failures.items():
+        stems = {re.sub(r"^test_|[._]test$", "", other.partition(".")[0]) for other in failure.get("files", ())}
+        if name in failure.get("files", ()) or stem in stems:
+            naming.append(key)
+    latest = sorted(failures, key=lambda key: failures[key]["time"])[-1:]
+    return naming or latest
+
+
+def is_remedy(command: str) -> bool:
+    """Whether a command changes something, and so may be what fixed a failure."""
+    return _REMEDY.search(command) is not None
+
+
+def change_in(given: Mapping[str, Any], path: str) -> str:
+    """An edit in a few words: the lines that went and those that came."""
+    pairs = [given, *(one for one in given.get("edits") or () if isinstance(one, Mapping))]
+    told = [_difference(_first(one, _OLD), _first(one, _NEW)) for one in pairs if _first(one, _OLD + _NEW)]
+    if told:
+        return _cut("; ".join(told), _LONG_EDIT)
+    whole = _first(given, _WHOLE)
+    if whole:
+        lines = [line.strip() for line in whole.splitlines() if line.strip()]
+        return _cut(f"wrote {len(lines)} lines: `{' '.join(lines)}`", _LONG_EDIT)
+    return _patched(patch_in(given), path)
+
+
+def _difference(old: str, new: str) -> str:
+    before, after = old.splitlines(), new.splitlines()
+    gone: list[str] = []
+    come: list[str] = []
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind != "equal":
+            gone += before[a:b]
+            come += after[c:d]
+    went, came = (_cut(" ".join(" ".join(part).split()), _LONG_EDIT // 2) for part in (gone, come))
+    if went and came:
+        return f"`{went}` → `{came}`"
+    return f"added `{came}`" if came else f"removed `{went}`" if went else ""
+
+
+def _patched(patch: str, path: str) -> str:
+    """What a patch does to one file."""
+    heads = [(found.end(), (found[1] or found[2]).strip(), found.start()) for found in _PATCHED.finditer(patch)]
+    if not heads:
+        return ""
+    ends = [start for _, _, start in heads[1:]] + [len(patch)]
+    own = [patch[at:end] for (at, name, _), end in zip(heads, ends, strict=True) if path.endswith(name.lstrip("./"))]
+    lines = (own[0] if own else patch[heads[0][0] : ends[0]]).splitlines()
+    gone = [line[1:] for line in lines if line.startswith("-") and not line.startswith("---")]
+    come = [line[1:] for line in lines if line.startswith("+") and not line.startswith("+++")]
+    return _cut(_difference("\n".join(gone), "\n".join(come)), _LONG_EDIT)
+
+
+def reason_in(message: str, fix: str, *, alone: bool) -> str:
+    """The sentences of an agent's closing message that say why something failed. Where several things were fixed,
+    only those that speak of this fix."""
+    words = set(re.findall(r"[A-Za-z_]\w{3,}", fix))
+    found = []
+    for sentence in _SENTENCE.split(re.sub(r"```.*?```", "", message, flags=re.DOTALL)):
+        told = _MARKUP.sub("", sentence.strip()).strip()
+        if _BECAUSE.search(told) and (alone or words & set(re.findall(r"[A-Za-z_]\w{3,}", told))):
+            found.append(told)
+    return _cut(" ".join(found[:2]), _LONG_REASON)
+
+
+def _first(given: Mapping[str, Any], names: Sequence[str]) -> str:
+    return next((str(given[name]) for name in names if given.get(name)), "")
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

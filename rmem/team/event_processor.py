@@ -1,0 +1,241 @@
+"""The work of the daemon: store the events of the spool as memories, and answer the questions of hooks. Holds the open
+memory; safe to use from several threads.
+
+An event that our own code refuses twice can never be stored and is set aside. Any other error is one of the store, the
+system or a connection: the event and those behind it wait, in order, and are tried again after a pause."""
+
+from __future__ import annotations
+
+import json
+import time
+import traceback
+from collections import OrderedDict
+from pathlib import Path
+from threading import Event as ThreadEvent
+from threading import Lock
+from typing import TYPE_CHECKING, TypeVar
+
+from ..brain import Brain
+from ..errors import RemanenceError, VectorError
+from . import known_repositories, paths, spool
+from .atomic_files import replace_file
+from .events import SELF_TEST, SELF_TEST_ANSWER, Event, Kind
+from .hook import note
+from .identity import repository
+from .outage import Outage
+
+if TYPE_CHECKING:
+    from .capture import Capture
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+_SESSIONS = 500  # whose late answers are kept
+_ATTEMPTS = 2  # the second shows that the first did not fail by accident
+# InputError and PrivacyError are ValueErrors, NotFoundError is a LookupError.
+_UNUSABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError, RecursionError)
+
+
+class _Memory:
+    """The open memory with what works on it."""
+
+    def __init__(self, brain: Brain) -> None:
+        from .briefing import Briefing
+        from .capture import Capture
+
+        self.brain = brain
+        self.capture = Capture(brain)
+        self.briefing = Briefing(brain, self.capture.sessions)
+
+
+class _PendingAnswers:
+    """What sessions should have been told and were not: answers that came too late, and starts that never asked because
+    there was no daemon yet. The next prompt of the session is told."""
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._starts: OrderedDict[tuple[str, str], Event] = OrderedDict()
+        self._asked: OrderedDict[str, None] = OrderedDict()
+        self._lock = Lock()
+
+    def add_start(self, event: Event) -> None:
+        """An event was taken from the spool; if it is a start, somebody should have asked."""
+        with self._lock:
+            if event.kind is Kind.SESSION_START and event.id not in self._asked:
+                _put(self._starts, (event.agent, event.session), event)
+
+    def claim_start(self, event: Event) -> Event | None:
+        """Somebody asks. With a prompt: the start of its session, if that never asked."""
+        with self._lock:
+            _put(self._asked, event.id, None)
+            start = self._starts.pop((event.agent, event.session), None)
+            return start if event.kind is Kind.PROMPT else None
+
+    def add_answer(self, event: Event, context: str) -> None:
+        with self._lock:
+            if context:
+                key = event.agent, event.session
+                _put(self._answers, key, "\n\n".join(filter(None, (self._answers.get(key), context))))
+
+    def pop_answer(self, event: Event) -> str:
+        """What the session was not told before."""
+        with self._lock:
+            return self._answers.pop((event.agent, event.session), "") if event.kind is Kind.PROMPT else ""
+
+
+def _put(kept: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
+    kept[key] = value
+    if len(kept) > _SESSIONS:
+        kept.popitem(last=False)
+
+
+class EventProcessor:
+    """The memory of this user and what is done with it. It is opened when it is needed first."""
+
+    def __init__(self, brain: Brain | None = None) -> None:
+        self.outage = Outage()
+        self.wants_sharing = ThreadEvent()
+        """Set when there is a reason to meet the team's memory before the next minute."""
+        self._pending = _PendingAnswers()
+        self._memory = None if brain is None else _Memory(brain)
+        self._opening = Lock()
+        self._turn = Lock()
+        self._trouble = ""
+
+    def _open(self) -> _Memory:
+        with self._opening:
+            if self._memory is None:
+                self._memory = _Memory(Brain(privacy="default"))
+            return self._memory
+
+    def _open_unless_failing(self) -> _Memory | None:
+        """The memory; None while it cannot be opened, so that nobody waits for the next attempt."""
+        return None if self._memory is None and self.outage.is_active else self._open()
+
+    def drain(self, most: int) -> int:
+        """Take in events that wait, the oldest first; how many there were. Does nothing during the pause of an
+        outage. A file goes when what it says is in the memory."""
+        with self._turn:
+            if not self.outage.is_due:
+                return 0
+            done, last = 0, None
+            try:
+                capture = self._open().capture
+                for path in spool.waiting()[:most]:
+                    event = _take_in(path, capture)
+                    if event is not None:
+                        done, last = done + 1, event
+                        self._pending.add_start(event)
+                        self._note_repository(event)
+            except Exception as error:  # whatever it is: no event is lost by it, and none overtakes another
+                if self.outage.failed(error, progress=done > 0):
+                    note(f"daemon: events wait: {_headline(error)}")
+            else:
+                if self.outage.over():
+                    note("daemon: events are taken in again")
+            if last is not None:
+                _record_capture(last)
+            return done
+
+    def is_stuck(self) -> bool:
+        """Whether events wait that cannot be taken in now."""
+        try:
+            return self.outage.is_active and bool(spool.waiting())
+        except OSError:
+            return True  # nobody knows what waits
+
+    def context(self, event: Event) -> str:
+        """What helps the agent at this moment, after what its session should have been told before; empty if nothing
+        does, or while the memory cannot be opened."""
+        if event.source == SELF_TEST:
+            return self._tried()
+        self._note_repository(event)
+        memory = self._open_unless_failing()
+        if memory is None:
+            return ""
+        start = self._pending.claim_start(event)
+        missed = "" if start is None else memory.briefing.context(start)
+        found = memory.briefing.context(event)
+        return "\n\n".join(filter(None, (self._pending.pop_answer(event), missed, found)))
+
+    def _tried(self) -> str:
+        """What `rmem status` is told when it tries the hooks: that the memory is open, or why it cannot be opened."""
+        try:
+            self._open()
+        except Exception as error:
+            return _headline(error)
+        return SELF_TEST_ANSWER
+
+    def warm_up(self) -> None:
+        """Load what a recall needs: the first one takes longer than a hook waits."""
+        memory = self._open_unless_failing()
+        if memory is not None:
+            memory.brain.recall("warm up", 1, touch=False)
+
+    def tell_later(self, event: Event, context: str) -> None:
+        """Keep an answer that its hook did not wait for."""
+        self._pending.add_answer(event, context)
+
+    def _note_repository(self, event: Event) -> None:
+        """Remember that this user has the repository that an agent works in: what the team knows of it comes here."""
+        found = repository(event.cwd) if event.cwd else None
+        try:
+            if found is not None and known_repositories.note_repository(found.id):
+                self.wants_sharing.set()
+        except OSError as error:
+            note(f"daemon: that there is a repository {found} was not recorded: {_headline(error)}")
+
+    def share(self) -> None:
+        """Bring this memory and the team's together, if there is a login. Trouble is told once, not every minute."""
+        from .login import login
+        from .sync import sync
+
+        try:
+            found = login()
+            memory = self._open_unless_failing() if found is not None else None
+            if found is not None and memory is not None:
+                sync(memory.brain, *found)
+            self._trouble = ""
+        except Exception as error:  # of whatever kind: the next meeting may succeed
+            if str(error) != self._trouble:
+                self._trouble = str(error)
+                note(f"daemon: not shared: {_headline(error)}")
+
+    def close(self) -> None:
+        if self._memory is not None:
+            self._memory.brain.close()
+
+
+def _take_in(path: Path, capture: Capture) -> Event | None:
+    """Take one event in and remove its file; None if it was gone, or is set aside."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            event = spool.read(path)
+            if event is not None and event.source == SELF_TEST:
+                path.unlink(missing_ok=True)
+                return None
+            if event is not None:
+                capture.take(event)
+                path.unlink(missing_ok=True)
+            return event
+        except VectorError:
+            raise  # an event has no vectors: the embedder is wrong
+        except _UNUSABLE as error:
+            if attempt + 1 == _ATTEMPTS:
+                spool.set_aside(path, f"{_headline(error)}\n\n{''.join(traceback.format_exception(error))}")
+                note(f"daemon: {path.name} cannot be taken in and was set aside: {_headline(error)}")
+    return None
+
+
+def _headline(error: Exception) -> str:
+    """An error in one line. Ours say themselves what is wrong; of others the kind is needed too."""
+    told = " ".join(str(error).split())
+    return told if isinstance(error, RemanenceError) else f"{type(error).__name__}: {told}"
+
+
+def _record_capture(event: Event) -> None:
+    """Leave word for `rmem status`; the event is in the memory, whether this succeeds or not."""
+    told = {"time": time.time(), "agent": event.agent, "kind": event.kind, "cwd": event.cwd}
+    try:
+        replace_file(paths.last_capture(), json.dumps(told).encode())
+    except OSError as error:
+        note(f"daemon: the last capture was not recorded: {_headline(error)}")

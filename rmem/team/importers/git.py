@@ -1,0 +1,386 @@
+"""Memories from git's history: what was fixed and how, what was tried and reverted, which files change together."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from itertools import combinations
+from pathlib import Path, PurePosixPath
+
+from ...errors import InputError
+from ..identity import Repository
+from ..notes import Note
+from .patches import TEST, Patch
+
+_KIND = r"^(?:\[[^\]]{1,20}\]\s*)?(?:[\w./-]{1,20}(?:\([^)]*\))?!?:\s*)?"
+_FIX = re.compile(
+    _KIND + r"(?:(?:bug|hot)?fix(?:e[sd]|ing)?|repair(?:s|ed)?|correct(?:s|ed)?|work(?:s|ed)? around|"
+    r"resolve[sd]?(?= .*(?:\b(?:bug|issue|problem|error|failure|warning|deadlock|conflict|race|crash|leak)|#\d)))\b"
+    r"(?!up!)|^(?:bug|hot)?fix(?:\([^)]*\))?!?:|^fix/"
+    r"|^(?!.*\b(?:add|test|document|describe|simulate)s?\b).*\b(?:crash(?:es|ed|ing)?|deadlocks?|regressions?|"
+    r"memory leaks?|race conditions?|data loss|segfaults?|infinite loops?|off[- ]by[- ]one)\b",
+    re.IGNORECASE,
+)
+_NO_FIX = re.compile(
+    r"\b(?:typos?|spelling|lint(?:er|ing)?|whitespace|indentation|formatting|changelog|comments?|docs?|documentation|readme|"
+    r"docstrings?|wording|review|findings|jsdoc|javadoc|ruff|flake8|black|isort|prettier|eslint|pylint|mypy|pyright|rustfmt|clippy|"
+    r"flaky|dev version|version number|broken links?|links? in|layout|examples?|badges?|unused|ci|travis|"
+    r"github actions?|workflows?|release|type (?:hints?|annotations?|errors?)|typing|merge|build)\b|"
+    r"^(?:fixup|squash|amend)!|^[\w()-]+!?: (?:enhance|improve|refactor|clean|simplify|rename|bump|update|upgrade)|"
+    r"^fix(?:e[sd])? (?:\w+ ){0,3}tests?\b|^(?:docs?|tests?|ci|build|chore|style|refactor|release)(?:\([^)]*\))?!?:",
+    re.IGNORECASE,
+)
+# Git's own form, perhaps with the number of a pull request or a remark behind it: Revert "Use threads" (#12)
+_REVERTED = re.compile(r"^(?:Revert(?:ed|s)?:?|(Re-?appl(?:y|ies|ied)):?) [\"“](.+)[\"”]\.?\s*(.*)$", re.IGNORECASE)
+_REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,40})[^.\n]*\.?", re.IGNORECASE | re.MULTILINE)
+_REQUEST = re.compile(r"\s*\((?:#\d+|GH-\d+)\)\s*$")
+_REFERENCE = re.compile(
+    r"^\W*(?:(?:refs?|fix(?:es|ed)?|close[sd]?|resolve[sd]?|see|reverts|follow[- ]?up (?:on|to|of))\b:?\s*)?"
+    r"(?:(?:[\w./-]*#\d+|GH-\d+|https?://\S+)[\s,.]*(?:and )?)+$",
+    re.IGNORECASE,
+)
+_CONVENTION = re.compile(
+    _KIND + r"(?:(?:use[sd]?|prefer(?:red)?|choose|chose|require[sd]?) .+ (?:instead of|rather than|over) |"
+    r"deprecate[sd]? |switch(?:ed)? (?:\S+ ){0,3}to |"
+    r"migrate[sd]? (?:\S+ ){0,3}to |drop(?:ped)? (?:\S+ ){0,2}support|replace[sd]? \S+(?: \S+)? (?:with|by) )",
+    re.IGNORECASE,
+)
+_FROM_NOW_ON = re.compile(
+    r"\b(?:from now on|we (?:now (?:use|require|prefer|expect|run|write|keep)|no longer)|(?:our|the) convention)\b",
+    re.IGNORECASE,
+)
+_TRAILER = re.compile(r"^(?:[A-Z][\w]*(?:-[\w]+)+|Change-Id|Fixes|Closes|Refs?): .*$|^\(cherry picked from .*\)$", re.M)
+_BOT = re.compile(r"\[bot\]|\bbot@|dependabot|renovate", re.IGNORECASE)
+_FIELDS = "%x1e%H%x1f%P%x1f%aN%x1f%aE%x1f%at%x1f%s%x1f%b%x1f"
+_UPDATE = re.compile(r"(?i)^(?:update|merge|apply|address|revert)\w* (?:\S+$|branch|suggestion|review|commit)")
+_SQUASHED = re.compile(r"^\s*[*-] .*$|^-{4,}\s*$", re.MULTILINE)
+_BESIDE_THE_CODE = re.compile(
+    r"(?:^|/)(?:docs?|examples?|\.github|\.circleci|\.travis|ci|news|newsfragments|changelog\.d|requirements)(?:/|\.)|"
+    r"\.(?:md|rst|txt|ya?ml|toml|cfg|ini|lock|json|html|css|svg|png)$|"
+    r"(?:^|/)(?:Makefile|Dockerfile|setup\.py|tox\.ini|noxfile\.py|conftest\.py|LICENSE|NOTICE|AUTHORS|CHANGE\w*|HISTORY|"
+    r"NEWS)[^/]*$",
+    re.IGNORECASE,
+)
+_HOUSEKEEPING = re.compile(r"^(?:lint|style|tests?|docs?|chore|ci|build|release)(?:\([^)]*\))?!?:", re.IGNORECASE)
+_ROUTINE = re.compile(
+    r"^(?:lint|style|tests?|docs?|ci|release)(?:\([^)]*\))?!?:|^(?:fixup|squash|amend)!|^(?:merge|release|bump)\b|"
+    r"\b(?:typos?|spelling|lint(?:er|ing)?|flake8|whitespace|(?:re)?format(?:ted|ting)? (?:code|with)|changelog|"
+    r"release notes|copyright|(?:prepare|preparing) (?:for )?(?:the )?(?:release|\d)|version (?:bump|number)|"
+    r"(?:bump|update|set)(?:ed|s|d)? (?:the )?(?:version|dependenc)\w*|pre-commit|up to date)\b|^v?\d+(?:\.\d+)+\w*$",
+    re.IGNORECASE,
+)
+_MANIFEST = re.compile(r"(?:^|/)(?:pyproject\.toml|setup\.(?:py|cfg)|package\.json|Cargo\.toml|go\.mod|pom\.xml)$")
+_CLOSED = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?):? #(\d+)", re.IGNORECASE)
+_MOST_FILES = 30  # a commit of more files says nothing about which belong together
+_NAMED_FILES = 10
+_REASONED, _EXPLAINED, _BARE, _PLAIN = 0.45, 0.4, 0.3, 0.2
+"""How important a commit is: one that says why, one that says something, one with a subject only, one that is neither
+a fix nor a decision. What people tell their agents begins at 0.5."""
+_TOGETHER, _OFTEN = 0.7, 5  # share and number of commits from which on two files belong together
+_LIFT = 2.0  # so much oftener than that file changes anyway
+_COMPANIONS = 4
+_LONG, _LONG_STEPS = 1200, 500
+_BY_THE_WAY = re.compile(
+    r"(?:^|/)(?:[^/]*(?:lock|-lock)\.(?:json|ya?ml|toml)|[^/]+\.lock|go\.sum|CHANGE(?:S|LOG)[^/]*|HISTORY[^/]*|NEWS[^/]*|"
+    r"VERSION|__init__\.py|[^/]*\.(?:min\.(?:js|css)|snap|map|po|pot|pb\.go|svg|png)|[^/]*_pb2(?:_grpc)?\.py|"
+    r"[^/]*\.(?:generated|gen|g)\.[^/]+)$|(?:^|/)(?:vendor|node_modules|dist|generated|__snapshots__|migrations)/",
+    re.IGNORECASE,
+)
+
+
+@dataclass(slots=True)
+class Commit:
+    """One commit of the history. A first commit has no files: it brings all there are, or stands where a shallow
+    clone was cut."""
+
+    id: str
+    author: str
+    when: float
+    subject: str
+    body: str
+    files: list[str] = field(default_factory=list)
+    by_bot: bool = False
+    is_first: bool = False
+    patch: Patch = field(default_factory=Patch)
+
+
+def count(root: Path) -> int:
+    """How many commits there are, merges left out."""
+    if not _git(root, "rev-list", "--max-count=1", "--all").strip():
+        raise InputError(f"{root.name!r} has no commits yet", field="path")
+    return int(_git(root, "rev-list", "--count", "--no-merges", "HEAD").strip() or 0)
+
+
+def files_now(root: Path) -> frozenset[str]:
+    """The files that the repository has today."""
+    told = _git(root, "ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")
+    return frozenset(told.split("\0")) - {""}
+
+
+def commits(root: Path) -> Iterator[Commit]:
+    """The history, newest first, one commit at a time, from one process of git. Renames are not looked for, and a
+    partial clone is asked for no patches: it would have to fetch the contents of files."""
+    patches = () if _is_partial(root) else ("--patch", "--unified=0")
+    told = resources.files(__package__) / "gitattributes"  # how functions begin in each language
+    with resources.as_file(told) as attributes:
+        command = [
+            "git", "-C", str(root), "-c", "core.quotepath=off", "-c", "log.showSignature=false",
+            "-c", f"core.attributesFile={attributes}", "log", "--no-merges", "--no-color", "--no-renames",
+            "--no-ext-diff", "--no-textconv", "--encoding=UTF-8", "--raw", *patches, f"--format={_FIELDS}",
+        ]  # fmt: skip
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            assert process.stdout is not None
+            yield from _read_commits(line.decode("utf-8", "replace") for line in process.stdout)
+    if process.returncode:
+        raise InputError(f"git could not tell the history of {root.name!r}", field="path")
+
+
+def _read_commits(lines: Iterable[str]) -> Iterator[Commit]:
+    """Commits from what git prints: a header that ends with a separator of its own, the files, the patch."""
+    header, commit = "", None
+    for line in lines:
+        if line.startswith("\x1e"):
+            if commit is not None:
+                yield commit
+            header, commit = line, None
+        elif commit is None:
+            header += line
+        elif line.startswith(":") and not commit.is_first:
+            commit.files.append(line.rstrip("\n").rpartition("\t")[2])
+        elif not commit.is_first:
+            commit.patch.add(line.rstrip("\r\n"))
+        if commit is None and header.endswith("\x1f\n"):
+            commit = _commit(header)
+    if commit is not None:
+        yield commit
+
+
+def _commit(header: str) -> Commit:
+    name, parents, person, address, when, subject, body, _ = header.lstrip("\x1e").split("\x1f", 7)
+    said = re.sub(r"\n{3,}", "\n\n", _TRAILER.sub("", body.replace("\r\n", "\n"))).strip()
+    author = address.strip() or person.strip() or "unknown"
+    by_bot = bool(_BOT.search(f"{person} {address}"))
+    found = Commit(name.strip(), author, float(when or 0), subject.strip(), said, by_bot=by_bot)
+    found.is_first = not parents.strip()
+    return found
+
+
+def _is_partial(root: Path) -> bool:
+    asked = ["git", "-C", str(root), "config", "--get-regexp", r"^remote\..*\.(promisor|partialclonefilter)$"]
+    return subprocess.run(asked, capture_output=True, check=False).returncode == 0
+
+
+class History:
+    """What commits teach, told newest first: what was taken back and is in again teaches nothing."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._in_again: set[str] = set()  # commits that took something back, by their ids, and what that was
+        self._subjects: set[str] = set()  # of newer commits
+        self._closed: set[str] = set()  # issues that newer commits say they close
+        self._told: set[str] = set()
+        self._taken_back: set[str] = set()  # commits, by their ids and titles
+
+    def note_of(self, commit: Commit) -> Note | None:
+        """What a commit teaches; None for most."""
+        if commit.by_bot:
+            return None
+        reverted = _reverted(commit.subject)
+        title = _title(commit.subject)
+        later, closed = title in self._subjects, set(self._closed)
+        self._subjects.add(title)
+        if reverted is not None:
+            what, remark, times = reverted
+            return self._dead_end(commit, what, remark, closed) if times % 2 else self._brought_back(commit, what)
+        self._closed |= set(_CLOSED.findall(f"{commit.subject}\n{commit.body}"))
+        if f"{title}\n{commit.body}" in self._told or later or {commit.id, title} & self._taken_back:
+            return None  # picked into another branch, made once more, or taken back: the revert tells of it
+        self._told.add(f"{title}\n{commit.body}")
+        if _is_fix(commit) and not _is_convention(commit):
+            changed = f"changed {_listed(commit.files)}"
+            note = self._note(
+                commit,
+                _told(commit, f"Fix: {changed}"),
+                "error_fix",
+                _EXPLAINED if _explained(commit.body) else _BARE,
+            )
+            note.error, note.fix = commit.subject, changed
+            return note
+        if _is_convention(commit):
+            return self._note(commit, _told(commit), "decision", _EXPLAINED if _explained(commit.body) else _BARE)
+        if _is_change(commit):
+            return self._note(commit, _told(commit, f"Changed: {_listed(commit.files)}"), "codebase", _PLAIN)
+        return None
+
+    def _dead_end(self, commit: Commit, what: str, remark: str, closed: set[str]) -> Note | None:
+        undone = _REVERTS.search(commit.body)
+        why = _explained(f"{remark}\n{commit.body}")
+        title = _title(what)
+        is_back = commit.id in self._in_again or title in self._in_again or title in self._subjects
+        if is_back or closed & set(_CLOSED.findall(what)) or not _is_of_code(commit):
+            return None
+        self._taken_back |= {title, *(undone.groups() if undone else ())}
+        which = f" (commit {undone[1][:10]})" if undone else ""
+        text = f"Tried and taken back: {_REQUEST.sub('', what).rstrip('.')}{which}."
+        note = self._note(
+            commit, text + (f" Why: {why[:_LONG]}" if why else ""), "decision", _REASONED if why else _BARE
+        )
+        note.details = {"takes_back": undone[1]} if undone else {}
+        return note
+
+    def _brought_back(self, commit: Commit, what: str) -> Note | None:
+        """Where the revert that this one undoes was learned before, it no longer holds."""
+        self._in_again.add(_title(what))
+        undone = _REVERTS.search(commit.body)
+        if undone is None:
+            return None
+        self._in_again.add(undone[1])
+        told = f"It was taken back once and is in again: {_REQUEST.sub('', what).rstrip('.')}."
+        note = self._note(commit, told, "decision", _BARE)
+        note.supersedes = self._note(replace(commit, id=undone[1]), "revert", "decision", _BARE).id
+        return note
+
+    def _note(self, commit: Commit, text: str, kind: str, importance: float) -> Note:
+        return Note(
+            text, kind, author=commit.author, agent="git", repository=self._repository.id, commit=commit.id,
+            files=commit.files[:_MOST_FILES], when=commit.when, importance=importance, key=f"commit {commit.id}",
+        )  # fmt: skip
+
+
+def _is_fix(commit: Commit) -> bool:
+    words = len(re.findall(r"\w{2,}", commit.subject))
+    return (
+        bool(_FIX.search(commit.subject))
+        and not _NO_FIX.search(commit.subject)
+        and len(commit.files) <= _MOST_FILES
+        and _is_of_code(commit)
+        and (words >= 4 or bool(commit.body))  # "Fix tests" helps nobody
+    )
+
+
+def _is_convention(commit: Commit) -> bool:
+    chosen = _CONVENTION.search(commit.subject) and not _HOUSEKEEPING.match(commit.subject)
+    said = not _FIX.search(commit.subject) and _FROM_NOW_ON.search(_explained(commit.body))
+    return bool(chosen or said) and _is_of_code(commit)
+
+
+def _is_change(commit: Commit) -> bool:
+    """Whether it says in words what it changes in the program or in what the program needs."""
+    return (
+        len(re.findall(r"\w{2,}", _REQUEST.sub("", commit.subject))) >= 3
+        and not _ROUTINE.search(commit.subject)
+        and 0 < len(commit.files) <= _MOST_FILES
+        and (_is_of_code(commit) or any(_MANIFEST.search(name) for name in commit.files))
+    )
+
+
+def _is_of_code(commit: Commit) -> bool:
+    """Whether it changes the program itself, and not only what lies around it: documents, tests, settings."""
+    return any(not _BESIDE_THE_CODE.search(name) and not TEST.search(name) for name in commit.files)
+
+
+def _reverted(subject: str) -> tuple[str, str, int] | None:
+    """What a commit takes back, what is said behind that, and how many times it was turned; None if it is no revert."""
+    told, remark, times = subject, "", 0
+    while (found := _REVERTED.match(_REQUEST.sub("", told))) is not None:
+        times += 2 if found[1] else 1
+        told, remark = found[2].strip(), remark or _REQUEST.sub("", found[3]).strip(" -–—:.")
+    return (told, remark, times) if times else None
+
+
+def _title(subject: str) -> str:
+    """A subject as it is compared: without the numbers of pull requests, marks and capitals."""
+    return re.sub(r"\W+", " ", _REQUEST.sub("", subject)).strip().casefold()
+
+
+def _explained(body: str) -> str:
+    """The sentences of a message that say something: no lists of squashed commits, references or git's own words."""
+    kept = [line for line in _SQUASHED.sub("", _REVERTS.sub("", body)).splitlines() if not _REFERENCE.match(line)]
+    told = re.sub(r"\n{3,}", "\n\n", "\n".join(line for line in kept if not _reverted(line.strip()))).strip()
+    return told if len(re.findall(r"\w{2,}", told)) >= 3 else ""
+
+
+def _told(commit: Commit, *more: str) -> str:
+    """What a commit says, then what its patch tells."""
+    steps = "\n".join(_steps(commit))[:_LONG_STEPS]
+    lines = [commit.subject, _explained(commit.body)[:_LONG], steps, *more, *commit.patch.lines()]
+    return "\n".join(line for line in lines if line)
+
+
+def _steps(commit: Commit) -> list[str]:
+    """The commits that were squashed into one, without "* Linting" and what its subject says already."""
+    steps = dict.fromkeys(line.strip() for line in _SQUASHED.findall(commit.body))
+    known = _title(commit.subject)
+    return [line for line in steps if len(re.findall(r"\w{2,}", line)) >= 3 and not _ROUTINE.search(line[2:])
+            and not _UPDATE.match(line[2:]) and _title(line) not in known]  # fmt: skip
+
+
+def _listed(files: Sequence[str]) -> str:
+    more = len(files) - _NAMED_FILES
+    return ", ".join(files[:_NAMED_FILES]) + (f" and {more} more" if more > 0 else "")
+
+
+class Together:
+    """Counts which files change in the same commits. What changes with everything (lock files, changelogs, generated
+    files) and what anybody would look for (the tests of a module) is left out."""
+
+    def __init__(self) -> None:
+        self._commits = 0
+        self._alone: Counter[str] = Counter()
+        self._pairs: Counter[tuple[str, str]] = Counter()
+
+    def add(self, files: Sequence[str]) -> None:
+        if 0 < len(files) <= _MOST_FILES:
+            telling = sorted(name for name in files if not _BY_THE_WAY.search(name))
+            self._commits += 1
+            self._alone.update(telling)
+            self._pairs.update(combinations(telling, 2))
+
+    def notes(
+        self, repository: Repository, author: str, when: float, present: Collection[str], limit: int = 20
+    ) -> list[Note]:
+        """For each file those that belong to it, as far as these commits tell; the surest first."""
+        beside: dict[str, list[tuple[int, str]]] = {}
+        for (one, other), times in self._pairs.items():
+            if times < _OFTEN or one not in present or other not in present or _tests(one, other):
+                continue
+            # A pair is told once: of the file that more rarely changes alone.
+            first, second = sorted((one, other), key=lambda name: (self._alone[name], name))
+            share = times / self._alone[first]
+            if share >= _TOGETHER and share >= _LIFT * self._alone[second] / self._commits:
+                beside.setdefault(first, []).append((times, second))
+        surest = sorted(beside, key=lambda name: (-sum(times for times, _ in beside[name]), name))
+        return [self._note(name, beside[name], repository, author, when) for name in surest[:limit]]
+
+    def _note(self, name: str, beside: list[tuple[int, str]], repository: Repository, author: str, when: float) -> Note:
+        best = sorted(beside, key=lambda pair: (-pair[0], pair[1]))[:_COMPANIONS]
+        told = ", ".join(f"{other} ({times})" for times, other in best)
+        text = f"Of the {self._alone[name]} commits that changed {name}, most changed these files too: {told}."
+        return Note(
+            text, "codebase", author=author, agent="git", repository=repository.id, commit=repository.commit,
+            files=[name, *(other for _, other in best)], when=when, importance=_BARE, key=f"together {name}",
+        )  # fmt: skip
+
+
+def _tests(one: str, other: str) -> bool:
+    """Whether one of two files seems to be the test of the other."""
+    if bool(TEST.search(one)) == bool(TEST.search(other)):
+        return False
+    test, code = (one, other) if TEST.search(one) else (other, one)
+    words = set(re.split(r"[^a-z0-9]+", PurePosixPath(test).stem.lower()))
+    return bool(words & set(re.split(r"[^a-z0-9]+", PurePosixPath(code).stem.lower())))
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
+    except FileNotFoundError:
+        raise InputError("git is not installed, and its history cannot be read without it", field="path") from None
+    if done.returncode:
+        raise InputError(f"git {arguments[0]} failed: {done.stderr.strip()[:200]}", field="path")
+    return done.stdout

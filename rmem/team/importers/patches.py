@@ -1,0 +1,73 @@
+"""Read a commit's patch: the functions it touches, the tests it adds, and what the changelog says. Changelogs and test
+names are often closer to the words of whoever meets the problem."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+TEST = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__)/|(?:^|/)test_[^/]+$|[._-](?:test|spec)s?\.[^/.]+$")
+_CHANGELOG = re.compile(
+    r"(?:^|/)(?:CHANGE\w*|HISTORY|NEWS|RELEASES?|release-notes)[^/]*$|(?:^|/)(?:newsfragments|changelog\.d|changes)/",
+    re.IGNORECASE,
+)
+_DOCUMENT = re.compile(r"\.(?:md|rst|txt|adoc|json|ya?ml|toml|lock|svg|html|css)$", re.IGNORECASE)
+_HUNK = re.compile(r"^@@ [^@]+ @@ ?(.*)$")
+_DEFINED = re.compile(
+    r"^\s*(?:(?:export|public|private|protected|static|async|pub(?:\([^)]*\))?|default|final|abstract|unsafe)\s+)*"
+    r"(?:def|fn|func|fun|function\*?|class|struct|enum|trait|interface)\s+(?:\([^)]*\)\s*)?([A-Za-z_]\w*)"
+    r"|^\s*(?:[\w$]+\.)*([\w$]+)\s*[=:]\s*(?:async\s+)?function\b|^\s*(?:const|let|var)\s+([\w$]+)\s*=\s*(?:async\s*)?\("
+)
+_CASE = re.compile(r"""\b(?:it|test|describe|context|specify)\(\s*(['"`])(.+?)\1""")
+_ROLE = re.compile(r":\w+:`~?\.?([^`]*)`|[`*]")  # marks of reStructuredText and Markdown
+_HEADING = re.compile(r"(?i)^(?:version\b|released\b|unreleased\b|#+|[=~^-]{3,}|v?\d+(?:\.\d+)+\b)")
+_MOST_LINES, _LONGEST_LINE = 5000, 1000
+_FUNCTIONS, _TESTS, _LONGEST_NEWS, _LONGEST_TESTS = 12, 10, 600, 400
+
+
+@dataclass(slots=True)
+class Patch:
+    """What is read of a patch, line by line as git prints it."""
+
+    functions: dict[str, None] = field(default_factory=dict)
+    tests: dict[str, None] = field(default_factory=dict)
+    _news: list[str] = field(default_factory=list)
+    _path: str = ""
+    _lines: int = 0
+
+    def add(self, line: str) -> None:
+        self._lines += 1
+        if self._lines > _MOST_LINES or len(line) > _LONGEST_LINE:
+            return
+        if line.startswith("diff --git "):
+            self._path = line.rstrip('"').rpartition(" b/")[2]
+        elif line.startswith(("+++ ", "--- ")):
+            return
+        elif found := _HUNK.match(line):
+            self._add_code(found[1])
+        elif line.startswith(("+", "-")):
+            if not _CHANGELOG.search(self._path):
+                self._add_code(line[1:])
+            elif line[0] == "+":
+                self._news.append(line[1:].strip())
+
+    def _add_code(self, line: str) -> None:
+        if _DOCUMENT.search(self._path) or _CHANGELOG.search(self._path):
+            return
+        defined = _DEFINED.match(line)
+        name = next(filter(None, defined.groups()), "") if defined else ""
+        if TEST.search(self._path):
+            said = _CASE.search(line)
+            name = said[2] if said else name
+            if name and len(self.tests) < _TESTS:
+                self.tests[name] = None
+        elif name and len(self.functions) < _FUNCTIONS:
+            self.functions[name] = None
+
+    def lines(self) -> list[str]:
+        """Lines for the memory of the commit."""
+        kept = [line for line in self._news if re.search(r"[A-Za-z]{3}", line) and not _HEADING.match(line)]
+        news = _ROLE.sub(lambda found: found[1] or "", " ".join(kept))[:_LONGEST_NEWS].strip()
+        tests = ", ".join(self.tests)[:_LONGEST_TESTS]
+        parts = (("Changelog", news), ("In", ", ".join(self.functions)), ("Tests", tests))
+        return [f"{name}: {said}" for name, said in parts if said]

@@ -1,0 +1,48 @@
+"""The repositories that this user works in, and the workspace of each whose `.rmem.toml` names one."""
+
+from __future__ import annotations
+
+import json
+
+from . import paths
+from .atomic_files import replace_file
+
+KEY = "workspace"
+"""The field of a memory that names its workspace; without it, that of the login is meant."""
+_WORKSPACES, _REPOSITORIES = "workspaces.json", "repositories.json"
+
+
+def known() -> list[str]:
+    """The workspaces that repositories of this user route to."""
+    return _names(_WORKSPACES)
+
+
+def note(workspace: str) -> None:
+    """Remember that there is a repository that routes to this workspace."""
+    _add(_WORKSPACES, workspace)
+
+
+def repositories() -> list[str]:
+    """The repositories that this user has: what the team knows of others does not come here."""
+    return _names(_REPOSITORIES)
+
+
+def note_repository(id: str) -> bool:
+    """Remember that this user has a repository; whether it is a new one."""
+    return _add(_REPOSITORIES, id)
+
+
+def _names(file: str) -> list[str]:
+    try:
+        told = json.loads((paths.folder() / file).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return [name for name in told if isinstance(name, str)] if isinstance(told, list) else []
+
+
+def _add(file: str, name: str) -> bool:
+    before = _names(file)
+    if name in before:
+        return False
+    replace_file(paths.folder() / file, json.dumps([*before, name]).encode())
+    return True

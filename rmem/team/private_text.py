@@ -1,0 +1,46 @@
+"""Remove what a user marks as private, <private>like this</private>, before anything else reads it: it is neither
+stored nor sent. Imports little, because every hook loads it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .events import Event
+
+_MARK = re.compile(r"<\s*(?P<end>/?)\s*private\b[^<>]*>", re.IGNORECASE)
+_SAID = ("prompt", "tool", "command", "files", "input", "output", "message")
+
+
+def without_private(value: Any) -> Any:
+    """A text without its private parts; of lists and objects the same with all texts inside. A part that never ends
+    goes on to the end of its text, and one whose beginning was cut off began with it."""
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, dict):
+        return {_text(key) if isinstance(key, str) else key: without_private(one) for key, one in value.items()}
+    return [without_private(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def public(event: Event) -> Event:
+    """The event without what is private in what was said, given and printed."""
+    return event._replace(**{name: without_private(getattr(event, name)) for name in _SAID})
+
+
+def _text(text: str) -> str:
+    kept: list[str] = []
+    depth = at = 0
+    for mark in _MARK.finditer(text):
+        if not mark["end"]:
+            if depth == 0:
+                kept.append(text[at : mark.start()])
+            depth += 1
+        elif depth == 0:
+            kept = []
+        else:
+            depth -= 1
+        at = mark.end()
+    if depth == 0:
+        kept.append(text[at:])
+    return "".join(kept)

@@ -1,0 +1,108 @@
+"""Remove what the team memory holds about somebody beside memories: session states, waiting events, lines of the log.
+Part of `rmem forget --subject`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from .. import config
+from ..tiers.forgetting import Subject
+from . import paths, spool
+from .atomic_files import replace_file
+from .identity import author
+from .sessions import Sessions, SessionState
+
+
+class Removed(NamedTuple):
+    """How many sessions were removed or emptied of something; how many waiting events and lines of logs are gone."""
+
+    sessions: int = 0
+    events: int = 0
+    lines: int = 0
+
+
+def forget_subject(subject: str, *, dry_run: bool = False) -> Removed:
+    """Remove what a person or an agent did, and take out of other sessions what names it."""
+    if not (config.home() / "team").is_dir():
+        return Removed()
+    somebody = Subject(subject)
+    return Removed(
+        events=_events(somebody, dry_run), sessions=_sessions(somebody, dry_run), lines=_lines(somebody, dry_run)
+    )
+
+
+def _events(subject: Subject, dry_run: bool) -> int:
+    """Events that wait, or were set aside with their reasons; of one that cannot be read nobody knows whom it names."""
+    number = 0
+    for path in (*spool.waiting(), *spool.unusable()):
+        try:
+            event = spool.read(path)
+            found = event is not None and (
+                subject.is_among(event.agent, event.session, author(event.cwd or None))
+                or _names(event._asdict(), subject)
+            )
+        except ValueError:
+            found = subject.is_named_in(path.read_text(encoding="utf-8", errors="replace"))
+        number += found
+        if found and not dry_run:
+            spool.remove(path)
+    return number
+
+
+def _sessions(subject: Subject, dry_run: bool) -> int:
+    sessions, number = Sessions(), 0
+    with sessions.locked():
+        for state in sessions.all():
+            if subject.is_among(state.agent, state.session, author(state.cwd or None)):
+                number += 1
+                if not dry_run:
+                    sessions.remove(state)
+            elif _names(asdict(state), subject):
+                number += 1
+                if not dry_run:
+                    sessions.save(SessionState(**_without(asdict(state), subject)))
+    return number
+
+
+def _lines(subject: Subject, dry_run: bool) -> int:
+    """Lines of the log, and of the files of one line that tell what happened last."""
+    number = 0
+    last = paths.outage(), paths.last_capture(), paths.last_sync()
+    for path in (paths.log(), paths.log().with_suffix(paths.OLD_LOG), *last):
+        try:
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+        except FileNotFoundError:
+            continue
+        kept = [line for line in lines if not subject.is_named_in(line)]
+        number += len(lines) - len(kept)
+        if len(kept) < len(lines) and not dry_run:
+            if kept:
+                replace_file(path, "".join(kept).encode())
+            else:
+                path.unlink()
+    return number
+
+
+def _names(value: Any, subject: Subject) -> bool:
+    """Whether a text anywhere in a value names somebody."""
+    if isinstance(value, str):
+        return subject.is_named_in(value)
+    if isinstance(value, dict):
+        return any(_names(part, subject) for pair in value.items() for part in pair)
+    return any(_names(one, subject) for one in value) if isinstance(value, list | tuple) else False
+
+
+def _without(state: dict[str, Any], subject: Subject) -> dict[str, Any]:
+    """The fields of a session without the texts and entries that name somebody."""
+    kept: dict[str, Any] = {}
+    for field, value in state.items():
+        if isinstance(value, str):
+            kept[field] = "" if _names(value, subject) else value
+        elif isinstance(value, list):
+            kept[field] = [one for one in value if not _names(one, subject)]
+        elif isinstance(value, dict):
+            kept[field] = {key: one for key, one in value.items() if not _names({key: one}, subject)}
+        else:
+            kept[field] = value
+    return kept

@@ -1,0 +1,154 @@
+"""Check that the contents of a memory are what the team's code expects. `check` refuses bad contents from elsewhere;
+stored ones that fail are left out of answers (`sound`), listed by `rmem doctor` and repaired by `rmem doctor
+--repair`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from .. import checks
+from ..brain import Brain
+from ..doctor import Finding
+from ..errors import InputError
+from ..filters import Filter
+from ..models import Memory
+from ..privacy.cleaner import PRINTS, is_prints
+from ..stores.base import Edited
+from .notes import ID, KINDS, SCOPES
+
+log = logging.getLogger(__name__)
+_TEXTS = ("repository", "branch", "commit", "error", "fix", "command", "supersedes", "superseded_by", "workspace")
+_TIMES = ("valid_from", "valid_until", "shared_at")
+_COUNTS = ("count", "version", "shared", "reworded")
+_SOURCE_TEXTS = ("author", "for", "agent", "session", "branch", "commit")
+_BATCH = 1000
+_NAMED = 5  # damaged memories that a finding names
+_logged: set[str] = set()
+
+
+def check(contents: Mapping[str, Any]) -> None:
+    """Raise an InputError that names the field which is not what it must be."""
+    for name in contents:
+        _check_field(name, contents[name])
+    if PRINTS in contents and not is_prints(contents[PRINTS]):
+        raise checks.refuse(f"contents.{PRINTS}", "hashes of lines, by file", contents[PRINTS])
+
+
+def _check_field(name: str, value: Any) -> None:
+    field = f"contents.{name}"
+    if name in _TEXTS and not isinstance(value, str):
+        raise checks.refuse(field, "a text", value)
+    if name in _TIMES:
+        checks.number(field, value, low=0)
+    elif name in _COUNTS:
+        checks.whole(field, value, low=1, high=2**53)
+    elif name == "scope":
+        checks.one_of(field, value, SCOPES)
+    elif name == "files" and not (isinstance(value, list) and all(isinstance(path, str) for path in value)):
+        raise checks.refuse(field, "a list of texts", value)
+    elif name == "sources":
+        if not isinstance(value, list):
+            raise checks.refuse(field, "a list of objects", value)
+        for at, source in enumerate(value):
+            _check_source(f"{field}[{at}]", source)
+
+
+def _check_source(field: str, source: Any) -> None:
+    if not isinstance(source, Mapping):
+        raise checks.refuse(field, "an object with author, agent, session and when", source)
+    for name in _SOURCE_TEXTS:
+        if name in source and not isinstance(source[name], str):
+            raise checks.refuse(f"{field}.{name}", "a text", source[name])
+    if "when" in source:
+        checks.number(f"{field}.when", source["when"], low=0)
+
+
+def sound(memories: Iterable[Memory]) -> Iterator[Memory]:
+    """Those that can be told; the others are logged, each once. Damaged prints do no harm: they are not compared."""
+    for memory in memories:
+        try:
+            for name, value in memory.contents.items():
+                _check_field(name, value)
+        except InputError as error:
+            if memory.memory_id not in _logged:
+                _logged.add(memory.memory_id)
+                log.warning("memory %s is left out: %s; see `rmem doctor`", memory.memory_id, error)
+        else:
+            yield memory
+
+
+def findings(brain: Brain) -> list[Finding]:
+    """The damaged memories of a store as `rmem doctor` shows them; nothing where there are no memories of a team."""
+    damaged, number = [], 0
+    for memory in _team_memories(brain):
+        number += 1
+        try:
+            check(memory.contents)
+        except InputError as error:
+            damaged.append(f"{memory.memory_id}: {error}")
+    if not number:
+        return []
+    told = f"{len(damaged):,} of {number:,} are damaged: {'; '.join(damaged[:_NAMED])}"
+    return [Finding("team memories", not damaged, told if damaged else f"{number:,}, all as they should be")]
+
+
+def repair(brain: Brain) -> int:
+    """Take out of the team's memories what cannot be read; how many were mended. Their words stay as they are."""
+    mended = 0
+    for memory in list(_team_memories(brain)):
+        if mended_contents(memory.contents) != memory.contents:
+            mended += brain.edit(memory.memory_id, _mended) is not None
+    return mended
+
+
+def _mended(memory: Memory | None) -> Edited | None:
+    if memory is None:
+        return None
+    memory.contents = mended_contents(memory.contents)
+    return Edited(memory, "doctor", "repair")
+
+
+def mended_contents(contents: Mapping[str, Any]) -> dict[str, Any]:
+    """The contents without what `check` refuses."""
+    kept: dict[str, Any] = {}
+    for name, value in contents.items():
+        if name == PRINTS:
+            value = _mended_prints(value)
+        elif name == "files" and isinstance(value, list):
+            value = [path for path in value if isinstance(path, str)]
+        elif name == "sources" and isinstance(value, list):
+            value = [source for source in value if _is_source(source)]
+        try:
+            _check_field(name, value)
+        except InputError:
+            continue
+        if name != PRINTS or value:
+            kept[name] = value
+    if "sources" in kept and "count" not in kept:
+        kept["count"] = max(1, len(kept["sources"]))
+    return kept
+
+
+def _mended_prints(value: Any) -> dict[str, list[int]]:
+    """The prints that are whole: of those that masking took hashes out of, nothing can be told any more."""
+    return (
+        {name: hashes for name, hashes in value.items() if is_prints({name: hashes})} if isinstance(value, dict) else {}
+    )
+
+
+def _is_source(source: Any) -> bool:
+    try:
+        _check_source("source", source)
+    except InputError:
+        return False
+    return True
+
+
+def _team_memories(brain: Brain) -> Iterator[Memory]:
+    """All that were kept as notes of a team; others may have fields of the same names that mean something else."""
+    offset = 0
+    while batch := brain.memories(Filter(type=KINDS), order="oldest", limit=_BATCH, offset=offset):
+        yield from (memory for memory in batch if memory.memory_id.startswith(ID))
+        offset += len(batch)
