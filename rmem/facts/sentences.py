@@ -97,7 +97,7 @@ _DOING = re.compile(r"[a-z]+ing \S+ \S")  # "making nice things evil"
 _THIS_ONE = re.compile(r"(?:the|an?) [a-z]+$")  # "Stephen King wrote the book": which one?
 _OF_NAME = re.compile(r"(?:the|an?) [a-z][\w-]*(?: [a-z][\w-]*)? (?:of|for|in|from) (?=\S)")
 _LISTED = re.compile(r",? and |, ")
-_ALSO_NOUNS = frozenset("links imports calls fixes blocks runs reads watches hosts stores coaches adds drops".split())
+_ALSO_NOUNS = frozenset("links imports calls fixes blocks reads watches hosts stores coaches adds drops".split())
 _ANY = frozenset(
     """user users commit code test tests function method class file files client server table tables patch change docs
     python application app people kids given everyone data value values option options""".split()

@@ -23,9 +23,10 @@ FACTS = (
 DEATH = "What is the place of death of the author of Endymion?"
 
 
-@pytest.fixture
-def brain(tmp_path: Path) -> Iterator[Brain]:
-    with Brain(tmp_path / "memories.db") as brain:
+@pytest.fixture(params=[":memory:", "sqlite", "postgres"])
+def brain(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Brain]:
+    addresses = {"sqlite": str(tmp_path / "memories.db"), ":memory:": ":memory:"}
+    with Brain(addresses.get(request.param) or request.getfixturevalue("postgres_url")) as brain:
         brain.remember_many([{"text": text} for text in FACTS])
         yield brain
 
@@ -84,3 +85,8 @@ def test_a_forgotten_fact_is_not_followed(brain: Brain) -> None:
     )
     brain.forget(author.memory.memory_id)
     assert all(not (hit.explanation and hit.explanation.notes) for hit in brain.recall(DEATH, explain=True))
+
+
+def test_the_newest_of_many_values_is_read_whatever_the_limit(brain: Brain) -> None:
+    brain.remember_many([{"text": f"The owner of billing is Person{n}."} for n in range(500)])
+    assert brain.recall("Who is the owner of billing?", k=1)[0].text == "The owner of billing is Person499."
