@@ -22,9 +22,9 @@ from sqlglot.optimizer.qualify import qualify
 from rmem.errors import RemanenceError
 from rmem.tables.catalog import Table
 from rmem.tables.sql.bind import Binder
-from rmem.tables.sql.parameters import numbered
+from rmem.tables.sql.parameters import number_parameters
 from rmem.tables.sql.parse import parse
-from rmem.tables.sql.types import NAMES, written
+from rmem.tables.sql.types import NAMES, read_type
 from rmem.tables.workspace import Workspace
 
 _TESTS = Path(__file__).parent.parent / "tests" / "tables"
@@ -43,7 +43,7 @@ def ours(sql: str, params: Any, catalogue: dict[str, Table]) -> Columns | None:
     """What our binder makes of a SELECT; None if it refuses it."""
     try:
         tree = parse(sql).tree
-        values = numbered(tree).values(params)
+        values = number_parameters(tree).values(params)
         return Binder(catalogue, "default", values).query(tree, None)
     except RemanenceError:
         return None
@@ -67,7 +67,7 @@ def _type(item: exp.Expr) -> str:
     if not isinstance(found, exp.DataType) or found.this == exp.DType.UNKNOWN:
         return "unknown"
     try:
-        return written(found)[0]
+        return read_type(found)[0]
     except RemanenceError:
         return found.sql(dialect="postgres")
 

@@ -22,7 +22,7 @@ from .stores.sql.sqlite import SqliteRecordStore
 
 if TYPE_CHECKING:
     from .stores.sql.postgres import PostgresRecordStore
-    from .tables.moving import TableMove
+    from .tables.move import TableMove
 
 
 _BATCH = 512
@@ -50,7 +50,7 @@ def migrate(
     if is_postgres(source):
         raise ConfigError("the source must be an SQLite file")
     require("postgres", "rmem migrate")
-    from .tables.moving import move
+    from .tables.move import move
 
     old, new = open_file(source, encryption=False), open_postgres(target, encryption=False)
     tables = None
@@ -182,7 +182,7 @@ def _memories(store: SqlRecords) -> Iterator[tuple[Any, ...]]:
 
 def _compared(old: SqliteRecordStore, new: PostgresRecordStore) -> dict[str, str]:
     """The checksum of every table, which is the same on both sides, or else an error."""
-    from .tables.moving import Checksum
+    from .tables.move import Checksum
 
     found = {}
     for table in ("memories", *_BESIDE):

@@ -24,9 +24,9 @@ from fastapi import HTTPException
 from ..errors import ConfigError, InputError
 from ..extras import require
 from ..private_files import make_folder
-from ..tables.builder import quoted
+from ..tables.builder import quote_name
 from ..tables.catalog import Kind, Table
-from ..tables.ingest import from_body, written
+from ..tables.ingest import from_body, write_table
 from ..tables.values import to_json
 from .settings import ServerSettings
 
@@ -160,7 +160,7 @@ class Datasets:
             types = {name: kind for name, (kind, _) in copy.columns.items() if Kind(kind) not in _OWN_JSON}
             for name in [name for name, kind in types.items() if kind == Kind.JSONB.value]:
                 rows[name] = [_json(name, value) for value in rows[name]]
-            written(access.tables, copy.table, from_body({"columns": rows, "types": types}))
+            write_table(access.tables, copy.table, from_body({"columns": rows, "types": types}))
             copy.known += count
 
     def close(self) -> None:
@@ -174,7 +174,7 @@ class Datasets:
 def _rows(access: Access, table: Table, names: list[str]) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {name: [] for name in names}
     kinds = {column.name: column.type.kind for column in table.columns}
-    asked = f"SELECT {', '.join(map(quoted, names))} FROM {quoted(table.name)}"
+    asked = f"SELECT {', '.join(map(quote_name, names))} FROM {quote_name(table.name)}"
     for batch in access.tables.stream(asked, batch_size=1000, timeout=access.service.settings.limits.stream_seconds):
         for row in batch.rows:
             for name, value in zip(names, row, strict=True):

@@ -21,7 +21,7 @@ _ORDERED = re.compile(rf"\s*({_NAME.pattern})((?:\s+(?:asc|desc))?(?:\s+nulls\s+
 _TOKENS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\d+)|--|/\*|[()'";]""")
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name as SQL quotes it."""
     return '"' + checks.name("name", name).replace('"', '""') + '"'
 
@@ -57,10 +57,10 @@ class Select:
             raise InputError("where needs a condition for its values", field="where")
         for name, value in equal.items():
             if value is None:
-                conditions.append(f"{quoted(name)} IS NULL")
+                conditions.append(f"{quote_name(name)} IS NULL")
             else:
                 given.append(value)
-                conditions.append(f"{quoted(name)} = ${len(given)}")
+                conditions.append(f"{quote_name(name)} = ${len(given)}")
         return replace(self, conditions=tuple(conditions), values=tuple(given))
 
     def order_by(self, *columns: str) -> Select:
@@ -75,7 +75,7 @@ class Select:
 
     @property
     def sql(self) -> str:
-        parts = [f"SELECT {', '.join(self.columns) or '*'} FROM {quoted(self.table)}"]
+        parts = [f"SELECT {', '.join(self.columns) or '*'} FROM {quote_name(self.table)}"]
         if self.conditions:
             parts.append(f"WHERE {' AND '.join(self.conditions)}")
         if self.order:
@@ -95,14 +95,14 @@ def _expression(step: str, text: object) -> str:
     if not isinstance(text, str) or not text.strip():
         raise checks.refuse(step, "a column or an expression", text)
     name = _NAME.fullmatch(text.strip())
-    return quoted(name[0]) if name else _whole(step, text.strip())
+    return quote_name(name[0]) if name else _whole(step, text.strip())
 
 
 def _ordered(text: object) -> str:
     named = _ORDERED.fullmatch(text) if isinstance(text, str) else None
     if named is None:
         return _expression("order_by", text)
-    return quoted(named[1]) + " ".join(part.upper() for part in ("", *named[2].split()))
+    return quote_name(named[1]) + " ".join(part.upper() for part in ("", *named[2].split()))
 
 
 def _whole(step: str, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Cutting texts into chunks of some hundred characters where a reader would pause: paragraphs, then sentences, then
+"""Cut texts into chunks of some hundred characters where a reader would pause: paragraphs, then sentences, then
 words. Nothing here reads files."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
 _FRONT = re.compile(r"---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 
 
-def checked_sizes(chunk_size: object, chunk_overlap: object) -> tuple[int, int]:
+def check_sizes(chunk_size: object, chunk_overlap: object) -> tuple[int, int]:
     size = whole("chunk_size", chunk_size, low=1)
     overlap = whole("chunk_overlap", chunk_overlap)
     if overlap >= size:

@@ -16,7 +16,7 @@ from ..extras import require
 from .builder import Select
 from .catalog import Index, Table
 from .chunks import CHUNK_OVERLAP, CHUNK_SIZE
-from .ingest import Indexes, Progress, Schema, arranged, index_name, index_statement, wanted_indexes, written
+from .ingest import Indexes, Progress, Schema, index_kinds, index_name, index_statement, normalize_columns, write_table
 from .remote import RemoteWorkspace
 from .streams import BATCH, Rows, arrow_reader, csv_texts, write_parquet
 from .types import sql_of
@@ -116,10 +116,12 @@ class Client:
         unless the data has an `id`. `schema={"path": "FILE"}` reads the files of that column: see docs/tables.md.
         `index` names columns to be found by search. All rows are written or none. Returns `table_name`, `row_count`
         and whether it was `created`."""
-        ready = arranged(data, schema, chunk_size=chunk_size, chunk_overlap=chunk_overlap, on_progress=on_progress)
+        ready = normalize_columns(
+            data, schema, chunk_size=chunk_size, chunk_overlap=chunk_overlap, on_progress=on_progress
+        )
         if not isinstance(self._tables, RemoteWorkspace):
-            return written(self._tables, table, ready, index=index, on_progress=on_progress)
-        answer = self._tables.ingest(checks.name("table", table), ready, wanted_indexes(index, ready))
+            return write_table(self._tables, table, ready, index=index, on_progress=on_progress)
+        answer = self._tables.ingest(checks.name("table", table), ready, index_kinds(index, ready))
         if on_progress is not None:
             on_progress(ready.rows, ready.rows)
         return answer
@@ -190,7 +192,7 @@ class Client:
 
     def describe_table(self, name: str) -> dict[str, dict[str, Any]]:
         """Of each column its `type`, `nullable`, `default`, whether it is in the `primary_key`, and kind of `index`."""
-        return described(self._tables.table(checks.name("table", name)))
+        return describe(self._tables.table(checks.name("table", name)))
 
     def drop_table(self, name: str, *, if_exists: bool = False) -> bool:
         """Remove a table with all its rows; whether there was one."""
@@ -237,7 +239,7 @@ def local_file(workspace: str) -> Path:
     return config.home() / "workspaces" / f"{named}.db"
 
 
-def described(table: Table) -> dict[str, dict[str, Any]]:
+def describe(table: Table) -> dict[str, dict[str, Any]]:
     return {
         column.name: {
             "type": type_name(column.type),

@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import checks
 from ..errors import ConfigError, InputError, NoSuchTableError
-from .builder import quoted
+from .builder import quote_name
 from .catalog import Kind
 from .client import Client, Params
 from .streams import Rows
@@ -89,7 +89,7 @@ class Dataset:
             self.client.create_table(self.name, {KEY: "BIGSERIAL PRIMARY KEY", name: sql}, if_not_exists=True)
         known = self.schema
         if name not in known:
-            self.client.query(f"ALTER TABLE {quoted(self.name)} ADD COLUMN IF NOT EXISTS {quoted(name)} {sql}")
+            self.client.query(f"ALTER TABLE {quote_name(self.name)} ADD COLUMN IF NOT EXISTS {quote_name(name)} {sql}")
             known = self.schema
         if not agrees(wanted, type_of(known[name])):
             raise InputError(f"column {name!r} is there already and holds {known[name]}, not {sql}", field="type")
@@ -123,13 +123,13 @@ class Dataset:
         if not known:
             return "0-0"
         last = f"COALESCE(max({KEY}), 0)" if KEY in known else "0"
-        found = self.client.query(f"SELECT {last} AS last, count(*) AS rows FROM {quoted(self.name)}")[0]
+        found = self.client.query(f"SELECT {last} AS last, count(*) AS rows FROM {quote_name(self.name)}")[0]
         return f"{found['last']}-{found['rows']}"
 
     def __len__(self) -> int:
         if not self._described():
             return 0
-        return int(self.client.query(f"SELECT count(*) AS rows FROM {quoted(self.name)}")[0]["rows"])
+        return int(self.client.query(f"SELECT count(*) AS rows FROM {quote_name(self.name)}")[0]["rows"])
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         known = self._described()
@@ -179,9 +179,9 @@ class Dataset:
 
     def _statement(self, known: Mapping[str, Mapping[str, Any]], *columns: str) -> str:
         """SELECT of all rows in the order of their key; without one, in the order in which the engine finds them."""
-        names = ", ".join(quoted(name) for name in columns or [name for name in known if name != KEY])
-        order = ", ".join(quoted(name) for name, column in known.items() if column["primary_key"])
-        return f"SELECT {names} FROM {quoted(self.name)}" + (f" ORDER BY {order}" if order else "")
+        names = ", ".join(quote_name(name) for name in columns or [name for name in known if name != KEY])
+        order = ", ".join(quote_name(name) for name, column in known.items() if column["primary_key"])
+        return f"SELECT {names} FROM {quote_name(self.name)}" + (f" ORDER BY {order}" if order else "")
 
     def _rows(self, known: Mapping[str, Mapping[str, Any]], wanted: range) -> list[dict[str, Any]]:
         first, last = min(wanted[0], wanted[-1]), max(wanted[0], wanted[-1])

@@ -28,7 +28,7 @@ _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 
 @contextmanager
-def limited(limit: Deadline | float | None) -> Iterator[None]:
+def time_limit(limit: Deadline | float | None) -> Iterator[None]:
     """Stop what runs inside, in this thread, at a deadline or after some seconds. The nearest of several counts."""
     made = Deadline(limit) if isinstance(limit, int | float) else limit
     outer = _current.get()
@@ -67,8 +67,8 @@ def timeout_error() -> StatementTimeoutError:
     return StatementTimeoutError(f"the statement ran {limit} and was stopped")
 
 
-def checking(items: Iterable[T]) -> Iterator[T]:
-    """The same items, for long loops: checks the time now and then."""
+def check_each(items: Iterable[T]) -> Iterator[T]:
+    """Yield the items of a long loop, checking the time now and then."""
     for number, item in enumerate(items):
         if not number % _EVERY:
             check()

@@ -13,10 +13,10 @@ from .catalog import Index, Table
 from .engines.base import Engine, StaleCatalogueError
 from .results import Result
 from .sql import define, views
-from .sql.alter import altered
+from .sql.alter import apply_alter
 from .sql.bind import Binder
 from .sql.kinds import kind_of
-from .sql.scope import base_table, checked_name, folded, only, table_name
+from .sql.scope import base_table, check_name, fold_name, only, table_name
 
 T = TypeVar("T")
 _TRIES = 5
@@ -83,7 +83,7 @@ class Definitions:
         """CREATE TABLE … AS SELECT: the table and its rows in one transaction."""
         if isinstance(tree.this, exp.Schema):
             raise SqlUnsupportedError("CREATE TABLE … (columns) AS is not supported; name the columns in the SELECT")
-        name = checked_name(table_name(tree.this, self._workspace), "table")
+        name = check_name(table_name(tree.this, self._workspace), "table")
         catalogue = self._engine.tables()
         if name in catalogue:
             if exists_ok:
@@ -102,7 +102,7 @@ class Definitions:
 
     def _drop(self, tree: exp.Drop) -> Result:
         only(tree, "this", "tables", "kind", "exists", "cascade", "restrict", "expressions")
-        names = [folded(node.this) for node in tree.args.get("tables") or [tree.this]]
+        names = [fold_name(node.this) for node in tree.args.get("tables") or [tree.this]]
         if tree.args.get("kind") == "INDEX":
             self._all(self._engine.drop_index, names, bool(tree.args.get("exists")))
             return Result()
@@ -131,7 +131,7 @@ class Definitions:
                 self._engine.drop_table(name)
             return bool(known)
 
-        return fresh(lambda: self._engine.together(drop))
+        return retry_if_stale(lambda: self._engine.together(drop))
 
     def _all(self, drop: Callable[..., bool], names: Sequence[str], missing_ok: bool) -> None:
         """Drop all of them or none."""
@@ -147,7 +147,7 @@ class Definitions:
             if tree.args.get("exists"):
                 return Result()
             raise NoSuchTableError(f'table "{name}" does not exist in workspace "{self._workspace}"')
-        changed = altered(base_table(name, catalogue, self._workspace), tree, catalogue, self._workspace)
+        changed = apply_alter(base_table(name, catalogue, self._workspace), tree, catalogue, self._workspace)
         if changed != catalogue[name]:
             views.check_altered(name, changed, catalogue, self._workspace)
             self._engine.alter_table(name, changed, tree)
@@ -166,8 +166,8 @@ class Definitions:
         return self._engine.together(emptied) if len(tree.expressions) > 1 else emptied()
 
 
-def fresh(run: Callable[[], T]) -> T:
-    """Do it again when a table changed while a statement was read."""
+def retry_if_stale(run: Callable[[], T]) -> T:
+    """Run again if a table changed after the statement was bound."""
     for tries in reversed(range(_TRIES)):
         try:
             return run()

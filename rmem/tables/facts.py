@@ -13,9 +13,9 @@ from sqlglot import exp
 from ..errors import SqlUnsupportedError, TooManyRowsError
 from ..graph import Graph
 from .catalog import Table
-from .sql.kinds import kind_of, written_tables
+from .sql.kinds import kind_of, target_tables
 from .sql.parse import parse
-from .sql.scope import folded
+from .sql.scope import fold_name
 
 GraphSource = Callable[[], Graph]
 MOST = 100_000
@@ -32,10 +32,10 @@ COLUMNS = {
 
 def named_in(tree: exp.Expression, catalogue: Mapping[str, Table], workspace: str) -> tuple[str, ...]:
     """Which of them a statement reads. A table of the same name, or a WITH query, takes their place."""
-    free = COLUMNS.keys() - catalogue.keys() - {folded(one.args["alias"]) for one in tree.find_all(exp.CTE)}
+    free = COLUMNS.keys() - catalogue.keys() - {fold_name(one.args["alias"]) for one in tree.find_all(exp.CTE)}
     if not free:
         return ()
-    written = free.intersection(written_tables(tree)) if kind_of(tree) in ("INSERT", "UPDATE", "DELETE") else ()
+    written = free.intersection(target_tables(tree)) if kind_of(tree) in ("INSERT", "UPDATE", "DELETE") else ()
     for name in written:
         raise SqlUnsupportedError(
             f'"{name}" can only be read: it is what memories say; state facts with graph.add or `POST …/graph/facts`'
@@ -44,8 +44,8 @@ def named_in(tree: exp.Expression, catalogue: Mapping[str, Table], workspace: st
 
 
 def _name(table: exp.Table, workspace: str) -> str:
-    schema = folded(table.args["db"]) if table.args.get("db") else workspace
-    return folded(table.this) if isinstance(table.this, exp.Identifier) and schema in (workspace, "public") else ""
+    schema = fold_name(table.args["db"]) if table.args.get("db") else workspace
+    return fold_name(table.this) if isinstance(table.this, exp.Identifier) and schema in (workspace, "public") else ""
 
 
 def add_queries(tree: exp.Expression, names: tuple[str, ...], first: int, workspace: str) -> None:

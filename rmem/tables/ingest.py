@@ -1,7 +1,7 @@
 """Columns of Python values as a table: what type each column has, whether everything fits, and then all or nothing.
 
-`arranged` needs no database: it reads files and looks at values, also in a client far from its server. `written`
-checks against the table and writes."""
+`normalize_columns` needs no database: it reads files and looks at values, also in a client far from its server.
+`write_table` checks against the table and writes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import numpy as np
 
 from .. import checks
 from ..errors import InputError, SqlError, SqlUnsupportedError, VectorError
-from .builder import quoted
+from .builder import quote_name
 from .catalog import Column, Kind, Table
-from .chunks import CHUNK_OVERLAP, CHUNK_SIZE, checked_sizes
+from .chunks import CHUNK_OVERLAP, CHUNK_SIZE, check_sizes
 from .files import chunks_of
 from .types import FILE, agrees, sql_of, type_of
-from .values import from_json, kind_of_value, packed, to_json, type_name
+from .values import from_json, kind_of_value, pack_vector, to_json, type_name
 
 if TYPE_CHECKING:
     from .workspace import Workspace
@@ -45,7 +45,7 @@ _WIDER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Arranged:
+class NormalizedColumns:
     """Rows ready to be written, as columns of equal length, and the types that were asked for."""
 
     columns: dict[str, list[Any]]
@@ -59,16 +59,16 @@ class Arranged:
 # Without a database
 
 
-def arranged(
+def normalize_columns(
     data: Mapping[str, Any],
     schema: Schema | None = None,
     *,
     chunk_size: int = CHUNK_SIZE,
     chunk_overlap: int = CHUNK_OVERLAP,
     on_progress: Progress | None = None,
-) -> Arranged:
+) -> NormalizedColumns:
     """Columns as lists of Python values; files are read and become rows of chunks."""
-    size, overlap = checked_sizes(chunk_size, chunk_overlap)
+    size, overlap = check_sizes(chunk_size, chunk_overlap)
     if not isinstance(data, Mapping) or not data:
         raise checks.refuse("data", "a mapping of column names to lists of values", data)
     if schema is not None and not isinstance(schema, Mapping):
@@ -89,7 +89,7 @@ def arranged(
     if files:
         del types[files[0]]
         columns = _with_chunks(columns, files[0], size, overlap, on_progress)
-    return Arranged(columns, types)
+    return NormalizedColumns(columns, types)
 
 
 def _values(name: str, values: Any) -> list[Any]:
@@ -146,7 +146,7 @@ def _with_chunks(
     return made
 
 
-def inferred(name: str, values: Sequence[Any]) -> str:
+def infer_type(name: str, values: Sequence[Any]) -> str:
     """The type of a column that holds these values."""
     kinds: dict[Kind, int] = {}
     for row, value in enumerate(values):
@@ -195,17 +195,17 @@ def _shown(value: Any) -> str:
 # Into a table
 
 
-def written(
+def write_table(
     workspace: Workspace,
     table: str,
-    ready: Arranged,
+    ready: NormalizedColumns,
     *,
     index: Indexes | None = None,
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Write what was arranged, with the table and the indexes that are missing, in one transaction."""
     checks.name("table", table)
-    indexes = wanted_indexes(index, ready)
+    indexes = index_kinds(index, ready)
     for left in reversed(range(_TRIES)):
         try:
             done = _written(workspace, table, ready, indexes)
@@ -223,7 +223,7 @@ class _Changed(Exception):
     """The table is no longer the one that the rows were checked for."""
 
 
-def _written(workspace: Workspace, table: str, ready: Arranged, indexes: Mapping[str, str]) -> dict[str, Any]:
+def _written(workspace: Workspace, table: str, ready: NormalizedColumns, indexes: Mapping[str, str]) -> dict[str, Any]:
     known = _known(workspace, table)
     if known is not None and known.view is not None:
         raise SqlUnsupportedError(f'"{table}" is a view; ingest into the tables that it reads')
@@ -259,16 +259,16 @@ def _planned(name: str, columns: Mapping[str, str]) -> Table:
     from .sql.define import table_of
     from .sql.parse import parse
 
-    body = ", ".join(f"{quoted(column)} {words}" for column, words in columns.items())
-    tree = parse(f"CREATE TABLE {quoted(name)} ({body})").tree
+    body = ", ".join(f"{quote_name(column)} {words}" for column, words in columns.items())
+    tree = parse(f"CREATE TABLE {quote_name(name)} ({body})").tree
     return table_of(cast("Any", tree), {}, "")
 
 
-def _rows_for(table: Table, ready: Arranged) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+def _rows_for(table: Table, ready: NormalizedColumns) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
     """The names of the columns, and rows of values that fit a table."""
-    from .sql.values import checked_columns
+    from .sql.values import check_columns
 
-    return checked_columns(table, _for(table, ready.columns))
+    return check_columns(table, _for(table, ready.columns))
 
 
 def _for(known: Table, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
@@ -304,11 +304,11 @@ def index_statement(table: str, columns: str | Sequence[str], kind: str, name: s
     option = (
         "" if kind in ("search", "btree", "unique") else f" WITH (index_type = '{kind.replace(chr(39), chr(39) * 2)}')"
     )
-    names = ", ".join(quoted(column) for column in several)
-    return f"CREATE {unique}INDEX IF NOT EXISTS {quoted(name)} ON {quoted(table)}{method} ({names}){option}"
+    names = ", ".join(quote_name(column) for column in several)
+    return f"CREATE {unique}INDEX IF NOT EXISTS {quote_name(name)} ON {quote_name(table)}{method} ({names}){option}"
 
 
-def wanted_indexes(index: Indexes | None, ready: Arranged) -> dict[str, str]:
+def index_kinds(index: Indexes | None, ready: NormalizedColumns) -> dict[str, str]:
     """The kind of index for each column that shall have one."""
     if index is None:
         return {}
@@ -319,12 +319,12 @@ def wanted_indexes(index: Indexes | None, ready: Arranged) -> dict[str, str]:
     return {column: checks.name("index", kind or "search") for column, kind in wanted.items()}
 
 
-def _types(ready: Arranged) -> dict[str, str]:
+def _types(ready: NormalizedColumns) -> dict[str, str]:
     """The type of each column of a new table: as asked for, else told from the values."""
-    return {name: ready.schema.get(name) or inferred(name, values) for name, values in ready.columns.items()}
+    return {name: ready.schema.get(name) or infer_type(name, values) for name, values in ready.columns.items()}
 
 
-def _fits(known: Table, ready: Arranged) -> None:
+def _fits(known: Table, ready: NormalizedColumns) -> None:
     """Refuse what cannot be appended to a table that is there. What single values must be, the insert checks."""
     checks.known_fields(f"table {known.name!r}", ready.columns, [column.name for column in known.columns])
     for column in known.columns:
@@ -344,12 +344,12 @@ def _needed(column: Column) -> bool:
 # As JSON
 
 
-def to_body(ready: Arranged) -> dict[str, Any]:
+def to_body(ready: NormalizedColumns) -> dict[str, Any]:
     """What was arranged, as a request carries it: values in JSON, and how to read those that JSON cannot tell."""
     columns: dict[str, list[Any]] = {}
     types: dict[str, str] = {}
     for name, values in ready.columns.items():
-        vectors = [packed(value) for value in values]
+        vectors = [pack_vector(value) for value in values]
         if all(vector or value is None for vector, value in zip(vectors, values, strict=True)):
             columns[name], kind = vectors, Kind.VECTOR if any(vectors) else None
         else:
@@ -360,14 +360,14 @@ def to_body(ready: Arranged) -> dict[str, Any]:
     return body | ({"types": types} if types else {}) | ({"schema": ready.schema} if ready.schema else {})
 
 
-def from_body(body: Mapping[str, Any]) -> Arranged:
+def from_body(body: Mapping[str, Any]) -> NormalizedColumns:
     """What `to_body` was given; `types` and `schema` may be missing. Paths of files have no meaning here."""
     columns, types, schema = body.get("columns"), body.get("types") or {}, body.get("schema") or {}
     if not isinstance(types, Mapping):
         raise checks.refuse("types", "a mapping of column names to types", types)
     if isinstance(schema, Mapping) and any(str(type).strip().upper() == FILE for type in schema.values()):
         raise InputError("schema must not have a FILE column here: the client reads files", field="schema")
-    ready = arranged(columns, schema)  # type: ignore[arg-type]
+    ready = normalize_columns(columns, schema)  # type: ignore[arg-type]
     for name, type in types.items():
         if name in ready.columns:
             ready.columns[name][:] = [from_json(value, type) for value in ready.columns[name]]

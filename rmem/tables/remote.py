@@ -16,9 +16,9 @@ from urllib.parse import quote, urlencode
 from .. import __version__
 from ..errors import ConfigError, NoSuchTableError, RemoteError, SqlUnsupportedError, TableExistsError
 from ..http_link import Answer, Link
-from .builder import quoted
+from .builder import quote_name
 from .catalog import Column, Index, Kind, Table, Type
-from .ingest import Arranged, to_body
+from .ingest import NormalizedColumns, to_body
 from .results import Result
 from .values import from_json, kind_of_type, parameters_to_json
 
@@ -120,14 +120,14 @@ class RemoteWorkspace:
 
     def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
         try:
-            self.query(f"DROP INDEX {quoted(name)}")
+            self.query(f"DROP INDEX {quote_name(name)}")
         except NoSuchTableError:
             if not missing_ok:
                 raise
             return False
         return True
 
-    def ingest(self, table: str, ready: Arranged, index: Mapping[str, str] | None = None) -> dict[str, Any]:
+    def ingest(self, table: str, ready: NormalizedColumns, index: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Rows in one request: all of them are written, or none."""
         body = to_body(ready) | ({"index": dict(index)} if index else {})
         answer: dict[str, Any] = self._json("POST", f"/{quote(table, safe='')}/ingest", body, write=True)

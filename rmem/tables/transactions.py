@@ -25,7 +25,7 @@ class Transaction(local):
             raise SqlError("a transaction is open in this thread already; transactions do not nest")
 
     @contextmanager
-    def opened(self) -> Iterator[None]:
+    def begin(self) -> Iterator[None]:
         self.is_open, self.wrote, self.failed = True, False, False
         try:
             yield
@@ -56,7 +56,7 @@ class Transaction(local):
             )
 
 
-def writing(method: F) -> F:
+def counts_as_write(method: F) -> F:
     """Count a method of a workspace as a statement that writes."""
 
     @wraps(method)

@@ -133,12 +133,12 @@ def type_of(sql: str) -> Type:
     from sqlglot import exp
 
     from .sql.parse import parse
-    from .sql.types import written
+    from .sql.types import read_type
 
     cast = parse(f"SELECT NULL::{sql}").tree.expressions
     if len(cast) != 1 or not isinstance(cast[0], exp.Cast) or not isinstance(cast[0].this, exp.Null):
         raise SqlError(f"{sql!r} is not a type")
-    return written(cast[0].to)[1]
+    return read_type(cast[0].to)[1]
 
 
 def agrees(wanted: Type, known: Type) -> bool:

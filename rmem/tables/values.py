@@ -123,10 +123,12 @@ def parameters_to_json(params: Sequence[Any] | Mapping[str, Any] | None) -> dict
         return {}
     if isinstance(params, Mapping):
         types = {name: kind.value for name, value in params.items() if (kind := _not_in_json(value))}
-        body: dict[str, Any] = {"params": {name: packed(value) or to_json(value) for name, value in params.items()}}
+        body: dict[str, Any] = {
+            "params": {name: pack_vector(value) or to_json(value) for name, value in params.items()}
+        }
         return body | ({"param_types": types} if types else {})
     kinds = [_not_in_json(value) for value in params]
-    body = {"params": [packed(value) or to_json(value) for value in params]}
+    body = {"params": [pack_vector(value) or to_json(value) for value in params]}
     return body | ({"param_types": [kind and kind.value for kind in kinds]} if any(kinds) else {})
 
 
@@ -151,7 +153,7 @@ def _not_in_json(value: Any) -> Kind | None:
     """The kind of a parameter that JSON writes as a text though it is none."""
     if isinstance(value, np.generic):
         value = value.item()
-    if packed(value):
+    if pack_vector(value):
         return Kind.VECTOR
     plain = isinstance(value, int | str | list | tuple | Mapping | np.ndarray)
     if plain or (isinstance(value, float) and math.isfinite(value)):
@@ -210,7 +212,7 @@ def _bytes(value: str) -> bytes:
     return bytes.fromhex(value[2:])
 
 
-def packed(value: Any) -> str | None:
+def pack_vector(value: Any) -> str | None:
     """A vector of 32-bit floats as the base64 of its bytes, a quarter of what its numbers take; None for all else."""
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype == np.float32:
         return base64.b64encode(value.astype("<f4").tobytes()).decode()

@@ -24,8 +24,8 @@ from ..errors import ConfigError, SqlError, SqlUnsupportedError, TableExistsErro
 from ..extras import require
 from ..forks import Forking, watch
 from .catalog import Index, Table
-from .deadline import left, limited
-from .definitions import Definitions, fresh
+from .deadline import left, time_limit
+from .definitions import Definitions, retry_if_stale
 from .engines.base import Engine, Plan
 from .facts import GraphSource, add_queries, named_in, rows_of
 from .results import Result
@@ -35,14 +35,14 @@ from .search.plan import SearchPlan, has_search, plan_search
 from .sql import define
 from .sql.bind import Binder
 from .sql.cache import Cache, Prepared, prepare
-from .sql.kinds import READS, kind_of, written_tables
+from .sql.kinds import READS, kind_of, target_tables
 from .sql.parameters import shape
 from .sql.parse import is_phrase, parse
-from .sql.scope import base_table, folded, known_table
+from .sql.scope import base_table, fold_name, known_table
 from .sql.statements import bind_statement
 from .sql.types import result_type
-from .sql.values import checked_columns
-from .transactions import Transaction, writing
+from .sql.values import check_columns
+from .transactions import Transaction, counts_as_write
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 T = TypeVar("T")
@@ -135,13 +135,15 @@ class Workspace(Forking):
         `timeout` is in seconds; `max_rows` and `max_bytes` are how long the answer may be; `read_only` refuses all but
         SELECT and EXPLAIN; `graph` gives the tables `facts` and `entities` as this caller sees them."""
         _check_limits(timeout, max_rows)
-        with limited(timeout), self._transaction.statement():
+        with time_limit(timeout), self._transaction.statement():
             statement = self._prepared(sql)
             reads = kind_of(statement.tree) in READS
             if read_only and not reads:
                 raise SqlError("this statement writes, and only reading is allowed here")
             values = statement.parameters.values(params)
-            result = fresh(lambda: self._run(sql, statement, values, max_rows, max_bytes, graph or self._graph))
+            result = retry_if_stale(
+                lambda: self._run(sql, statement, values, max_rows, max_bytes, graph or self._graph)
+            )
             self._transaction.wrote = self._transaction.wrote or not reads
             return result
 
@@ -149,7 +151,7 @@ class Workspace(Forking):
         """The kind of a statement that writes, with the tables (or indexes) that it changes; None if it only reads."""
         statement = self._prepared(sql)
         kind = kind_of(statement.tree)
-        return None if statement.explain or kind in READS else (kind, written_tables(statement.tree))
+        return None if statement.explain or kind in READS else (kind, target_tables(statement.tree))
 
     def _prepared(self, sql: str) -> Prepared:
         known = self._statements.get(sql)
@@ -234,7 +236,7 @@ class Workspace(Forking):
             raise SqlError(f"batch_size must be a whole number ≥ 1, got {batch_size!r}")
         _check_limits(timeout, None)
         rest: Iterator[Result]
-        with limited(timeout):
+        with time_limit(timeout):
             statement = self._prepared(sql)
             if self._transaction.is_open or statement.explain or not isinstance(statement.tree, exp.Query):
                 result = self.query(sql, params, graph=graph)
@@ -242,7 +244,9 @@ class Workspace(Forking):
                 rest = iter(more)
             else:
                 values = statement.parameters.values(params)
-                first, rest = fresh(lambda: self._begun(sql, statement, values, batch_size, graph or self._graph))
+                first, rest = retry_if_stale(
+                    lambda: self._begun(sql, statement, values, batch_size, graph or self._graph)
+                )
         yield first
         yield from rest
 
@@ -264,17 +268,17 @@ class Workspace(Forking):
     def transaction(self) -> Iterator[None]:
         """Make one transaction of what this thread does here: all of it is written at the end, or nothing."""
         self._transaction.check_closed()
-        with self._engine.transaction(), self._transaction.opened():
+        with self._engine.transaction(), self._transaction.begin():
             yield
 
-    @writing
+    @counts_as_write
     def together(self, work: Callable[[], T]) -> T:
         """Do `work`, which may be done more than once, in one transaction: all that it writes here or nothing.
 
         For a request under way (`rmem.receipts`) it is done the first time only; it must give JSON then."""
         request = receipts.current()
         if request is None:
-            return fresh(lambda: self._engine.together(work))
+            return retry_if_stale(lambda: self._engine.together(work))
         key = request.key("tables")
 
         def once() -> T:
@@ -288,7 +292,7 @@ class Workspace(Forking):
             return told
 
         self._engine.prepare_receipts()
-        found = fresh(lambda: self._engine.together(once))
+        found = retry_if_stale(lambda: self._engine.together(once))
         request.done["tables"] += 1
         return found
 
@@ -307,7 +311,7 @@ class Workspace(Forking):
         with self._transaction.statement():
             return known_table(name, self._engine.tables(), self.name)
 
-    @writing
+    @counts_as_write
     def create_table(self, name: str, columns: Mapping[str, str], *, exists_ok: bool = False) -> Table:
         """`create_table("notes", {"id": "BIGSERIAL PRIMARY KEY", "embedding": "EMBEDDING(1536)"})`."""
         if not isinstance(columns, Mapping) or not columns:
@@ -321,7 +325,7 @@ class Workspace(Forking):
         tree = parse(f"CREATE TABLE {_quoted(name)} ({body})").tree
         if not isinstance(tree, exp.Create) or not isinstance(tree.this, exp.Schema):
             raise SqlError(f"a type of table {name!r} cannot be read")
-        if [folded(item.this) for item in tree.this.expressions if isinstance(item, exp.ColumnDef)] != list(columns):
+        if [fold_name(item.this) for item in tree.this.expressions if isinstance(item, exp.ColumnDef)] != list(columns):
             raise SqlError("each column takes one type and no more")
         catalogue = self._engine.tables()
         if name in catalogue and exists_ok:
@@ -332,17 +336,17 @@ class Workspace(Forking):
         self._engine.create_table(define.table_of(tree, catalogue, self.name), exists_ok=exists_ok)
         return self.table(name)
 
-    @writing
+    @counts_as_write
     def drop_table(self, name: str, *, missing_ok: bool = False) -> bool:
         """Whether there was such a table."""
         return self._definitions.drop([name], "TABLE", missing_ok)
 
-    @writing
+    @counts_as_write
     def drop_views(self, names: Sequence[str]) -> None:
         """Drop views that may read each other."""
         self._definitions.drop(names, "VIEW", missing_ok=True)
 
-    @writing
+    @counts_as_write
     def create_index(
         self,
         table: str,
@@ -360,9 +364,9 @@ class Workspace(Forking):
         method = "btree" if kind in ("btree", "unique") else define.SEARCH
         options = {"index_type": kind} if kind in ("bm25", "vector") else {}
         catalogue = self._engine.tables()
-        index = define.checked_index(found, wanted, method, kind == "unique", options, name or "", catalogue)
+        index = define.build_index(found, wanted, method, kind == "unique", options, name or "", catalogue)
         self._create_index(index, exists_ok)
-        return define.dropped_index(index.name, self._engine.tables())
+        return define.find_index(index.name, self._engine.tables())
 
     def _create_index(self, index: Index, exists_ok: bool) -> None:
         """Make an index; one for the search operators is built at once, and kept where the engine can. Inside a
@@ -373,21 +377,21 @@ class Workspace(Forking):
         if table is not None and index.method == define.SEARCH:
             self._indexes.follow(table, index.columns, save_from=1)
 
-    @writing
+    @counts_as_write
     def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
         """Whether there was such an index."""
         return self._engine.drop_index(name, missing_ok=missing_ok)
 
-    @writing
+    @counts_as_write
     def insert(self, table: str, columns: Mapping[str, Sequence[Any]]) -> int:
         """Append rows given as columns of values; all of them or none. The number of rows."""
-        return fresh(lambda: self._insert(table, columns))
+        return retry_if_stale(lambda: self._insert(table, columns))
 
     def _insert(self, table: str, columns: Mapping[str, Sequence[Any]]) -> int:
         found = base_table(table, self._engine.tables(), self.name)
-        return self.insert_rows(found, *checked_columns(found, columns))
+        return self.insert_rows(found, *check_columns(found, columns))
 
-    @writing
+    @counts_as_write
     def insert_rows(self, table: Table, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
         """Append rows that were checked for the table as it is."""
         count = self._engine.insert(table, names, rows) if rows else 0

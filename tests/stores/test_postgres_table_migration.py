@@ -14,14 +14,14 @@ import pytest
 from rmem import Brain
 from rmem.errors import ConfigError, ConstraintError
 from rmem.postgres_migration import migrate
-from rmem.tables import moving
+from rmem.tables import move
 from rmem.tables.workspace import Workspace
 
 KILLED = """
 import os, sys
 from rmem import postgres_migration
-from rmem.tables import moving
-moving._BATCH = 10
+from rmem.tables import move
+move._BATCH = 10
 kill = lambda done, total: done >= 150 and os.kill(os.getpid(), 9)
 postgres_migration.migrate(sys.argv[1], sys.argv[2], on_progress=kill)
 """
@@ -134,9 +134,9 @@ def test_after_a_kill_a_whole_table_stays_and_a_half_one_begins_anew(file, postg
         there = {table.name for table in tables.tables()}
     assert there == {"Every thing", "nothing"}
     copied = []
-    whole = moving.TableMove._copied
+    whole = move.TableMove._copied
     monkeypatch.setattr(
-        moving.TableMove, "_copied", lambda self, table, tell: copied.append(table.name) or whole(self, table, tell)
+        move.TableMove, "_copied", lambda self, table, tell: copied.append(table.name) or whole(self, table, tell)
     )
     assert migrate(file, postgres_url)["resumed"]
     assert copied == ["people", "a_notes"]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmem.errors import InputError
-from rmem.tables.chunks import checked_sizes, chunks, sections
+from rmem.tables.chunks import check_sizes, chunks, sections
 from rmem.tables.files import chunks_of
 
 
@@ -86,7 +86,7 @@ def test_nothing_is_lost_and_no_chunk_is_too_long(text, size, overlap):
 )
 def test_sizes_are_checked(size, overlap, field):
     with pytest.raises(InputError) as refused:
-        checked_sizes(size, overlap)
+        check_sizes(size, overlap)
     assert refused.value.field == field
 
 

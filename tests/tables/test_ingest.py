@@ -10,7 +10,7 @@ import pytest
 
 from rmem import types
 from rmem.errors import InputError, RemanenceError, UnknownFieldError, VectorError
-from rmem.tables.ingest import arranged, from_body, inferred, to_body
+from rmem.tables.ingest import from_body, infer_type, normalize_columns, to_body
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def client(connect):
     ],
 )
 def test_the_type_of_a_column_is_told_from_its_values(values, type):
-    assert inferred("c", values) == type
+    assert infer_type("c", values) == type
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def test_the_type_of_a_column_is_told_from_its_values(values, type):
 )
 def test_a_column_without_a_type_is_refused(values, told):
     with pytest.raises(InputError, match=told) as refused:
-        inferred("c", values)
+        infer_type("c", values)
     assert refused.value.field == "c"
 
 
 def test_vectors_of_one_column_have_one_dimension():
     with pytest.raises(VectorError, match="the first has 2 numbers, row 1 has 3"):
-        inferred("c", [[1.0, 2.0], [1.0, 2.0, 3.0]])
+        infer_type("c", [[1.0, 2.0], [1.0, 2.0, 3.0]])
 
 
 def test_a_schema_decides(client):
@@ -251,12 +251,12 @@ def test_columns_survive_as_json():
         "e": [[0.5], None],
         "j": [{"a": 1}, [1]],
     }
-    ready = arranged(data, {"t": "TEXT"})
+    ready = normalize_columns(data, {"t": "TEXT"})
     assert from_body(to_body(ready)) == ready
 
 
 def test_arrays_are_sent_as_their_bytes_or_as_lists():
-    body = to_body(arranged({"e": np.eye(2, dtype=np.float32), "j": [{"a": 1}, np.array([[1.5]])]}))
+    body = to_body(normalize_columns({"e": np.eye(2, dtype=np.float32), "j": [{"a": 1}, np.array([[1.5]])]}))
     assert body["columns"] == {"e": ["AACAPwAAAAA=", "AAAAAAAAgD8="], "j": [{"a": 1}, [[1.5]]]}
     assert body["types"] == {"e": "float4[]"}
     again = from_body(body).columns["e"]

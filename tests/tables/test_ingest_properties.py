@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmem import Client
-from rmem.tables.ingest import arranged, from_body, to_body
+from rmem.tables.ingest import from_body, normalize_columns, to_body
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 FLOAT = st.floats(allow_nan=False, allow_infinity=False)
@@ -51,7 +51,7 @@ def columns():
 @settings(max_examples=30)
 @given(columns())
 def test_columns_survive_json(data):
-    ready = arranged(data, {name: name for name in data})
+    ready = normalize_columns(data, {name: name for name in data})
     body = json.loads(json.dumps(to_body(ready), allow_nan=False))
     again = from_body(body)
     assert again == ready

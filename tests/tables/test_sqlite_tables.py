@@ -18,7 +18,7 @@ from rmem.errors import (
     StoreCorruptError,
     StoreReadOnlyError,
 )
-from rmem.tables.engines import sqlite_following
+from rmem.tables.engines import sqlite_changes
 from rmem.tables.engines.sqlite import SqliteEngine
 from rmem.tables.workspace import Workspace
 
@@ -120,7 +120,7 @@ def test_a_table_can_be_followed(path):
 
 
 def test_the_log_of_changes_stays_short(path, monkeypatch):
-    monkeypatch.setattr(sqlite_following, "MAX_LOG", 20)
+    monkeypatch.setattr(sqlite_changes, "MAX_LOG", 20)
     engine = SqliteEngine(path)
     with Workspace(path) as workspace:
         workspace.query("CREATE TABLE t (id INT PRIMARY KEY, s TEXT)")

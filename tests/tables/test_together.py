@@ -13,7 +13,7 @@ import pytest
 
 from rmem import receipts
 from rmem.errors import ConstraintError, NoSuchTableError, SqlError, TableExistsError
-from rmem.tables.ingest import arranged, written
+from rmem.tables.ingest import normalize_columns, write_table
 
 
 def names(workspace) -> list[str]:
@@ -103,7 +103,7 @@ def test_a_request_is_done_once_and_told_again(workspace, open_workspace):
         request = receipts.Request(number)
         with receipts.request(request):
             told = one.once(lambda: one.query("INSERT INTO notes (body) VALUES ('x') RETURNING id").rows[0][0])
-            made = written(one, "made", arranged({"y": [1, 2]}), index={"y": "btree"})
+            made = write_table(one, "made", normalize_columns({"y": [1, 2]}), index={"y": "btree"})
         return (told, made), request.replayed
 
     first = ask(workspace)
@@ -152,7 +152,7 @@ def test_statements_on_several_tables_are_whole(workspace):
 
 KILLED = """
 import os, signal, sys
-from rmem.tables.ingest import arranged, written
+from rmem.tables.ingest import normalize_columns, write_table
 from rmem.tables.workspace import Workspace
 
 def die(*_):
@@ -162,7 +162,7 @@ def die(*_):
 workspace = Workspace(sys.argv[1], tenant="killed")
 type(workspace._engine).insert = type(workspace._engine).run = die
 if sys.argv[2] == "ingest":
-    written(workspace, "made", arranged({"x": [1, 2]}), index=["x"])
+    write_table(workspace, "made", normalize_columns({"x": [1, 2]}), index=["x"])
 else:
     workspace.query("CREATE TABLE made AS SELECT x FROM source")
 """
@@ -185,5 +185,5 @@ def test_a_table_and_its_rows_come_together_though_the_process_is_killed(request
         while names(workspace) != ["source"]:
             assert time.monotonic() < until
             time.sleep(0.05)
-        written(workspace, "made", arranged({"x": [3]}))
+        write_table(workspace, "made", normalize_columns({"x": [3]}))
         assert workspace.query("SELECT x FROM made").rows == [(3,)]

@@ -8,7 +8,7 @@ import pytest
 
 from rmem import Client
 from rmem.errors import ConstraintError, NoSuchTableError, SqlError, SqlUnsupportedError, TableExistsError
-from rmem.tables.moving import move
+from rmem.tables.move import move
 
 
 @pytest.fixture

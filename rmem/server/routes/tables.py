@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt
 from ... import checks
 from ...errors import InputError, RemanenceError, TableExistsError
 from ...tables.catalog import Column, Index, Table
-from ...tables.deadline import checking, limited
-from ...tables.ingest import from_body, written
+from ...tables.deadline import check_each, time_limit
+from ...tables.ingest import from_body, write_table
 from ...tables.remote import result_of
 from ...tables.results import Result
 from ...tables.streams import arrow_reader, csv_texts, pyarrow
@@ -152,7 +152,7 @@ def query(request: Request, body: Statement, access: Reader) -> Response:
         timeout = min(timeout, body.timeout_ms / 1000)
     if access.context.on_limit is not None:
         access.context.on_limit(timeout)
-    with limited(timeout):
+    with time_limit(timeout):
         return _answered(access, body, form, timeout)
 
 
@@ -199,7 +199,7 @@ def _document(result: Result) -> dict[str, Any]:
     return {
         "columns": result.columns,
         "types": answer_types(result),
-        "rows": [[to_json(value) for value in row] for row in checking(result.rows)],
+        "rows": [[to_json(value) for value in row] for row in check_each(result.rows)],
         "row_count": result.row_count,
     }
 
@@ -253,7 +253,7 @@ async def ingest(
         access.need_room()
         body = make()
         with access.once():
-            told = written(access.tables, table, from_body(body), index=body.get("index") or index)
+            told = write_table(access.tables, table, from_body(body), index=body.get("index") or index)
             _record(access, "INSERT", [table], told["row_count"])
             return told
 

@@ -57,7 +57,7 @@ class Plan:
 _SEVERAL = 10
 
 
-def fetched(cursor: Any, plan: Plan) -> list[tuple[Any, ...]]:
+def fetch_rows(cursor: Any, plan: Plan) -> list[tuple[Any, ...]]:
     """All rows of a statement, if they are not more than its plan allows."""
     if plan.max_rows is None and plan.max_bytes is None:
         rows: list[tuple[Any, ...]] = cursor.fetchall()

@@ -21,18 +21,18 @@ from ...errors import ConfigError, NoSuchTableError, SqlError, StoreBusyError, T
 from ...forks import Forking, new_lock, watch
 from ..catalog import Index, Table, Type
 from ..results import Result
-from ..sql.scope import folded
+from ..sql.scope import fold_name
 from ..sql.times import Interval
 from ..sql.types import is_array, result_type
 from . import postgres_catalog as catalog
 from . import postgres_changes
-from .base import Changes, Engine, Plan, StaleCatalogueError, fetched
+from .base import Changes, Engine, Plan, StaleCatalogueError, fetch_rows
 from .postgres_catalog import OWN
-from .postgres_ddl import Words, quoted
+from .postgres_ddl import Words, quote
 from .postgres_errors import in_our_words
 from .postgres_link import PATIENCE, SNAPSHOT, Connection, Frame, Link
-from .postgres_render import Statement, rendered
-from .postgres_values import COPIED, Array, IntervalDumper, VectorDumper, adopted, copied, type_of
+from .postgres_render import Statement, render
+from .postgres_values import COPIED, Array, IntervalDumper, VectorDumper, adopt_value, copy_value, type_of
 
 T = TypeVar("T")
 Rows = Sequence[Sequence[Any]]
@@ -208,7 +208,7 @@ class PostgresEngine(Engine, Forking):
     # Statements
 
     def run(self, plan: Plan) -> Result:
-        statement = rendered(plan, self._tenant.schema)
+        statement = render(plan, self._tenant.schema)
 
         def work(connection: Connection) -> Result:
             cursor = RawCursor(connection)
@@ -236,7 +236,7 @@ class PostgresEngine(Engine, Forking):
                 raise StaleCatalogueError(bound.name)
 
     def stream(self, plan: Plan, batch_size: int) -> Iterator[Result]:
-        statement = rendered(plan, self._tenant.schema)
+        statement = render(plan, self._tenant.schema)
         if not self._streams.acquire(timeout=PATIENCE):
             raise StoreBusyError(f"{_STREAMS} streams are being read already")
         try:
@@ -253,7 +253,7 @@ class PostgresEngine(Engine, Forking):
 
     def insert(self, table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
         kinds = [column.type.kind for name in columns if (column := table.column(name))]
-        names = ", ".join(quoted(name) for name in columns)
+        names = ", ".join(quote(name) for name in columns)
         text = f"COPY {self._words.place(table.name)} ({names}) FROM STDIN (FORMAT binary)".encode()
 
         def work(connection: Connection) -> int:
@@ -262,7 +262,7 @@ class PostgresEngine(Engine, Forking):
                 with cursor.copy(text) as copy:
                     copy.set_types([COPIED[kind] for kind in kinds])
                     for row in rows:
-                        copy.write_row([copied(value, kind) for value, kind in zip(row, kinds, strict=True)])
+                        copy.write_row([copy_value(value, kind) for value, kind in zip(row, kinds, strict=True)])
                 return cursor.rowcount
 
         return self._link.write(Frame(self._tenant.schema, self._tenant.role), work) if rows else 0
@@ -271,7 +271,7 @@ class PostgresEngine(Engine, Forking):
         """Make a table with its rows in one transaction. JSONB and intervals come as text; serial columns go on behind
         `numbers` and behind their largest value."""
         place = self._words.place(table.name)
-        names = ", ".join(quoted(column.name) for column in table.columns)
+        names = ", ".join(quote(column.name) for column in table.columns)
         text = f"COPY {place} ({names}) FROM STDIN (FORMAT binary)".encode()
         kinds = [column.type.kind for column in table.columns]
 
@@ -287,19 +287,19 @@ class PostgresEngine(Engine, Forking):
                     copy.set_types([COPIED[kind] for kind in kinds])
                     for rows in batches():
                         for row in rows:
-                            copy.write_row([adopted(value, kind) for value, kind in zip(row, kinds, strict=True)])
+                            copy.write_row([adopt_value(value, kind) for value, kind in zip(row, kinds, strict=True)])
             for column in table.columns:
                 if column.serial:
                     connection.execute(
                         f"SELECT setval(pg_get_serial_sequence(%s, %s), last) FROM (SELECT greatest(%s::bigint, "
-                        f"max({quoted(column.name)})) AS last FROM {place}) AS _ WHERE last > 0".encode(),
+                        f"max({quote(column.name)})) AS last FROM {place}) AS _ WHERE last > 0".encode(),
                         [place, column.name, numbers.get(column.name, 0)],
                     )
 
         self._changed(work)
 
     def explain(self, plan: Plan) -> list[str]:
-        statement = rendered(plan, self._tenant.schema)
+        statement = render(plan, self._tenant.schema)
 
         def work(connection: Connection) -> list[str]:
             cursor = RawCursor(connection)
@@ -342,7 +342,7 @@ def _keeps_values(tree: exp.Expression) -> bool:
 def _repointed(table: Table, name: str, changed: Table, tree: exp.Expression) -> Table:
     """A table whose references follow another one that has new names."""
     names = {
-        folded(action.this.this): folded(action.args["to"].this)
+        fold_name(action.this.this): fold_name(action.args["to"].this)
         for action in tree.args["actions"]
         if isinstance(action, exp.RenameColumn)
     }
@@ -368,7 +368,7 @@ def _types(cursor: Any, plan: Plan) -> tuple[Type | None, ...]:
 def _result(cursor: Any, plan: Plan) -> Result:
     if cursor.description is None:
         return Result(row_count=max(0, cursor.rowcount))
-    rows = fetched(cursor, plan)
+    rows = fetch_rows(cursor, plan)
     return Result(tuple(column.name for column in cursor.description), _types(cursor, plan), rows, len(rows))
 
 

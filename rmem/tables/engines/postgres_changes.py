@@ -20,7 +20,7 @@ from ...errors import NoSuchTableError
 from ..catalog import ROW
 from .base import Changes, Rows
 from .postgres_catalog import OWN, Tenant
-from .postgres_ddl import XACT, quoted
+from .postgres_ddl import XACT, quote
 from .postgres_link import SNAPSHOT, Connection, Link
 from .postgres_values import VECTOR, VectorLoader
 
@@ -45,11 +45,11 @@ class _State(NamedTuple):
 
 
 def changes(link: Link, tenant: Tenant, name: str, columns: Sequence[str], since: int) -> Changes:
-    place = f"{quoted(tenant.schema)}.{quoted(name)}"
+    place = f"{quote(tenant.schema)}.{quote(name)}"
 
     def read(connection: Connection) -> Changes:
         state = _state(connection, tenant, name)
-        names = "".join(f", {quoted(name)}" for name in columns)
+        names = "".join(f", {quote(name)}" for name in columns)
         whole = not state.complete_from <= since <= state.next
         cursor = RawCursor(connection)
         cursor.adapters.register_loader(VECTOR, VectorLoader)

@@ -42,7 +42,7 @@ class _Rendered(NamedTuple):
     writes: bool
 
 
-def rendered(plan: Plan, schema: str) -> Statement:
+def render(plan: Plan, schema: str) -> Statement:
     """Trees are bound, and those that were bound once come again: what they became is kept with them."""
     tree, kept = plan.tree.meta.get(_KEPT, (0, {}))
     if tree != id(plan.tree):  # a copy of a tree, which takes this along, may have been changed

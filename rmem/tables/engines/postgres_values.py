@@ -198,7 +198,7 @@ def _cells(values: Sequence[Any]) -> Any:
             yield value
 
 
-def copied(value: Any, kind: Kind) -> Any:
+def copy_value(value: Any, kind: Kind) -> Any:
     """A value of a column as COPY takes it."""
     if value is None:
         return None
@@ -211,8 +211,8 @@ def copied(value: Any, kind: Kind) -> Any:
     return value
 
 
-def adopted(value: Any, kind: Kind) -> Any:
+def adopt_value(value: Any, kind: Kind) -> Any:
     """A value of a column that is copied from another engine, which gives JSONB and intervals as text."""
     if value is not None and kind is Kind.JSONB:
         return Jsonb(value, dumps=str)
-    return read_interval(value) if value is not None and kind is Kind.INTERVAL else copied(value, kind)
+    return read_interval(value) if value is not None and kind is Kind.INTERVAL else copy_value(value, kind)

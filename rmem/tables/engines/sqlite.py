@@ -28,19 +28,19 @@ from ...stores.sql import cache, receipts
 from .. import deadline
 from ..catalog import ROW, Index, Table
 from ..results import Result
-from ..sql.scope import folded
+from ..sql.scope import fold_name
 from ..sql.types import result_type
 from . import sqlite_catalog as catalog
-from . import sqlite_following as following
+from . import sqlite_changes as change_log
 from . import sqlite_segments as segments
-from .base import Changes, Engine, Packable, Plan, Rows, StaleCatalogueError, fetched
+from .base import Changes, Engine, Packable, Plan, Rows, StaleCatalogueError, fetch_rows
 from .sqlite_calls import State, Udf, current, install
 from .sqlite_compile import Compiler
-from .sqlite_compiled import Compiled, Physical, parameter_values
-from .sqlite_errors import constraints, explained, interruptions
+from .sqlite_errors import constraints, explain_error, interruptions
 from .sqlite_file import TableFile
+from .sqlite_layout import Compiled, Physical, parameter_values
 from .sqlite_storage import answer, bulk_writer
-from .sqlite_writes import compiled_write, default_sql
+from .sqlite_writes import compile_write, default_sql
 
 log = logging.getLogger(__name__)
 
@@ -167,7 +167,7 @@ class SqliteEngine(Engine):
 
     def alter_table(self, name: str, changed: Table, tree: exp.Expression) -> None:
         renamed = {
-            folded(action.this.this): folded(action.args["to"].this)
+            fold_name(action.this.this): fold_name(action.args["to"].this)
             for action in tree.args["actions"]
             if isinstance(action, exp.RenameColumn)
         }
@@ -194,7 +194,7 @@ class SqliteEngine(Engine):
             if column.serial or column.default is not None
         ]
         if sets:
-            compiled = compiler.compiled(f"UPDATE {physical.name} SET {', '.join(sets)}")
+            compiled = compiler.finish(f"UPDATE {physical.name} SET {', '.join(sets)}")
             self._prepare(connection, state, compiled)
             with self._sequences(connection, state, physical):
                 connection.execute(compiled.sql)
@@ -232,15 +232,15 @@ class SqliteEngine(Engine):
 
     def run(self, plan: Plan) -> Result:
         if isinstance(plan.tree, exp.Query):
-            with deadline.limited(plan.timeout), self._reading() as (connection, state):
+            with deadline.time_limit(plan.timeout), self._reading() as (connection, state):
                 compiled = self._compiled(connection, plan)
                 with self._running(connection, state, compiled, plan) as values:
                     cursor = connection.execute(compiled.sql, values)
-                    return _result(compiled, fetched(cursor, plan))
+                    return _result(compiled, fetch_rows(cursor, plan))
         return self._write(plan)
 
     def _write(self, plan: Plan) -> Result:
-        with deadline.limited(plan.timeout), self._writing() as (connection, state):
+        with deadline.time_limit(plan.timeout), self._writing() as (connection, state):
             compiled = self._compiled(connection, plan)
             target = compiled.target
             assert target is not None
@@ -251,12 +251,12 @@ class SqliteEngine(Engine):
                 constraints(self._physical(connection)),
             ):
                 cursor = connection.execute(compiled.sql, values)
-                rows = fetched(cursor, plan) if compiled.columns else []
+                rows = fetch_rows(cursor, plan) if compiled.columns else []
                 state.inside = True
                 (count,) = connection.execute("SELECT changes()").fetchone()
                 self._check(connection, state, target)
             self._removed |= bool(count) and not isinstance(plan.tree, exp.Insert)
-            following.trim(connection)
+            change_log.trim(connection)
             result = _result(compiled, rows)
             return Result(result.columns, result.types, result.rows, len(rows) if compiled.columns else count)
 
@@ -269,7 +269,7 @@ class SqliteEngine(Engine):
                 cursor, begun = None, False
                 try:
                     while True:
-                        with deadline.limited(limit):  # another thread may go on after each batch
+                        with deadline.time_limit(limit):  # another thread may go on after each batch
                             current.state = state
                             cursor = cursor or connection.execute(compiled.sql, values)
                             rows = cursor.fetchmany(batch_size)
@@ -282,7 +282,7 @@ class SqliteEngine(Engine):
                         cursor.close()
 
     def explain(self, plan: Plan) -> list[str]:
-        with deadline.limited(plan.timeout), self._reading() as (connection, state):
+        with deadline.time_limit(plan.timeout), self._reading() as (connection, state):
             compiled = self._compiled(connection, plan)
             names = {physical.name: name for name, physical in self._physical(connection).items()}
             with self._running(connection, state, compiled, plan) as values:
@@ -307,9 +307,9 @@ class SqliteEngine(Engine):
         compiler = Compiler(tables, aliases, nodes=sum(1 for _ in plan.tree.walk()))
         try:
             if isinstance(plan.tree, exp.Query):
-                compiled = compiler.compiled(compiler.query(plan.tree), plan.tree.meta["columns"])
+                compiled = compiler.finish(compiler.query(plan.tree), plan.tree.meta["columns"])
             else:
-                compiled = compiled_write(compiler, plan.tree)
+                compiled = compile_write(compiler, plan.tree)
         except RecursionError:
             raise SqlError("the statement is nested too deeply") from None
         known[aliases] = compiled
@@ -335,7 +335,7 @@ class SqliteEngine(Engine):
         except sqlite3.IntegrityError:
             raise
         except sqlite3.Error as error:
-            raise explained(error, state) from error
+            raise explain_error(error, state) from error
         finally:
             state.inside = True
             state.scores = ()
@@ -359,7 +359,7 @@ class SqliteEngine(Engine):
                 except sqlite3.IntegrityError:
                     raise
                 except sqlite3.Error as error:
-                    raise explained(error, state) from error
+                    raise explain_error(error, state) from error
                 self._check(connection, state, physical)
             return len(rows)
 
@@ -367,8 +367,8 @@ class SqliteEngine(Engine):
         """Note what the file was before a statement, so that its own rows can be told."""
         install(connection, state, catalog.checks(target)[1])
         state.target, state.touched = target, set()
-        state.highest = following.last(connection, target.name)
-        state.change = following.last(connection, "table_changes")
+        state.highest = change_log.last(connection, target.name)
+        state.change = change_log.last(connection, "table_changes")
 
     def _check(self, connection: sqlite3.Connection, state: State, target: Physical) -> None:
         """Look at the rows that a statement wrote: do they keep the CHECKs of the table?"""
@@ -379,7 +379,7 @@ class SqliteEngine(Engine):
         try:
             broken = catalog.broken_check(connection, target, where, (state.highest, target.id, state.change))
         except sqlite3.Error as error:
-            raise explained(error, state) from error
+            raise explain_error(error, state) from error
         if broken is not None:
             raise broken
 
@@ -390,7 +390,7 @@ class SqliteEngine(Engine):
             physical = self._physical(connection).get(table)
             if physical is None:
                 raise NoSuchTableError(f'table "{table}" does not exist')
-            return following.changes(connection, catalog.version(connection), physical, columns, since)
+            return change_log.changes(connection, catalog.version(connection), physical, columns, since)
 
     # -- segments of search indexes -------------------------------------------------------------------------
 
@@ -406,7 +406,7 @@ class SqliteEngine(Engine):
         return version
 
     def save_segments(self, table: str, column: str, index: Packable, version: int, least: int) -> None:
-        known = following.Version.of(version)
+        known = change_log.Version.of(version)
         with self._file.snapshot() as connection, interruptions():
             physical = self._physical(connection).get(table)
             if physical is None or catalog.version(connection) != known.catalogue:
@@ -560,7 +560,7 @@ def _result(compiled: Compiled, rows: list[tuple[Any, ...]]) -> Result:
     if any(read is not None for read in readers):
         rows = [
             tuple(item if item is None or read is None else read(item) for item, read in zip(row, readers, strict=True))
-            for row in deadline.checking(rows)
+            for row in deadline.check_each(rows)
         ]
     names = tuple(name for name, _ in compiled.columns)
     return Result(names, tuple(result_type(kind) for _, kind in compiled.columns), rows, len(rows))

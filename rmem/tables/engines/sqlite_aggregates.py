@@ -38,7 +38,7 @@ def aggregate_sql(ex: ExpressionSql, node: exp.Anonymous, condition: str, over: 
     arguments, distinct, order = aggregate_parts(node)
     if not call.takes:
         return f"count(*){tail}"
-    items = [ex.typed(item, want) for item, want in zip(arguments, call.takes, strict=True)]
+    items = [ex.sql_as(item, want) for item, want in zip(arguments, call.takes, strict=True)]
     if len(items) == 1:
         text = _own(ex, call, items[0], "DISTINCT " if distinct else "", tail)
         if text:
@@ -52,7 +52,7 @@ def _own(ex: ExpressionSql, call: Call, item: str, distinct: str, tail: str) -> 
     """The aggregates that SQLite has itself."""
     kind = call.takes[0]
     name = call.signature.name
-    collated = ex.collated(item, kind)
+    collated = ex.collate(item, kind)
     if name == "count":
         return f"count({distinct}{collated}){tail}"
     if name in ("min", "max") and not is_array(kind):
@@ -78,14 +78,14 @@ def _ordered_set(ex: ExpressionSql, node: exp.Anonymous, call: Call, tail: str) 
         raise SqlError("WITHIN GROUP is missing")
     key = group.expression.expressions[0]
     arguments = [*node.expressions, key.this]
-    items = [ex.typed(item, want) for item, want in zip(arguments, call.takes, strict=True)]
+    items = [ex.sql_as(item, want) for item, want in zip(arguments, call.takes, strict=True)]
     order = ((call.takes[-1], bool(key.args.get("desc")), False),)
     return ex.compiler.call(collector(call.signature.name, call, False, order, last=True), [*items, items[-1]]) + tail
 
 
 def window_sql(ex: ExpressionSql, node: exp.Anonymous, over: str) -> str:
     call: Call = node.meta["call"]
-    items = [ex.typed(item, want) for item, want in zip(node.expressions, call.takes, strict=True)]
+    items = [ex.sql_as(item, want) for item, want in zip(node.expressions, call.takes, strict=True)]
     return f"{call.signature.name}({', '.join(items)}){over}"
 
 
@@ -264,5 +264,5 @@ def _row(text: str) -> list[Any]:
     return [bytes.fromhex(item["b"]) if isinstance(item, dict) else item for item in row]
 
 
-def unpacked(text: str | None, at: int) -> Any:
+def unpack(text: str | None, at: int) -> Any:
     return None if text is None else _row(text)[at]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import SqlError
-from ..deadline import checking
+from ..deadline import check_each
+from ..sql.casts import text_of
 from ..sql.types import element
-from ..sql.writing import text_of
 from .sqlite_calls import native
 from .sqlite_order import sort_key
 
@@ -103,7 +103,7 @@ def string_to_array(text: str | None, separator: str | None, null: str | None = 
     if count > MAX_ELEMENTS:
         raise SqlError(f"an array may have {MAX_ELEMENTS:,} elements, this one would have {count:,}")
     parts = list(text) if separator is None else text.split(separator) if separator else [text]
-    return [None if null is not None and part == null else part for part in checking(parts)]
+    return [None if null is not None and part == null else part for part in check_each(parts)]
 
 
 def _contains(kinds: tuple[str, ...], left: List, right: List) -> bool:

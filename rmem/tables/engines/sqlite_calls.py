@@ -1,4 +1,4 @@
-"""Functions of PostgreSQL in Python, for SQLite to call. A function is written on plain values (see `sql.reading`);
+"""Functions of PostgreSQL in Python, for SQLite to call. A function is written on plain values (see `sql.literals`);
 here it gets its name in SQLite, its arguments read from their stored form, and its result written back."""
 
 from __future__ import annotations
@@ -93,10 +93,10 @@ def scalar(key: str, takes: Sequence[str], gives: str, entry: Native | None = No
     entry = entry or natives.get(key)
     if entry is None:
         raise SqlError(f"function {key} is not offered by this engine")
-    return Udf(function_name(key, takes, gives), len(takes), wrapped(entry, takes, gives), stable=entry.stable)
+    return Udf(function_name(key, takes, gives), len(takes), wrap(entry, takes, gives), stable=entry.stable)
 
 
-def wrapped(entry: Native, takes: Sequence[str], gives: str) -> Callable[[State], Function]:
+def wrap(entry: Native, takes: Sequence[str], gives: str) -> Callable[[State], Function]:
     readers = [reader(kind) for kind in takes]
     write = writer(gives)
     plain = all(read is readers_same for read in readers) and write is readers_same

@@ -17,7 +17,7 @@ from ..sql.define import SEARCH, bind_check
 from ..sql.types import NAMES
 from .sqlite_calls import Udf, current
 from .sqlite_compile import Compiler
-from .sqlite_compiled import Physical, Placed, index_key
+from .sqlite_layout import Physical, Placed, index_key
 from .sqlite_storage import column_type
 
 VERSION = "tables"
@@ -38,7 +38,7 @@ def version(connection: sqlite3.Connection) -> int:
     return int(row[0]) if row else 0
 
 
-def changed(connection: sqlite3.Connection) -> None:
+def bump_version(connection: sqlite3.Connection) -> None:
     connection.execute(
         "INSERT INTO notes (key, value) VALUES (?, '1') ON CONFLICT (key) DO UPDATE SET value = value + 1", (VERSION,)
     )
@@ -53,7 +53,7 @@ def save(connection: sqlite3.Connection, physical: Physical) -> None:
         "UPDATE catalogue SET name = ?, definition = ? WHERE id = ?",
         (physical.table.name, _definition(physical), physical.id),
     )
-    changed(connection)
+    bump_version(connection)
 
 
 # -- making ----------------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def checks(physical: Physical) -> tuple[list[tuple[str, str]], list[Udf]]:
     for check in physical.table.checks:
         node, source = bind_check(check.condition, physical.table)
         compiler.placed[source.alias] = Placed("NEW", physical.columns)
-        found.append((check.name, f"NOT {compiler.expressions.typed(node, 'bool')}"))
+        found.append((check.name, f"NOT {compiler.expressions.sql_as(node, 'bool')}"))
     return found, list(compiler.udfs.values())
 
 
@@ -179,7 +179,7 @@ def drop(connection: sqlite3.Connection, physical: Physical, others: dict[str, P
         connection.execute(f"DELETE FROM {log} WHERE table_id = ?", (physical.id,))
     connection.execute("DELETE FROM table_sequences WHERE table_id = ?", (physical.id,))
     connection.execute("DELETE FROM catalogue WHERE id = ?", (physical.id,))
-    changed(connection)
+    bump_version(connection)
 
 
 # -- altering --------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Bound queries as SQLite's SQL, with all names made by us and all that SQLite has not given another form."""
+"""Compile bound queries to SQLite SQL, with names of our own, rewriting what SQLite lacks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
 from ..catalog import ROW, Column, Table, Type
 from ..deadline import check
 from ..sql import functions
-from ..sql.grouping import has_aggregates
-from ..sql.scope import Source, folded, shown
+from ..sql.group_by import has_aggregates
+from ..sql.scope import Source, fold_name, shown
 from ..sql.types import NAMES, type_of
 from .base import StaleCatalogueError
 from .sqlite_aggregates import Items, Single
 from .sqlite_calls import Udf
-from .sqlite_compiled import Compiled, Physical, Placed, Slot
 from .sqlite_expressions import ExpressionSql
+from .sqlite_layout import Compiled, Physical, Placed, Slot
 from .sqlite_sets import set_call
 from .sqlite_storage import collation, has_limits, literal_sql, writer
 from .sqlite_windows import window_of
@@ -51,7 +51,7 @@ class Compiler:
         if self._written > self._most or len(text) > MAX_SQL:
             raise SqlError("the statement is nested too deeply to be run; move parts of it into WITH")
 
-    def compiled(self, sql: str, columns: tuple[tuple[str, str], ...] = ()) -> Compiled:
+    def finish(self, sql: str, columns: tuple[tuple[str, str], ...] = ()) -> Compiled:
         return Compiled(sql, self.slots, list(self.udfs.values()), columns, self.target)
 
     def writes(self, physical: Physical) -> None:
@@ -115,14 +115,14 @@ class Compiler:
     def window(self, node: exp.Window) -> str:
         return window_of(self, node)
 
-    def ordered(self, key: exp.Ordered) -> str:
+    def order_sql(self, key: exp.Ordered) -> str:
         """One key of ORDER BY; the place of NULL is always written out."""
         direction = " DESC" if key.args.get("desc") else ""
         nulls = " NULLS FIRST" if key.args.get("nulls_first") else " NULLS LAST"
         node = key.this
         if "output" in node.meta:
             # The name stands for its expression, and so would the collations in that.
-            text = self.expressions.collated(f"o{node.meta['output'] + 1}", type_of(node), " COLLATE ")
+            text = self.expressions.collate(f"o{node.meta['output'] + 1}", type_of(node), " COLLATE ")
         else:
             text = self.expressions.key(node)
         return f"{text}{direction}{nulls}"
@@ -151,7 +151,7 @@ class Compiler:
             return ""
         parts = []
         for query in clause.expressions:
-            name = folded(query.args["alias"].this)
+            name = fold_name(query.args["alias"].this)
             columns = query.meta["columns"]
             self._count += 1
             placed = Placed(f"w{self._count}", {column: f"o{at}" for at, (column, _) in enumerate(columns, 1)})
@@ -179,17 +179,17 @@ class Compiler:
         text = ""
         order = node.args.get("order")
         if order is not None:
-            text += " ORDER BY " + ", ".join(self.ordered(key) for key in order.expressions)
+            text += " ORDER BY " + ", ".join(self.order_sql(key) for key in order.expressions)
         return text + self._limits(node)
 
     def _limits(self, node: exp.Expression) -> str:
         limit, offset = node.args.get("limit"), node.args.get("offset")
         text = ""
         if limit is not None:
-            text += f" LIMIT rmem_limit({self.expressions.typed(limit.expression, 'int8')}, 'LIMIT')"
+            text += f" LIMIT rmem_limit({self.expressions.sql_as(limit.expression, 'int8')}, 'LIMIT')"
         if offset is not None:
             text += "" if limit is not None else " LIMIT -1"
-            text += f" OFFSET max(rmem_limit({self.expressions.typed(offset.expression, 'int8')}, 'OFFSET'), 0)"
+            text += f" OFFSET max(rmem_limit({self.expressions.sql_as(offset.expression, 'int8')}, 'OFFSET'), 0)"
         return text
 
     def _select(self, node: exp.Select, wants: Sequence[str] | None) -> str:
@@ -199,7 +199,7 @@ class Compiler:
         items = self._items(node, wants, collated=distinct is not None and distinct.args.get("on") is None)
         rest = source
         if node.args.get("where") is not None:
-            rest += f" WHERE {self.expressions.typed(node.args['where'].this, 'bool')}"
+            rest += f" WHERE {self.expressions.sql_as(node.args['where'].this, 'bool')}"
         rest += self.group_sql(node)
         if distinct is not None and distinct.args.get("on") is not None:
             return head + self._distinct_on(node, items, rest)
@@ -220,15 +220,15 @@ class Compiler:
         if node.args.get("having") is not None:
             if group is None and not any(has_aggregates(item.this) for item in node.expressions):
                 text += " GROUP BY NULL"
-            text += f" HAVING {self.expressions.typed(node.args['having'].this, 'bool')}"
+            text += f" HAVING {self.expressions.sql_as(node.args['having'].this, 'bool')}"
         return text
 
     def _items(self, node: exp.Select, wants: Sequence[str] | None, *, collated: bool) -> list[str]:
         items = []
         for at, item in enumerate(node.expressions):
             kind = wants[at] if wants is not None and at < len(wants) else type_of(item.this)
-            text = self.expressions.typed(item.this, kind)
-            items.append(f"{self.expressions.collated(text, kind) if collated else text} AS o{at + 1}")
+            text = self.expressions.sql_as(item.this, kind)
+            items.append(f"{self.expressions.collate(text, kind) if collated else text} AS o{at + 1}")
         return items
 
     def _distinct_on(self, node: exp.Select, items: list[str], rest: str) -> str:
@@ -253,7 +253,7 @@ class Compiler:
         number = f"row_number() OVER (PARTITION BY {partition}{' ORDER BY ' + inside if inside else ''}) AS n1"
         outputs = ", ".join(f"o{at}" for at in range(1, len(items) + 1))
         outside = ", ".join(
-            self.expressions.collated(f"k{at}", type_of(key.this)) + way
+            self.expressions.collate(f"k{at}", type_of(key.this)) + way
             for at, (key, way) in enumerate(zip(ordered, directions, strict=True), 1)
         )
         body = f"SELECT {', '.join([*items, *extra, number])}{rest}"
@@ -275,7 +275,7 @@ class Compiler:
         outputs = [f"o{at}" for at in range(1, len(kinds) + 1)]
         if not node.args.get("distinct") and word != "UNION":
             # SQLite has no INTERSECT ALL and EXCEPT ALL: equal rows are told apart by a number.
-            keys = ", ".join(self.expressions.collated(name, kind) for name, kind in zip(outputs, kinds, strict=True))
+            keys = ", ".join(self.expressions.collate(name, kind) for name, kind in zip(outputs, kinds, strict=True))
             number = f"row_number() OVER (PARTITION BY {keys}) AS n1"
             sides = [f"SELECT {', '.join(outputs)}, {number} FROM ({side})" for side in sides]
             body = f"SELECT {', '.join(outputs)} FROM ({sides[0]} {word} {sides[1]})"
@@ -292,7 +292,7 @@ class Compiler:
         )
         if simple and not any(collation(kind) for kind in kinds):
             return body
-        items = [f"{self.expressions.collated(f'o{at}', kind)} AS o{at}" for at, kind in enumerate(kinds, 1)]
+        items = [f"{self.expressions.collate(f'o{at}', kind)} AS o{at}" for at, kind in enumerate(kinds, 1)]
         return f"SELECT {', '.join(items)} FROM ({body})"
 
     def _values(self, node: exp.Values, wants: Sequence[str] | None) -> str:
@@ -304,7 +304,7 @@ class Compiler:
     def values_rows(self, node: exp.Values, kinds: Sequence[str]) -> str:
         rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
         return ", ".join(
-            "(" + ", ".join(self.expressions.typed(item, kind) for item, kind in zip(row, kinds, strict=True)) + ")"
+            "(" + ", ".join(self.expressions.sql_as(item, kind) for item, kind in zip(row, kinds, strict=True)) + ")"
             for row in rows
         )
 
@@ -325,7 +325,7 @@ class Compiler:
         on = join.args.get("on")
         if on is None:
             return f" CROSS JOIN {relation}"
-        return f" {side + ' ' if side else ''}JOIN {relation} ON {self.expressions.typed(on, 'bool')}"
+        return f" {side + ' ' if side else ''}JOIN {relation} ON {self.expressions.sql_as(on, 'bool')}"
 
     def relation(self, node: exp.Expression) -> str:
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
@@ -352,7 +352,7 @@ class Compiler:
 
     def _table(self, node: exp.Table, source: Source, alias: str) -> str:
         if source.table is None:
-            placed = self._find_query(folded(node.this))
+            placed = self._find_query(fold_name(node.this))
             if placed is None:
                 raise SqlError(f"{shown(node)} cannot be referred to here")
             self._place(source, alias, [f"o{at}" for at in range(1, len(source.columns) + 1)])

@@ -1,4 +1,4 @@
-"""What errors of SQLite mean to whoever wrote the statement."""
+"""Translate errors of SQLite into ours."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ...errors import RemanenceError, SqlError, StoreError
 from ..deadline import timeout_error
 from .sqlite_calls import State
 from .sqlite_catalog import constraint_error
-from .sqlite_compiled import Physical
+from .sqlite_layout import Physical
 
 
-def explained(error: sqlite3.Error, state: State) -> RemanenceError | sqlite3.Error:
+def explain_error(error: sqlite3.Error, state: State) -> RemanenceError | sqlite3.Error:
     """What an error of SQLite means to a user; errors of our functions as they were raised."""
     if state.error is not None:
         found, state.error = state.error, None

@@ -1,4 +1,4 @@
-"""Bound expressions as SQLite's SQL. Nothing a user wrote gets into it but numbers and quoted texts: columns,
+"""Compile bound expressions to SQLite SQL. Nothing a user wrote gets into it but numbers and quoted texts: columns,
 tables and aliases have names of our own, functions are those of the registry."""
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import ROW, Type
+from ..sql.casts import converter
 from ..sql.dialect import Operator
 from ..sql.expressions import ARITHMETIC
 from ..sql.functions import Call
-from ..sql.reading import read
-from ..sql.scope import folded, shown
+from ..sql.literals import read
+from ..sql.scope import fold_name, shown
 from ..sql.types import INTEGERS, NUMBERS, element, type_of
-from ..sql.writing import converter
 from . import (  # noqa: F401 - they register their functions
     sqlite_arrays,
     sqlite_json,
@@ -62,7 +62,7 @@ class ExpressionSql(PredicateSql):
 
     # -- casts ----------------------------------------------------------------------------------------------
 
-    def converted(self, sql: str, have: str, want: str) -> str:
+    def convert(self, sql: str, have: str, want: str) -> str:
         """SQL of one type as SQL of another."""
         if have == want or (have, want) in _ALIKE:
             return sql
@@ -72,7 +72,7 @@ class ExpressionSql(PredicateSql):
         run = converter(have, want)
         return self.compiler.call(scalar(f"cast({have}) {want}", (have,), want, Native(run)), [sql])
 
-    def limited(self, sql: str, kind: str, limits: Type, column: str = "") -> str:
+    def fit_sql(self, sql: str, kind: str, limits: Type, column: str = "") -> str:
         """A value that keeps the limits of its type. A cast cuts a text; a column refuses a long one."""
         if limits.length is not None and kind == "text" and not column:
             return f"substr({sql}, 1, {limits.length})"
@@ -86,7 +86,7 @@ class ExpressionSql(PredicateSql):
         key = f"kept({limits.length},{limits.precision},{limits.scale},{limits.dimension},{column})"
         return self.compiler.call(scalar(key, (form,), form, Native(fit)), [sql])
 
-    def assigned(self, node: exp.Expression, kind: str, limits: Type, column: str) -> str:
+    def assign_sql(self, node: exp.Expression, kind: str, limits: Type, column: str) -> str:
         """A value that is written into a column. What is known now is checked now."""
         inner = node.unnest()
         if isinstance(inner, exp.Parameter) and type_of(inner) == kind:
@@ -96,7 +96,7 @@ class ExpressionSql(PredicateSql):
                 have = type_of(inner)
                 value = converter(have, kind)(read(inner.this, have))
             return literal_sql(kept(writer(kind)(value), limits, column))
-        return self.limited(self.typed(node, kind), kind, limits, column)
+        return self.fit_sql(self.sql_as(node, kind), kind, limits, column)
 
     # -- values ---------------------------------------------------------------------------------------------
 
@@ -121,12 +121,12 @@ class ExpressionSql(PredicateSql):
         inner = node.this
         if isinstance(inner, exp.Array) and type_of(inner) == kind:
             return self.sql(inner)
-        return self.limited(self.typed(inner, kind), kind, node.meta["limits"])
+        return self.fit_sql(self.sql_as(inner, kind), kind, node.meta["limits"])
 
     def _array(self, node: exp.Array) -> str:
         kind = type_of(node)
         inner = element(kind)
-        items = [self.typed(item, inner) for item in node.expressions]
+        items = [self.sql_as(item, inner) for item in node.expressions]
 
         def build(*values: Any) -> list[Any]:
             return list(values)
@@ -143,13 +143,13 @@ class ExpressionSql(PredicateSql):
             return self.compiler.call(scalar(key, ("jsonb", want), "jsonb"), [self.sql(node.this), self.sql(subscript)])
         if isinstance(subscript, exp.Slice):
             ends = [
-                "NULL" if end is None else self.typed(end, "int8") for end in (subscript.this, subscript.expression)
+                "NULL" if end is None else self.sql_as(end, "int8") for end in (subscript.this, subscript.expression)
             ]
             run = natives["slice"]
             return self.compiler.call(scalar("slice", (kind, "int8", "int8"), kind, run), [self.sql(node.this), *ends])
         run = natives["subscript"]
         udf = scalar("subscript", (kind, "int8"), element(kind), run)
-        return self.compiler.call(udf, [self.sql(node.this), self.typed(subscript, "int8")])
+        return self.compiler.call(udf, [self.sql(node.this), self.sql_as(subscript, "int8")])
 
     # -- operators ------------------------------------------------------------------------------------------
 
@@ -157,7 +157,7 @@ class ExpressionSql(PredicateSql):
         call: Call = node.meta["call"]
         if call.key in _JOINED:
             parts, _ = _chain(node, lambda inner: inner.meta["call"].key in _JOINED)
-            return "(" + " || ".join(self.typed(part, "text") for part in parts) + ")"
+            return "(" + " || ".join(self.sql_as(part, "text") for part in parts) + ")"
         kind = call.gives
         if call.takes == (kind, kind) and kind in NUMBERS and type(node) in _FOLDED:
             parts, signs = _chain(
@@ -177,10 +177,10 @@ class ExpressionSql(PredicateSql):
             return first
 
         udf = scalar(f"fold({''.join(signs)})", (kind,) * len(parts), kind, Native(fold))
-        return self.compiler.call(udf, [self.typed(part, kind) for part in parts])
+        return self.compiler.call(udf, [self.sql_as(part, kind) for part in parts])
 
     def _called(self, call: Call, arguments: list[exp.Expression]) -> str:
-        items = [self.typed(argument, want) for argument, want in zip(arguments, call.takes, strict=True)]
+        items = [self.sql_as(argument, want) for argument, want in zip(arguments, call.takes, strict=True)]
         template = _CALL_SQL.get(call.key)
         if template is not None:
             return template.format(*items)
@@ -192,7 +192,7 @@ class ExpressionSql(PredicateSql):
         if isinstance(node.this, exp.Literal) and type_of(node) in INTEGERS:
             return f"({literal_sql(-int(node.this.this))})"
         udf = scalar(f"negative({call.takes[0]})", call.takes, call.gives)
-        return self.compiler.call(udf, [self.typed(node.this, call.takes[0])])
+        return self.compiler.call(udf, [self.sql_as(node.this, call.takes[0])])
 
     def _extract(self, node: exp.Extract) -> str:
         kind = type_of(node.expression)
@@ -203,7 +203,7 @@ class ExpressionSql(PredicateSql):
         return self._called(node.meta["call"], [node.args["zone"], node.this])
 
     def _current(self, node: exp.Expression) -> str:
-        return self.converted(self.compiler.now(), "timestamptz", type_of(node))
+        return self.convert(self.compiler.now(), "timestamptz", type_of(node))
 
     # -- subqueries and functions ---------------------------------------------------------------------------
 
@@ -214,7 +214,7 @@ class ExpressionSql(PredicateSql):
         return f"EXISTS ({self.compiler.query(node.this)})"
 
     def _function(self, node: exp.Anonymous) -> str:
-        name = folded(node.this)
+        name = fold_name(node.this)
         if name == "rmem_score":
             return self.compiler.score(int(node.expressions[0].name), self.sql(node.expressions[1]))
         if name == "array":
@@ -230,7 +230,7 @@ class ExpressionSql(PredicateSql):
         return self._called(call, node.expressions)
 
     def _filter(self, node: exp.Filter) -> str:
-        condition = f" FILTER (WHERE {self.typed(node.expression.this, 'bool')})"
+        condition = f" FILTER (WHERE {self.sql_as(node.expression.this, 'bool')})"
         target = node.this.this if isinstance(node.this, exp.WithinGroup) else node.this
         return aggregate_sql(self, target, condition, "")
 
@@ -300,15 +300,15 @@ def _chain(node: exp.Expression, same: Callable[[exp.Expression], bool]) -> tupl
 
 
 def _coalesce(self: ExpressionSql, node: exp.Anonymous, call: Call) -> str:
-    items = [self.typed(argument, call.gives) for argument in node.expressions]
+    items = [self.sql_as(argument, call.gives) for argument in node.expressions]
     return items[0] if len(items) == 1 else f"coalesce({', '.join(items)})"
 
 
 def _nullif(self: ExpressionSql, node: exp.Anonymous, call: Call) -> str:
     kind = call.takes[0]
     left, right = node.expressions
-    same = f"{self.compared(left, kind)} = {self.typed(right, kind)}"
-    return f"(CASE WHEN {same} THEN NULL ELSE {self.typed(left, call.gives)} END)"
+    same = f"{self.compare(left, kind)} = {self.sql_as(right, kind)}"
+    return f"(CASE WHEN {same} THEN NULL ELSE {self.sql_as(left, call.gives)} END)"
 
 
 def _now(self: ExpressionSql, node: exp.Anonymous, call: Call) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from ...errors import SqlError, StoreClosedError
 from ...stores.sql.file import SqliteFile, explained
 from ..deadline import is_over
-from .sqlite_aggregates import unpacked
+from .sqlite_aggregates import unpack
 from .sqlite_calls import State
 from .sqlite_storage import COLLATIONS
 
@@ -50,7 +50,7 @@ class TableFile(SqliteFile):
         connection.create_function("rmem_score", 2, _guarded(state, lambda k, row: state.scores[k].of(row)))
         connection.create_function("rmem_limit", 2, _guarded(state, _limit))
         connection.create_function("rmem_nextval", 1, _guarded(state, lambda key: _next(state, key)))
-        connection.create_function("rmem_unpacked", 2, unpacked, deterministic=True)
+        connection.create_function("rmem_unpacked", 2, unpack, deterministic=True)
         connection.create_function(
             "rmem_float", 1, lambda text: None if text is None else float(text), deterministic=True
         )

@@ -6,9 +6,9 @@ from decimal import Decimal
 from typing import Any
 
 from ...errors import SqlError
-from ..sql.jsons import json_text, order_key
+from ..sql.casts import text_of
+from ..sql.json_values import json_text, order_key
 from ..sql.types import element, is_array
-from ..sql.writing import text_of
 from .sqlite_calls import NOTHING, native
 
 _PLAIN = ("int2", "int4", "int8", "numeric", "bool", "text", "jsonb")

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import partial
 
 from ...errors import SqlError
-from ..sql.reading import LIMITS, to_float4
-from ..sql.types import INTEGERS, spelled
+from ..sql.literals import LIMITS, to_float4
+from ..sql.types import INTEGERS, long_name
 from .sqlite_calls import native
 
 ZERO = "division by zero"
@@ -26,7 +26,7 @@ def _bounded(kind: str, compute: Callable[[int, int], int]) -> Callable[[int, in
         value = compute(left, right)
         if -limit <= value < limit:
             return value
-        raise SqlError(f"{spelled(kind)} out of range")
+        raise SqlError(f"{long_name(kind)} out of range")
 
     return run
 
@@ -61,7 +61,7 @@ for _kind in INTEGERS:
 # -- doubles ---------------------------------------------------------------------------------------------------
 
 
-def checked_float(value: float, *inputs: float) -> float:
+def check_float(value: float, *inputs: float) -> float:
     if math.isinf(value) and not any(math.isinf(item) for item in inputs):
         raise SqlError("value out of range: overflow")
     if math.isnan(value):
@@ -83,9 +83,9 @@ _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
 }
 for _op, _compute in _ARITHMETIC.items():
     native(f"{_op}(float8, float8)", f"{_op}(float4, float8)", f"{_op}(float8, float4)")(
-        lambda a, b, run=_compute: checked_float(run(a, b), a, b)
+        lambda a, b, run=_compute: check_float(run(a, b), a, b)
     )
-    native(f"{_op}(float4, float4)")(lambda a, b, run=_compute: to_float4(checked_float(run(a, b), a, b)))
+    native(f"{_op}(float4, float4)")(lambda a, b, run=_compute: to_float4(check_float(run(a, b), a, b)))
 for _kind in ("float4", "float8"):
     native(f"negative({_kind})")(lambda value: -value)
     native(f"abs({_kind})")(abs)

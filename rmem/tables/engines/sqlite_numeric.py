@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 
 from ...errors import SqlError
-from ..sql.reading import EXACT
-from ..sql.writing import round_half_up
+from ..sql.casts import round_half_up
+from ..sql.literals import EXACT
 from .sqlite_calls import native
 from .sqlite_numbers import ZERO
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from ..sql.jsons import order_key
+from ..sql.json_values import order_key
 from ..sql.types import element, is_array
 
 

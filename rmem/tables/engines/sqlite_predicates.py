@@ -1,4 +1,4 @@
-"""What is true or false in SQLite's SQL: comparisons, IN, BETWEEN, LIKE, AND and OR; and CASE."""
+"""Compile conditions to SQLite SQL: comparisons, IN, BETWEEN, LIKE, AND and OR; and CASE."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
-from ..sql.reading import read
+from ..sql.literals import read
 from ..sql.scope import shown
 from ..sql.types import UNKNOWN, type_of
+from .sqlite_any_all import any_all_sql
 from .sqlite_calls import scalar
-from .sqlite_quantified import quantified
 from .sqlite_storage import collation, literal_sql, text_sql, writer
 
 if TYPE_CHECKING:
@@ -30,24 +30,24 @@ class PredicateSql(ABC):
         """An expression as SQL, as a value of its own type."""
 
     @abstractmethod
-    def converted(self, sql: str, have: str, want: str) -> str:
+    def convert(self, sql: str, have: str, want: str) -> str:
         """SQL of one type as SQL of another."""
 
-    def typed(self, node: exp.Expr | None, want: str) -> str:
+    def sql_as(self, node: exp.Expr | None, want: str) -> str:
         """An expression as a value of a type."""
         if not isinstance(node, exp.Expression):
             raise SqlError("an expression is missing")
         have = type_of(node)
         if have == UNKNOWN:
             return self._constant(node, want)
-        return self.converted(self.sql(node), have, want)
+        return self.convert(self.sql(node), have, want)
 
-    def compared(self, node: exp.Expr | None, want: str) -> str:
+    def compare(self, node: exp.Expr | None, want: str) -> str:
         """An expression as it is compared, ordered and grouped."""
-        return self.collated(self.typed(node, want), want)
+        return self.collate(self.sql_as(node, want), want)
 
     @staticmethod
-    def collated(sql: str, kind: str, other: str = "") -> str:
+    def collate(sql: str, kind: str, other: str = "") -> str:
         """SQL with the collation of its type. A collation inside of it would count too, unless another is said."""
         order = collation(kind)
         if not order and kind in ("text", "uuid") and (" COLLATE " in sql or " COLLATE " in other):
@@ -55,7 +55,7 @@ class PredicateSql(ABC):
         return f"{sql} COLLATE {order}" if order else sql
 
     def key(self, node: exp.Expression) -> str:
-        return self.compared(node, type_of(node))
+        return self.compare(node, type_of(node))
 
     def _constant(self, node: exp.Expression, want: str) -> str:
         inner = node.unnest()
@@ -69,17 +69,17 @@ class PredicateSql(ABC):
 
     def _comparison(self, node: exp.Expression, op: str) -> str:
         if isinstance(node.expression, (exp.Any, exp.All)):
-            return quantified(self, node, op)
+            return any_all_sql(self, node, op)
         if "operands" in node.meta:
             return self._rows(node, op)
         kind = node.meta["operand"]
-        other = self.typed(node.expression, kind)
-        return f"({self.collated(self.typed(node.this, kind), kind, other)} {op} {other})"
+        other = self.sql_as(node.expression, kind)
+        return f"({self.collate(self.sql_as(node.this, kind), kind, other)} {op} {other})"
 
     def _rows(self, node: exp.Expression, op: str) -> str:
         kinds = node.meta["operands"]
         left, right = node.this.unnest().expressions, node.expression.unnest().expressions
-        pairs = [(self.compared(a, kind), self.typed(b, kind)) for a, b, kind in zip(left, right, kinds, strict=True)]
+        pairs = [(self.compare(a, kind), self.sql_as(b, kind)) for a, b, kind in zip(left, right, kinds, strict=True)]
         if op in ("=", "IS"):
             return "(" + " AND ".join(f"({a} {op} {b})" for a, b in pairs) + ")"
         if op in ("<>", "IS NOT"):
@@ -92,7 +92,7 @@ class PredicateSql(ABC):
 
     def _connector(self, node: exp.Connector) -> str:
         word = " AND " if isinstance(node, exp.And) else " OR "
-        parts = [self.typed(part, "bool") for part in node.flatten(unnest=False)]
+        parts = [self.sql_as(part, "bool") for part in node.flatten(unnest=False)]
         return self._balanced(parts, word)
 
     def _balanced(self, parts: list[str], word: str) -> str:
@@ -103,12 +103,12 @@ class PredicateSql(ABC):
         return f"({self._balanced(parts[:middle], word)}{word}{self._balanced(parts[middle:], word)})"
 
     def _not(self, node: exp.Not) -> str:
-        return f"(NOT {self.typed(node.this, 'bool')})"
+        return f"(NOT {self.sql_as(node.this, 'bool')})"
 
     def _is(self, node: exp.Is) -> str:
         word = "IS NOT" if node.args.get("negate") else "IS"
         if isinstance(node.expression, exp.Boolean):
-            return f"({self.typed(node.this, 'bool')} {word} {int(bool(node.expression.this))})"
+            return f"({self.sql_as(node.this, 'bool')} {word} {int(bool(node.expression.this))})"
         return f"({self.sql(node.this)} {word} NULL)"
 
     def _in(self, node: exp.In) -> str:
@@ -116,12 +116,12 @@ class PredicateSql(ABC):
         if query is not None and "operands" in node.meta:
             kinds = node.meta["operands"]
             row = ", ".join(
-                self.compared(part, kind) for part, kind in zip(node.this.unnest().expressions, kinds, strict=True)
+                self.compare(part, kind) for part, kind in zip(node.this.unnest().expressions, kinds, strict=True)
             )
             return f"(({row}) IN ({self.compiler.query(query, kinds)}))"
         if query is not None:
             kind = node.meta["operand"]
-            return f"({self.compared(node.this, kind)} IN ({self.compiler.query(query, [kind])}))"
+            return f"({self.compare(node.this, kind)} IN ({self.compiler.query(query, [kind])}))"
         if "operands" in node.meta:
             rows = []
             for item in node.expressions:
@@ -130,16 +130,16 @@ class PredicateSql(ABC):
                 rows.append(self._rows(pair, "="))
             return "(" + " OR ".join(rows) + ")"
         kind = node.meta["operand"]
-        items = ", ".join(self.typed(item, kind) for item in node.expressions)
+        items = ", ".join(self.sql_as(item, kind) for item in node.expressions)
         if collation(kind):
-            parts = [f"({self.compared(node.this, kind)} = {self.typed(item, kind)})" for item in node.expressions]
+            parts = [f"({self.compare(node.this, kind)} = {self.sql_as(item, kind)})" for item in node.expressions]
             return self._balanced(parts, " OR ")
-        return f"({self.typed(node.this, kind)} IN ({items}))"
+        return f"({self.sql_as(node.this, kind)} IN ({items}))"
 
     def _between(self, node: exp.Between) -> str:
         kind = node.meta["operand"]
-        value = self.compared(node.this, kind)
-        low, high = self.typed(node.args["low"], kind), self.typed(node.args["high"], kind)
+        value = self.compare(node.this, kind)
+        low, high = self.sql_as(node.args["low"], kind), self.sql_as(node.args["high"], kind)
         text = f"({value} >= {low} AND {value} <= {high})"
         if node.args.get("symmetric"):
             text = f"({text} OR ({value} >= {high} AND {value} <= {low}))"
@@ -149,8 +149,8 @@ class PredicateSql(ABC):
         folds = isinstance(node, exp.ILike)
         pattern = node.expression
         if isinstance(pattern, (exp.Any, exp.All)):
-            return quantified(self, node, "ilike" if folds else "like")
-        left, right = self.typed(node.this, "text"), self.typed(pattern, "text")
+            return any_all_sql(self, node, "ilike" if folds else "like")
+        left, right = self.sql_as(node.this, "text"), self.sql_as(pattern, "text")
         if folds or len(escape) != 1:
             udf = scalar(f"{'ilike' if folds else 'like'}(text, text, text)", ("text",) * 3, "bool")
             text = self.compiler.call(udf, [left, right, text_sql(escape)])
@@ -172,9 +172,9 @@ class PredicateSql(ABC):
         for branch in node.args["ifs"]:
             if "operand" in branch.meta:
                 wanted = branch.meta["operand"]
-                condition = f"{self.compared(node.this, wanted)} = {self.typed(branch.this, wanted)}"
+                condition = f"{self.compare(node.this, wanted)} = {self.sql_as(branch.this, wanted)}"
             else:
-                condition = self.typed(branch.this, "bool")
-            text += f" WHEN {condition} THEN {self.typed(branch.args['true'], kind)}"
+                condition = self.sql_as(branch.this, "bool")
+            text += f" WHEN {condition} THEN {self.sql_as(branch.args['true'], kind)}"
         default = node.args.get("default")
-        return f"({text} ELSE {self.typed(default, kind) if default is not None else 'NULL'} END)"
+        return f"({text} ELSE {self.sql_as(default, kind) if default is not None else 'NULL'} END)"

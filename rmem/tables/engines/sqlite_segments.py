@@ -13,8 +13,8 @@ from ...index.segments import BadSegment, Segment
 from ...stores.sql import cache
 from ..catalog import ROW
 from .base import Changes, Packable, Rows
-from .sqlite_compiled import Physical
-from .sqlite_following import Version, floor_of, selected, touched
+from .sqlite_changes import Version, floor_of, segment_changes, select_rows
+from .sqlite_layout import Physical
 
 _MOST_STALE = 8  # one in so many rows may have changed before its segment is packed again
 
@@ -62,7 +62,7 @@ def write(connection: sqlite3.Connection, physical: Physical, column: str, packe
 
 def vectors(connection: sqlite3.Connection, physical: Physical, column: str, rows: Rows) -> dict[int, bytes]:
     """The vectors of some rows as they are stored."""
-    found = selected(connection, physical, f"{ROW}, {physical.columns[column]}", rows.tolist())
+    found = select_rows(connection, physical, f"{ROW}, {physical.columns[column]}", rows.tolist())
     return {row: stored for row, stored in found if stored is not None}
 
 
@@ -83,4 +83,4 @@ def outdated(
             segment = cache.read(connection, span, lambda _: True, owner_of(physical, column))
         except BadSegment:
             continue  # whoever searches next rebuilds it
-        yield physical, column, segment, touched(connection, physical, column, span)
+        yield physical, column, segment, segment_changes(connection, physical, column, span)

@@ -14,7 +14,7 @@ from ..sql.times import Interval
 from .sqlite_calls import Native, scalar
 from .sqlite_json import as_text
 from .sqlite_storage import writer
-from .sqlite_times import shifted
+from .sqlite_times import add_interval
 
 if TYPE_CHECKING:
     from .sqlite_compile import Compiler
@@ -25,7 +25,7 @@ MAX_SERIES = 2_000_000
 def set_call(compiler: Compiler, node: exp.Table, source: Source, alias: str) -> str:
     call: functions.Call = node.this.meta["call"]
     items = [
-        compiler.expressions.typed(argument, want)
+        compiler.expressions.sql_as(argument, want)
         for argument, want in zip(node.this.expressions, call.takes, strict=True)
     ]
     name = call.signature.name
@@ -94,7 +94,7 @@ def _times(start: int, end: int, step: Interval) -> list[int]:
     while at <= end if forward else at >= end:
         found.append(at)
         _check(len(found))
-        at = shifted(at, step)
+        at = add_interval(at, step)
     return found
 
 
@@ -111,7 +111,7 @@ def _elements(value: Any) -> list[Any]:
 def _pairs(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise SqlError("cannot call jsonb_each on a non-object")
-    from ..sql.jsons import sorted_keys
+    from ..sql.json_values import sorted_keys
 
     return {key: value[key] for key in sorted_keys(value)}
 

@@ -35,7 +35,7 @@ def _sum_numeric(call: Call, rows: Rows) -> Decimal | None:
 
 
 def exact_sum(values: list[Decimal]) -> Decimal:
-    from ..sql.reading import EXACT
+    from ..sql.literals import EXACT
 
     total = Decimal(0)
     for value in values:
@@ -128,7 +128,7 @@ def _spread(call: Call, rows: Rows, *, root: bool) -> Any:
         return None
     if call.gives == "float8":
         return _float_spread([row[0] for row in rows], root=root)
-    from ..sql.reading import EXACT
+    from ..sql.literals import EXACT
 
     total = exact_sum([Decimal(row[0]) for row in rows])
     squares = exact_sum([EXACT.multiply(Decimal(row[0]), Decimal(row[0])) for row in rows])

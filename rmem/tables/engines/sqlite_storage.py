@@ -21,8 +21,9 @@ import numpy as np
 
 from ...errors import SqlError
 from ..catalog import Column, Type
-from ..sql.jsons import decimal_text, json_text, order_key, parse_json, plain
-from ..sql.reading import read, to_float4
+from ..sql.casts import fit_numeric
+from ..sql.json_values import decimal_text, json_text, order_key, parse_json, plain
+from ..sql.literals import read, to_float4
 from ..sql.times import (
     Interval,
     date_of,
@@ -33,8 +34,7 @@ from ..sql.times import (
     time_number,
     time_of,
 )
-from ..sql.types import NAMES, element, is_array, spelled
-from ..sql.writing import fitted
+from ..sql.types import NAMES, element, is_array, long_name
 
 Stored = int | float | str | bytes | None
 _COUNTS = struct.Struct("<ii")
@@ -199,7 +199,7 @@ def stored_value(value: Any, kind: str) -> Stored:
     if is_array(kind):
         return _stored_array(value, kind)
     if isinstance(value, (list, tuple, dict, np.ndarray)):
-        raise SqlError(f"a {type(value).__name__} cannot become {spelled(kind)}")
+        raise SqlError(f"a {type(value).__name__} cannot become {long_name(kind)}")
     converter = _INCOMING.get(kind)
     if converter is not None:
         return converter(value)
@@ -210,7 +210,7 @@ def _stored_array(value: Any, kind: str) -> Stored:
     if kind in ("float4[]", "float4[][]"):
         return stored_vector(value, kind)
     if not isinstance(value, (list, tuple, np.ndarray)):
-        raise SqlError(f"a value of type {spelled(kind)} must be a list, got {type(value).__name__}")
+        raise SqlError(f"a value of type {long_name(kind)} must be a list, got {type(value).__name__}")
     inner = element(kind)
     items = value.tolist() if isinstance(value, np.ndarray) else value
     return writer(kind)([None if item is None else plain_item(item, inner) for item in items])
@@ -230,7 +230,7 @@ def plain_item(item: Any, kind: str) -> Any:
         "numeric": (int, Decimal),
     }
     if kind in expected and (isinstance(item, bool) or not isinstance(item, expected[kind])):
-        raise SqlError(f"an element of {spelled(kind)}[] cannot be {type(item).__name__}")
+        raise SqlError(f"an element of {long_name(kind)}[] cannot be {type(item).__name__}")
     stored = stored_value(item, kind)
     return None if stored is None else reader(kind)(stored)
 
@@ -299,7 +299,7 @@ def kept(stored: Any, limits: Type, column: str) -> Any:
         return stored[: limits.length]
     if limits.precision is not None:
         with named_column(column):
-            return decimal_text(fitted(Decimal(stored), limits))
+            return decimal_text(fit_numeric(Decimal(stored), limits))
     if limits.dimension is not None and len(stored) != limits.dimension * 4:
         where = f'column "{column}"' if column else "a cast"
         raise SqlError(f"{where} takes vectors of dimension {limits.dimension}, got {len(stored) // 4}")

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from ...errors import SqlError
-from ..sql.writing import text_of
+from ..sql.casts import text_of
 from .sqlite_calls import native
 
 MAX_TEXT = 64_000_000

@@ -27,7 +27,7 @@ from ..sql.times import (
 from .sqlite_calls import current, native
 
 
-def shifted(micros: int, interval: Interval, sign: int = 1) -> int:
+def add_interval(micros: int, interval: Interval, sign: int = 1) -> int:
     """A timestamp and an interval: months first, then days, then time."""
     if interval.months:
         days, rest = divmod(micros, DAY)
@@ -42,12 +42,12 @@ def shifted(micros: int, interval: Interval, sign: int = 1) -> int:
 
 
 for _kind in ("timestamp", "timestamptz"):
-    native(f"+({_kind}, interval)")(lambda value, interval: shifted(value, interval))
-    native(f"+(interval, {_kind})")(lambda interval, value: shifted(value, interval))
-    native(f"-({_kind}, interval)")(lambda value, interval: shifted(value, interval, -1))
-native("+(date, interval)")(lambda days, interval: shifted(days * DAY, interval))
-native("+(interval, date)")(lambda interval, days: shifted(days * DAY, interval))
-native("-(date, interval)")(lambda days, interval: shifted(days * DAY, interval, -1))
+    native(f"+({_kind}, interval)")(lambda value, interval: add_interval(value, interval))
+    native(f"+(interval, {_kind})")(lambda interval, value: add_interval(value, interval))
+    native(f"-({_kind}, interval)")(lambda value, interval: add_interval(value, interval, -1))
+native("+(date, interval)")(lambda days, interval: add_interval(days * DAY, interval))
+native("+(interval, date)")(lambda interval, days: add_interval(days * DAY, interval))
+native("-(date, interval)")(lambda days, interval: add_interval(days * DAY, interval, -1))
 
 
 native("+(time, interval)")(lambda micros, interval: (micros + interval.micros) % DAY)
@@ -220,7 +220,7 @@ for _kind in ("timestamptz", "timestamp", "date", "time", "interval"):
 _PARTS = {"second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY}
 
 
-def truncated(name: str, micros: int) -> int:
+def truncate(name: str, micros: int) -> int:
     name = name.lower()
     check_unit("date_trunc", name)
     if name in _PARTS:
@@ -233,12 +233,12 @@ def truncated(name: str, micros: int) -> int:
     return day_number(dt.date(date.year, month, 1)) * DAY
 
 
-native("date_trunc(text, timestamptz)", "date_trunc(text, timestamp)")(truncated)
+native("date_trunc(text, timestamptz)", "date_trunc(text, timestamp)")(truncate)
 
 
 @native("date_trunc(text, timestamptz, text)")
 def _truncated_in(name: str, micros: int, zone: str) -> int:
-    return to_utc(truncated(name, to_local(micros, zone)), zone)
+    return to_utc(truncate(name, to_local(micros, zone)), zone)
 
 
 native("timezone(text, timestamptz)")(lambda zone, value: to_local(value, zone))

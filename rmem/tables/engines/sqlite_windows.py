@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ..sql import functions
-from ..sql.scope import folded
+from ..sql.scope import fold_name
 from .sqlite_aggregates import aggregate_sql, window_sql
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ def window_of(compiler: Compiler, node: exp.Window) -> str:
     over = _over(compiler, node)
     target, condition = node.this, ""
     if isinstance(target, exp.Filter):
-        condition = f" FILTER (WHERE {compiler.expressions.typed(target.expression.this, 'bool')})"
+        condition = f" FILTER (WHERE {compiler.expressions.sql_as(target.expression.this, 'bool')})"
         target = target.this
-    if folded(target.this) in functions.windows:
+    if fold_name(target.this) in functions.windows:
         return window_sql(compiler.expressions, target, over)
     return aggregate_sql(compiler.expressions, target, condition, over)
 
@@ -32,7 +32,7 @@ def _over(compiler: Compiler, node: exp.Window) -> str:
     if partition:
         parts.append("PARTITION BY " + ", ".join(compiler.expressions.key(part) for part in partition))
     if order is not None:
-        parts.append("ORDER BY " + ", ".join(compiler.ordered(key) for key in order.expressions))
+        parts.append("ORDER BY " + ", ".join(compiler.order_sql(key) for key in order.expressions))
     if spec is not None:
         parts.append(_frame(compiler, spec))
     return f" OVER ({' '.join(parts)})"
@@ -50,6 +50,6 @@ def _frame(compiler: Compiler, spec: exp.WindowSpec) -> str:
 def _bound(compiler: Compiler, spec: exp.WindowSpec, end: str) -> str:
     value, side = spec.args.get(end), (spec.args.get(f"{end}_side") or "").upper()
     if isinstance(value, exp.Expression):
-        return f"{compiler.expressions.typed(value, 'int8')} {side}"
+        return f"{compiler.expressions.sql_as(value, 'int8')} {side}"
     word = str(value).upper()
     return word if word == "CURRENT ROW" else f"{word} {side}"

@@ -10,27 +10,27 @@ from ..sql.define import bind_value
 from ..sql.scope import Source
 from ..sql.types import NAMES
 from .sqlite_compile import Compiler
-from .sqlite_compiled import Compiled, Physical, Placed, index_key
+from .sqlite_layout import Compiled, Physical, Placed, index_key
 
 
-def compiled_write(compiler: Compiler, tree: exp.Expression) -> Compiled:
+def compile_write(compiler: Compiler, tree: exp.Expression) -> Compiled:
     table: Table = tree.meta["table"]
     physical = compiler.physical(table)
     compiler.writes(physical)
     columns = tree.meta.get("columns", ())
     if isinstance(tree, exp.Insert):
-        return compiler.compiled(_insert(compiler, tree, physical), columns)
+        return compiler.finish(_insert(compiler, tree, physical), columns)
     if not isinstance(tree, (exp.Update, exp.Delete)):
         raise SqlUnsupportedError(f"{type(tree).__name__} is not supported")
     write = _update(compiler, tree, physical) if isinstance(tree, exp.Update) else _delete(compiler, tree, physical)
-    return compiler.compiled(write, columns)
+    return compiler.finish(write, columns)
 
 
-def assigned(compiler: Compiler, node: exp.Expression, column: Column) -> str:
+def assign(compiler: Compiler, node: exp.Expression, column: Column) -> str:
     """A value as a column takes it."""
     if "default" in node.meta:
         return default_sql(compiler, column)
-    return compiler.expressions.assigned(node, NAMES[column.type.kind], column.type, column.name)
+    return compiler.expressions.assign_sql(node, NAMES[column.type.kind], column.type, column.name)
 
 
 def default_sql(compiler: Compiler, column: Column) -> str:
@@ -39,7 +39,7 @@ def default_sql(compiler: Compiler, column: Column) -> str:
         return f"rmem_nextval({compiler.sequence(column)})"
     if column.default is None:
         return "NULL"
-    return assigned(compiler, bind_value(column.default, column), Column(column.name, column.type))
+    return assign(compiler, bind_value(column.default, column), Column(column.name, column.type))
 
 
 def _place(compiler: Compiler, source: Source, alias: str, physical: Physical) -> None:
@@ -77,14 +77,14 @@ def _insert(compiler: Compiler, tree: exp.Insert, physical: Physical) -> str:
         written = []
         for row in body.expressions:
             items = row.expressions if isinstance(row, exp.Tuple) else [row]
-            values = [assigned(compiler, item, columns[name]) for item, name in zip(items, targets, strict=True)]
+            values = [assign(compiler, item, columns[name]) for item, name in zip(items, targets, strict=True)]
             written.append(f"({', '.join([*values, *defaults])})")
         rows = "VALUES " + ", ".join(written)
     else:
         kinds = [NAMES[columns[name].type.kind] for name in targets]
         query = compiler.query(body, kinds)
         items = [
-            compiler.expressions.limited(f"o{at}", kind, columns[name].type, name)
+            compiler.expressions.fit_sql(f"o{at}", kind, columns[name].type, name)
             for at, (name, kind) in enumerate(zip(targets, kinds, strict=True), 1)
         ]
         rows = f"SELECT {', '.join([*items, *defaults])} FROM ({query}) WHERE true"
@@ -105,11 +105,11 @@ def _conflict(compiler: Compiler, tree: exp.Insert, physical: Physical) -> str:
     _place(compiler, clause.meta["excluded"], "excluded", physical)
     columns = {column.name: column for column in physical.table.columns}
     sets = ", ".join(
-        f"{physical.columns[pair.meta['column']]} = {assigned(compiler, pair.expression, columns[pair.meta['column']])}"
+        f"{physical.columns[pair.meta['column']]} = {assign(compiler, pair.expression, columns[pair.meta['column']])}"
         for pair in clause.expressions
     )
     where = clause.args.get("where")
-    condition = f" AND {compiler.expressions.typed(where.this, 'bool')}" if where is not None else ""
+    condition = f" AND {compiler.expressions.sql_as(where.this, 'bool')}" if where is not None else ""
     return f" ON CONFLICT{target} DO UPDATE SET {sets} WHERE rmem_once({physical.name}.{ROW}){condition}"
 
 
@@ -119,7 +119,7 @@ def _update(compiler: Compiler, tree: exp.Update, physical: Physical) -> str:
     source = compiler.from_sql(tree)
     columns = {column.name: column for column in physical.table.columns}
     sets = ", ".join(
-        f"{physical.columns[pair.meta['column']]} = {assigned(compiler, pair.expression, columns[pair.meta['column']])}"
+        f"{physical.columns[pair.meta['column']]} = {assign(compiler, pair.expression, columns[pair.meta['column']])}"
         for pair in tree.expressions
     )
     where = _where(compiler, tree)
@@ -128,7 +128,7 @@ def _update(compiler: Compiler, tree: exp.Update, physical: Physical) -> str:
 
 def _where(compiler: Compiler, tree: exp.Expression) -> str:
     where = tree.args.get("where")
-    return f" WHERE {compiler.expressions.typed(where.this, 'bool')}" if where is not None else ""
+    return f" WHERE {compiler.expressions.sql_as(where.this, 'bool')}" if where is not None else ""
 
 
 def _delete(compiler: Compiler, tree: exp.Delete, physical: Physical) -> str:

@@ -1,4 +1,4 @@
-"""Best first: a similarity in ORDER BY without ASC or DESC means the highest first, and NULL scores come last."""
+"""Order best first: a similarity in ORDER BY without ASC or DESC means the highest first, and NULL scores come last."""
 
 from __future__ import annotations
 

@@ -11,10 +11,10 @@ from ...errors import SqlError, SqlUnsupportedError, TableExistsError
 from ..catalog import Check, Table
 from .define import MAX_COLUMNS, Builder, bind_check, default_text, text
 from .parse import parse
-from .scope import checked_name, folded, missing_column, only, shown, table_name
+from .scope import check_name, fold_name, missing_column, only, shown, table_name
 
 
-def altered(table: Table, tree: exp.Alter, catalogue: Mapping[str, Table], workspace: str) -> Table:
+def apply_alter(table: Table, tree: exp.Alter, catalogue: Mapping[str, Table], workspace: str) -> Table:
     """The table that an ALTER TABLE leaves."""
     only(tree, "this", "kind", "exists", "actions")
     for action in tree.args["actions"]:
@@ -28,9 +28,9 @@ def _altered(table: Table, action: exp.Expression, catalogue: Mapping[str, Table
     if isinstance(action, exp.Drop):
         return _dropped(table, action, catalogue)
     if isinstance(action, exp.RenameColumn):
-        return _renamed_column(table, folded(action.this.this), folded(action.args["to"].this))
+        return _renamed_column(table, fold_name(action.this.this), fold_name(action.args["to"].this))
     if isinstance(action, exp.AlterRename):
-        new = checked_name(table_name(action.this, workspace), "table")
+        new = check_name(table_name(action.this, workspace), "table")
         if new in catalogue:
             raise TableExistsError(f'relation "{new}" already exists')
         indexes = tuple(replace(index, table=new) for index in table.indexes)
@@ -42,7 +42,7 @@ def _altered(table: Table, action: exp.Expression, catalogue: Mapping[str, Table
 
 
 def _added(table: Table, action: exp.ColumnDef, catalogue: Mapping[str, Table], workspace: str) -> Table:
-    name = folded(action.this)
+    name = fold_name(action.this)
     if table.column(name) is not None:
         if action.args.get("exists"):
             return table
@@ -53,14 +53,14 @@ def _added(table: Table, action: exp.ColumnDef, catalogue: Mapping[str, Table], 
         raise SqlUnsupportedError("ADD COLUMN … PRIMARY KEY is not supported")
     if len(table.columns) >= MAX_COLUMNS:
         raise SqlError(f"a table may have {MAX_COLUMNS} columns")
-    return builder.constrained(replace(table, columns=(*table.columns, column)))
+    return builder.add_constraints(replace(table, columns=(*table.columns, column)))
 
 
 def _dropped(table: Table, action: exp.Drop, catalogue: Mapping[str, Table]) -> Table:
     if action.args.get("kind") != "COLUMN":
         raise SqlUnsupportedError(f"ALTER TABLE … {shown(action)} is not supported")
     for node in action.args["tables"]:
-        name = folded(node.this)
+        name = fold_name(node.this)
         if table.column(name) is None:
             if action.args.get("exists"):
                 continue
@@ -91,7 +91,7 @@ def _columns_of(check: Check, table: Table) -> set[str]:
 def _renamed_column(table: Table, old: str, new: str) -> Table:
     if table.column(old) is None:
         raise missing_column(old, table)
-    checked_name(new, "column")
+    check_name(new, "column")
     if table.column(new) is not None:
         raise TableExistsError(f'column "{new}" of relation "{table.name}" already exists')
 
@@ -102,7 +102,7 @@ def _renamed_column(table: Table, old: str, new: str) -> Table:
     for check in table.checks:
         tree = parse(f"SELECT {check.condition}").tree
         for column in tree.find_all(exp.Column):
-            if folded(column.this) == old:
+            if fold_name(column.this) == old:
                 column.set("this", exp.Identifier(this=new, quoted=True))
         checks.append(replace(check, condition=text(tree.expressions[0])))
     return replace(
@@ -123,7 +123,7 @@ def _renamed_column(table: Table, old: str, new: str) -> Table:
 
 
 def _changed_column(table: Table, action: exp.AlterColumn) -> Table:
-    name = folded(action.this)
+    name = fold_name(action.this)
     column = table.column(name)
     if column is None:
         raise missing_column(name, table)

@@ -1,4 +1,4 @@
-"""Binding a statement to the tables of a workspace: names to sources, stars to columns, a type to everything.
+"""Bind a statement to the tables of a workspace: names to sources, stars to columns, a type to everything.
 
 A bound tree says the same as before, so any engine can run it; what binding found is in the nodes' `meta`: `type`
 of expressions, `call` of functions, `operand` of comparisons, `source` of relations, `output` of references to the
@@ -16,10 +16,10 @@ from ..catalog import Table
 from . import functions
 from .dialect import Dialect
 from .expressions import Expressions
-from .grouping import check_distinct, check_grouping
+from .group_by import check_distinct, check_grouping
 from .names import output_name
 from .relations import Relations
-from .scope import Scope, folded, only, quoted, shown
+from .scope import Scope, fold_name, identifier, only, shown
 from .types import UNKNOWN, common, type_of
 
 Columns = tuple[tuple[str, str], ...]
@@ -98,10 +98,10 @@ class Binder:
         only(clause, "expressions", "recursive")
         for query in clause.expressions:
             only(query, "this", "alias", "materialized")
-            name = folded(query.args["alias"].this)
+            name = fold_name(query.args["alias"].this)
             if name in scope.queries:
                 raise SqlError(f'WITH query name "{name}" specified more than once')
-            names = [folded(column) for column in query.args["alias"].args.get("columns") or []]
+            names = [fold_name(column) for column in query.args["alias"].args.get("columns") or []]
             body = query.this
             if not isinstance(body, exp.Query):
                 raise SqlUnsupportedError(f"WITH is supported for SELECT only: {shown(query)}")
@@ -113,11 +113,13 @@ class Binder:
             scope.queries[name] = columns
             query.meta["columns"] = columns
             query.meta["name"] = unique
-            query.set("alias", exp.TableAlias(this=quoted(name), columns=[quoted(column) for column, _ in columns]))
+            query.set(
+                "alias", exp.TableAlias(this=identifier(name), columns=[identifier(column) for column, _ in columns])
+            )
 
     @staticmethod
     def _names(body: exp.Expression, name: str) -> bool:
-        return any(folded(table.this) == name and not table.args.get("db") for table in body.find_all(exp.Table))
+        return any(fold_name(table.this) == name and not table.args.get("db") for table in body.find_all(exp.Table))
 
     def _recursive(self, body: exp.SetOperation, scope: Scope, name: str, names: list[str]) -> Columns:
         if not isinstance(body, exp.Union):
@@ -180,7 +182,7 @@ class Binder:
             raise SqlUnsupportedError("a SELECT without columns is not supported")
         items: list[exp.Expression] = []
         for item in node.expressions:
-            items.extend(self.relations.expanded(item, scope))
+            items.extend(self.relations.expand_star(item, scope))
         node.set("expressions", items)
         for at, item in enumerate(node.expressions):
             inner = item.this if isinstance(item, exp.Alias) else item
@@ -196,8 +198,8 @@ class Binder:
                     self.expressions.settle(inner)
             if type_of(inner) in ("record", "hybrid"):
                 raise SqlUnsupportedError(f"rows as values are not supported: {shown(inner)}")
-            name = folded(item.args["alias"]) if isinstance(item, exp.Alias) else output_name(inner)
-            alias = exp.Alias(this=inner.copy() if item is inner else inner, alias=quoted(name))
+            name = fold_name(item.args["alias"]) if isinstance(item, exp.Alias) else output_name(inner)
+            alias = exp.Alias(this=inner.copy() if item is inner else inner, alias=identifier(name))
             alias.this.meta.update(inner.meta)
             node.expressions[at] = alias
         node.set("expressions", list(node.expressions))
@@ -206,7 +208,7 @@ class Binder:
         """`SELECT unnest(tags) FROM t` is a function in FROM, beside what else is selected."""
         for item in node.expressions:
             inner = item.this if isinstance(item, exp.Alias) else item
-            if isinstance(inner, exp.Anonymous) and folded(inner.this) in functions.sets:
+            if isinstance(inner, exp.Anonymous) and fold_name(inner.this) in functions.sets:
                 self.relations.lift(node, inner, scope)
 
     def _group(self, node: exp.Select, scope: Scope) -> None:
@@ -223,7 +225,7 @@ class Binder:
                 raise SqlUnsupportedError(f"{words} is not supported here; PostgreSQL has it")
         at = self._place(key, len(node.expressions), "GROUP BY")
         if at is None and isinstance(key, exp.Column) and not key.args.get("table"):
-            name = folded(key.this)
+            name = fold_name(key.this)
             if not any(source.type_of(name) for source in scope.sources.values()) and name not in scope.merged:
                 named = [i for i, item in enumerate(node.expressions) if item.alias == name]
                 at = named[0] if named else None
@@ -232,7 +234,7 @@ class Binder:
             key.meta["type"] = type_of(node.expressions[at].this)
             return
         plain = Scope(scope.outer, scope.sources, scope.queries, scope.merged)
-        self.expressions.typed(key, plain)
+        self.expressions.bind_typed(key, plain)
 
     @staticmethod
     def _place(key: exp.Expression, count: int, clause: str) -> int | None:
@@ -268,17 +270,17 @@ class Binder:
     def _order_key(self, key: exp.Expression, scope: Scope, columns: Columns, clause: str) -> None:
         at = self._place(key, len(columns), clause)
         if at is None and isinstance(key, exp.Column) and not key.args.get("table"):
-            named = [i for i, (name, _) in enumerate(columns) if name == folded(key.this)]
+            named = [i for i, (name, _) in enumerate(columns) if name == fold_name(key.this)]
             if len(named) > 1 and not self._same(key, named):
-                raise SqlError(f'{clause} "{folded(key.this)}" is ambiguous')
+                raise SqlError(f'{clause} "{fold_name(key.this)}" is ambiguous')
             at = named[0] if named else None
             if at is not None:
-                key.set("this", quoted(columns[at][0]))
+                key.set("this", identifier(columns[at][0]))
         if at is not None:
             key.meta["output"] = at
             key.meta["type"] = columns[at][1]
             return
-        self.expressions.typed(key, scope)
+        self.expressions.bind_typed(key, scope)
 
     @staticmethod
     def _same(key: exp.Expression, places: list[int]) -> bool:

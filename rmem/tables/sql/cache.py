@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from sqlglot import exp
 
 from ...forks import new_lock
-from .parameters import Parameters, numbered
+from .parameters import Parameters, number_parameters
 from .parse import parse
 
 _SIZE = 512
@@ -29,7 +29,7 @@ class Prepared:
 
 def prepare(sql: str) -> Prepared:
     statement = parse(sql)
-    return Prepared(statement.tree, statement.explain, numbered(statement.tree))
+    return Prepared(statement.tree, statement.explain, number_parameters(statement.tree))
 
 
 class Cache(Generic[T]):

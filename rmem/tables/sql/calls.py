@@ -1,4 +1,4 @@
-"""Binding calls of functions, aggregates and window functions. What `functions` does not list cannot be called."""
+"""Bind calls of functions, aggregates and window functions. What `functions` does not list cannot be called."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
 from . import functions
+from .expression_base import ExpressionBase
 from .predicates import NOT_COMPARABLE
-from .scope import Scope, folded, only, quoted, shown
-from .typed import Typed
-from .types import UNKNOWN, implied, is_array, spelled, type_of
+from .scope import Scope, fold_name, identifier, only, shown
+from .types import UNKNOWN, is_array, is_implicit, long_name, type_of
 
 _ROW_TAKERS = ("to_jsonb", "jsonb_agg")
 
 
-class Calls(Typed):
+class Calls(ExpressionBase):
     def _function(self, node: exp.Anonymous, scope: Scope) -> str:
-        name = folded(node.this)
+        name = fold_name(node.this)
         if name == "array" and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Query):
             return self._array_of_query(node, scope)
         if name == "deeplake_hybrid_record":
@@ -32,7 +32,7 @@ class Calls(Typed):
                 f"{name}() is supported in FROM, and alone in the list of a SELECT: {shown(node)}"
             )
         if name not in functions.scalars:
-            raise functions.missing(name)
+            raise functions.unknown_function(name)
         if name in ("date_trunc", "date_part") and node.expressions and node.expressions[0].is_string:
             functions.check_unit(name, node.expressions[0].name.lower())
         return self.call(node, functions.scalars, name, node.expressions, scope)
@@ -55,7 +55,7 @@ class Calls(Typed):
             self.adapt(argument, want)
         takes = tuple(
             type_of(argument)
-            if implied(type_of(argument), want) and want == "text" and type_of(argument) != want
+            if is_implicit(type_of(argument), want) and want == "text" and type_of(argument) != want
             else want
             for argument, want in zip(arguments, call.takes, strict=True)
         )
@@ -73,16 +73,16 @@ class Calls(Typed):
             raise SqlError("deeplake_hybrid_record takes (vector, text, vector weight, text weight)")
         for argument, want in zip(node.expressions, ("float4[]", "text", "float8", "float8"), strict=False):
             found = self.bind(argument, scope, want)
-            if not (implied(found, want) or (is_array(found) and is_array(want))):
+            if not (is_implicit(found, want) or (is_array(found) and is_array(want))):
                 raise SqlError(
-                    f"deeplake_hybrid_record takes (vector, text, weight, weight), not {spelled(found)} there"
+                    f"deeplake_hybrid_record takes (vector, text, weight, weight), not {long_name(found)} there"
                 )
         return "hybrid"
 
     def _spread_rows(self, node: exp.Anonymous, scope: Scope) -> None:
         """`to_jsonb(t)` of a whole row is an object of its columns."""
         for argument in list(node.find_all(exp.Column)):
-            name = folded(argument.this)
+            name = fold_name(argument.this)
             plain = not argument.args.get("table") and not argument.meta.get("bound")
             if argument.parent_select is not node.parent_select or not plain or name not in scope.sources:
                 continue
@@ -93,7 +93,7 @@ class Calls(Typed):
             pairs: list[exp.Expression] = []
             source = scope.sources[name]
             for column, kind in source.columns:
-                inner = exp.Column(this=quoted(column), table=quoted(source.alias))
+                inner = exp.Column(this=identifier(column), table=identifier(source.alias))
                 inner.meta.update(type=kind, bound=True)
                 pairs += [exp.Literal.string(column), inner]
             argument.replace(exp.Anonymous(this="jsonb_build_object", expressions=pairs))
@@ -122,24 +122,24 @@ class Calls(Typed):
             raise SqlError("count(*) must be used to call a parameterless aggregate function")
         kind = self.call(node, functions.aggregates, name, arguments, inside)
         for key in order:
-            self.typed(key.this, inside)
+            self.bind_typed(key.this, inside)
         if distinct:
             for argument in arguments:
                 if type_of(argument) in NOT_COMPARABLE:
-                    raise SqlError(f"DISTINCT of {spelled(type_of(argument))} is not supported")
+                    raise SqlError(f"DISTINCT of {long_name(type_of(argument))} is not supported")
         return kind
 
     def _within_group(self, node: exp.WithinGroup, scope: Scope) -> str:
-        if not isinstance(node.this, exp.Anonymous) or folded(node.this.this) not in functions.ordered:
-            name = folded(node.this.this) if isinstance(node.this, exp.Anonymous) else ""
+        if not isinstance(node.this, exp.Anonymous) or fold_name(node.this.this) not in functions.ordered:
+            name = fold_name(node.this.this) if isinstance(node.this, exp.Anonymous) else ""
             if name in functions.POSTGRES_ONLY:
-                raise functions.missing(name)
+                raise functions.unknown_function(name)
             raise SqlError(f"WITHIN GROUP is for percentile_cont: {shown(node)}")
         return self.bind(node.this, scope)
 
     def _filter(self, node: exp.Filter, scope: Scope) -> str:
         target = node.this.this if isinstance(node.this, exp.WithinGroup) else node.this
-        if not isinstance(target, exp.Anonymous) or folded(target.this) not in {
+        if not isinstance(target, exp.Anonymous) or fold_name(target.this) not in {
             **functions.aggregates,
             **functions.ordered,
         }:
@@ -157,7 +157,7 @@ class Calls(Typed):
         target = node.this.this if isinstance(node.this, exp.Filter) else node.this
         if not isinstance(target, exp.Anonymous):
             raise SqlUnsupportedError(f"OVER is supported after functions: {shown(node)}")
-        name = folded(target.this)
+        name = fold_name(target.this)
         if name in functions.windows:
             found = self.call(target, functions.windows, name, target.expressions, inside)
             target.meta["type"] = found
@@ -168,18 +168,18 @@ class Calls(Typed):
         else:
             raise SqlError(f"OVER specified, but {name} is not a window function nor an aggregate function")
         if node.args.get("alias") is not None:
-            raise SqlError(f'window "{folded(node.args["alias"])}" does not exist; write OVER (…)')
+            raise SqlError(f'window "{fold_name(node.args["alias"])}" does not exist; write OVER (…)')
         self.window_parts(node, scope)
         return found
 
     def window_parts(self, node: exp.Expression, scope: Scope) -> None:
         inside = Scope(scope.outer, scope.sources, scope.queries, scope.merged, aggregates=scope.aggregates)
         for part in node.args.get("partition_by") or []:
-            self.typed(part, inside)
+            self.bind_typed(part, inside)
         order = node.args.get("order")
         for key in order.expressions if order is not None else []:
             only(key, "this", "desc", "nulls_first")
-            self.typed(key.this, inside)
+            self.bind_typed(key.this, inside)
         spec = node.args.get("spec")
         if spec is None:
             return

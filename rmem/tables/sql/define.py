@@ -12,8 +12,8 @@ from ..catalog import Check, Column, Index, Kind, Reference, Table
 from .bind import Binder
 from .dialect import Dialect
 from .parse import parse
-from .scope import Scope, Source, base_table, checked_name, folded, missing_column, only, shown, table_name
-from .types import NAMES, result_type, spelled, written
+from .scope import Scope, Source, base_table, check_name, fold_name, missing_column, only, shown, table_name
+from .types import NAMES, long_name, read_type, result_type
 
 MAX_COLUMNS = 1000
 _SERIAL = (exp.DType.SERIAL, exp.DType.BIGSERIAL, exp.DType.SMALLSERIAL)
@@ -37,7 +37,7 @@ def table_of(tree: exp.Create, catalogue: Mapping[str, Table], workspace: str) -
     schema = tree.this
     if not isinstance(schema, exp.Schema):
         raise SqlError("CREATE TABLE needs columns: CREATE TABLE t (id BIGINT, …)")
-    name = checked_name(table_name(schema.this, workspace), "table")
+    name = check_name(table_name(schema.this, workspace), "table")
     builder = Builder(name, catalogue, workspace)
     for item in schema.expressions:
         builder.add(item)
@@ -48,7 +48,7 @@ def check_properties(tree: exp.Create) -> None:
     """`USING deeplake` and nothing else."""
     only(tree, "this", "kind", "exists", "properties", "expression", "unique")
     for item in tree.args["properties"].expressions if tree.args.get("properties") else []:
-        method = folded(item.this) if isinstance(item, exp.FileFormatProperty) else ""
+        method = fold_name(item.this) if isinstance(item, exp.FileFormatProperty) else ""
         if method not in ("deeplake", "heap"):
             raise SqlUnsupportedError(f"{shown(item)} is not supported in CREATE TABLE")
 
@@ -72,7 +72,7 @@ class Builder:
         elif isinstance(item, exp.Constraint):
             only(item, "this", "expressions")
             for inner in item.expressions:
-                self.add(inner, checked_name(folded(item.this), "constraint"))
+                self.add(inner, check_name(fold_name(item.this), "constraint"))
         elif isinstance(item, exp.PrimaryKey):
             self._key(tuple(_name_of(column) for column in item.expressions))
         elif isinstance(item, exp.UniqueColumnConstraint):
@@ -96,20 +96,20 @@ class Builder:
 
     def column(self, item: exp.ColumnDef) -> Column:
         only(item, "this", "kind", "constraints", "exists")
-        name = checked_name(folded(item.this), "column")
+        name = check_name(fold_name(item.this), "column")
         if name in self.columns:
             raise SqlError(f'column "{name}" specified more than once')
         if not isinstance(item.args.get("kind"), exp.DataType):
             raise SqlError(f'column "{name}" needs a type')
-        kind, limits = written(item.args["kind"])
+        kind, limits = read_type(item.args["kind"])
         if kind not in NAMES.values() and result_type(kind) is None:
-            raise SqlUnsupportedError(f'column "{name}": type {spelled(kind)} is not supported for columns')
+            raise SqlUnsupportedError(f'column "{name}": type {long_name(kind)} is not supported for columns')
         serial = item.args["kind"].this in _SERIAL
         column = Column(name, limits, nullable=not serial, serial=serial)
         self.columns[name] = column
         constraint = ""
         for wrapped in item.args.get("constraints") or []:
-            constraint = folded(wrapped.this) if wrapped.args.get("this") is not None else ""
+            constraint = fold_name(wrapped.this) if wrapped.args.get("this") is not None else ""
             column = self._constrained(column, wrapped.args["kind"], constraint)
         self.columns[name] = column
         if len(self.columns) > MAX_COLUMNS:
@@ -149,9 +149,9 @@ class Builder:
         columns = tuple(
             replace(column, nullable=False) if column.name in self.key else column for column in self.columns.values()
         )
-        return self.constrained(Table(self.name, columns, self.key))
+        return self.add_constraints(Table(self.name, columns, self.key))
 
-    def constrained(self, table: Table) -> Table:
+    def add_constraints(self, table: Table) -> Table:
         """The table with the keys, checks and references that were read."""
         names = {index.name for index in table.indexes} | {check.name for check in table.checks}
         for name, unique in self.uniques:
@@ -175,9 +175,9 @@ class Builder:
 def _name_of(node: exp.Expression) -> str:
     node = node.this if isinstance(node, exp.Ordered) else node
     if isinstance(node, exp.Column) and node.args.get("table") is None:
-        return folded(node.this)
+        return fold_name(node.this)
     if isinstance(node, exp.Identifier):
-        return folded(node)
+        return fold_name(node)
     raise SqlUnsupportedError(f"only columns are supported here, not {shown(node)}")
 
 
@@ -251,7 +251,7 @@ def reference_of(
     target = schema.this if isinstance(schema, exp.Schema) else schema
     other_name = table_name(target, workspace)
     other = table if other_name == table.name else base_table(other_name, catalogue, workspace)
-    targets = tuple(folded(column) for column in schema.expressions) if isinstance(schema, exp.Schema) else ()
+    targets = tuple(fold_name(column) for column in schema.expressions) if isinstance(schema, exp.Schema) else ()
     targets = targets or other.primary_key
     if not targets:
         raise SqlError(f'there is no primary key for referenced table "{other.name}"')
@@ -296,7 +296,7 @@ def index_of(tree: exp.Create, catalogue: Mapping[str, Table], workspace: str) -
     table = base_table(table_name(node.args["table"], workspace), catalogue, workspace)
     params = node.args["params"]
     only(params, "using", "columns", "with_storage")
-    method = folded(params.args["using"]) if params.args.get("using") is not None else ""
+    method = fold_name(params.args["using"]) if params.args.get("using") is not None else ""
     if method not in _METHODS:
         raise SqlUnsupportedError(f"USING {method} is not supported; there is btree, and deeplake_index for search")
     columns = []
@@ -305,14 +305,12 @@ def index_of(tree: exp.Create, catalogue: Mapping[str, Table], workspace: str) -
         columns.append(_name_of(key.this))
     options = {}
     for item in params.args.get("with_storage") or []:
-        options[folded(item.this)] = str(item.args["value"].name).lower()
-    name = folded(node.this) if node.this is not None else ""
-    return checked_index(
-        table, tuple(columns), _METHODS[method], bool(tree.args.get("unique")), options, name, catalogue
-    )
+        options[fold_name(item.this)] = str(item.args["value"].name).lower()
+    name = fold_name(node.this) if node.this is not None else ""
+    return build_index(table, tuple(columns), _METHODS[method], bool(tree.args.get("unique")), options, name, catalogue)
 
 
-def checked_index(
+def build_index(
     table: Table,
     columns: tuple[str, ...],
     method: str,
@@ -340,9 +338,7 @@ def checked_index(
             raise SqlUnsupportedError(f"index option {option} is not supported")
         if value not in _INDEX_TYPES:
             raise SqlError(f"index_type must be one of {', '.join(_INDEX_TYPES)}, got {value!r}")
-    chosen = (
-        checked_name(name, "index") if name else free_name(f"{table.name}_{'_'.join(columns)}_idx", set(), catalogue)
-    )
+    chosen = check_name(name, "index") if name else free_name(f"{table.name}_{'_'.join(columns)}_idx", set(), catalogue)
     return Index(chosen, table.name, columns, method, unique, options)
 
 
@@ -363,7 +359,7 @@ def _meant(
     return SEARCH, unique, left
 
 
-def dropped_index(name: str, catalogue: Mapping[str, Table]) -> Index:
+def find_index(name: str, catalogue: Mapping[str, Table]) -> Index:
     for table in catalogue.values():
         for index in table.indexes:
             if index.name == name:

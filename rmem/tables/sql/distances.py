@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from .dialect import COSINE_DISTANCE, Operator
-from .scope import folded
+from .scope import fold_name
 
 
 def rewrite_cosine_distances(tree: exp.Expression) -> None:
@@ -42,7 +42,7 @@ def _named(node: exp.Expr, select: exp.Select) -> exp.Expr:
         return items[0].unalias() if items and int(node.this) else node
     if isinstance(node, exp.Column) and not node.args.get("table"):
         for item in select.expressions:
-            if isinstance(item, exp.Alias) and folded(item.args["alias"]) == folded(node.this):
+            if isinstance(item, exp.Alias) and fold_name(item.args["alias"]) == fold_name(node.this):
                 return item.this  # type: ignore[no-any-return]
     return node
 

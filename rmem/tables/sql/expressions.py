@@ -1,5 +1,5 @@
-"""Binding expressions: every column gets its source, every expression its type, every call one way of being meant.
-What has no branch here cannot be said."""
+"""Bind expressions: give every column its source, every expression its type, every call its signature. Unlisted node
+types are refused."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..deadline import check
 from . import functions
 from .calls import Calls
 from .dialect import SIMILARITY, Operator
+from .literals import read
 from .parameters import integer_type, parameter_type
 from .predicates import Predicates
-from .reading import read
-from .scope import Scope, folded, only, quoted, shown
+from .scope import Scope, fold_name, identifier, only, shown
 from .times import zone_of
 from .types import (
     UNKNOWN,
@@ -25,9 +25,9 @@ from .types import (
     common,
     element,
     is_array,
-    spelled,
+    long_name,
+    read_type,
     type_of,
-    written,
 )
 
 ARITHMETIC: dict[type[exp.Expr], str] = {
@@ -97,9 +97,9 @@ class Expressions(Predicates, Calls):
         only(node, "this", "table", "db")
         if isinstance(node.this, exp.Star):
             raise SqlUnsupportedError(f"{shown(node)} is only supported in the list of a SELECT")
-        name = folded(node.this)
-        table = folded(node.args["table"]) if node.args.get("table") else None
-        if node.args.get("db") and folded(node.args["db"]) not in (self.binder.workspace, "public"):
+        name = fold_name(node.this)
+        table = fold_name(node.args["table"]) if node.args.get("table") else None
+        if node.args.get("db") and fold_name(node.args["db"]) not in (self.binder.workspace, "public"):
             raise SqlError(f'missing FROM-clause entry for table "{table}"')
         if name == ROW:
             raise SqlError(f'column "{name}" does not exist')
@@ -109,8 +109,8 @@ class Expressions(Predicates, Calls):
             node.replace(merged)
             return type_of(merged)
         source, kind = found
-        node.set("this", quoted(name))
-        node.set("table", quoted(source.alias))
+        node.set("this", identifier(name))
+        node.set("table", identifier(source.alias))
         node.set("db", None)
         node.meta["bound"] = True
         return kind
@@ -137,7 +137,7 @@ class Expressions(Predicates, Calls):
 
     def _tuple(self, node: exp.Tuple, scope: Scope) -> str:
         for item in node.expressions:
-            self.typed(item, scope)
+            self.bind_typed(item, scope)
         return "record"
 
     def _cast(self, node: exp.Cast, scope: Scope) -> str:
@@ -148,17 +148,17 @@ class Expressions(Predicates, Calls):
                 raise SqlError("deeplake_hybrid_record is the type of (embedding, text)")
             self.bind(node.this, scope)
             return "hybrid"
-        name, limits = written(to)
+        name, limits = read_type(to)
         found = self.bind(node.this, scope, name)
         if not castable(found, name):
-            raise SqlError(f"cannot cast type {spelled(found)} to {spelled(name)}")
+            raise SqlError(f"cannot cast type {long_name(found)} to {long_name(name)}")
         node.meta["limits"] = limits
         return name
 
     @staticmethod
     def _is_hybrid(to: exp.Expression) -> bool:
         kind = to.args.get("kind")
-        return to.this == exp.DType.USERDEFINED and folded(kind) == "deeplake_hybrid_record"
+        return to.this == exp.DType.USERDEFINED and fold_name(kind) == "deeplake_hybrid_record"
 
     def _array(self, node: exp.Array, scope: Scope) -> str:
         if not node.expressions:
@@ -178,10 +178,10 @@ class Expressions(Predicates, Calls):
         if kind == "jsonb":
             found = self.bind(subscript, scope, "text")
             if found not in ("text", "int4"):
-                raise SqlError(f"subscript of jsonb must be text or integer, not {spelled(found)}")
+                raise SqlError(f"subscript of jsonb must be text or integer, not {long_name(found)}")
             return "jsonb"
         if not is_array(kind):
-            raise SqlError(f"cannot subscript type {spelled(kind)} because it does not support subscripting")
+            raise SqlError(f"cannot subscript type {long_name(kind)} because it does not support subscripting")
         if isinstance(subscript, exp.Slice):
             for end in (subscript.this, subscript.expression):
                 if end is not None:
@@ -201,7 +201,7 @@ class Expressions(Predicates, Calls):
         return call.gives
 
     def _chosen(self, op: str, left: str, right: str) -> functions.Call:
-        message = f"operator does not exist: {spelled(left)} {op} {spelled(right)}"
+        message = f"operator does not exist: {long_name(left)} {op} {long_name(right)}"
         if left == "text" and op in _OF_JSON:
             message += "; a text that holds JSON is cast first, as in (metadata::jsonb)"
         if (left == UNKNOWN) != (right == UNKNOWN):
@@ -230,15 +230,17 @@ class Expressions(Predicates, Calls):
                 raise SqlError("(vector, text) <#> takes a deeplake_hybrid_record(vector, text, w_vector, w_text)")
             return "float8"
         if left not in ("text", "float4[]", "float4[][]"):
-            raise SqlError(f"<#> takes TEXT, FLOAT4[], FLOAT4[][] or (FLOAT4[], TEXT) on its left, not {spelled(left)}")
+            raise SqlError(
+                f"<#> takes TEXT, FLOAT4[], FLOAT4[][] or (FLOAT4[], TEXT) on its left, not {long_name(left)}"
+            )
         right = self.bind(node.expression, scope, left)
         if right != left and not castable(right, left):
-            raise SqlError(f"operator does not exist: {spelled(left)} <#> {spelled(right)}")
+            raise SqlError(f"operator does not exist: {long_name(left)} <#> {long_name(right)}")
         return "float8"
 
     def _negative(self, node: exp.Expression, scope: Scope) -> str:
         kind = self.bind(node.this, scope, "float8")
-        call = functions.resolve(functions.unaries, "-", [kind], f"operator does not exist: - {spelled(kind)}")
+        call = functions.resolve(functions.unaries, "-", [kind], f"operator does not exist: - {long_name(kind)}")
         node.meta["call"] = call
         if isinstance(node.this, exp.Literal) and node.this.this.isdecimal():
             return integer_type(-int(node.this.this))
@@ -249,7 +251,7 @@ class Expressions(Predicates, Calls):
         functions.check_unit("extract", field)
         kind = self.bind(node.expression, scope, "timestamp")
         if kind not in ("timestamptz", "timestamp", "date", "time", "interval"):
-            raise SqlError(f"function extract({field} from {spelled(kind)}) does not exist")
+            raise SqlError(f"function extract({field} from {long_name(kind)}) does not exist")
         node.set("this", exp.Var(this=field.upper()))
         return "numeric"
 

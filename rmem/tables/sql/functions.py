@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from ...errors import SqlError, SqlUnsupportedError
-from .types import UNKNOWN, element, implied, is_array, spelled
+from .types import UNKNOWN, element, is_array, is_implicit, long_name
 
 SCALARS = """
 abs(int2) int2; abs(int4) int4; abs(int8) int8; abs(numeric) numeric; abs(float4) float4; abs(float8) float8
@@ -111,7 +111,7 @@ _INSTEAD = {
 }  # fmt: skip
 
 
-def missing(name: str) -> SqlUnsupportedError:
+def unknown_function(name: str) -> SqlUnsupportedError:
     """The error for a function that cannot be called here."""
     instead = _INSTEAD.get(name, name.replace("json_", "jsonb_", 1) if name.startswith("json_") else "")
     known = instead in scalars or instead in aggregates or instead in sets
@@ -236,7 +236,7 @@ def resolve(known: dict[str, list[Signature]], name: str, given: list[str], show
     """Choose the way of calling that fits best, as PostgreSQL does."""
     signatures = known.get(name)
     if signatures is None:
-        raise missing(name)
+        raise unknown_function(name)
     if name in _OF_DOUBLES and "numeric" in given and not {"float4", "float8"} & set(given):
         raise SqlUnsupportedError(
             f"{name} of numeric is not supported here; PostgreSQL has it. Cast to double precision: (…)::float8"
@@ -249,13 +249,13 @@ def resolve(known: dict[str, list[Signature]], name: str, given: list[str], show
     if best is None:
         if name == "to_timestamp" and len(given) == 2:
             raise SqlUnsupportedError("to_timestamp() with a pattern is not supported here; PostgreSQL has it")
-        types = ", ".join(spelled(name) for name in given)
+        types = ", ".join(long_name(name) for name in given)
         raise SqlError(shown or f"function {name}({types}) does not exist here; it takes {_ways(signatures)}")
     return best[1]
 
 
 def _ways(signatures: list[Signature]) -> str:
-    return " or ".join(f"({', '.join(spelled(name) for name in each.takes)})" for each in signatures[:6])
+    return " or ".join(f"({', '.join(long_name(name) for name in each.takes)})" for each in signatures[:6])
 
 
 def _fits(signature: Signature, given: list[str]) -> tuple[float, Call] | None:
@@ -280,7 +280,9 @@ def _fits(signature: Signature, given: list[str]) -> tuple[float, Call] | None:
             distance += 0.3 if take.startswith("any") else 0
         elif have == UNKNOWN:
             distance += 0.1 if want == "text" else 0.15 if want in _PREFERRED else 0.2
-        elif implied(have, want) or (is_array(have) and is_array(want) and implied(element(have), element(want))):
+        elif is_implicit(have, want) or (
+            is_array(have) and is_array(want) and is_implicit(element(have), element(want))
+        ):
             distance += 1 if want in _PREFERRED else 1.2
         else:
             return None
@@ -297,9 +299,9 @@ def _element_type(takes: tuple[str, ...], given: list[str]) -> str | None:
         if take not in ("anyelement", "anyarray") or have == UNKNOWN:
             continue
         inner = element(have) if take == "anyarray" else have
-        if chosen == UNKNOWN or implied(chosen, inner):
+        if chosen == UNKNOWN or is_implicit(chosen, inner):
             chosen = inner
-        elif not implied(inner, chosen):
+        elif not is_implicit(inner, chosen):
             return None
     return "text" if chosen == UNKNOWN else chosen
 

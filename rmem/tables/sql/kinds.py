@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from .scope import folded
+from .scope import fold_name
 
 READS = frozenset({"SELECT"})
 
@@ -22,9 +22,9 @@ def kind_of(tree: exp.Expression) -> str:
     return type(tree).__name__.upper()
 
 
-def written_tables(tree: exp.Expression) -> list[str]:
+def target_tables(tree: exp.Expression) -> list[str]:
     """The names of the tables (or indexes) that a statement changes."""
     if isinstance(tree, exp.Query):
         return []
     targets = tree.expressions if isinstance(tree, exp.TruncateTable) else tree.args.get("tables") or [tree.this]
-    return [folded(target.this if isinstance(target, exp.Schema) else target) for target in targets]
+    return [fold_name(target.this if isinstance(target, exp.Schema) else target) for target in targets]

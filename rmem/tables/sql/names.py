@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from .types import written
+from .types import read_type
 
 _UNNAMED = "?column?"
 _FUNCTIONS = {
@@ -38,7 +38,7 @@ def _named(node: exp.Expression) -> tuple[str, int]:
         name, strength = _named(node.this)
         if strength > 1:
             return name, strength
-        return written(node.args["to"])[0].rstrip("[]"), 1
+        return read_type(node.args["to"])[0].rstrip("[]"), 1
     if isinstance(node, exp.Case):
         default = node.args.get("default")
         name, strength = _named(default) if default is not None else ("", 0)

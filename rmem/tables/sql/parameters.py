@@ -14,7 +14,7 @@ import numpy as np
 from sqlglot import exp
 
 from ...errors import SqlError
-from .jsons import check_text
+from .json_values import check_text
 from .types import UNKNOWN
 
 MAX_PARAMETERS = 60_000
@@ -41,7 +41,7 @@ class Parameters:
         for name in params:
             if name not in known:
                 raise SqlError(f"parameter {name!r} was given, but the statement has no :{name}")
-        return [checked(params[name], f":{name}") for name in self.names]
+        return [check_value(params[name], f":{name}") for name in self.names]
 
     def _placed(self, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
         if isinstance(params, (str, bytes)) or (params is not None and not isinstance(params, (Sequence, Mapping))):
@@ -55,10 +55,10 @@ class Parameters:
             raise SqlError(
                 f"the statement has {self.count} parameters (up to ${self.count}), but {len(values)} were given"
             )
-        return [checked(value, f"${number}") for number, value in enumerate(values, 1)]
+        return [check_value(value, f"${number}") for number, value in enumerate(values, 1)]
 
 
-def numbered(tree: exp.Expression) -> Parameters:
+def number_parameters(tree: exp.Expression) -> Parameters:
     """Give every parameter of a tree a number."""
     placed = list(tree.find_all(exp.Parameter))
     named = [node for node in tree.find_all(exp.Placeholder) if isinstance(node, exp.Placeholder)]
@@ -89,7 +89,7 @@ def _kind(value: Any) -> str:
     return "nothing" if value is None else type(value).__name__
 
 
-def checked(value: Any, name: str) -> Any:
+def check_value(value: Any, name: str) -> Any:
     """A value that a statement may be given, in plain Python types."""
     if isinstance(value, np.generic):
         value = value.item()

@@ -1,4 +1,4 @@
-"""Reading one statement of PostgreSQL's dialect. What cannot be read, or is too long or too deep to be read safely,
+"""Parse one statement of PostgreSQL's dialect. What cannot be read, or is too long or too deep to be read safely,
 is refused here; what may be said at all is decided in `bind`."""
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""Binding what is true or false: comparisons, IN, BETWEEN, LIKE, AND and OR; and CASE, which asks such questions."""
+"""Bind conditions: comparisons, IN, BETWEEN, LIKE, AND and OR; and CASE."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
+from .expression_base import ExpressionBase
 from .scope import Scope, only, shown
-from .typed import Typed
-from .types import NUMBERS, UNKNOWN, common, element, is_array, spelled
+from .types import NUMBERS, UNKNOWN, common, element, is_array, long_name
 
 NOT_COMPARABLE = ("record", "hybrid")
 
 
-class Predicates(Typed):
+class Predicates(ExpressionBase):
     def _comparison(self, node: exp.Expression, op: str, scope: Scope) -> str:
         other = node.expression
         if isinstance(other, (exp.Any, exp.All)):
@@ -22,7 +22,7 @@ class Predicates(Typed):
         if isinstance(left, exp.Tuple) or isinstance(right, exp.Tuple):
             self._rows(node, left, right, op, scope)
             return "bool"
-        node.meta["operand"] = self.matched(node.this, other, op, scope)
+        node.meta["operand"] = self.bind_pair(node.this, other, op, scope)
         return "bool"
 
     def _rows(self, node: exp.Expression, left: exp.Expr, right: exp.Expr, op: str, scope: Scope) -> None:
@@ -33,17 +33,17 @@ class Predicates(Typed):
         if len(left.expressions) != len(right.expressions):
             raise SqlError("unequal number of entries in row expressions")
         node.meta["operands"] = [
-            self.matched(a, b, op, scope) for a, b in zip(left.expressions, right.expressions, strict=True)
+            self.bind_pair(a, b, op, scope) for a, b in zip(left.expressions, right.expressions, strict=True)
         ]
         left.meta["type"] = right.meta["type"] = "record"
 
-    def matched(self, left: exp.Expression, right: exp.Expression, op: str, scope: Scope) -> str:
+    def bind_pair(self, left: exp.Expression, right: exp.Expression, op: str, scope: Scope) -> str:
         """The type in which two expressions are compared."""
         kinds = [self.bind(left, scope), self.bind(right, scope)]
         return self._agreed(left, right, kinds, op)
 
     def _agreed(self, left: exp.Expression, right: exp.Expression, kinds: list[str], op: str) -> str:
-        message = f"operator does not exist: {spelled(kinds[0])} {op} {spelled(kinds[1])}"
+        message = f"operator does not exist: {long_name(kinds[0])} {op} {long_name(kinds[1])}"
         if any(kind in NOT_COMPARABLE for kind in kinds):
             raise SqlError(message)
         if "float4" in kinds and kinds[0] != kinds[1] and kinds[0] in NUMBERS and kinds[1] in NUMBERS:
@@ -92,7 +92,7 @@ class Predicates(Typed):
         if isinstance(node.expression, exp.Boolean):
             self.boolean(node.this, scope, "IS TRUE")
         elif isinstance(node.expression, exp.Null):
-            if self.typed(node.this, scope) == "record":
+            if self.bind_typed(node.this, scope) == "record":
                 raise SqlUnsupportedError(f"IS NULL of a row is not supported: {shown(node)}")
         else:
             raise SqlUnsupportedError(f"{shown(node)} is not supported")
@@ -103,7 +103,7 @@ class Predicates(Typed):
         query = node.args.get("query")
         left = node.this.unnest()
         if query is not None:
-            kinds = [self.typed(part, scope) for part in left.expressions] if isinstance(left, exp.Tuple) else None
+            kinds = [self.bind_typed(part, scope) for part in left.expressions] if isinstance(left, exp.Tuple) else None
             columns = self.binder.query(query, scope)
             if len(columns) != (len(kinds) if kinds else 1):
                 raise SqlError("subquery has too many columns" if len(columns) > 1 else "subquery has too few columns")
@@ -158,7 +158,7 @@ class Predicates(Typed):
         else:
             right = self.bind(pattern, scope, "text")
         if left != "text" or right != "text":
-            raise SqlError(f"operator does not exist: {spelled(left)} {word} {spelled(right)}")
+            raise SqlError(f"operator does not exist: {long_name(left)} {word} {long_name(right)}")
         return "bool"
 
     def _escape(self, node: exp.Escape, scope: Scope) -> str:
@@ -174,7 +174,7 @@ class Predicates(Typed):
             if subject is None:
                 self.boolean(branch.this, scope, "CASE/WHEN")
             else:
-                branch.meta["operand"] = self.matched(subject, branch.this, "=", scope)
+                branch.meta["operand"] = self.bind_pair(subject, branch.this, "=", scope)
         results = [branch.args["true"] for branch in branches]
         if node.args.get("default") is not None:
             results.append(node.args["default"])

@@ -10,7 +10,7 @@ from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import Table
 from . import functions
 from .parse import parse
-from .scope import Scope, Source, folded, known_table, only, quoted, shown, table_name
+from .scope import Scope, Source, fold_name, identifier, known_table, only, shown, table_name
 from .system import SYSTEM, system_relation
 from .types import NAMES, common, type_of
 
@@ -95,17 +95,17 @@ class Relations:
         if isinstance(node.this, exp.Anonymous):
             return self._function(node, scope)
         only(node, "this", "db", "catalog", "alias", "joins", "only")
-        name = folded(node.this)
+        name = fold_name(node.this)
         if not node.args.get("db") and (columns := scope.query(name)) is not None:
             return self._added(node, scope, name, columns)
-        schema = folded(node.args["db"]) if node.args.get("db") else ""
+        schema = fold_name(node.args["db"]) if node.args.get("db") else ""
         if (schema, name) in SYSTEM or (not schema and ("pg_catalog", name) in SYSTEM):
             replaced = system_relation(name, node, self.binder.catalogue, self.binder.workspace)
             return self._derived(replaced, scope)
         table = known_table(table_name(node, self.binder.workspace), self.binder.catalogue, self.binder.workspace)
         if table.view is not None:
             return self._view(node, table, scope)
-        node.set("this", quoted(table.name))
+        node.set("this", identifier(table.name))
         node.set("db", None)
         node.set("only", None)
         node.meta["table"] = table
@@ -119,13 +119,13 @@ class Relations:
         self._views += 1
         if self._views > MAX_VIEWS:
             raise SqlError(f"a statement may read {MAX_VIEWS} views, counting those that views read")
-        names = [quoted(column.name) for column in view.columns]
-        alias = exp.TableAlias(this=quoted(view.name), columns=names)
+        names = [identifier(column.name) for column in view.columns]
+        alias = exp.TableAlias(this=identifier(view.name), columns=names)
         query = exp.Subquery(this=parse(view.view or "").tree, alias=alias)
         items = [exp.Column(this=name.copy()) for name in names]
         replaced = exp.Subquery(
             this=exp.Select(expressions=items, from_=exp.From(this=query)),
-            alias=node.args.get("alias") or exp.TableAlias(this=quoted(view.name)),
+            alias=node.args.get("alias") or exp.TableAlias(this=identifier(view.name)),
             joins=node.args.get("joins"),
         )
         replaced.meta["view"] = view.name
@@ -139,17 +139,17 @@ class Relations:
     def _function(self, node: exp.Table, scope: Scope) -> Source:
         only(node, "this", "alias", "joins", "ordinality")
         call = node.this
-        name = folded(call.this)
+        name = fold_name(call.this)
         if name not in functions.sets:
             if name in functions.scalars:
                 raise SqlUnsupportedError(f"{name}() in FROM is not supported")
-            raise functions.missing(name)
+            raise functions.unknown_function(name)
         inside = Scope(outer=scope)
         gives = self.binder.expressions.call(call, functions.sets, name, call.expressions, inside)
         call.meta["type"] = gives
         named = functions.SET_COLUMNS.get(name)
         alias = node.args.get("alias")
-        single = folded(alias.this) if alias is not None and alias.this is not None else name
+        single = fold_name(alias.this) if alias is not None and alias.this is not None else name
         columns = named or ((single, gives),)
         if node.args.get("ordinality"):
             columns = (*columns, ("ordinality", "int8"))
@@ -176,8 +176,8 @@ class Relations:
         alias = node.args.get("alias")
         if alias is not None:
             only(alias, "this", "columns")
-        seen = folded(alias.this) if alias is not None and alias.this is not None else name
-        names = [folded(column) for column in (alias.args.get("columns") or [] if alias is not None else [])]
+        seen = fold_name(alias.this) if alias is not None and alias.this is not None else name
+        names = [fold_name(column) for column in (alias.args.get("columns") or [] if alias is not None else [])]
         under = tuple(column for column, _ in columns)
         columns = self.binder._renamed(columns, names, seen)
         if seen in scope.sources:
@@ -186,8 +186,8 @@ class Relations:
         source = Source(unique, columns, node.meta.get("table"), under)
         scope.sources[seen] = source
         keep = names or not isinstance(node, exp.Table) or isinstance(node.this, exp.Anonymous)
-        named = [quoted(column) for column, _ in columns] if keep else None
-        node.set("alias", exp.TableAlias(this=quoted(unique), columns=named))
+        named = [identifier(column) for column, _ in columns] if keep else None
+        node.set("alias", exp.TableAlias(this=identifier(unique), columns=named))
         node.meta["source"] = source
         return source
 
@@ -207,7 +207,7 @@ class Relations:
         before = dict(scope.sources)
         self.relation(join.this, scope)
         added = {seen: source for seen, source in scope.sources.items() if seen not in before}
-        shared = [folded(column) for column in join.args.get("using") or []]
+        shared = [fold_name(column) for column in join.args.get("using") or []]
         if method == "NATURAL":
             left_names = {name for source in before.values() for name, _ in source.columns} | set(scope.merged)
             shared = [name for source in added.values() for name, _ in source.columns if name in left_names]
@@ -259,21 +259,21 @@ class Relations:
         if len(found) > 1:
             raise SqlError(f'common column name "{name}" appears more than once on one side of a join')
         source, kind = found[0]
-        column = exp.Column(this=quoted(name), table=quoted(source.alias))
+        column = exp.Column(this=identifier(name), table=identifier(source.alias))
         column.meta["type"] = kind
         column.meta["bound"] = True
         return column
 
     # -- stars --------------------------------------------------------------------------------------------
 
-    def expanded(self, item: exp.Expression, scope: Scope) -> list[exp.Expression]:
+    def expand_star(self, item: exp.Expression, scope: Scope) -> list[exp.Expression]:
         """The columns that `*` and `t.*` stand for."""
         if isinstance(item, exp.Star):
             only(item)
             return self._all(scope)
         if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
             only(item.this)
-            seen = folded(item.args["table"])
+            seen = fold_name(item.args["table"])
             source = scope.sources.get(seen)
             if source is None:
                 raise SqlError(f'missing FROM-clause entry for table "{seen}"')
@@ -290,13 +290,13 @@ class Relations:
 
     @staticmethod
     def _aliased(node: exp.Expression, name: str) -> exp.Expression:
-        return exp.Alias(this=node, alias=quoted(name))
+        return exp.Alias(this=node, alias=identifier(name))
 
     @staticmethod
     def _columns(source: Source) -> list[tuple[str, exp.Expression]]:
         found: list[tuple[str, exp.Expression]] = []
         for name, kind in source.columns:
-            column = exp.Column(this=quoted(name), table=quoted(source.alias))
+            column = exp.Column(this=identifier(name), table=identifier(source.alias))
             column.meta["type"] = kind
             column.meta["bound"] = True
             found.append((name, column))
@@ -304,20 +304,22 @@ class Relations:
 
     def lift(self, node: exp.Select, call: exp.Anonymous, scope: Scope) -> None:
         """Move a function that gives rows from the list of a SELECT into FROM."""
-        name = folded(call.this)
+        name = fold_name(call.this)
         if any(item.meta.get("lifted") for item in node.find_all(exp.Column)) or (
             name in functions.SET_COLUMNS and len(functions.SET_COLUMNS[name]) > 1
         ):
             raise SqlUnsupportedError(f"{name}() is supported once in the list of a SELECT: {shown(call)}")
-        table = exp.Table(this=call.copy(), alias=exp.TableAlias(this=quoted(f"{name}_rows"), columns=[quoted(name)]))
+        table = exp.Table(
+            this=call.copy(), alias=exp.TableAlias(this=identifier(f"{name}_rows"), columns=[identifier(name)])
+        )
         table.meta["lateral"] = True
         item = call.parent
-        column = exp.Column(this=quoted(name), table=quoted(f"{name}_rows"))
+        column = exp.Column(this=identifier(name), table=identifier(f"{name}_rows"))
         column.meta["lifted"] = True
         if isinstance(item, exp.Alias):
             call.replace(column)
         else:
-            call.replace(exp.Alias(this=column, alias=quoted(name)))
+            call.replace(exp.Alias(this=column, alias=identifier(name)))
         if node.args.get("from_") is None:
             node.set("from_", exp.From(this=table))
         else:

@@ -88,17 +88,17 @@ def _near(name: str, known: Iterable[str]) -> str:
     return f'; did you mean "{found[0]}"?' if found else ""
 
 
-def folded(identifier: exp.Expression | str | None) -> str:
+def fold_name(identifier: exp.Expression | str | None) -> str:
     """A name as PostgreSQL understands it: what is not quoted is in lower case."""
     if isinstance(identifier, exp.Identifier):
         name = str(identifier.this)
         return name if identifier.args.get("quoted") else name.lower()
     if isinstance(identifier, exp.Expression):
-        return folded(identifier.this)
+        return fold_name(identifier.this)
     return str(identifier or "").lower()
 
 
-def checked_name(name: str, what: str) -> str:
+def check_name(name: str, what: str) -> str:
     """A name that may be given to a table, column or index."""
     if not name:
         raise SqlError(f"the name of a {what} may not be empty")
@@ -109,7 +109,7 @@ def checked_name(name: str, what: str) -> str:
     return name
 
 
-def quoted(name: str) -> exp.Identifier:
+def identifier(name: str) -> exp.Identifier:
     return exp.Identifier(this=name, quoted=True)
 
 
@@ -132,11 +132,11 @@ def shown(node: exp.Expr) -> str:
 
 def table_name(node: exp.Table, workspace: str) -> str:
     """The name of a table in this workspace; a table of another one does not exist."""
-    name = folded(node.this)
+    name = fold_name(node.this)
     if node.args.get("catalog"):
         raise NoSuchTableError(f'table "{shown(node)}" does not exist')
     if node.args.get("db"):
-        schema = folded(node.args["db"])
+        schema = fold_name(node.args["db"])
         if schema not in (workspace, "public"):
             raise NoSuchTableError(f'table "{schema}.{name}" does not exist in workspace "{workspace}"')
     return name

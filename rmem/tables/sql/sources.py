@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from .scope import folded
+from .scope import fold_name
 
 
 def sources(statement: exp.Expr) -> Iterator[exp.Expr]:
@@ -50,7 +50,7 @@ def with_of(table: exp.Table) -> exp.CTE | None:
     """The part of a WITH that a table's name means; None for a real table."""
     if table.args.get("db"):
         return None
-    name = folded(table.this)
+    name = fold_name(table.this)
     below: exp.Expr = table
     above = table.parent
     while above is not None:

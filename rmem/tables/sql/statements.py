@@ -1,4 +1,4 @@
-"""Binding INSERT, UPDATE and DELETE. Found things are in the statement's `meta`: `table`, `targets` (the columns that
+"""Bind INSERT, UPDATE and DELETE. What is found is in the statement's `meta`: `table`, `targets` (the columns that
 are written), `source` (the target as RETURNING and WHERE see it) and `columns` (what RETURNING gives)."""
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import Table
 from .bind import Binder, Columns
 from .names import output_name
-from .scope import Scope, Source, base_table, folded, missing_column, only, quoted, shown, table_name
-from .types import NAMES, UNKNOWN, assignable, spelled, type_of
+from .scope import Scope, Source, base_table, fold_name, identifier, missing_column, only, shown, table_name
+from .types import NAMES, UNKNOWN, assignable, long_name, type_of
 
 
 def bind_statement(binder: Binder, tree: exp.Expression) -> Columns:
@@ -32,14 +32,14 @@ def _target(binder: Binder, node: exp.Expression, scope: Scope) -> tuple[Table, 
     only(node, "this", "db", "catalog", "alias", "only")
     table = base_table(table_name(node, binder.workspace), binder.catalogue, binder.workspace)
     alias = node.args.get("alias")
-    seen = folded(alias.this) if alias is not None else table.name
+    seen = fold_name(alias.this) if alias is not None else table.name
     columns = tuple((column.name, NAMES[column.type.kind]) for column in table.columns)
     source = Source(binder.alias(seen), columns, table, tuple(name for name, _ in columns))
     scope.sources[seen] = source
-    node.set("this", quoted(table.name))
+    node.set("this", identifier(table.name))
     node.set("db", None)
     node.set("only", None)
-    node.set("alias", exp.TableAlias(this=quoted(source.alias)))
+    node.set("alias", exp.TableAlias(this=identifier(source.alias)))
     node.meta.update(table=table, source=source)
     return table, source
 
@@ -64,7 +64,7 @@ def _assigned(binder: Binder, node: exp.Expression, scope: Scope, table: Table, 
 
 def check_assignable(have: str, kind: str, column: str) -> None:
     if have != UNKNOWN and not assignable(have, kind):
-        raise SqlError(f'column "{column}" is of type {spelled(kind)} but expression is of type {spelled(have)}')
+        raise SqlError(f'column "{column}" is of type {long_name(kind)} but expression is of type {long_name(have)}')
 
 
 def _is_default(node: exp.Expression) -> bool:
@@ -78,7 +78,7 @@ def _returning(binder: Binder, tree: exp.Expression, scope: Scope) -> Columns:
     only(clause, "expressions")
     items: list[exp.Expression] = []
     for item in clause.expressions:
-        items.extend(binder.relations.expanded(item, scope))
+        items.extend(binder.relations.expand_star(item, scope))
     clause.set("expressions", items)
     done = []
     for at, item in enumerate(items):
@@ -87,8 +87,8 @@ def _returning(binder: Binder, tree: exp.Expression, scope: Scope) -> Columns:
             binder.expressions.bind(inner, scope)
         inner = item.this if isinstance(item, exp.Alias) else clause.expressions[at]
         binder.expressions.settle(inner)
-        name = folded(item.args["alias"]) if isinstance(item, exp.Alias) else output_name(inner)
-        alias = exp.Alias(this=inner.copy(), alias=quoted(name))
+        name = fold_name(item.args["alias"]) if isinstance(item, exp.Alias) else output_name(inner)
+        alias = exp.Alias(this=inner.copy(), alias=identifier(name))
         alias.this.meta.update(inner.meta)
         done.append(alias)
     clause.set("expressions", done)
@@ -115,14 +115,14 @@ def _insert(binder: Binder, tree: exp.Insert) -> Columns:
     node = schema.this if isinstance(schema, exp.Schema) else schema
     scope = Scope(outer=outer)
     table, source = _target(binder, node, scope)
-    named = [folded(column) for column in schema.expressions] if isinstance(schema, exp.Schema) else []
+    named = [fold_name(column) for column in schema.expressions] if isinstance(schema, exp.Schema) else []
     for name in named:
         if table.column(name) is None:
             raise missing_column(name, table)
         if named.count(name) > 1:
             raise SqlError(f'column "{name}" specified more than once')
     if isinstance(schema, exp.Schema):
-        schema.set("expressions", [quoted(name) for name in named])
+        schema.set("expressions", [identifier(name) for name in named])
     targets = named or [column.name for column in table.columns]
     body = tree.expression
     if tree.args.get("default"):
@@ -211,7 +211,7 @@ def _conflict_keys(clause: exp.OnConflict, table: Table) -> list[str]:
         column = key.this if isinstance(key, exp.Ordered) else key
         if not isinstance(column, exp.Column) or column.args.get("table"):
             raise SqlUnsupportedError(f"ON CONFLICT takes columns only, not {shown(key)}")
-        name = folded(column.this)
+        name = fold_name(column.this)
         if table.column(name) is None:
             raise missing_column(name, table)
         keys.append(name)
@@ -219,7 +219,7 @@ def _conflict_keys(clause: exp.OnConflict, table: Table) -> list[str]:
         known = [table.primary_key, *(index.columns for index in table.indexes if index.unique)]
         if not any(set(keys) == set(columns) for columns in known):
             raise SqlError("there is no unique or exclusion constraint matching the ON CONFLICT specification")
-        clause.set("conflict_keys", [quoted(name) for name in keys])
+        clause.set("conflict_keys", [identifier(name) for name in keys])
     return keys
 
 
@@ -246,7 +246,7 @@ def _assignments(binder: Binder, items: list[exp.Expression], scope: Scope, tabl
     for left, right in pairs:
         if not isinstance(left, exp.Column) or left.args.get("table"):
             raise SqlUnsupportedError(f"SET takes columns only, not {shown(left)}")
-        name = folded(left.this)
+        name = fold_name(left.this)
         if table.column(name) is None:
             raise missing_column(name, table)
         if name in seen:
@@ -259,7 +259,7 @@ def _assignments(binder: Binder, items: list[exp.Expression], scope: Scope, tabl
             and not right.this.args.get("quoted")
         ):
             right = exp.Var(this="DEFAULT")
-        pair = exp.EQ(this=exp.Column(this=quoted(name)), expression=right.copy())
+        pair = exp.EQ(this=exp.Column(this=identifier(name)), expression=right.copy())
         _assigned(binder, pair.expression, scope, table, name)
         pair.meta["column"] = name
         done.append(pair)

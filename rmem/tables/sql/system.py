@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from ..catalog import Column, Index, Kind, Table
-from .scope import quoted
+from .scope import identifier
 
 SYSTEM = {
     ("pg_catalog", "pg_indexes"),
@@ -38,16 +38,16 @@ def system_relation(name: str, node: exp.Table, catalogue: Mapping[str, Table], 
     """A subquery with the rows of a system view, in the place of its name."""
     rows = _rows(name, catalogue, workspace)
     columns = _COLUMNS[name]
-    names = [quoted(column) for column, _ in columns]
+    names = [identifier(column) for column, _ in columns]
     body: exp.Expression
     if rows:
         tuples = [_tuple(columns, row) for row in rows]
-        values = exp.Values(expressions=tuples, alias=exp.TableAlias(this=quoted(name), columns=names))
+        values = exp.Values(expressions=tuples, alias=exp.TableAlias(this=identifier(name), columns=names))
         body = exp.Select(expressions=[exp.Star()], from_=exp.From(this=values))
     else:
         items = [exp.alias_(exp.cast(exp.null(), kind), column, quoted=True) for column, kind in columns]
         body = exp.Select(expressions=items, where=exp.Where(this=exp.false()))
-    alias = node.args.get("alias") or exp.TableAlias(this=quoted(name))
+    alias = node.args.get("alias") or exp.TableAlias(this=identifier(name))
     subquery = exp.Subquery(this=body, alias=alias.copy(), joins=node.args.get("joins"))
     node.replace(subquery)
     return subquery

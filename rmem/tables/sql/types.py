@@ -81,7 +81,7 @@ MAX_DIMENSION = 65_536
 MAX_PRECISION = 1000
 
 
-def spelled(name: str) -> str:
+def long_name(name: str) -> str:
     """The name that PostgreSQL's messages use."""
     return SPELLED.get(name.removesuffix("[]"), name.removesuffix("[]")) + ("[]" if name.endswith("[]") else "")
 
@@ -100,14 +100,14 @@ def is_array(name: str) -> bool:
     return name.endswith("[]")
 
 
-def written(to: exp.DataType) -> tuple[str, Type]:
+def read_type(to: exp.DataType) -> tuple[str, Type]:
     """What a type in a statement means: its short name, and the limits that were written with it."""
     kind = to.this
     if kind == _T.ARRAY:
         inner = to.expressions[0] if to.expressions else None
         if not isinstance(inner, exp.DataType):
             raise SqlUnsupportedError(f"type {to.sql(dialect='postgres')} is not supported")
-        name, _ = written(inner)
+        name, _ = read_type(inner)
         dimension = _number(to.args["values"][0]) if to.args.get("values") else None
         name += "[]"
         if name.endswith("[][]") and name != "float4[][]":
@@ -201,14 +201,14 @@ _EXPLICIT: dict[str, tuple[str, ...]] = {
 }
 
 
-def implied(source: str, target: str) -> bool:
+def is_implicit(source: str, target: str) -> bool:
     """Whether an expression of one type may stand where another is wanted."""
     return source in (target, UNKNOWN) or target in _IMPLIED.get(source, ())
 
 
 def assignable(source: str, target: str) -> bool:
     """Whether a value of one type may be written into a column of another."""
-    if implied(source, target) or target in _ASSIGNED.get(source, ()) or target == "text":
+    if is_implicit(source, target) or target in _ASSIGNED.get(source, ()) or target == "text":
         return True
     return is_array(source) and is_array(target) and assignable(element(source), element(target))
 
@@ -227,10 +227,10 @@ def common(names: list[str], where: str) -> str:
         if chosen == UNKNOWN:
             chosen = name
         elif name not in (chosen, UNKNOWN):
-            if implied(chosen, name):
+            if is_implicit(chosen, name):
                 chosen = name
-            elif not implied(name, chosen):
-                raise SqlError(f"{where} types {spelled(chosen)} and {spelled(name)} cannot be matched")
+            elif not is_implicit(name, chosen):
+                raise SqlError(f"{where} types {long_name(chosen)} and {long_name(name)} cannot be matched")
     return "text" if chosen == UNKNOWN else chosen
 
 

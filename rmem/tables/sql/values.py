@@ -13,14 +13,14 @@ import numpy as np
 
 from ...errors import SqlError
 from ..catalog import Column, Kind, Table
-from .jsons import check_text, plain
-from .reading import LIMITS, read
+from .json_values import check_text, plain
+from .literals import LIMITS, read
 from .types import NAMES
 
 _WHOLE = {Kind.SMALLINT: "int2", Kind.INTEGER: "int4", Kind.BIGINT: "int8"}
 
 
-def checked_columns(table: Table, columns: Mapping[str, Sequence[Any]]) -> tuple[list[str], list[tuple[Any, ...]]]:
+def check_columns(table: Table, columns: Mapping[str, Sequence[Any]]) -> tuple[list[str], list[tuple[Any, ...]]]:
     """The names of columns, and rows of values that fit them."""
     if not isinstance(columns, Mapping) or not columns:
         raise SqlError("columns must be a mapping of names to lists of values, with at least one column")

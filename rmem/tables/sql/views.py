@@ -14,7 +14,7 @@ from ..catalog import Column, Table
 from .bind import Binder, Columns
 from .dialect import Dialect
 from .parse import parse
-from .scope import checked_name, folded, only, table_name
+from .scope import check_name, fold_name, only, table_name
 from .types import result_type
 
 
@@ -22,13 +22,13 @@ def view_of(tree: exp.Create, sql: str, catalogue: Mapping[str, Table], workspac
     """The view that a CREATE VIEW describes."""
     only(tree, "this", "kind", "expression", "replace")
     schema = tree.this if isinstance(tree.this, exp.Schema) else None
-    name = checked_name(table_name(schema.this if schema else tree.this, workspace), "view")
+    name = check_name(table_name(schema.this if schema else tree.this, workspace), "view")
     known = catalogue.get(name)
     if known is not None and (known.view is None or not tree.args.get("replace")):
         raise TableExistsError(f'relation "{name}" already exists')
     view = Table(name, (), view=_query_text(sql))
     columns = _bound({**catalogue, name: view}, view, workspace)[0]
-    names = [folded(column) for column in schema.expressions] if schema else []
+    names = [fold_name(column) for column in schema.expressions] if schema else []
     if len(names) > len(columns):
         raise SqlError(f"CREATE VIEW names {len(names)} columns, its query has {len(columns)}")
     names += [column for column, _ in columns[len(names) :]]
@@ -42,7 +42,7 @@ def _column(name: str, kind: str) -> Column:
     limits = result_type(kind)
     if limits is None:
         raise SqlUnsupportedError(f'column "{name}": type {kind} is not supported for columns')
-    return Column(checked_name(name, "column"), limits)
+    return Column(check_name(name, "column"), limits)
 
 
 def columns_of(columns: Columns) -> tuple[Column, ...]:

@@ -10,7 +10,7 @@ import pytest
 
 from rmem.index.analyser import term_hashes
 from rmem.index.bits import unit
-from rmem.tables.engines import sqlite_following
+from rmem.tables.engines import sqlite_changes
 from rmem.tables.search import indexes, texts, vectors
 from rmem.tables.search.scores import CosineScores
 from rmem.tables.search.vectors import VectorColumn
@@ -131,7 +131,7 @@ def test_an_update_that_leaves_the_searched_columns_alone_reads_no_text_again(pa
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_happens_to_a_table_kept_indexes_answer_as_its_rows_do(path, monkeypatch, seed):
     monkeypatch.setattr(indexes.SearchIndexes.follow, "__kwdefaults__", {"save_from": 5})
-    monkeypatch.setattr(sqlite_following, "_PAGE", 7)
+    monkeypatch.setattr(sqlite_changes, "_PAGE", 7)
     monkeypatch.setattr(vectors, "_HELD", 20)
     monkeypatch.setattr(vectors, "FEW_DIMENSIONS", 1)
     chance = random.Random(seed)
@@ -212,7 +212,7 @@ def test_a_table_or_column_that_is_dropped_leaves_no_segments(path):
 
 
 def test_changes_of_one_table_cost_the_index_of_another_nothing(path, monkeypatch, nothing_is_read):
-    monkeypatch.setattr(sqlite_following, "MAX_LOG", 20)
+    monkeypatch.setattr(sqlite_changes, "MAX_LOG", 20)
     with made(path) as workspace:
         before = answer(workspace)
         workspace.query("UPDATE notes SET id = id WHERE id < 3")

@@ -1,4 +1,4 @@
-"""How a search index follows a table: new rows by their numbers, which only grow; others by the log of changes."""
+"""What changed in a table since a search index read it: new rows by their numbers, which only grow, others by a log."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..catalog import ROW, Kind
-from ..deadline import checking
+from ..deadline import check_each
 from ..sql.types import NAMES
 from .base import Changes
-from .sqlite_compiled import Physical
+from .sqlite_layout import Physical
 from .sqlite_storage import answer
 
 MAX_LOG = 200_000
@@ -54,7 +54,7 @@ def changes(
         logged = "SELECT n, row FROM table_changes WHERE table_id = ? AND n > ? AND row <= ? ORDER BY n LIMIT ?"
         found = connection.execute(logged, (physical.id, known.change, known.row, _PAGE)).fetchall()
         gone = sorted({row for _, row in found})
-        rows = selected(connection, physical, names, gone)
+        rows = select_rows(connection, physical, names, gone)
         if len(found) == _PAGE:
             version = Version(catalogue, physical.id, known.row, found[-1][0])
             return _changes(physical, columns, version, gone, rows, more=True)
@@ -66,18 +66,18 @@ def changes(
     return _changes(physical, columns, version, gone, rows + fresh, whole=whole, more=more)
 
 
-def touched(
+def segment_changes(
     connection: sqlite3.Connection, physical: Physical, column: str, span: tuple[int, int, int, int]
 ) -> Changes:
     """What happened to the rows first…last of a segment since its last change."""
     first, last_row, _, change = span
     logged = "SELECT DISTINCT row FROM table_changes WHERE table_id = ? AND n > ? AND row BETWEEN ? AND ? ORDER BY row"
     gone = [row for (row,) in connection.execute(logged, (physical.id, change, first, last_row))]
-    rows = selected(connection, physical, f"{ROW}, {physical.columns[column]}", gone)
+    rows = select_rows(connection, physical, f"{ROW}, {physical.columns[column]}", gone)
     return _changes(physical, [column], Version(0, physical.id, last_row, change), gone, rows)
 
 
-def selected(
+def select_rows(
     connection: sqlite3.Connection, physical: Physical, names: str, rows: Sequence[int]
 ) -> list[tuple[Any, ...]]:
     """Some columns of some rows, without those that are gone."""
@@ -113,7 +113,7 @@ def _changes(
         readers.append(_array if column.type.kind is Kind.VECTOR else answer(NAMES[column.type.kind]))
     values = [
         tuple(item if item is None or read is None else read(item) for item, read in zip(row[1:], readers, strict=True))
-        for row in checking(found)
+        for row in check_each(found)
     ]
     rows = np.array([row[0] for row in found], dtype=np.int64)
     return Changes(version.number(), np.array(gone, dtype=np.int64), rows, values, whole, more)

@@ -1,4 +1,4 @@
-"""What compiling gives: SQL with places for parameters, and the tables, functions and columns that it speaks of."""
+"""How tables and compiled statements lie in SQLite: names of tables and columns, SQL, and its places for parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values as PostgreSQL's text of them, and what becomes of a value that is cast to another type."""
+"""Write values as PostgreSQL's text, and cast them to other types."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 
 from ...errors import SqlError
 from ..catalog import Type
-from .jsons import decimal_text, json_text
-from .reading import EXACT, in_limits, read, to_float4
+from .json_values import decimal_text, json_text
+from .literals import EXACT, in_limits, read, to_float4
 from .times import DAY, Interval, clock_text, date_of, interval_text, timestamp_text
-from .types import INTEGERS, element, is_array, spelled
+from .types import INTEGERS, element, is_array, long_name
 
 
 def float_text(value: float, *, single: bool = False) -> str:
@@ -108,7 +108,7 @@ def round_half_up(value: Decimal, scale: int) -> Decimal:
     )
 
 
-def fitted(value: Decimal, limits: Type) -> Decimal:
+def fit_numeric(value: Decimal, limits: Type) -> Decimal:
     """A number as numeric(p, s) holds it."""
     if limits.precision is None:
         return value
@@ -124,7 +124,7 @@ def fitted(value: Decimal, limits: Type) -> Decimal:
 
 def float_to_integer(value: float, kind: str) -> int:
     if math.isinf(value):
-        raise SqlError(f"{spelled(kind)} out of range")
+        raise SqlError(f"{long_name(kind)} out of range")
     return in_limits(int(Decimal(value).quantize(Decimal(1), rounding=ROUND_HALF_EVEN, context=EXACT)), kind)
 
 
@@ -148,13 +148,13 @@ def converter(source: str, target: str) -> Callable[[Any], Any]:
         return lambda value: read(value, target)
     found = _CASTS.get((source, target))
     if found is None:
-        raise SqlError(f"cannot cast type {spelled(source)} to {spelled(target)}")
+        raise SqlError(f"cannot cast type {long_name(source)} to {long_name(target)}")
     return found
 
 
 def _json_number(value: Any, target: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
-        raise SqlError(f"cannot cast jsonb {_json_kind(value)} to type {spelled(target)}")
+        raise SqlError(f"cannot cast jsonb {_json_kind(value)} to type {long_name(target)}")
     return converter("numeric", target)(Decimal(value))
 
 

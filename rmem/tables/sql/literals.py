@@ -1,4 +1,4 @@
-"""Texts as values of a type: what `'2024-01-05'::date` means, with PostgreSQL's errors for what it cannot.
+"""Read texts as values of a type: what `'2024-01-05'::date` means, with PostgreSQL's errors for what it cannot.
 
 Inside statements a value has a plain form: whole numbers are int, numeric is Decimal, timestamps, dates and times are
 the numbers of `times`, JSONB is parsed, arrays are lists, UUIDs are text."""
@@ -15,9 +15,9 @@ from uuid import UUID
 import numpy as np
 
 from ...errors import SqlError, SqlUnsupportedError
-from .jsons import parse_json
+from .json_values import parse_json
 from .times import read_date, read_interval, read_time, read_timestamp
-from .types import element, is_array, spelled
+from .types import element, is_array, long_name
 
 LIMITS = {"int2": 2**15, "int4": 2**31, "int8": 2**63}
 _INTEGER = re.compile(r"\s*[+-]?(?:0x[0-9a-f]+|0o[0-7]+|0b[01]+|\d+(?:_\d+)*)\s*$", re.I)
@@ -33,24 +33,24 @@ def read(text: str, kind: str) -> Any:
         return read_array(text, kind)
     reader = _READERS.get(kind)
     if reader is None:
-        raise SqlError(f"a text cannot become {spelled(kind)}")
+        raise SqlError(f"a text cannot become {long_name(kind)}")
     return reader(text)
 
 
 def in_limits(value: int, kind: str) -> int:
     limit = LIMITS[kind]
     if not -limit <= value < limit:
-        raise SqlError(f"{spelled(kind)} out of range")
+        raise SqlError(f"{long_name(kind)} out of range")
     return value
 
 
 def _integer(kind: str) -> Callable[[str], int]:
     def reader(text: str) -> int:
         if _INTEGER.match(text) is None:
-            raise SqlError(f'invalid input syntax for type {spelled(kind)}: "{text}"')
+            raise SqlError(f'invalid input syntax for type {long_name(kind)}: "{text}"')
         value = int(text.strip().replace("_", ""), 0 if re.match(r"\s*[+-]?0[xob]", text, re.I) else 10)
         if not -LIMITS[kind] <= value < LIMITS[kind]:
-            raise SqlError(f'value "{text}" is out of range for type {spelled(kind)}')
+            raise SqlError(f'value "{text}" is out of range for type {long_name(kind)}')
         return value
 
     return reader

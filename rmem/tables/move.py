@@ -1,4 +1,4 @@
-"""The tables of an SQLite file copied into PostgreSQL: columns, keys, checks, references, indexes, and the rows value
+"""Copy the tables of an SQLite file into PostgreSQL: columns, keys, checks, references, indexes, and the rows value
 by value. Each table is made and filled in one transaction, so that it is there whole or not at all."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What binding does to every expression: it gets a type, and what has none yet takes the one that its place wants."""
+"""Types of expressions: what has no type of its own takes the one that its place expects."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ...errors import SqlError
+from .casts import text_of
+from .literals import read
 from .parameters import lone_type
-from .reading import read
 from .scope import Scope
-from .types import INTEGERS, UNKNOWN, element, is_array, spelled, type_of
-from .writing import text_of
+from .types import INTEGERS, UNKNOWN, element, is_array, long_name, type_of
 
 if TYPE_CHECKING:
     from .bind import Binder
 
 
-class Typed(ABC):
+class ExpressionBase(ABC):
     def __init__(self, binder: Binder) -> None:
         self.binder = binder
 
@@ -26,7 +26,7 @@ class Typed(ABC):
     def bind(self, node: exp.Expr | None, scope: Scope, want: str | None = None) -> str:
         """The type of an expression. `want` is what its place expects, for what has no type of its own."""
 
-    def typed(self, node: exp.Expr | None, scope: Scope) -> str:
+    def bind_typed(self, node: exp.Expr | None, scope: Scope) -> str:
         """The type of an expression that has to have one: what nothing decides is a text."""
         found = self.bind(node, scope)
         if found == UNKNOWN and isinstance(node, exp.Expression):
@@ -64,16 +64,16 @@ class Typed(ABC):
                 read(value, want)
             elif value is not None and not (is_array(want) or want == "jsonb"):
                 raise SqlError(
-                    f"parameter ${node.name} is a {type(value).__name__}, which cannot become {spelled(want)}"
+                    f"parameter ${node.name} is a {type(value).__name__}, which cannot become {long_name(want)}"
                 )
 
     def boolean(self, node: exp.Expr | None, scope: Scope, where: str) -> None:
         found = self.bind(node, scope, "bool")
         if found != "bool":
-            raise SqlError(f"argument of {where} must be of type boolean, not {spelled(found)}")
+            raise SqlError(f"argument of {where} must be of type boolean, not {long_name(found)}")
 
     def number(self, node: exp.Expr | None, scope: Scope, where: str) -> None:
         """LIMIT, OFFSET and subscripts want whole numbers."""
         found = self.bind(node, scope, "int8")
         if found not in (*INTEGERS, "numeric", "float4", "float8"):
-            raise SqlError(f"argument of {where} must be of type bigint, not {spelled(found)}")
+            raise SqlError(f"argument of {where} must be of type bigint, not {long_name(found)}")

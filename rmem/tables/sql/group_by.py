@@ -7,7 +7,7 @@ from sqlglot import exp
 from ...errors import SqlError
 from . import functions
 from .dialect import Dialect
-from .scope import Scope, folded
+from .scope import Scope, fold_name
 
 
 def has_aggregates(node: exp.Expression) -> bool:
@@ -30,7 +30,7 @@ def _aggregates(node: exp.Expression) -> list[exp.Expression]:
 
 
 def is_aggregate(node: exp.Expression) -> bool:
-    return isinstance(node, exp.Anonymous) and folded(node.this) in {**functions.aggregates, **functions.ordered}
+    return isinstance(node, exp.Anonymous) and fold_name(node.this) in {**functions.aggregates, **functions.ordered}
 
 
 def _is_windowed(node: exp.Expression) -> bool:

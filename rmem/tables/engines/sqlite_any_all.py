@@ -1,4 +1,4 @@
-"""`x = ANY(array)`, `x > ALL(SELECT …)`, `x LIKE ANY(array)`."""
+"""Compile `x = ANY(array)`, `x > ALL(SELECT …)`, `x LIKE ANY(array)`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def quantified(ex: PredicateSql, node: exp.Expression, op: str) -> str:
+def any_all_sql(ex: PredicateSql, node: exp.Expression, op: str) -> str:
     other = node.expression
     every = isinstance(other, exp.All)
     kind: str = node.meta.get("operand", "text")
     inner = other.this.unnest() if not isinstance(other.this, exp.Subquery) else other.this
-    left = ex.compared(node.this, kind)
+    left = ex.compare(node.this, kind)
     if isinstance(inner, exp.Query):
         assert isinstance(inner, exp.Expression)
         if (op, every) in (("=", False), ("<>", True)):
@@ -47,7 +47,7 @@ def quantified(ex: PredicateSql, node: exp.Expression, op: str) -> str:
             return f"(CASE WHEN {items} IS NOT NULL THEN {left} {word} (SELECT value FROM json_each({items})) END)"
     run = _runner(op, element(array) if op in _COMPARE else "text", every)
     udf = scalar(f"quantified({op},{every})", (kind, array), "bool", Native(run, strict=False))
-    text = ex.compiler.call(udf, [ex.typed(node.this, kind), items])
+    text = ex.compiler.call(udf, [ex.sql_as(node.this, kind), items])
     return f"(NOT {text})" if node.args.get("negate") else text
 
 
