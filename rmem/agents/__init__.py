@@ -15,7 +15,7 @@ _HOMES = {
     "AgentState": "agents.models",
     "AsyncAgentMemoryAPI": "agents.api",
     "AutoencoderConfig": "agents.config",
-    "BaseAgent": "agents.base",
+    "BaseAgent": "agents.base_agent",
     "ChatSummariser": "conversation",
     "EnhancedAgentMemory": "conversation",
     "ExtractiveSummariser": "conversation",
