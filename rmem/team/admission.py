@@ -34,8 +34,7 @@ _SOURCES = 50
 
 @dataclass(slots=True)
 class AdmissionResult:
-    """How many memories changed; what was refused and why; memories as they are now where that is not what was
-    brought."""
+    """How many memories changed; what was refused and why; memories whose stored form differs from what was sent."""
 
     changed: int = 0
     refused: list[Document] = field(default_factory=list)
@@ -44,7 +43,7 @@ class AdmissionResult:
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who brings something, as the token says; `repositories` are those that the workspace shares, None for all."""
+    """The member that a token belongs to; `repositories` are those that the workspace shares, None for all."""
 
     member: str
     is_admin: bool = False
@@ -59,7 +58,7 @@ class Sender:
 
 
 def admit(brain: Brain, memories: Iterable[Any], gone: Iterable[Any], by: Sender) -> AdmissionResult:
-    """Take in memories and removals, each by itself."""
+    """Apply memories and removals one by one."""
     done = AdmissionResult()
     for told in memories:
         _each(done, told, lambda told=told: _admit_memory(brain, checked(told), by, done))  # type: ignore[misc]
@@ -110,8 +109,8 @@ def _admit_memory(brain: Brain, told: Document, by: Sender, done: AdmissionResul
 
 
 def _joined(known: Document, told: Document, by: Sender, *, owned: bool) -> Document:
-    """A memory with what somebody brings of it: everything if it is theirs, else that they learned it too, and that
-    something else holds in its place."""
+    """Merge a sent document into the known one: all of it if the sender owns it, else only that they learned it too and
+    what supersedes it."""
     known = {**known, "contents": mended_contents(known["contents"])}
     old = known["contents"].get("sources", ())
     brought = {**told, "author": known["author"], "contents": _vouched(told["contents"], old, by)}
@@ -125,8 +124,7 @@ def _joined(known: Document, told: Document, by: Sender, *, owned: bool) -> Docu
 
 
 def _vouched(contents: Mapping[str, Any], known: Iterable[Mapping[str, Any]], by: Sender) -> dict[str, Any]:
-    """The contents with sources that are known as they are known, and others as the bringer's own: whom else they name
-    is their claim."""
+    """Keep known sources as they are, and attribute new ones to the sender, whomever they name."""
     old = {source_key(source): source for source in known}
     sources = []
     for source in contents.get("sources", ()):

@@ -48,8 +48,8 @@ class _Memory:
 
 
 class _PendingAnswers:
-    """What sessions should have been told and were not: answers that came too late, and starts that never asked because
-    there was no daemon yet. The next prompt of the session is told."""
+    """Context that sessions have not received yet: answers that came too late, and session starts that never asked
+    because no daemon ran. The next prompt of the session gets it."""
 
     def __init__(self) -> None:
         self._answers: OrderedDict[tuple[str, str], str] = OrderedDict()
@@ -58,13 +58,13 @@ class _PendingAnswers:
         self._lock = Lock()
 
     def add_start(self, event: Event) -> None:
-        """An event was taken from the spool; if it is a start, somebody should have asked."""
+        """Remember a session start from the spool whose hook has not asked."""
         with self._lock:
             if event.kind is Kind.SESSION_START and event.id not in self._asked:
                 _put(self._starts, (event.agent, event.session), event)
 
     def claim_start(self, event: Event) -> Event | None:
-        """Somebody asks. With a prompt: the start of its session, if that never asked."""
+        """Note that a hook asks. For a prompt, return the start of its session if that never asked."""
         with self._lock:
             _put(self._asked, event.id, None)
             start = self._starts.pop((event.agent, event.session), None)
@@ -77,7 +77,7 @@ class _PendingAnswers:
                 _put(self._answers, key, "\n\n".join(filter(None, (self._answers.get(key), context))))
 
     def pop_answer(self, event: Event) -> str:
-        """What the session was not told before."""
+        """Return and forget the late answers of a prompt's session."""
         with self._lock:
             return self._answers.pop((event.agent, event.session), "") if event.kind is Kind.PROMPT else ""
 
@@ -89,12 +89,12 @@ def _put(kept: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
 
 
 class EventProcessor:
-    """The memory of this user and what is done with it. It is opened when it is needed first."""
+    """Store events and answer questions with the memory of this user, which is opened at its first use."""
 
     def __init__(self, brain: Brain | None = None) -> None:
         self.outage = Outage()
         self.wants_sharing = ThreadEvent()
-        """Set when there is a reason to meet the team's memory before the next minute."""
+        """Set when there is a reason to sync before the next minute."""
         self._pending = _PendingAnswers()
         self._memory = None if brain is None else _Memory(brain)
         self._opening = Lock()
@@ -112,8 +112,8 @@ class EventProcessor:
         return None if self._memory is None and self.outage.is_active else self._open()
 
     def drain(self, most: int) -> int:
-        """Take in events that wait, the oldest first; how many there were. Does nothing during the pause of an
-        outage. A file goes when what it says is in the memory."""
+        """Store waiting events, oldest first; return how many. Does nothing during the pause of an outage. A file is
+        removed once its event is in the memory."""
         with self._turn:
             if not self.outage.is_due:
                 return 0
@@ -137,15 +137,15 @@ class EventProcessor:
             return done
 
     def is_stuck(self) -> bool:
-        """Whether events wait that cannot be taken in now."""
+        """Whether events wait that cannot be stored now."""
         try:
             return self.outage.is_active and bool(spool.waiting())
         except OSError:
             return True  # nobody knows what waits
 
     def context(self, event: Event) -> str:
-        """What helps the agent at this moment, after what its session should have been told before; empty if nothing
-        does, or while the memory cannot be opened."""
+        """Return the context for an event, after what its session has missed; empty if there is none, or while the
+        memory cannot be opened."""
         if event.source == SELF_TEST:
             return self._tried()
         self._note_repository(event)
@@ -158,7 +158,7 @@ class EventProcessor:
         return "\n\n".join(filter(None, (self._pending.pop_answer(event), missed, found)))
 
     def _tried(self) -> str:
-        """What `rmem status` is told when it tries the hooks: that the memory is open, or why it cannot be opened."""
+        """Answer a self-test of `rmem status`: the memory is open, or why it cannot be opened."""
         try:
             self._open()
         except Exception as error:
@@ -172,11 +172,11 @@ class EventProcessor:
             memory.brain.recall("warm up", 1, touch=False)
 
     def tell_later(self, event: Event, context: str) -> None:
-        """Keep an answer that its hook did not wait for."""
+        """Keep an answer whose hook stopped waiting, for the next prompt."""
         self._pending.add_answer(event, context)
 
     def _note_repository(self, event: Event) -> None:
-        """Remember that this user has the repository that an agent works in: what the team knows of it comes here."""
+        """Record that this user has the repository of an event, so that sync pulls its memories."""
         found = repository(event.cwd) if event.cwd else None
         try:
             if found is not None and known_repositories.note_repository(found.id):
@@ -185,7 +185,7 @@ class EventProcessor:
             note(f"daemon: that there is a repository {found} was not recorded: {_headline(error)}")
 
     def share(self) -> None:
-        """Bring this memory and the team's together, if there is a login. Trouble is told once, not every minute."""
+        """Sync with the team's server, if there is a login. The same error is logged once, not every minute."""
         from .login import login
         from .sync import sync
 
@@ -206,7 +206,7 @@ class EventProcessor:
 
 
 def _take_in(path: Path, capture: Capture) -> Event | None:
-    """Take one event in and remove its file; None if it was gone, or is set aside."""
+    """Store one event and remove its file; None if the file was gone or is set aside."""
     for attempt in range(_ATTEMPTS):
         try:
             event = spool.read(path)
@@ -227,13 +227,13 @@ def _take_in(path: Path, capture: Capture) -> Event | None:
 
 
 def _headline(error: Exception) -> str:
-    """An error in one line. Ours say themselves what is wrong; of others the kind is needed too."""
+    """Return an error as one line: its message if it is ours, else with its type."""
     told = " ".join(str(error).split())
     return told if isinstance(error, RemanenceError) else f"{type(error).__name__}: {told}"
 
 
 def _record_capture(event: Event) -> None:
-    """Leave word for `rmem status`; the event is in the memory, whether this succeeds or not."""
+    """Record the last capture for `rmem status`. Best effort: the event is stored already."""
     told = {"time": time.time(), "agent": event.agent, "kind": event.kind, "cwd": event.cwd}
     try:
         replace_file(paths.last_capture(), json.dumps(told).encode())

@@ -35,8 +35,8 @@ _OWN_CHANGES = tuple(action for action in CHANGES if action != SYNC)
 
 @dataclass(slots=True)
 class Synced:
-    """How many memories went there, came here and changed something here; what was refused there, and here, and why;
-    which repositories each workspace shares (None: all) and of which ones we are told."""
+    """The result of a sync: how many memories were pushed, pulled and changed here; what either side refused and why;
+    which repositories each workspace shares (None: all) and which of them we receive."""
 
     sent: int = 0
     received: int = 0
@@ -54,7 +54,7 @@ class Server:
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def me(self) -> dict[str, Any]:
-        """Who the server says we are."""
+        """Return the member that the token belongs to."""
         found: dict[str, Any] = json.loads(self._link.ask("GET", "/me", None, self._headers, None))
         return found
 
@@ -74,7 +74,7 @@ class Server:
 
 
 class _Position:
-    """How far the two sides know each other."""
+    """The saved position of a sync in both logs."""
 
     def __init__(self, login: Login) -> None:
         name = sha256(f"{login.url}\0{login.workspace}\0{login.org}".encode()).hexdigest()[:16]
@@ -88,8 +88,8 @@ class _Position:
             self.pushed = self.pulled = 0
 
     def covers(self, repositories: list[str]) -> bool:
-        """Whether what was pulled is of all of these; if not, all is to be pulled again: of a new one, what was said
-        before was left out."""
+        """Whether the pulled entries cover all of these repositories. If not, pull everything again: earlier pulls
+        skipped the entries of new ones."""
         before, self._repositories = self._repositories, set(repositories)
         if self._repositories <= before or not self.pulled:
             return True
@@ -102,8 +102,8 @@ class _Position:
 
 
 def sync(brain: Brain, login: Login, token: str, *, on_progress: Progress | None = None) -> Synced:
-    """Bring both sides together, in the workspace of the login and in those that repositories route to. Without a
-    connection this raises a RemoteError, and nothing is lost. `rmem status` tells how it went."""
+    """Sync the workspace of the login and those that repositories name. Raise RemoteError without a connection; nothing
+    is lost. `rmem status` shows the result."""
     done = Synced()
     try:
         if not login.member:
@@ -119,7 +119,7 @@ def sync(brain: Brain, login: Login, token: str, *, on_progress: Progress | None
 
 
 def last() -> dict[str, Any] | None:
-    """How the last meeting with the server went: its time, its error, what was refused, and when one succeeded."""
+    """Return the result of the last sync: its time, its error, what was refused, and when one succeeded."""
     try:
         told = json.loads((config.home() / "team" / paths.LAST_SYNC).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -154,7 +154,7 @@ def _member(login: Login, token: str) -> str:
 
 
 class _SyncRun:
-    """One meeting with one workspace."""
+    """One sync with one workspace."""
 
     def __init__(
         self, brain: Brain, login: Login, workspace: str, token: str, done: Synced, on_progress: Progress | None
@@ -165,7 +165,7 @@ class _SyncRun:
         self._position, self._server = _Position(where), Server(where, token)
 
     def run(self) -> None:
-        """Send what is new here, then take what is new there. Who may not write still reads."""
+        """Push, then pull. A member who may not write only pulls."""
         try:
             refused = None
             try:
@@ -228,7 +228,7 @@ class _SyncRun:
                 return
 
     def _take(self, memories: Any, gone: Any, by: dict[str, str]) -> int:
-        """Take in what the server tells, each by itself; how many changed something."""
+        """Apply the server's documents one by one; return how many changed something."""
         changed = 0
         if not memories and not gone:
             return 0

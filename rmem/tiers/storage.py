@@ -43,7 +43,7 @@ class Answer(Generic[Found]):
 
 
 class Fingerprint(NamedTuple):
-    """By what two stores are seen to hold the same memories: how many, and a sum over their steps, times and
+    """A checksum by which two stores are compared: the number of memories, and a sum over their steps, times and
     importances."""
 
     size: int
@@ -107,14 +107,14 @@ class HotTier:
         self._use(lambda: self.store.forget_many(_ids(self.store, self.store.filtered_rows(_of(agent)))))
 
     def _try(self, agent: str, work: Callable[[], object]) -> None:
-        """Follow the archive. Where that fails the agent is made whole before its next answer."""
+        """Write to the hot tier what the archive has. If that fails, the agent is refilled before its next answer."""
         try:
             self._use(work)
         except StoreUnreachableError as error:
             self.note_absence(agent, "is behind the archive", error)
 
     def note_absence(self, agent: str, doing: str, error: StoreUnreachableError) -> None:
-        """Warn of what an agent misses, once until the tier works again: it may store a hundred times a second."""
+        """Log a failure of an agent once until the tier works again: it may store a hundred times a second."""
         level = logging.DEBUG if (agent, doing) in self._noted else logging.WARNING
         self._noted.add((agent, doing))
         log.log(level, "%s of %s %s: %s", self.tier, agent, doing, error)
@@ -124,7 +124,7 @@ class HotTier:
         log.info("%s is back", self.tier)
 
     def _use(self, work: Callable[[], Found]) -> Found:
-        """Whatever keeps the store from its work (it is full, or may not be written), the archive has everything."""
+        """Turn every failure of the hot store (full, read-only) into StoreUnreachableError: the archive has it all."""
         self.store.embedder_identity = self._archive.embedder_identity
         with self.breaker:
             try:
@@ -138,7 +138,7 @@ class HotTier:
                 raise StoreUnreachableError(str(error)) from error
 
     def _make_whole(self, agent: str) -> None:
-        """Bring the store to what the archive has in this tier, where others have died or failed in between."""
+        """Make the hot store equal to the archive's rows of this tier, after another process died or failed."""
         with self._lock:
             for _ in range(_TRIES):
                 if self._fingerprint(agent) == Fingerprint.of(self._archive.filtered_rows(_of(agent)), self.tier):
@@ -164,7 +164,7 @@ class HotTier:
         return Fingerprint.of(self.store.filtered_rows(_of(agent)))
 
     def _epoch(self, agent: str) -> str | None:
-        """In which history of the store the agent's rows were looked at last."""
+        """The epoch of the store when the agent's rows were last checked."""
         return self.store.epoch(agent, look=False)
 
 
@@ -174,7 +174,7 @@ def _ids(store: RecordStore, found_rows: FilteredRows) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _of(agent: str, *tier: str) -> Filter:
-    """All of an agent, or what it has in a tier. Every question needs them, and to make one takes a while."""
+    """The filter for all of an agent, or for one tier of it. Cached, because every question needs one."""
     return Filter(agent=(agent,), tier=tier or None)
 
 
@@ -188,11 +188,11 @@ class TieredStore(Forking):
         watch(self)
 
     def after_fork_in_child(self) -> None:
-        """Threads of its own: those of the parent do not exist here."""
+        """Make new threads after a fork: the parent's do not exist here."""
         self._threads = ThreadPoolExecutor(max_workers=len(TIERS), thread_name_prefix="rmem-tier")
 
     def follow(self, memories: Sequence[Memory]) -> None:
-        """Memories that the archive has just taken in."""
+        """Copy memories that the archive has just stored to their hot tiers."""
         if not self.hot:
             return
         groups: dict[tuple[str, str], list[Memory]] = {}
@@ -205,8 +205,8 @@ class TieredStore(Forking):
     def move(
         self, agent: str, keys: Sequence[str], source: str, target: str, vectors: Mapping[str, Vector] | None = None
     ) -> int:
-        """Put memories of an agent from one tier into another; how many there were. The new tier has them before the
-        old one lets go."""
+        """Put memories of an agent from one tier into another; how many there were. They are in the new tier before
+        they leave the old one."""
         moved = self.archive.move(keys, target, vectors)
         if target in self.hot:
             found = self.archive.get_many(keys)
@@ -260,7 +260,8 @@ class TieredStore(Forking):
 
     def ask(self, agent: str, tiers: Sequence[str], search: Search[Found], where: Filter) -> Answer[Found]:
         """Search some tiers at the same time: each hot one, and in one go those that are in the archive alone. `where`
-        names everything but the tier. A memory that moves between them meanwhile is told once, and is told."""
+        names everything but the tier. A memory that moves between them meanwhile is returned exactly
+        once."""
         if not any(tier in self.hot for tier in tiers):
             return Answer([self._search_archive(tiers, search, where)])
         for _ in range(_TRIES):
@@ -313,8 +314,7 @@ class TieredStore(Forking):
 
 
 def moves(found_rows: FilteredRows) -> tuple[object, ...]:
-    """Another value once a memory of an agent has been in another tier. One that is new comes to the first and changes
-    nothing."""
+    """Return a value that changes when a memory of an agent moves to another tier; new memories do not change it."""
     return *found_rows.moves, found_rows.once(
         "moves", lambda: int(found_rows.column("tier").astype(np.int64) @ found_rows.seq)
     )
