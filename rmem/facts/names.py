@@ -60,6 +60,7 @@ _STOP = _NOBODY | frozenset(
 )
 _WORD = re.compile(r"[^\s,]+")
 _NOUNS = re.compile(r"[a-z][\w'’-]*(?: [a-z0-9][\w'’-]*){0,3}")
+_ACRONYM = re.compile(r"(?:[Tt]he )?[a-z][\w-]*(?: [a-z][\w-]*)? [A-Z][A-Z0-9]{1,5}")
 _LEADING = re.compile(r"(?:the|an?|our|your|some|any) ", re.IGNORECASE)
 _INITIALS = re.compile(rf"(?:\b[{_UPPER}]\.)+[{_UPPER}]$")
 LONGEST = 100
@@ -133,6 +134,8 @@ def subject_trust(name: str) -> int:
         return 0  # "This PR", "One in Dubai", but "When Harry Met Sally"
     if word in _PASSING:  # "Last usage was removed"
         return 1
+    if _ACRONYM.fullmatch(name):  # "the staging DB"
+        return 2
     if is_proper(name):
         return 0 if name.lower() in _STOP else 2
     found = PROPER.match(name)

@@ -31,6 +31,7 @@ def only(text: str, actor: str | None = None) -> FoundFact:
     ("text", "fact"),
     [
         ("The capital of France is Paris.", ("France", "capital", "Paris")),
+        ("The staging DB runs on port 5433.", ("The staging DB", "runs on", "port 5433")),
         ("Paris is the capital of France.", ("France", "capital", "Paris")),
         ("France's capital is Paris.", ("France", "capital", "Paris")),
         ("The author of The Witcher is Andrzej Sapkowski.", ("The Witcher", "author", "Andrzej Sapkowski")),
