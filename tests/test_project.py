@@ -48,7 +48,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tiers",),
     ("brain", "graph", "remote", "drafting", "aio", "doctor", "admin", "transfer", "kv"),
     ("agents", "conversation", "tables"),
-    ("team", "migrating", "foreign_files"),
+    ("team", "migrating", "foreign_files", "integrations"),
     ("mcp",),
     ("server",),
     ("testing", "evaluate"),
