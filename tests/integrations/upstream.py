@@ -30,9 +30,14 @@ def sources(distribution: str, folder: Path) -> Path:
     return folder / archive.name.removesuffix(".tar.gz")
 
 
-def outcomes(root: Path, files: Sequence[str], plugin: str, *, deselect: Sequence[str] = ()) -> dict[str, int]:
-    """Run test files with a plugin of this folder; how many passed, failed, … . What failed is printed."""
+def outcomes(
+    root: Path, files: Sequence[str], plugin: str, *, deselect: Sequence[str] = (), alone: bool = False
+) -> dict[str, int]:
+    """Run test files with a plugin of this folder; how many passed, failed, … . What failed is printed. `alone` leaves
+    out the configuration of the project, which may need more than these files do."""
     options = [word for one in deselect for word in ("--deselect", one)]
+    if alone:
+        options += ["-c", os.devnull, "--rootdir", ".", "--noconftest", "-o", "asyncio_mode=auto"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider", "--tb=short", "-q", *options, *files],
         cwd=root,
