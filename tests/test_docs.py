@@ -22,9 +22,7 @@ from rmem import Filter, RecallSettings
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TAKES_MINUTES = {"docs/benchmarks.md"}
-NEEDED = {
-    "docs/integrations.md": ("langgraph", "langchain_core", "agents.memory", "anthropic")
-}  # not in dev
+NEEDED = {"docs/integrations.md": ("langgraph", "langchain_core", "agents.memory", "anthropic")}  # not in dev
 KINDS = {"python", "console", "sh", "text", "json", "sql"}
 _FENCE = re.compile(r"^```(\w*)\s*$")
 
