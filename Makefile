@@ -7,7 +7,7 @@ DEV    := $(VENV)/.installed-dev
 
 unexport PYTHONDONTWRITEBYTECODE # or each of thousands of processes would compile everything again
 
-.PHONY: help demo test check unit quick docs pictures wheel-test test-slow chaos eval bench bench-peers clean
+.PHONY: help demo test check unit quick docs pictures wheel-test test-slow test-frameworks chaos eval bench bench-peers clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  +##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -52,6 +52,15 @@ pictures: $(DEV) ## the pictures of the README and the manual, from benchmarks/r
 test-slow: $(DEV) ## soak and million-row tests
 	@$(BIN)/python -m pytest -m slow
 
+FRAMEWORKS := .venv-frameworks
+$(FRAMEWORKS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(FRAMEWORKS)
+	@$(FRAMEWORKS)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -e '.[frameworks]'
+	@touch $@
+
+test-frameworks: $(FRAMEWORKS)/.installed ## the frameworks' own tests of their interfaces, on ours, in an environment of its own
+	@$(FRAMEWORKS)/bin/python -m pytest tests/integrations tests/test_docs.py -k "integrations" -rA
+
 wheel-test:      ## build wheel and sdist, and try them on every Python here with lowest and newest dependencies
 	@$(PYTHON) .ci/wheel.py
 
@@ -69,4 +78,4 @@ bench-peers: $(DEV) ## the same work on lancedb, chromadb and mem0 in a throw-aw
 	@$(BIN)/python benchmarks/peers.py
 
 clean:           ## remove the environment and caches
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(FRAMEWORKS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

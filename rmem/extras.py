@@ -10,7 +10,11 @@ from .errors import ConfigError
 MODULES: dict[str, tuple[str, ...]] = {  # a test compares them with pyproject.toml
     "dates": ("dateparser",),
     "deeplake": ("deeplake",),
+    "anthropic": ("anthropic",),
+    "langchain": ("langchain_core",),
+    "langgraph": ("langgraph",),
     "mcp": ("mcp",),
+    "openai-agents": ("agents",),
     "parquet": ("pyarrow",),
     "pdf": ("pypdf",),
     "graph": ("networkx",),

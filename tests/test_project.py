@@ -48,7 +48,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tiers",),
     ("brain", "graph", "remote", "memory_builder", "aio", "doctor", "admin", "transfer", "kv"),
     ("agents", "conversation", "tables"),
-    ("team", "postgres_migration", "foreign_files"),
+    ("team", "postgres_migration", "foreign_files", "integrations"),
     ("mcp",),
     ("server",),
     ("testing", "evaluate"),

@@ -235,8 +235,11 @@ class RecordStore(MemoryStore[Memory]):
     def erase(self, keys: Sequence[str], *, who: str, reason: str, named: bool = True) -> list[str]:
         """Remove memories for good, also from where they were set aside, and note it; the ids that there were.
         Without `named` the note does not tell the ids."""
-        held = [memory.memory_id for memory in self.get_many(keys) if memory is not None]
-        self.forget_many(held)
+        if len(keys) == 1:
+            held = [key for key in keys if self.forget(key)]  # of several who do so at once, one is told
+        else:
+            held = [memory.memory_id for memory in self.get_many(keys) if memory is not None]
+            self.forget_many(held)
         gone = set(held)
         self.remove_feedback([one for one in self.feedback() if one.memory_id in gone])
         return held

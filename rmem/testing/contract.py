@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -239,6 +240,20 @@ class RecordStoreContract(MemoryStoreContract, CapabilityContract):
             expected = [memory.memory_id for memory in library if wanted.matches(memory)]
             assert [memory.memory_id for memory in store.select(wanted)] == expected, where
             assert store.count(wanted) == len(expected), where
+
+    def test_of_several_who_erase_a_memory_at_once_one_is_told_it_was_there(
+        self, store: RecordStore, library: list[Memory]
+    ) -> None:
+        keys = [memory.memory_id for memory in library]
+        told: Counter[str] = Counter()
+
+        def erase(_: int) -> list[str]:
+            return [key for key in keys if store.erase([key], who="test", reason="test")]
+
+        with ThreadPoolExecutor(4) as threads:
+            for gone in threads.map(erase, range(4)):
+                told.update(gone)
+        assert told == Counter(keys)
 
     def test_filters_hold_after_forgetting(self, store: RecordStore, library: list[Memory]) -> None:
         gone = {memory.memory_id for memory in library[::3]}

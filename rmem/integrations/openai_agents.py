@@ -1,0 +1,105 @@
+"""A `Session` of the OpenAI Agents SDK on a Brain: each item of a conversation is a memory.
+
+from rmem.integrations.openai_agents import BrainSession
+await Runner.run(agent, "my dog is called Bruno", session=BrainSession("ann", "memories.db"))
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..brain import Brain
+from ..extras import require
+from ..filters import Filter
+from .values import opened, sound
+
+require("openai-agents", "rmem.integrations.openai_agents")
+
+from agents.items import TResponseInputItem  # noqa: E402
+from agents.memory import SessionSettings  # noqa: E402
+from agents.memory.session_settings import coerce_session_settings, resolve_session_limit  # noqa: E402
+
+ITEM = "openai_agents_item"
+"""The type of these memories."""
+
+
+class BrainSession:
+    """The items of one conversation in a Brain, which may be given as itself or by its address.
+
+    Items come back exactly as they were given. Messages are found by their words, calls of tools by name and arguments.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        brain: Brain | str | Path | None = None,
+        *,
+        agent: str = "openai-agents",
+        session_settings: SessionSettings | dict[str, Any] | None = None,
+    ) -> None:
+        self.session_id = session_id
+        self.session_settings: SessionSettings | None = (
+            SessionSettings() if session_settings is None else coerce_session_settings(session_settings)
+        )
+        self.agent = agent
+        self._where = Filter.of({"agent": agent, "type": ITEM, "session": session_id})
+        self.brain, self._owned = opened(brain)
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """The latest items, oldest first; all of them without a limit here and in the settings."""
+        most = resolve_session_limit(limit, self.session_settings)
+        if most is not None and most < 0:
+            most = None
+        if most == 0:
+            return []
+        newest = await asyncio.to_thread(self.brain.memories, self._where, order="last step", limit=most)
+        return [json.loads(memory.contents["item"]) for memory in reversed(newest)]
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Keep items in one transaction."""
+        new = [self._memory(item) for item in items]
+        if new:
+            await asyncio.to_thread(self.brain.remember_many, new)
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Remove the latest item and return it; of several callers at once, each gets another."""
+        return await asyncio.to_thread(self._pop)
+
+    def _pop(self) -> TResponseInputItem | None:
+        while newest := self.brain.memories(self._where, order="last step", limit=1):
+            if self.brain.forget(newest[0].id):
+                return json.loads(newest[0].contents["item"])
+        return None
+
+    async def clear_session(self) -> None:
+        """Remove all items."""
+        await asyncio.to_thread(lambda: self.brain.forget(where=self._where))
+
+    def _memory(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        role = str(item.get("role") or item.get("type") or "item")
+        return {
+            "agent": self.agent,
+            "type": ITEM,
+            "session": self.session_id,
+            "actor": role,
+            "text": sound(_words(item), role),
+            "metadata": {"item": json.dumps(item)},
+        }
+
+    def close(self) -> None:
+        """Close the Brain if it was opened here."""
+        if self._owned:
+            self.brain.close()
+
+
+def _words(item: Mapping[str, Any]) -> str:
+    """What is said in an item: its text, or the tool that is called and what it answered."""
+    content = item.get("content", item.get("output", item.get("summary")))
+    if isinstance(content, list):
+        content = "\n".join(str(part["text"]) for part in content if isinstance(part, Mapping) and part.get("text"))
+    called = f"{item['name']} {item.get('arguments', '')}" if isinstance(item.get("name"), str) else ""
+    return "\n".join(part for part in (called, content) if isinstance(part, str) and part)

@@ -1,0 +1,118 @@
+"""Values of frameworks as memories: their text, where they lie, and filters with `$gt` and its kin."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from ..brain import Brain
+from ..embed import EmbedderSpec
+from ..errors import InputError
+from ..filters import Filter
+from ..models import Memory
+
+_PAGE = 500
+
+
+def opened(brain: Brain | str | Path | None, embedder: EmbedderSpec = None) -> tuple[Brain, bool]:
+    """A Brain from itself or its address, and whether it was opened here and is to be closed here."""
+    return (brain, False) if isinstance(brain, Brain) else (Brain(brain, embedder=embedder), True)
+
+
+def id_of(kind: str, *parts: str) -> str:
+    """An id that only these parts, in this order, have."""
+    return f"{kind}/{blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()}"
+
+
+def selected(brain: Brain, where: Filter) -> Iterator[Memory]:
+    """Memories inside a filter, oldest first, read page by page."""
+    at = 0
+    while page := brain.memories(where, order="oldest", limit=_PAGE, offset=at):
+        yield from page
+        if len(page) < _PAGE:
+            return
+        at += _PAGE
+
+
+def sound(text: str, otherwise: str) -> str:
+    """A text that a memory may have: without NUL and lone surrogates, and something else in the place of nothing."""
+    cleaned = text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
+    return cleaned if cleaned.strip() else otherwise
+
+
+def readable(value: object, path: str = "") -> str:
+    """The leaves of a value, one line each, as "path: leaf"; a text alone is itself."""
+    if isinstance(value, Mapping):
+        if not path and list(value) == ["text"] and isinstance(value["text"], str):
+            return value["text"]
+        return "\n".join(
+            filter(None, (readable(one, f"{path}.{key}" if path else str(key)) for key, one in value.items()))
+        )
+    if isinstance(value, list | tuple):
+        return "\n".join(filter(None, (readable(one, path) for one in value)))
+    if value is None:
+        return ""
+    return f"{path}: {value}" if path else str(value)
+
+
+def matches(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether a value passes a filter such as {"color": "red", "score": {"$gt": 3}}; "a.b" also means b inside a."""
+    return all(_compare(_member(value, key), condition) for key, condition in wanted.items())
+
+
+def _member(value: Mapping[str, Any], key: str) -> Any:
+    if key in value or "." not in key:
+        return value.get(key)
+    found: Any = value
+    for name in key.split("."):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
+
+
+def _compare(held: Any, wanted: Any) -> bool:
+    if isinstance(wanted, Mapping):
+        if any(str(key).startswith("$") for key in wanted):
+            return all(_operate(held, operator, operand) for operator, operand in wanted.items())
+        return isinstance(held, Mapping) and all(_compare(held.get(key), one) for key, one in wanted.items())
+    if isinstance(wanted, list | tuple):
+        return isinstance(held, list | tuple) and len(held) == len(wanted) and all(map(_compare, held, wanted))
+    return bool(held == wanted)
+
+
+def _operate(held: Any, operator: str, operand: Any) -> bool:
+    if operator == "$eq":
+        return bool(held == operand)
+    if operator == "$ne":
+        return bool(held != operand)
+    if operator in ("$in", "$nin"):
+        if not isinstance(operand, Sequence) or isinstance(operand, str):
+            raise InputError(f"{operator} in a filter must have a list, got {operand!r}", field="filter")
+        return (held in operand) == (operator == "$in")
+    if operator not in ("$gt", "$gte", "$lt", "$lte"):
+        raise InputError(
+            f"filter has the operator {operator!r}; known are $eq, $ne, $gt, $gte, $lt, $lte, $in and $nin",
+            field="filter",
+        )
+    texts = isinstance(held, str) and isinstance(operand, str)
+    if not texts and not (isinstance(held, int | float) and isinstance(operand, int | float)):
+        return False  # nothing, or of another kind: neither above nor below
+    above, same = held > operand, held == operand
+    return bool(
+        above
+        if operator == "$gt"
+        else above or same
+        if operator == "$gte"
+        else held < operand or (same and operator == "$lte")
+    )
+
+
+def pushed_down(wanted: Mapping[str, Any] | None, prefix: str) -> dict[str, Any]:
+    """The part of a filter that a store can answer: attributes for plain equality of texts. A superset passes."""
+    return {
+        f"{prefix}.{key}": value
+        for key, value in (wanted or {}).items()
+        if isinstance(value, str) and value.isprintable() and key.isprintable() and "." not in key
+    }
