@@ -1,0 +1,73 @@
+// The state of the store: what it holds, what can be restored, and who did what.
+
+import {bytes, count, day, h, plural, replace, say, table, when} from "./dom.js";
+
+export const title = "Health";
+const MOST = 15;
+
+export async function show({content, workspace, address, isCurrent}) {
+  const stats = await workspace.get("stats");
+  if (!isCurrent()) return;
+  const pruned = h("section", {"aria-label": "Pruned"}), audit = h("section", {"aria-label": "Audit"});
+  replace(content, h("h1", null, "Health"),
+    h("dl", {class: "figures"}, figures(stats).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)))),
+    h("div", {class: "columns"}, shares("By type", stats.by_type, name => address("timeline", {type: name})),
+      shares("By agent", stats.by_agent, name => address("timeline", {agent: name})), shares("By tier", stats.by_tier)),
+    pruned, audit);
+  await Promise.allSettled([drawPruned(), drawAudit()]);
+
+  async function drawPruned() {
+    const told = await workspace.get("pruned");
+    if (!told.memories.length || !isCurrent()) return;
+    replace(pruned, h("h2", null, "Pruned, and can be restored"), told.memories.slice(0, 100).map(memory =>
+      h("article", {class: "card"}, h("p", {class: "text"}, memory.text.slice(0, 300)),
+        h("div", {class: "row"}, h("span", {class: "note"}, `until ${when(told.until[memory.memory_id])}`),
+          workspace.mayWrite && h("button", {onclick: async () => {
+            const done = await workspace.send("POST", "restore", {ids: [memory.memory_id]});
+            say(done.restored.length ? "Restored." : "It could not be restored: its id is in use again.");
+            await drawPruned();
+          }}, "Restore")))));
+  }
+
+  async function drawAudit(cursor) {
+    if (!workspace.isAdmin) {
+      replace(audit, h("h2", null, "Audit"), h("p", {class: "note"}, "Who did what is shown to administrators."));
+      return;
+    }
+    const told = await workspace.get("audit", {limit: 50, cursor}), verified = h("span", {role: "status"});
+    if (!isCurrent()) return;
+    replace(audit, h("h2", null, "Audit"), h("div", {class: "row"},
+      h("button", {onclick: async () => {
+        const {sound, broken} = await workspace.get("audit/verify");
+        verified.className = sound ? "" : "bad";
+        verified.textContent = sound ? "No entry was changed or taken away." :
+          `Changed or missing: ${broken.slice(0, 20).join(", ")}.`;
+      }}, "Verify"), verified),
+    told.entries.length ? table(["time", "who", "action", "memory", "detail"], told.entries.map(entry => [when(entry.time),
+      entry.who, entry.action, entry.memory && h("a", {href: address("memory", {id: entry.memory})}, entry.memory),
+      Object.entries(entry.detail).map(([key, value]) => `${key}: ${typeof value === "object" ? JSON.stringify(value) : value}`)
+        .join(", ")]), "Audit") : h("p", {class: "note"}, "Nothing was changed or removed yet."),
+    told.next_cursor && h("button", {onclick: () => drawAudit(told.next_cursor)}, "Older"));
+  }
+}
+
+function figures(stats) {
+  return [
+    ["memories", count(stats.memories)], ["sessions", count(stats.sessions)], ["with vectors", count(stats.vectors)],
+    ["words", count(stats.words)], ["size", bytes(stats.bytes)], ["embedder", stats.embedder ?? "none yet"],
+    stats.oldest !== null && ["oldest", day(stats.oldest)], stats.newest !== null && ["newest", day(stats.newest)],
+    stats.encrypted > 0 && ["encrypted", count(stats.encrypted)],
+  ].filter(Boolean);
+}
+
+function shares(name, counts, link) {
+  const all = Object.entries(counts).sort(([, one], [, other]) => other - one);
+  const most = Math.max(1, ...all.map(([, number]) => number));
+  return all.length > 0 && h("section", null, h("h2", null, name), h("dl", {class: "parts"},
+    all.slice(0, MOST).map(([label, number]) => {
+      const line = h("span", {class: "more left"});
+      line.style.width = `${100 * number / most}%`;
+      return [h("dt", null, link ? h("a", {href: link(label)}, label) : label),
+        h("dd", null, h("span", {class: "track"}, line), h("span", {class: "number"}, count(number)))];
+    })), all.length > MOST && h("p", {class: "note"}, `and ${plural(all.length - MOST, "other")}`));
+}
