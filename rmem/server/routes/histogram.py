@@ -99,8 +99,8 @@ def _counts(access: Access, where: Filter, asked: Asked, start: float, end: floa
     counts: Counts = Counter()
     if isinstance(rows, FilteredRows):
         codes, names = rows.labels(asked.by)
-        at = np.clip(((rows.column("time") - start) / width).astype(np.int64), 0, asked.bins - 1)
-        found, many = np.unique(at * max(1, len(names)) + codes, return_counts=True)
+        spans = np.clip(((rows.column("time") - start) / width).astype(np.int64), 0, asked.bins - 1)
+        found, many = np.unique(spans * len(names) + codes, return_counts=True)
         for key, count in zip(found.tolist(), many.tolist(), strict=True):
             counts[key // len(names), names[key % len(names)]] = count
         return counts

@@ -34,6 +34,9 @@ export function replace(element, ...children) {
 
 export const problem = error => h("p", {class: "problem", role: "alert"}, error.message);
 
+/** Tell in a part of a page why it could not be drawn; the other parts stay. */
+export const told = (part, drawing) => drawing.catch(error => replace(part, problem(error)));
+
 export function say(text) {
   const status = document.getElementById("status");
   status.textContent = text;

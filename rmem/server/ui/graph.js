@@ -3,7 +3,7 @@
 import {count, field, h, later, plural, problem, replace, s} from "./dom.js";
 
 export const title = "Graph";
-const WIDTH = 900, HEIGHT = 520, MOST = 30, STEPS = 200;
+const WIDTH = 900, HEIGHT = 440, MOST = 30, STEPS = 200;
 
 export async function show({content, parameters, workspace, address, note, isCurrent}) {
   const asked = {entity: parameters.get("entity") ?? "", at: parameters.get("at") ?? "", goal: parameters.get("goal") ?? ""};
@@ -17,7 +17,7 @@ export async function show({content, parameters, workspace, address, note, isCur
       event.preventDefault();
       Object.assign(asked, {entity: box.value.trim(), at: at.value, goal: goal.value.trim()});
       refresh();
-    }}, field("Entity", box), names, field("At", at, "Empty: now."), field("Path to", goal, "Another entity, if you like."),
+    }}, field("Entity", box), names, field("At (now, if empty)", at), field("Path to (optional)", goal),
     h("button", {class: "main"}, "Show")), body);
   box.addEventListener("input", later(200, async () => {
     if (!box.value.trim()) return;
@@ -127,7 +127,7 @@ function place(nodes, facts) {
     node.y = node.fixed ? HEIGHT / 2 : (node.near?.y ?? HEIGHT / 2) + far * Math.sin(angle);
   });
   const springs = [...facts.values()].map(({ends}) => ends.map(end => nodes.get(end))).filter(ends => ends[0] && ends[1]);
-  const length = Math.max(70, Math.min(190, 900 / Math.sqrt(all.length + 1)));
+  const length = Math.max(60, Math.min(130, 700 / Math.sqrt(all.length + 1)));
   for (let step = 0; step < STEPS; step += 1) {
     const heat = 14 * (1 - step / STEPS) + 0.5;
     const push = new Map(all.map(node => [node, {x: (WIDTH / 2 - node.x) * 0.02, y: (HEIGHT / 2 - node.y) * 0.05}]));
@@ -135,7 +135,7 @@ function place(nodes, facts) {
       for (let other = one + 1; other < all.length; other += 1) {
         const a = all[one], b = all[other];
         const dx = a.x - b.x || 0.1, dy = (a.y - b.y || 0.1) * 1.8, far = dx * dx + dy * dy;
-        const force = length * length / far;
+        const force = 0.3 * length * length / far;
         push.get(a).x += dx * force; push.get(a).y += dy * force;
         push.get(b).x -= dx * force; push.get(b).y -= dy * force;
       }

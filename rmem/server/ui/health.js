@@ -1,6 +1,6 @@
 // The state of the store: what it holds, what can be restored, and who did what.
 
-import {bytes, count, day, h, plural, replace, say, table, when} from "./dom.js";
+import {bytes, count, day, h, plural, replace, told, say, table, when} from "./dom.js";
 
 export const title = "Health";
 const MOST = 15;
@@ -14,14 +14,15 @@ export async function show({content, workspace, address, isCurrent}) {
     h("div", {class: "columns"}, shares("By type", stats.by_type, name => address("timeline", {type: name})),
       shares("By agent", stats.by_agent, name => address("timeline", {agent: name})), shares("By tier", stats.by_tier)),
     pruned, audit);
-  await Promise.allSettled([drawPruned(), drawAudit()]);
+  await Promise.all([told(pruned, drawPruned()), told(audit, drawAudit())]);
 
   async function drawPruned() {
-    const told = await workspace.get("pruned");
-    if (!told.memories.length || !isCurrent()) return;
-    replace(pruned, h("h2", null, "Pruned, and can be restored"), told.memories.slice(0, 100).map(memory =>
+    const aside = await workspace.get("pruned");
+    if (!isCurrent()) return;
+    if (!aside.memories.length) { replace(pruned); return; }
+    replace(pruned, h("h2", null, "Pruned, and can be restored"), aside.memories.slice(0, 100).map(memory =>
       h("article", {class: "card"}, h("p", {class: "text"}, memory.text.slice(0, 300)),
-        h("div", {class: "row"}, h("span", {class: "note"}, `until ${when(told.until[memory.memory_id])}`),
+        h("div", {class: "row"}, h("span", {class: "note"}, `until ${when(aside.until[memory.memory_id])}`),
           workspace.mayWrite && h("button", {onclick: async () => {
             const done = await workspace.send("POST", "restore", {ids: [memory.memory_id]});
             say(done.restored.length ? "Restored." : "It could not be restored: its id is in use again.");
@@ -34,7 +35,7 @@ export async function show({content, workspace, address, isCurrent}) {
       replace(audit, h("h2", null, "Audit"), h("p", {class: "note"}, "Who did what is shown to administrators."));
       return;
     }
-    const told = await workspace.get("audit", {limit: 50, cursor}), verified = h("span", {role: "status"});
+    const page = await workspace.get("audit", {limit: 50, cursor}), verified = h("span", {role: "status"});
     if (!isCurrent()) return;
     replace(audit, h("h2", null, "Audit"), h("div", {class: "row"},
       h("button", {onclick: async () => {
@@ -43,11 +44,11 @@ export async function show({content, workspace, address, isCurrent}) {
         verified.textContent = sound ? "No entry was changed or taken away." :
           `Changed or missing: ${broken.slice(0, 20).join(", ")}.`;
       }}, "Verify"), verified),
-    told.entries.length ? table(["time", "who", "action", "memory", "detail"], told.entries.map(entry => [when(entry.time),
+    page.entries.length ? table(["time", "who", "action", "memory", "detail"], page.entries.map(entry => [when(entry.time),
       entry.who, entry.action, entry.memory && h("a", {href: address("memory", {id: entry.memory})}, entry.memory),
       Object.entries(entry.detail).map(([key, value]) => `${key}: ${typeof value === "object" ? JSON.stringify(value) : value}`)
-        .join(", ")]), "Audit") : h("p", {class: "note"}, "Nothing was changed or removed yet."),
-    told.next_cursor && h("button", {onclick: () => drawAudit(told.next_cursor)}, "Older"));
+        .join(", ")]), "Audit trail") : h("p", {class: "note"}, "Nothing was changed or removed yet."),
+    page.next_cursor && h("button", {onclick: () => drawAudit(page.next_cursor)}, "Older"));
   }
 }
 

@@ -1,6 +1,6 @@
 // One memory: its text and fields, what stands around it, the facts that it says; edit, pin, forget.
 
-import {confirmed, field, h, marked, problem, replace, say, when} from "./dom.js";
+import {confirmed, field, h, marked, problem, replace, say, told, when} from "./dom.js";
 import {card} from "./search.js";
 
 export const title = "Memory";
@@ -20,7 +20,7 @@ export async function show({content, parameters, workspace, address, isCurrent})
   const body = h("div");
   replace(content, h("h1", null, "Memory"), body, facts, around);
   read();
-  await Promise.allSettled([drawFacts(), drawAround()]);
+  await Promise.all([told(facts, drawFacts()), told(around, drawAround())]);
 
   function read() {
     const pinned = "pinned" in memory.tags;
@@ -59,7 +59,7 @@ export async function show({content, parameters, workspace, address, isCurrent})
       value: memory.metadata.importance_score});
     const tags = h("textarea", {rows: 3, value: Object.entries(memory.tags).map(([key, value]) => `${key}=${value}`)
       .join("\n")});
-    const told = h("div");
+    const wrong = h("div");
     replace(body, h("form", {class: "card", onsubmit: async event => {
       event.preventDefault();
       try {
@@ -67,11 +67,11 @@ export async function show({content, parameters, workspace, address, isCurrent})
         say("Changed.");
         await again();
       } catch (error) {
-        replace(told, problem(error));
+        replace(wrong, problem(error));
       }
     }}, field("Text", text), field("Type", type), field("Importance", importance, "From 0 to 1."),
     field("Tags", tags, "One to a line: key=value."), h("div", {class: "row"}, h("button", {class: "main"}, "Save"),
-      h("button", {type: "button", onclick: read}, "Cancel")), told));
+      h("button", {type: "button", onclick: read}, "Cancel")), wrong));
     text.focus();
 
     function changes() {
@@ -80,12 +80,12 @@ export async function show({content, parameters, workspace, address, isCurrent})
         const at = line.indexOf("=");
         return at < 0 ? [line, ""] : [line.slice(0, at), line.slice(at + 1)];
       }));
-      const told = {};
-      if (text.value !== memory.text) told.text = text.value;
-      if (type.value !== memory.metadata.memory_type) told.type = type.value;
-      if (Number(importance.value) !== memory.metadata.importance_score) told.importance = Number(importance.value);
-      if (JSON.stringify(wanted) !== JSON.stringify(memory.tags)) told.tags = wanted;
-      return told;
+      const changed = {};
+      if (text.value !== memory.text) changed.text = text.value;
+      if (type.value !== memory.metadata.memory_type) changed.type = type.value;
+      if (Number(importance.value) !== memory.metadata.importance_score) changed.importance = Number(importance.value);
+      if (JSON.stringify(wanted) !== JSON.stringify(memory.tags)) changed.tags = wanted;
+      return changed;
     }
   }
 
@@ -96,9 +96,9 @@ export async function show({content, parameters, workspace, address, isCurrent})
   }
 
   async function forget() {
-    const told = facts.dataset.count > 0 ? `${facts.dataset.count} facts that it says go with it.` : null;
+    const along = facts.dataset.count > 0 ? `${facts.dataset.count} facts that it says go with it.` : null;
     const sure = await confirmed("Forget this memory for good?",
-      [memory.text.slice(0, 200), told, "It cannot be brought back."].filter(Boolean), "Forget");
+      [memory.text.slice(0, 200), along, "It cannot be brought back."].filter(Boolean), "Forget");
     if (!sure) return;
     try {
       await workspace.send("DELETE", workspace.memory(id));

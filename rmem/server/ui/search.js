@@ -7,12 +7,13 @@ export const title = "Search";
 const FILTERS = ["agent", "type", "since", "until"];
 const LOOKED_THROUGH = 1000; // hits among which “why not?” looks for a memory: the most that one recall gives
 const MEANING = {
-  words: "words of the question in the memory", vector: "likeness of meaning", dense: "likeness of meaning",
-  near: "what stands around it in its session", session: "the best memory of its session",
-  answer: "it stands behind a question", asking: "it asks rather than tells", reacting: "it is a mere reaction",
-  length: "how much it says", specific: "names, numbers and quotations", own: "an assistant said it",
-  actor: "the question names its actor", quoted: "it holds what the question quotes", when: "it speaks of a time",
-  time: "it lies in the time that the question names", importance: "its importance", facts: "facts that it says",
+  words: "words of the question in the memory", vectors: "likeness of meaning", bm25: "words of the question in the memory",
+  cosine: "likeness of meaning", neighbours: "what stands around it in its session", asking: "it asks rather than tells",
+  reacting: "it is a mere reaction", length: "how much it says", specific: "names, numbers and quotations",
+  own: "an assistant said it, and the question speaks of the asker", actor: "the question names its actor",
+  quoted: "it holds what the question quotes", when: "it speaks of a time", graph: "facts that lead to it",
+  time: "how near it is to the time that the question names", importance: "its importance",
+  baseline: "what every memory of this question has",
 };
 const seen = new Map(); // memories that were shown, to pick one from
 
