@@ -18,6 +18,7 @@ KEY_HEADER = b"x-rmem-key"
 CODE_SECONDS = 120.0
 """How long a one-time code may wait to be used."""
 _MOST = 10_000  # sessions; beyond, the one that is idle for longest ends
+_MOST_OF_TOKEN = 50  # so that nobody ends the sessions of others
 _COOKIE = "rmem_session"
 
 
@@ -68,6 +69,9 @@ class Sessions:
         made = NewSession(secrets.token_urlsafe(32), secrets.token_urlsafe(32))
         with self._lock:
             self._end_idle()
+            same = [id for id, session in self._sessions.items() if session.token == token]
+            for id in same[: max(0, len(same) + 1 - _MOST_OF_TOKEN)]:
+                del self._sessions[id]
             self._sessions[made.id] = _Session(made.key, token, time.monotonic())
             if len(self._sessions) > _MOST:
                 self._sessions.popitem(last=False)

@@ -186,6 +186,18 @@ def test_why_a_memory_did_not_come_is_told_by_the_parts_that_held_it_back(window
     page.get_by_text("is outside the filter").wait_for()
 
 
+def test_other_settings_are_compared_side_by_side(window):
+    page = window.show("search?q=which port does staging run on")
+    page.get_by_label("Settings", exact=True).fill("dense=0 near=0 session=0")
+    page.get_by_role("button", name="Compare").click()
+    rankings = page.get_by_role("region", name="Rankings side by side")
+    rankings.wait_for()
+    assert "▲" in rankings.inner_text()
+    page.get_by_label("Settings", exact=True).fill("nonsense=1")
+    page.get_by_role("button", name="Compare").click()
+    assert "nonsense" in page.get_by_role("alert").inner_text()
+
+
 def test_a_memory_is_read_edited_pinned_and_forgotten(window, team):
     client = team.client(team.first_token)
     (id,) = client.post(f"{W}/memories", json={"text": "Lunch is at noon", "tags": {"a": "b"}}).json()["ids"]
@@ -198,6 +210,7 @@ def test_a_memory_is_read_edited_pinned_and_forgotten(window, team):
     page.get_by_role("button", name="Pin").click()
     page.get_by_role("button", name="Unpin").wait_for()
     known = client.get(f"{W}/memories/{id}").json()
+    page.get_by_role("region", name="History").last.get_by_text("tags, text").wait_for()
     assert (known["text"], known["tags"]["c"]) == ("Lunch is at one", "d")
     assert "pinned" in known["tags"]
     page.get_by_role("button", name="Forget…").click()
@@ -291,6 +304,10 @@ def test_health_shows_figures_and_the_audit_trail(window):
     page.get_by_text("No entry was changed or taken away.").wait_for()
     assert "remember" in page.get_by_role("region", name="Audit trail").inner_text()
     picture(page, "health")
+    assert "first start" in page.get_by_role("region", name="Tokens", exact=True).inner_text()
+    page.get_by_label("Retention below").fill("1")
+    page.get_by_role("button", name="Try").click()
+    page.get_by_text(re.compile(r"\d+ memor(y|ies) would be pruned; nothing was removed")).wait_for()
 
 
 def test_every_page_works_on_a_phone_and_in_the_dark(chrome, attacked, admin_token):
@@ -327,6 +344,33 @@ def test_axe_finds_nothing_serious_on_any_page(chrome, attacked, admin_token, sc
                 found.append((name, problem["id"], [node["html"][:200] for node in problem["nodes"]][:3]))
     opened.close()
     assert found == []
+
+
+@pytest.mark.slow
+def test_pages_are_painted_within_a_second_with_100_000_memories(chrome, tmp_path):
+    with Brain(tmp_path / "large.db", durability="normal") as brain:
+        brain.remember_many(
+            {
+                "text": f"Deploy {n} of service {n % 97} took {n % 13} minutes",
+                "agent": f"a{n % 50}",
+                "when": 1.6e9 + n * 600,
+            }
+            for n in range(100_000)
+        )
+    server = Running(own_settings(str(tmp_path / "large.db"), tmp_path / "server")).start()
+    try:
+        page = chrome.new_page()
+        page.goto(f"{server.url}/ui/#login={invite_owner(server.service)}")
+        page.locator("article").first.wait_for()  # the index is read once
+        for name in ("search?q=deploy of service 7", "timeline", "health"):
+            page.goto(f"{server.url}/ui/#/{name}")
+            page.reload()
+            page.locator("h1").first.wait_for(state="attached")
+            paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+            assert paint < 1000, name
+        page.close()
+    finally:
+        server.stop()
 
 
 def test_the_whole_page_is_small():

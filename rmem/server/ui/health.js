@@ -1,6 +1,7 @@
 // The state of the store: what it holds, what can be restored, and who did what.
 
-import {bytes, count, day, h, plural, replace, told, say, table, when} from "./dom.js";
+import {get} from "./api.js";
+import {bytes, count, day, field, h, plural, problem, replace, say, table, told, when} from "./dom.js";
 
 export const title = "Health";
 const MOST = 15;
@@ -8,13 +9,15 @@ const MOST = 15;
 export async function show({content, workspace, address, isCurrent}) {
   const stats = await workspace.get("stats");
   if (!isCurrent()) return;
+  const members = h("section", {"aria-label": "Members and tokens"});
   const pruned = h("section", {"aria-label": "Pruned"}), audit = h("section", {"aria-label": "Audit"});
   replace(content, h("h1", null, "Health"),
     h("dl", {class: "figures"}, figures(stats).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)))),
     h("div", {class: "columns"}, shares("By type", stats.by_type, name => address("timeline", {type: name})),
       shares("By agent", stats.by_agent, name => address("timeline", {agent: name})), shares("By tier", stats.by_tier)),
-    pruned, audit);
-  await Promise.all([told(pruned, drawPruned()), told(audit, drawAudit())]);
+    workspace.mayWrite && fading(workspace, address), pruned, members, audit);
+  await Promise.all([told(pruned, drawPruned()), told(audit, drawAudit()),
+    told(members, drawMembers())]);
 
   async function drawPruned() {
     const aside = await workspace.get("pruned");
@@ -28,6 +31,16 @@ export async function show({content, workspace, address, isCurrent}) {
             say(done.restored.length ? "Restored." : "It could not be restored: its id is in use again.");
             await drawPruned();
           }}, "Restore")))));
+  }
+
+  async function drawMembers() { // of the whole organisation: for its administrators, which not all of a workspace are
+    if ((await get("me")).role !== "ADMIN") return;
+    const [who, keys] = await Promise.all([get("members", {limit: 200}), get("tokens", {limit: 200})]);
+    if (!isCurrent()) return;
+    replace(members, h("h2", null, "Members and tokens"), table(["member", "role in all workspaces"],
+      who.members.map(one => [one.member, one.role]), "Members"),
+    table(["member", "label", "may", "expires", "state"], keys.tokens.map(one => [one.member, one.label,
+      one.effective_role ?? "nothing", day(one.expires), one.state]), "Tokens"));
   }
 
   async function drawAudit(cursor) {
@@ -50,6 +63,25 @@ export async function show({content, workspace, address, isCurrent}) {
         .join(", ")]), "Audit trail") : h("p", {class: "note"}, "Nothing was changed or removed yet."),
     page.next_cursor && h("button", {onclick: () => drawAudit(page.next_cursor)}, "Older"));
   }
+}
+
+/** What would be pruned below a retention; nothing is removed. */
+function fading(workspace, address) {
+  const below = h("input", {type: "number", min: 0, max: 1, step: "any", value: 0.05, required: true});
+  const result = h("div", {"aria-live": "polite"});
+  return h("section", {"aria-labelledby": "fading"}, h("h2", {id: "fading"}, "What falls next"),
+    h("form", {class: "row", onsubmit: async event => {
+      event.preventDefault();
+      try {
+        const {pruned} = await workspace.send("POST", "maintenance", {prune: {below: Number(below.value)}, dry_run: true});
+        replace(result, h("p", null, `${plural(pruned.length, "memory", "memories")} would be pruned; nothing was removed. `,
+          pruned.length > 0 && ["To do it: ", h("code", null, `rmem forget --faded --below ${below.value}`)]),
+        pruned.length > 0 && table(["memory", "retention"], pruned.slice(0, 100).map(one =>
+          [h("a", {href: address("memory", {id: one.memory_id})}, one.memory_id), one.retention.toFixed(3)]), "What falls next"));
+      } catch (error) {
+        replace(result, problem(error));
+      }
+    }}, field("Retention below", below), h("button", null, "Try")), result);
 }
 
 function figures(stats) {

@@ -1,6 +1,6 @@
 // One memory: its text and fields, what stands around it, the facts that it says; edit, pin, forget.
 
-import {confirmed, field, h, marked, problem, replace, say, told, when} from "./dom.js";
+import {confirmed, field, h, marked, problem, replace, say, table, told, when} from "./dom.js";
 import {card} from "./search.js";
 
 export const title = "Memory";
@@ -17,10 +17,11 @@ export async function show({content, parameters, workspace, address, isCurrent})
   if (!isCurrent()) return;
   const again = () => show({content, parameters, workspace, address, isCurrent});
   const around = h("section", {"aria-label": "Around it"}), facts = h("section", {"aria-label": "Facts"});
+  const past = h("section", {"aria-label": "History"});
   const body = h("div");
-  replace(content, h("h1", null, "Memory"), body, facts, around);
+  replace(content, h("h1", null, "Memory"), body, facts, around, past);
   read();
-  await Promise.all([told(facts, drawFacts()), told(around, drawAround())]);
+  await Promise.all([told(facts, drawFacts()), told(around, drawAround()), told(past, drawPast())]);
 
   function read() {
     const pinned = "pinned" in memory.tags;
@@ -130,5 +131,13 @@ export async function show({content, parameters, workspace, address, isCurrent})
     if (known.size < 2 || !isCurrent()) return;
     replace(around, h("h2", null, "In the same session"), [...known.values()].map(one => one.memory_id === id ?
       h("p", {class: "here"}, marked(one.text.slice(0, 120), [])) : card(one, address)));
+  }
+
+  async function drawPast() {
+    if (!workspace.isAdmin) return;
+    const {entries} = await workspace.get("audit", {memory: id, limit: 20});
+    if (!entries.length || !isCurrent()) return;
+    replace(past, h("h2", null, "Who did what with it"), table(["time", "who", "action", "fields"], entries.map(entry =>
+      [when(entry.time), entry.who, entry.action, (entry.detail.fields ?? []).join(", ")]), "History"));
   }
 }

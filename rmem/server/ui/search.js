@@ -1,6 +1,6 @@
 // Search, and why a memory was found or not: every part of its score.
 
-import {add, choice, count, field, h, later, marked, plural, problem, replace, when} from "./dom.js";
+import {add, choice, count, field, h, later, marked, plural, problem, replace, table, when} from "./dom.js";
 import {teach} from "./empty.js";
 
 export const title = "Search";
@@ -39,6 +39,8 @@ export async function show({content, parameters, workspace, address, note, isCur
   };
   const results = h("section", {"aria-label": "Hits", "aria-live": "polite"});
   const whyBox = h("input", {value: asked.why, list: "seen", placeholder: "memory id", autocomplete: "off"});
+  const settingsBox = h("input", {placeholder: "dense=0.7 session=0", autocomplete: "off", spellcheck: "false"});
+  const comparison = h("div", {"aria-live": "polite"});
   const known = h("datalist", {id: "seen"});
   const whyResult = h("div", {"aria-live": "polite"});
   replace(content, h("h1", {class: "hidden"}, "Search"),
@@ -53,7 +55,11 @@ export async function show({content, parameters, workspace, address, note, isCur
     h("section", {class: "card", "aria-labelledby": "why-title"}, h("h2", {id: "why-title"}, "Why not this one?"),
       h("p", {class: "note"}, "Name a memory that should have come, and see where it ranks and what held it back."),
       h("form", {class: "row", onsubmit: event => { event.preventDefault(); asked.why = whyBox.value.trim(); why(); }},
-        field("Memory", whyBox), known, h("button", null, "Explain")), whyResult));
+        field("Memory", whyBox), known, h("button", null, "Explain")), whyResult),
+    h("section", {class: "card", "aria-labelledby": "compare-title"}, h("h2", {id: "compare-title"}, "With other settings"),
+      h("p", {class: "note"}, "Rank the same question with other knobs of recall, and see what moves. Nothing is kept."),
+      h("form", {class: "row", onsubmit: event => { event.preventDefault(); compare(); }},
+        field("Settings", settingsBox), h("button", null, "Compare")), comparison));
   box.id = "question";
 
   const where = () => Object.fromEntries(FILTERS.filter(name => asked[name]).map(name => [name, asked[name]]));
@@ -128,6 +134,21 @@ export async function show({content, parameters, workspace, address, note, isCur
       replace(whyResult, explained(memory, found, asked, k, address));
     } catch (error) {
       replace(whyResult, problem(error.status === 404 ? new Error(`There is no memory ${asked.why}.`) : error));
+    }
+  }
+
+  async function compare() {
+    if (!asked.q) { replace(comparison, h("p", null, "Ask a question first.")); return; }
+    const settings = Object.fromEntries(settingsBox.value.split(/[\s,]+/).filter(Boolean).map(pair => {
+      const [name, value] = pair.split("=");
+      return [name, Number.isNaN(Number(value)) || value === "" ? value ?? "" : Number(value)];
+    }));
+    try {
+      const [before, after] = await Promise.all([workspace.send("POST", "recall", request({k: 50})),
+        workspace.send("POST", "recall", request({k: 50, settings}))]);
+      replace(comparison, moved(before.hits, after.hits, k, address));
+    } catch (error) {
+      replace(comparison, problem(error));
     }
   }
 
@@ -209,6 +230,18 @@ function explained(memory, found, asked, k, address) {
     h("h3", null, `Against hit ${rival.rank}`),
     h("dl", {class: "parts"}, gaps.map(one => bar(one.name, one.mine - one.theirs, strongest))),
   ];
+}
+
+/** Two rankings side by side: for each hit that either shows, where it was and where it is. */
+function moved(before, after, k, address) {
+  const rank = (hits, id) => hits.find(hit => hit.memory.memory_id === id)?.rank;
+  const all = new Map([...after.slice(0, k), ...before.slice(0, k)].map(hit => [hit.memory.memory_id, hit.memory]));
+  return table(["as it is", "with these settings", "moved", "memory"], [...all].map(([id, memory]) => {
+    const now = rank(before, id), then = rank(after, id), by = now && then ? now - then : null;
+    return [now ?? "after 50", then ?? "after 50",
+      by === null ? "" : by > 0 ? `▲ ${by}` : by < 0 ? `▼ ${-by}` : "=",
+      h("a", {href: address("memory", {id})}, memory.text.slice(0, 100))];
+  }), "Rankings side by side");
 }
 
 /** Which fields of the filter a memory does not meet. */
