@@ -374,7 +374,7 @@ def test_pages_are_painted_within_a_second_with_100_000_memories(chrome, tmp_pat
 
 
 def test_the_whole_page_is_small():
-    assert sum(len(file.content) for file in FILES.values()) < 150_000
+    assert sum(len(file.content) for file in FILES.values()) < 100_000
 
 
 # Attacks
