@@ -46,8 +46,9 @@ quick: $(DEV)    ## a third of the tests in less than a minute: run it after eve
 docs: $(DEV)     ## the manual as a site, in build/site
 	@$(BIN)/mkdocs build --strict
 
-pictures: $(DEV) ## the pictures of the README and the manual, from benchmarks/results and a run of the demo
+pictures: $(DEV) ## the pictures of the README and the manual, from benchmarks/results, a run of the demo and a browser
 	@$(BIN)/python benchmarks/pictures.py
+	@RMEM_PICTURES=1 $(BIN)/python -m pytest tests/server/test_ui.py
 
 test-slow: $(DEV) ## soak and million-row tests
 	@$(BIN)/python -m pytest -m slow

@@ -24,6 +24,8 @@ VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 IN_SDIST = ("README.md", "CHANGELOG.md", "LICENSE", "NOTICE", "pyproject.toml", "Makefile", "docs/index.md",
             "tests/conftest.py", "rmem/py.typed", "aliases/pyproject.toml", "benchmarks/pyproject.toml")  # fmt: skip
 
+IN_WHEEL = ("rmem/py.typed", "rmem/server/ui/index.html", "rmem/server/ui/app.js", "rmem/server/ui/style.css")
+
 
 def run(*line: object, quiet: bool = True) -> None:
     done = subprocess.run([str(word) for word in line], cwd=ROOT, capture_output=quiet, text=True, check=False)
@@ -51,6 +53,8 @@ def built(tools: Path) -> Path:
     strange += [name for name in names if Path(name).name.startswith(("test_", "conftest"))]
     if strange:
         sys.exit(f"not ours in the wheel: {', '.join(strange)}")
+    if missing := [name for name in IN_WHEEL if name not in names]:
+        sys.exit(f"missing from the wheel: {', '.join(missing)}")
     with tarfile.open(source) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
     if missing := [name for name in IN_SDIST if name not in held]:

@@ -61,6 +61,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "reindex": Entry(".maintenance", "reindex", "Embed and index every memory anew."),
     },
     "Serve": {
+        "ui": Entry(".ui", "ui", "See the memory in the browser."),
         "serve": Entry(".serve", "serve", "Serve memories and tables over HTTP."),
         "org": Entry(".tenants", "org", "Make and list the organisations of a server."),
         "workspace": Entry(".tenants", "workspace", "Make, list and delete workspaces."),

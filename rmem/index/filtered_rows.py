@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..filters import Filter
+from ..models import TIERS
 from .analyser import Word
 from .bits import Estimate, top
 from .columns import RowNumbers, distances
@@ -64,6 +65,7 @@ class FilteredRows:
             self._vectors = index.vectors
             self._columns = {name: index.columns[name] for name in _COLUMNS}
             self._places, self._kinds = index.columns.position, index.columns.kinds
+            self._groups = index.columns.groups
             self.moves = index.columns, index.columns.moves_of(where.agent or ())
             self._source = source
             self._found: dict[Hashable, Any] = {}
@@ -114,6 +116,18 @@ class FilteredRows:
         """The session of rows as a number; -1 for a memory outside any session."""
         group = self.column_at("group", at)
         return np.where(self._in_session[group], group, np.int32(-1))
+
+    def labels(self, by: str) -> tuple[npt.NDArray[np.int64], list[str]]:
+        """The agent, type or tier of every row as a number, and the names behind the numbers."""
+        if by == "tier":
+            return self.column("tier").astype(np.int64), list(TIERS)
+        if by == "type":
+            return self.column("kind").astype(np.int64), list(self._kinds.names)
+        groups = list(self._groups.names)  # (agent, session)
+        names = sorted({agent for agent, _ in groups})
+        place = {name: at for at, name in enumerate(names)}
+        of_group = np.array([place[agent] for agent, _ in groups], np.int64)
+        return of_group[self.column("group")] if groups else np.empty(0, np.int64), names
 
     def kinds(self) -> dict[str, int]:
         """How many rows there are of each type, the most frequent first."""

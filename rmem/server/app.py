@@ -23,12 +23,14 @@ from .routes import datasets as of_datasets
 from .routes import export as of_export
 from .routes import feedback as of_feedback
 from .routes import graph as of_graph
+from .routes import histogram as of_histogram
 from .routes import memories as of_memories
 from .routes import repositories as of_repositories
 from .routes import service as of_service
 from .routes import sync as of_sync
 from .routes import tables as of_tables
 from .routes import tokens as of_tokens
+from .routes import ui as of_ui
 from .routes import upkeep as of_upkeep
 from .routes import workspaces as of_workspaces
 from .service import Service
@@ -52,6 +54,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     of_tokens.router,
     of_tables.router,
     of_upkeep.router,
+    of_histogram.router,
     of_feedback.router,
     of_audit.router,
     of_export.router,
@@ -59,6 +62,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     of_repositories.router,
     of_mcp.router,
     of_datasets.router,
+    of_ui.router,
 )
 
 
@@ -121,7 +125,7 @@ def open_service(settings: ServerSettings, *, on_first_token: Callable[[str], No
     control = Control(settings)
     tokens = Tokens(control, signing_secret(settings.data))
     first = control.organization(FIRST)
-    if not control.organizations():
+    if settings.own_store is None and not control.organizations():
         first = control.create_organization(FIRST)
         control.create_workspace(first.id, FIRST)
         control.set_member(first.id, _ADMIN, Role.ADMIN)

@@ -24,12 +24,15 @@ from .idempotency import REPLAYED, Claim, Recorder, fingerprint, key_of
 from .limits import retry_after
 from .problems import error_response, problem
 from .service import Service
+from .sessions import KEY_HEADER, session_id
 from .shares import look_up_once
 from .tokens import Caller, Refused
 
 log = logging.getLogger("rmem.server")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
 _OPEN = frozenset(("/health", "/ready", "/docs", "/openapi.json"))
+_DASHBOARD = "/ui"
+"""The pages themselves hold no data; what they show comes by the other routes."""
 _STORAGE = "/dataset-storage"
 """What speaks S3's protocol has the token in a header of that protocol."""
 _LONG_BODY = re.compile(rf"/workspaces/[^/]+/(tables|memories|agents|sync|import)(/|\Z)|{_STORAGE}/")
@@ -113,8 +116,12 @@ class AuthMiddleware:
     async def _check_request(self, scope: Scope, headers: Headers, context: RequestContext) -> Response | None:
         """The answer to a request that may not come in."""
         service, path = self._service, scope["path"]
+        if service.settings.own_store is not None and (foreign := _foreign_host(headers)) is not None:
+            return self._refuse("foreign", 403, foreign)
         if path in _OPEN:
             return None
+        if path == _DASHBOARD or path.startswith(f"{_DASHBOARD}/"):
+            return self._check_length(path, headers)
         scheme, _, token = headers.get(b"authorization").partition(" ")
         token = token.strip() if scheme.lower() == "bearer" else ""
         if path.startswith(_STORAGE):
@@ -122,13 +129,21 @@ class AuthMiddleware:
         if path == "/metrics":
             right = hmac.compare_digest(token.encode("utf-8", "replace"), service.metrics_token.encode())
             return None if right else self._refuse("metrics", 401, "the token of the metrics is needed")
+        key = headers.get(KEY_HEADER)
         if service.everybody is not None:
             caller: Caller = service.everybody
-            if (foreign := _foreign_page(scope["method"], headers)) is not None:
+            if (foreign := _foreign_host(headers) or foreign_page(scope["method"], headers)) is not None:
                 return self._refuse("foreign", 403, foreign)
-        elif not token:
+        elif not token and not key:
             return self._refuse("no token", 401, "a token is needed: Authorization: Bearer …")
         else:
+            if not token:
+                if (foreign := foreign_page(scope["method"], headers)) is not None:
+                    return self._refuse("foreign", 403, foreign)
+                id = session_id(headers.get(b"cookie"), headers.get(b"host"))
+                token = service.sessions.token_of(id, key) or ""
+                if not token:
+                    return self._refuse("session", 401, "the session has ended; log in again")
             try:
                 known = service.tokens.known(token)
                 if known is None:  # what was looked up before a change does not count after it
@@ -139,10 +154,13 @@ class AuthMiddleware:
         org = headers.get(b"x-activeloop-org-id")
         if org and org not in (caller.org, caller.org_name):
             return self._refuse("organisation", 403, "X-Activeloop-Org-Id is not the organisation of the token")
+        context.caller = caller
+        return self._check_length(path, headers)
+
+    def _check_length(self, path: str, headers: Headers) -> Response | None:
         length = headers.get(b"content-length")
         if length.isdigit() and int(length) > self._most_bytes(path):
             return self._refuse("body", 413, self._too_long(path))
-        context.caller = caller
         return None
 
     def _check_rate(self, caller: Caller) -> Response | None:
@@ -289,22 +307,27 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return read
 
 
-def _foreign_page(method: str, headers: Headers) -> str | None:
-    """What tells that a request to a server without tokens may come from a web page; None if nothing does.
+def _foreign_host(headers: Headers) -> str | None:
+    """What is wrong with the Host of a request to a server for this machine alone: a name that was rebound to it."""
+    if _host(headers.get(b"host")) not in _LOCAL_HOSTS:
+        return "this server answers to this machine only: Host must be 127.0.0.1 or localhost"
+    return None
 
-    A page can send requests to this machine, and its browser says so in `Origin` and `Sec-Fetch-Site`. A name that was
-    rebound to this machine is in `Host`. Browsers that say neither cannot send JSON without asking first."""
+
+def foreign_page(method: str, headers: Headers) -> str | None:
+    """What tells that a request without a token may come from another web page; None if nothing does.
+
+    A page can send requests to any server, and its browser says so in `Origin` and `Sec-Fetch-Site`. Browsers that
+    say neither cannot send JSON without asking first."""
     host, origin = headers.get(b"host"), headers.get(b"origin")
-    if _host(host) not in _LOCAL_HOSTS:
-        return "without tokens this server answers to this machine only: Host must be 127.0.0.1 or localhost"
     if headers.has(b"origin") and origin not in (f"http://{host}", f"https://{host}"):
-        return "without tokens this server takes no requests of other web pages: Origin is another one"
+        return "without a token this server takes no requests of other web pages: Origin is another one"
     if headers.get(b"sec-fetch-site") not in ("", "same-origin", "none"):
-        return "without tokens this server takes no requests of other web pages: Sec-Fetch-Site is another one"
+        return "without a token this server takes no requests of other web pages: Sec-Fetch-Site is another one"
     kind = headers.get(b"content-type").partition(";")[0].strip().lower()
     empty = not headers.has(b"transfer-encoding") and headers.get(b"content-length") in ("", "0")
     if method not in _READING and kind in _OF_FORMS and not (empty and not kind):
-        return "without tokens this server takes no forms: Content-Type must be application/json"
+        return "without a token this server takes no forms: Content-Type must be application/json"
     return None
 
 

@@ -69,8 +69,25 @@ class ExplanationAnswer(Answer):
 class HitAnswer(Answer):
     rank: int
     score: float
+    relevance: float | None
     memory: MemoryAnswer
     explanation: ExplanationAnswer | None = None
+
+
+class BinAnswer(Answer):
+    start: float
+    counts: dict[str, int]
+
+
+class HistogramAnswer(Answer):
+    """How many memories there are in equal spans of time from `start` to `end`; spans without any are left out."""
+
+    start: float | None
+    end: float | None
+    width: float
+    total: int
+    names: list[str]
+    bins: list[BinAnswer]
 
 
 class RecallAnswer(Answer):

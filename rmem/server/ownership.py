@@ -21,6 +21,8 @@ _SCOPE = {"scope": "personal"}
 
 def is_visible(access: Access, place: str | None) -> bool:
     """Whether a memory with this place exists for whoever asks."""
+    if access.service.settings.own_store is not None:
+        return True
     return place is None or not place.startswith(_PERSONAL) or place == f"{_PERSONAL}{access.member}"
 
 
@@ -94,14 +96,14 @@ def check_lines(access: Access, lines: Iterable[bytes]) -> None:
             check_new(access, {**named, "id": told.get("memory_id")})
 
 
-def hidden(access: Access, where: Filter) -> int:
-    """How many memories inside a filter whoever asks may not know of."""
+def hidden(access: Access, where: Filter) -> list[Memory]:
+    """The memories inside a filter that whoever asks may not know of."""
     told = where.to_dict()
     tags = told.get("tags", {})
     if tags.get("scope", "personal") != "personal":
-        return 0
+        return []
     found = access.brain.store.select(Filter.of({**told, "tags": {**tags, **_SCOPE}}))
-    return sum(not is_visible(access, memory.place) for memory in found)
+    return [memory for memory in found if not is_visible(access, memory.place)]
 
 
 def visible(access: Access, memories: Iterable[Memory]) -> list[Memory]:

@@ -51,7 +51,8 @@ def answer_recall(access: Access, body: bytes) -> bytes:
 
 
 def _hit(rank: int, hit: Hit) -> Document:
-    document: Document = {"rank": rank, "score": hit.score, "memory": memory_document(hit.memory, attachments=False)}
+    told = memory_document(hit.memory, attachments=False)
+    document: Document = {"rank": rank, "score": hit.score, "relevance": hit.relevance, "memory": told}
     if hit.explanation is not None:
         document["explanation"] = hit.explanation.to_dict()
     return document

@@ -50,14 +50,14 @@ def serve(settings: ServerSettings, *, on_first_token: Callable[[str], None] | N
         http=BoundedProtocol.with_settings(settings),
         proxy_headers=settings.behind_proxy,
     )
-    server = _Server(options)
+    server = Ending(options)
     # Before uvicorn takes it over, and when it raises it again after all is done: an end like any other.
     signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
     allow_connections(settings.connections)
     server.run()
 
 
-class _Server(uvicorn.Server):
+class Ending(uvicorn.Server):
     """Ends when it is told to, whatever still runs: what was acknowledged is on disk."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -79,6 +79,10 @@ class ServerSettings:
     behind_proxy: bool = False
     """Whether a reverse proxy with TLS is in front of it; what it says of the scheme is believed from this machine."""
     embedder: str | None = None
+    own_store: str | None = None
+    """The address of the one store that `rmem ui` shows to whoever runs it; then `data` holds nothing that lasts."""
+    session_seconds: float = 1800.0
+    """After so long without a request, a session of the dashboard ends."""
     limits: Limits = field(default_factory=Limits)
     threads: int = 40
     workers: int = field(default_factory=lambda: _workers() if hasattr(os, "fork") else 0)
@@ -107,6 +111,7 @@ class ServerSettings:
         for name in ("head_seconds", "body_seconds"):
             checks.number(name, getattr(self, name), low=0.001)
         checks.number("shutdown_seconds", self.shutdown_seconds, low=0)
+        checks.number("session_seconds", self.session_seconds, low=1)
         if not isinstance(self.root_path, str) or not _ROOT_PATH.match(self.root_path):
             raise checks.refuse("root_path", "empty, or a path such as /memory", self.root_path)
         if self.store is not None and not self.store.startswith(("postgresql://", "postgres://")):
@@ -141,7 +146,7 @@ class ServerSettings:
         data = Path(told.pop("data", None) or given.get(PREFIX + "DATA") or config.home() / "server").expanduser()
         written = _toml(file if file is not None else data / "server.toml", required=file is not None)
         limits = written.pop("limits", {})
-        own = [one.name for one in fields(cls) if one.name not in ("data", "limits")]
+        own = [one.name for one in fields(cls) if one.name not in ("data", "limits", "own_store")]
         of_limits = [one.name for one in fields(Limits)]
         try:
             checks.known_fields("the server's settings", written, own)

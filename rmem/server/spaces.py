@@ -43,8 +43,9 @@ class Space:
         return self._settings.data / self.org / f"{self.id}.db"
 
     @property
-    def tenant(self) -> str:
-        return f"{self.org}/{self.id}"
+    def tenant(self) -> str | None:
+        """Whose rows these are where several share a database; None where the whole store is one's own."""
+        return f"{self.org}/{self.id}" if self._settings.own_store is None else None
 
     @property
     def brain(self) -> Brain:
@@ -76,11 +77,13 @@ class Space:
 
     def _memories(self) -> str:
         address = self._address()
-        if self._settings.store is None:
+        if self._settings.store is None or self.tenant is None:
             return address
         return tenant_address(address, self.tenant)
 
     def _address(self) -> str:
+        if self._settings.own_store is not None:
+            return self._settings.own_store
         if self._settings.store is not None:
             return self._settings.store
         make_folder(self.path.parent)
@@ -175,7 +178,7 @@ class Spaces:
 
     def close_deleted(self) -> None:
         """Close workspaces that another process has deleted."""
-        if self._settings.store is not None:
+        if self._settings.store is not None or self._settings.own_store is not None:
             return
         with self._change:
             gone = [id for id, space in self._open.items() if not space.users and not space.path.exists()]

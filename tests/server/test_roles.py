@@ -53,6 +53,7 @@ NEEDED = {
     f"POST {W}/restore": WRITE,
     f"POST {W}/recall": READ,
     f"GET {W}/stats": READ,
+    f"GET {W}/histogram": READ,
     f"POST {W}/maintenance": WRITE,
     f"GET {W}/pruned": READ,
     f"POST {W}/feedback": WRITE,

@@ -281,8 +281,8 @@ def _restored(access: Access, ids: list[str]) -> list[str]:
 # Reading
 
 
-class Listing(BaseModel):
-    """Which memories to list."""
+class FilterParameters(BaseModel):
+    """Which memories count, as parameters of a query."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -300,10 +300,6 @@ class Listing(BaseModel):
     min_importance: float | None = None
     max_importance: float | None = None
     where: Annotated[str | None, Field(description="Further fields of a filter, as JSON.")] = None
-    order: Literal["newest", "oldest", "importance", "step", "last step"] = "newest"
-    limit: Annotated[int, Field(ge=1, le=1000)] = 100
-    cursor: Annotated[str | None, Field(description="The next_cursor of the answer before.")] = None
-    vectors: bool = False
 
     def filter(self) -> Filter:
         named: dict[str, Any] = {
@@ -321,6 +317,15 @@ class Listing(BaseModel):
         return Filter.of(
             where_of(self.where), **{key: value for key, value in named.items() if value not in (None, [])}
         )
+
+
+class Listing(FilterParameters):
+    """Which memories to list."""
+
+    order: Literal["newest", "oldest", "importance", "step", "last step"] = "newest"
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    cursor: Annotated[str | None, Field(description="The next_cursor of the answer before.")] = None
+    vectors: bool = False
 
 
 def where_of(text: str | None) -> Any:
@@ -367,7 +372,7 @@ def _listed(access: Access, listing: Listing) -> Document:
         there = sum(value(memory) == last for memory in page)
         cursor = cursor_of(listing.order, last, there + (told_there if last == edge else 0))
     memories = [memory_document(memory, vectors=listing.vectors) for memory in visible(access, page)]
-    return {"memories": memories, "total": store.count(where) - hidden(access, where), "next_cursor": cursor}
+    return {"memories": memories, "total": store.count(where) - len(hidden(access, where)), "next_cursor": cursor}
 
 
 @router.get(

@@ -69,6 +69,8 @@ def show_workspace(access: Annotated[Access, Depends(allowed(Role.READ))]) -> di
 @router.delete("/workspaces/{workspace}", responses=CHANGING)
 def delete_workspace(access: Annotated[Access, Depends(allowed(Role.ADMIN))]) -> dict[str, Any]:
     """Delete a workspace with all its memories and tables."""
+    if access.service.settings.own_store is not None:
+        raise HTTPException(403, "this is your own store, not a workspace of a server; delete its file yourself")
     with config.acting(access.member, access.token_id):
         gone = access.service.control.delete_workspace(access.org, access.workspace)
     if gone is None:

@@ -1,0 +1,55 @@
+"""`rmem ui`: the dashboard on one's own store, in the browser."""
+
+from __future__ import annotations
+
+import tempfile
+import webbrowser
+from pathlib import Path
+
+import click
+
+from ..errors import ConfigError
+from .face import Face
+from .options import answering
+from .output import visible
+
+
+@click.command()
+@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Default: one that is free.")
+@click.option("--no-browser", is_flag=True, help="Only print the link.")
+@answering
+def ui(face: Face, port: int, no_browser: bool) -> None:
+    """See the memory in the browser: search it and see why a memory was found or not, read, edit and forget memories,
+    look at them over time, at the graph of their facts, at tables, and at the state of the store.
+
+    It serves your store on this machine alone until you press Ctrl-C. The link logs in once, within two minutes, and
+    after that is worth nothing; start the command again for another one. Nothing is fetched from elsewhere. On a store
+    that is empty, the page says how to fill it. `rmem serve` has the same pages for a team, at /ui/.
+
+    \b
+    Examples:
+      rmem ui
+      rmem ui --store team.db
+      rmem ui --no-browser --port 9000     # over SSH: ssh -L 9000:127.0.0.1:9000 host, then open the link
+    """
+    from dataclasses import replace
+
+    from ..server.own_store import own_settings, redirecting_file, serve_own
+
+    if face.remote:
+        address = face.address.rstrip("/")
+        raise ConfigError(f"this store is a server, which has the same pages: open {address}/ui/ and log in there")
+    face.brain().close()  # tells what is wrong with the store before a browser opens
+    with tempfile.TemporaryDirectory(prefix="rmem-ui-") as name:
+        folder = Path(name)
+
+        def tell(link: str) -> None:
+            if face.json:
+                face.document({"url": link, "store": face.address})
+            else:
+                click.echo(link)
+            face.note(f"Showing {visible(face.address)} until you press Ctrl-C. The link works once, for two minutes.")
+            if not no_browser and not webbrowser.open(redirecting_file(folder, link).as_uri()):
+                face.note("No browser was found here; open the link yourself.")
+
+        serve_own(replace(own_settings(face.address, folder / "server"), port=port), tell)

@@ -1,0 +1,106 @@
+// The state of the store: what it holds, what can be restored, and who did what.
+
+import {get} from "./api.js";
+import {bytes, count, day, field, h, plural, problem, replace, say, table, told, when} from "./dom.js";
+
+export const title = "Health";
+const MOST = 15;
+
+export async function show({content, workspace, address, isCurrent}) {
+  const stats = await workspace.get("stats");
+  if (!isCurrent()) return;
+  const members = h("section", {"aria-label": "Members and tokens"});
+  const pruned = h("section", {"aria-label": "Pruned"}), audit = h("section", {"aria-label": "Audit"});
+  replace(content, h("h1", null, "Health"),
+    h("dl", {class: "figures"}, figures(stats).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)))),
+    h("div", {class: "columns"}, shares("By type", stats.by_type, name => address("timeline", {type: name})),
+      shares("By agent", stats.by_agent, name => address("timeline", {agent: name})), shares("By tier", stats.by_tier)),
+    workspace.mayWrite && fading(workspace, address), pruned, members, audit);
+  await Promise.all([told(pruned, drawPruned()), told(audit, drawAudit()),
+    told(members, drawMembers())]);
+
+  async function drawPruned() {
+    const aside = await workspace.get("pruned");
+    if (!isCurrent()) return;
+    if (!aside.memories.length) { replace(pruned); return; }
+    replace(pruned, h("h2", null, "Pruned, and can be restored"), aside.memories.slice(0, 100).map(memory =>
+      h("article", {class: "card"}, h("p", {class: "text"}, memory.text.slice(0, 300)),
+        h("div", {class: "row"}, h("span", {class: "note"}, `until ${when(aside.until[memory.memory_id])}`),
+          workspace.mayWrite && h("button", {onclick: async () => {
+            const done = await workspace.send("POST", "restore", {ids: [memory.memory_id]});
+            say(done.restored.length ? "Restored." : "It could not be restored: its id is in use again.");
+            await drawPruned();
+          }}, "Restore")))));
+  }
+
+  async function drawMembers() { // of the whole organisation: for its administrators, which not all of a workspace are
+    if ((await get("me")).role !== "ADMIN") return;
+    const [who, keys] = await Promise.all([get("members", {limit: 200}), get("tokens", {limit: 200})]);
+    if (!isCurrent()) return;
+    replace(members, h("h2", null, "Members and tokens"), table(["member", "role in all workspaces"],
+      who.members.map(one => [one.member, one.role]), "Members"),
+    table(["member", "label", "may", "expires", "state"], keys.tokens.map(one => [one.member, one.label,
+      one.effective_role ?? "nothing", day(one.expires), one.state]), "Tokens"));
+  }
+
+  async function drawAudit(cursor) {
+    if (!workspace.isAdmin) {
+      replace(audit, h("h2", null, "Audit"), h("p", {class: "note"}, "Who did what is shown to administrators."));
+      return;
+    }
+    const page = await workspace.get("audit", {limit: 50, cursor}), verified = h("span", {role: "status"});
+    if (!isCurrent()) return;
+    replace(audit, h("h2", null, "Audit"), h("div", {class: "row"},
+      h("button", {onclick: async () => {
+        const {sound, broken} = await workspace.get("audit/verify");
+        verified.className = sound ? "" : "bad";
+        verified.textContent = sound ? "No entry was changed or taken away." :
+          `Changed or missing: ${broken.slice(0, 20).join(", ")}.`;
+      }}, "Verify"), verified),
+    page.entries.length ? table(["time", "who", "action", "memory", "detail"], page.entries.map(entry => [when(entry.time),
+      entry.who, entry.action, entry.memory && h("a", {href: address("memory", {id: entry.memory})}, entry.memory),
+      Object.entries(entry.detail).map(([key, value]) => `${key}: ${typeof value === "object" ? JSON.stringify(value) : value}`)
+        .join(", ")]), "Audit trail") : h("p", {class: "note"}, "Nothing was changed or removed yet."),
+    page.next_cursor && h("button", {onclick: () => drawAudit(page.next_cursor)}, "Older"));
+  }
+}
+
+/** What would be pruned below a retention; nothing is removed. */
+function fading(workspace, address) {
+  const below = h("input", {type: "number", min: 0, max: 1, step: "any", value: 0.05, required: true});
+  const result = h("div", {"aria-live": "polite"});
+  return h("section", {"aria-labelledby": "fading"}, h("h2", {id: "fading"}, "What falls next"),
+    h("form", {class: "row", onsubmit: async event => {
+      event.preventDefault();
+      try {
+        const {pruned} = await workspace.send("POST", "maintenance", {prune: {below: Number(below.value)}, dry_run: true});
+        replace(result, h("p", null, `${plural(pruned.length, "memory", "memories")} would be pruned; nothing was removed. `,
+          pruned.length > 0 && ["To do it: ", h("code", null, `rmem forget --faded --below ${below.value}`)]),
+        pruned.length > 0 && table(["memory", "retention"], pruned.slice(0, 100).map(one =>
+          [h("a", {href: address("memory", {id: one.memory_id})}, one.memory_id), one.retention.toFixed(3)]), "What falls next"));
+      } catch (error) {
+        replace(result, problem(error));
+      }
+    }}, field("Retention below", below), h("button", null, "Try")), result);
+}
+
+function figures(stats) {
+  return [
+    ["memories", count(stats.memories)], ["sessions", count(stats.sessions)], ["with vectors", count(stats.vectors)],
+    ["words", count(stats.words)], ["size", bytes(stats.bytes)], ["embedder", stats.embedder ?? "none yet"],
+    stats.oldest !== null && ["oldest", day(stats.oldest)], stats.newest !== null && ["newest", day(stats.newest)],
+    stats.encrypted > 0 && ["encrypted", count(stats.encrypted)],
+  ].filter(Boolean);
+}
+
+function shares(name, counts, link) {
+  const all = Object.entries(counts).sort(([, one], [, other]) => other - one);
+  const most = Math.max(1, ...all.map(([, number]) => number));
+  return all.length > 0 && h("section", null, h("h2", null, name), h("dl", {class: "parts"},
+    all.slice(0, MOST).map(([label, number]) => {
+      const line = h("span", {class: "more left"});
+      line.style.width = `${100 * number / most}%`;
+      return [h("dt", null, link ? h("a", {href: link(label)}, label) : label),
+        h("dd", null, h("span", {class: "track"}, line), h("span", {class: "number"}, count(number)))];
+    })), all.length > MOST && h("p", {class: "note"}, `and ${plural(all.length - MOST, "other")}`));
+}

@@ -1,0 +1,143 @@
+// One memory: its text and fields, what stands around it, the facts that it says; edit, pin, forget.
+
+import {confirmed, field, h, marked, problem, replace, say, table, told, when} from "./dom.js";
+import {card} from "./search.js";
+
+export const title = "Memory";
+const AROUND = 4;
+
+export async function show({content, parameters, workspace, address, isCurrent}) {
+  const id = parameters.get("id");
+  if (!id) {
+    location.hash = address("search");
+    return;
+  }
+  const answer = await workspace.ask(workspace.memory(id));
+  const memory = await answer.json(), tag = answer.headers.get("ETag");
+  if (!isCurrent()) return;
+  const again = () => show({content, parameters, workspace, address, isCurrent});
+  const around = h("section", {"aria-label": "Around it"}), facts = h("section", {"aria-label": "Facts"});
+  const past = h("section", {"aria-label": "History"});
+  const body = h("div");
+  replace(content, h("h1", null, "Memory"), body, facts, around, past);
+  read();
+  await Promise.all([told(facts, drawFacts()), told(around, drawAround()), told(past, drawPast())]);
+
+  function read() {
+    const pinned = "pinned" in memory.tags;
+    replace(body,
+      h("article", {class: "card"}, h("p", {class: "text whole"}, memory.text),
+        workspace.mayWrite && h("div", {class: "row"},
+          h("button", {onclick: edit}, "Edit"),
+          h("button", {"aria-pressed": String(pinned), onclick: () => pin(!pinned)}, pinned ? "Unpin" : "Pin"),
+          h("button", {class: "danger", onclick: forget}, "Forget…")),
+        h("p", {class: "note"}, h("a", {href: address("search", {why: id})}, "Why is it not found?"),
+          " Ask the question there.")),
+      h("dl", {class: "fields"}, fields().map(([name, value]) => [h("dt", null, name), h("dd", null, value)])));
+  }
+
+  function fields() {
+    const data = memory.metadata;
+    const inner = Object.fromEntries(Object.entries(memory.contents).filter(([name]) => name !== "text"));
+    return [
+      ["id", h("code", null, memory.memory_id)], ["type", data.memory_type], ["agent", memory.agent_id],
+      ["time", when(memory.timestamp)], ["remembered", when(data.creation_time)],
+      ["importance", data.importance_score.toFixed(2)], ["tier", memory.tier],
+      ["recalled", data.retrieval_count ? `${data.retrieval_count} times, last ${when(data.last_access_time)}` : "never"],
+      memory.session && ["session", h("a", {href: address("timeline", {session: memory.session})}, memory.session)],
+      memory.actor && ["actor", memory.actor], memory.place && ["place", memory.place], ["step", memory.step_number],
+      memory.position && ["position", memory.position.join(", ")],
+      Object.keys(memory.tags).length && ["tags", Object.entries(memory.tags).map(([key, value]) =>
+        h("span", {class: "pill"}, value ? `${key}: ${value}` : key))],
+      Object.keys(inner).length && ["metadata", h("pre", null, JSON.stringify(inner, null, 2))],
+    ].filter(Boolean);
+  }
+
+  function edit() {
+    const text = h("textarea", {rows: 8, required: true, value: memory.text});
+    const type = h("input", {value: memory.metadata.memory_type, required: true});
+    const importance = h("input", {type: "number", min: 0, max: 1, step: "any", required: true,
+      value: memory.metadata.importance_score});
+    const tags = h("textarea", {rows: 3, value: Object.entries(memory.tags).map(([key, value]) => `${key}=${value}`)
+      .join("\n")});
+    const wrong = h("div");
+    replace(body, h("form", {class: "card", onsubmit: async event => {
+      event.preventDefault();
+      try {
+        await workspace.ask(workspace.memory(id), {method: "PATCH", headers: {"If-Match": tag}, body: changes()});
+        say("Changed.");
+        await again();
+      } catch (error) {
+        replace(wrong, problem(error));
+      }
+    }}, field("Text", text), field("Type", type), field("Importance", importance, "From 0 to 1."),
+    field("Tags", tags, "One to a line: key=value."), h("div", {class: "row"}, h("button", {class: "main"}, "Save"),
+      h("button", {type: "button", onclick: read}, "Cancel")), wrong));
+    text.focus();
+
+    function changes() {
+      const lines = tags.value.split("\n").map(line => line.trim()).filter(Boolean);
+      const wanted = Object.fromEntries(lines.map(line => {
+        const at = line.indexOf("=");
+        return at < 0 ? [line, ""] : [line.slice(0, at), line.slice(at + 1)];
+      }));
+      const changed = {};
+      if (text.value !== memory.text) changed.text = text.value;
+      if (type.value !== memory.metadata.memory_type) changed.type = type.value;
+      if (Number(importance.value) !== memory.metadata.importance_score) changed.importance = Number(importance.value);
+      if (JSON.stringify(wanted) !== JSON.stringify(memory.tags)) changed.tags = wanted;
+      return changed;
+    }
+  }
+
+  async function pin(wanted) {
+    await workspace.send("POST", `${workspace.memory(id)}/${wanted ? "pin" : "unpin"}`);
+    say(wanted ? "Pinned: it will not be pruned." : "It may fade again.");
+    await again();
+  }
+
+  async function forget() {
+    const along = facts.dataset.count > 0 ? `${facts.dataset.count} facts that it says go with it.` : null;
+    const sure = await confirmed("Forget this memory for good?",
+      [memory.text.slice(0, 200), along, "It cannot be brought back."].filter(Boolean), "Forget");
+    if (!sure) return;
+    try {
+      await workspace.send("DELETE", workspace.memory(id));
+      say("Forgotten.");
+      location.hash = address("search");
+    } catch (error) {
+      say(error.message);
+    }
+  }
+
+  async function drawFacts() {
+    const answer = await workspace.get(`graph/memories/${encodeURIComponent(id)}`);
+    facts.dataset.count = answer.facts.length;
+    if (!answer.facts.length || !isCurrent()) return;
+    replace(facts, h("h2", null, "Facts that it says"), h("ul", null, answer.facts.map(fact =>
+      h("li", null, fact.negated && "not: ", h("a", {href: address("graph", {entity: fact.subject})}, fact.subject),
+        ` – ${fact.relation} – `, fact.is_value ? fact.object :
+          h("a", {href: address("graph", {entity: fact.object})}, fact.object),
+        fact.valid_until && ` (until ${fact.valid_until.slice(0, 10)})`))));
+  }
+
+  async function drawAround() {
+    if (!memory.session) return;
+    const inSession = {session: memory.session, agent: memory.agent_id, limit: AROUND + 2};
+    const [before, after] = await Promise.all([
+      workspace.get("memories", {...inSession, until: memory.timestamp, order: "newest"}),
+      workspace.get("memories", {...inSession, since: memory.timestamp, order: "oldest"})]);
+    const known = new Map([...before.memories.reverse(), memory, ...after.memories].map(one => [one.memory_id, one]));
+    if (known.size < 2 || !isCurrent()) return;
+    replace(around, h("h2", null, "In the same session"), [...known.values()].map(one => one.memory_id === id ?
+      h("p", {class: "here"}, marked(one.text.slice(0, 120), [])) : card(one, address)));
+  }
+
+  async function drawPast() {
+    if (!workspace.isAdmin) return;
+    const {entries} = await workspace.get("audit", {memory: id, limit: 20});
+    if (!entries.length || !isCurrent()) return;
+    replace(past, h("h2", null, "Who did what with it"), table(["time", "who", "action", "fields"], entries.map(entry =>
+      [when(entry.time), entry.who, entry.action, (entry.detail.fields ?? []).join(", ")]), "History"));
+  }
+}

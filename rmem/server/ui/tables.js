@@ -1,0 +1,84 @@
+// Tables: what there is, a box for SQL with what was asked before, answers as a table and as CSV.
+
+import {count, field, h, plural, problem, replace, say, table} from "./dom.js";
+
+export const title = "Tables";
+const HISTORY = "rmem-sql", MOST = 50, SHOWN = 500;
+
+export async function show({content, parameters, workspace, note, isCurrent}) {
+  const {tables} = await workspace.get("tables", {limit: 1000});
+  if (!isCurrent()) return;
+  const box = h("textarea", {rows: 5, spellcheck: "false", value: parameters.get("sql") ??
+    (tables.length ? `SELECT * FROM ${quoted(tables[0].table_name)} LIMIT 100` : "")});
+  const before = h("select", {onchange: () => { if (before.value) box.value = before.value; }});
+  const result = h("section", {"aria-label": "Answer", "aria-live": "polite"});
+  replace(content, h("h1", null, "Tables"), tables.length ? tables.map(described) : empty(),
+    h("form", {class: "card", onsubmit: event => { event.preventDefault(); run(); }},
+      field("SQL", box, "Ctrl+Enter runs it. Whoever may only read may SELECT."),
+      h("div", {class: "row"}, h("button", {class: "main"}, "Run"), h("button", {type: "button", onclick: csv}, "CSV"),
+        field("Asked before", before))), result);
+  box.addEventListener("keydown", event => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); run(); }
+  });
+  remember();
+
+  function described(one) {
+    return h("details", {class: "card"}, h("summary", null, h("strong", null, one.table_name), " ",
+      h("small", null, one.view ? "view" : plural(one.columns.length, "column"))),
+    table(["column", "type", "null", "default"], one.columns.map(column => [column.name, column.type,
+      column.nullable ? "yes" : "no", column.serial ? "serial" : column.default ?? ""]), `Columns of ${one.table_name}`),
+    one.indexes.length > 0 && h("p", {class: "note"}, "Indexes: ",
+      one.indexes.map(index => `${index.name} (${index.columns.join(", ")})`).join("; ")),
+    h("button", {onclick: () => { box.value = `SELECT * FROM ${quoted(one.table_name)} LIMIT 100`; run(); }}, "Show rows"));
+  }
+
+  async function run() {
+    note({sql: box.value.length < 2000 ? box.value : ""});
+    replace(result, h("p", {class: "note"}, "Running…"));
+    const started = performance.now();
+    try {
+      const told = await workspace.send("POST", "tables/query", {query: box.value});
+      remember(box.value);
+      const took = `${Math.round(performance.now() - started)} ms`;
+      replace(result, told.columns.length ? [
+        h("p", {class: "note"}, `${plural(told.rows.length, "row")}, ${took}.`,
+          told.rows.length > SHOWN && ` The first ${count(SHOWN)} are shown; CSV has all.`),
+        table(told.columns, told.rows.slice(0, SHOWN).map(row => row.map(cell)), "Answer")] :
+        h("p", null, `${plural(told.row_count, "row")} written, ${took}.`));
+    } catch (error) {
+      replace(result, problem(error));
+    }
+  }
+
+  async function csv() {
+    try {
+      const answer = await workspace.ask("tables/query", {method: "POST", body: {query: box.value}, accept: "text/csv"});
+      const link = h("a", {href: URL.createObjectURL(await answer.blob()), download: "rows.csv"});
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+      say("Saved as rows.csv.");
+    } catch (error) {
+      replace(result, problem(error));
+    }
+  }
+
+  function remember(statement) { // in this tab alone, and until it is closed
+    let known = JSON.parse(sessionStorage.getItem(HISTORY) ?? "[]");
+    if (statement) known = [statement, ...known.filter(one => one !== statement)].slice(0, MOST);
+    sessionStorage.setItem(HISTORY, JSON.stringify(known));
+    replace(before, h("option", {value: ""}, known.length ? "choose…" : "nothing yet"),
+      known.map(one => h("option", {value: one}, one.replace(/\s+/g, " ").slice(0, 80))));
+  }
+}
+
+const quoted = name => `"${name.replaceAll('"', '""')}"`;
+
+function cell(value) {
+  if (value === null) return h("span", {class: "note"}, "NULL");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+function empty() {
+  return h("div", null, h("p", null, "There are no tables yet. Make one here, or in a shell:"),
+    h("p", null, h("code", null, "rmem sql \"CREATE TABLE notes (id BIGSERIAL PRIMARY KEY, body TEXT)\"")));
+}

@@ -1,0 +1,161 @@
+// Memories over time: bars that the server has counted, a brush to look closer, and a slider back to what was known then.
+
+import {choice, count, day, field, h, later, plural, problem, replace, s, when} from "./dom.js";
+import {teach} from "./empty.js";
+import {card} from "./search.js";
+
+export const title = "Timeline";
+const WIDTH = 960, HEIGHT = 220, BOTTOM = 24, BINS = 80;
+
+export async function show({content, parameters, workspace, address, note, isCurrent}) {
+  const stats = await workspace.get("stats");
+  if (!isCurrent()) return;
+  if (!stats.memories) {
+    teach(content, workspace);
+    return;
+  }
+  const asked = {by: parameters.get("by") ?? "type"};
+  for (const name of ["agent", "type", "session", "since", "until", "as_of"]) asked[name] = parameters.get(name) ?? "";
+  const first = stats.oldest, last = Math.max(stats.newest, stats.oldest + 1);
+
+  const controls = {
+    by: choice(["type", "agent", "tier"], asked.by),
+    agent: choice(Object.keys(stats.by_agent).slice(0, 500), asked.agent, "any agent"),
+    type: choice(Object.keys(stats.by_type), asked.type, "any type"),
+  };
+  const from = h("input", {type: "datetime-local", value: local(asked.since)});
+  const to = h("input", {type: "datetime-local", value: local(asked.until)});
+  const slider = h("input", {type: "range", min: 0, max: 1000, value: asked.as_of ? position(asked.as_of) : 1000});
+  const known = h("output");
+  const chart = h("div", {class: "chart"}), list = h("section", {"aria-label": "Memories", "aria-live": "polite"});
+  replace(content, h("h1", null, "Timeline"),
+    h("div", {class: "row"}, field("Colours by", controls.by), field("Agent", controls.agent),
+      field("Type", controls.type), field("From", from), field("To", to),
+      h("button", {onclick: () => zoom("", "")}, "Whole time"),
+      asked.session && h("button", {onclick: () => { asked.session = ""; refresh(); }}, `Session ${asked.session} ✕`)),
+    chart,
+    h("div", {class: "row wide"}, field("As of", slider, "What was known then: drag to the left to go back."), known),
+    list);
+
+  function position(time) { return Math.round(1000 * (Number(time) - first) / (last - first)); }
+
+  function filter() {
+    const until = [asked.until, asked.as_of].filter(Boolean).map(Number);
+    return {agent: asked.agent, type: asked.type, session: asked.session, since: asked.since,
+      until: until.length ? Math.min(...until) : ""};
+  }
+
+  function zoom(since, until) {
+    asked.since = since;
+    asked.until = until;
+    from.value = local(since);
+    to.value = local(until);
+    refresh();
+  }
+
+  async function refresh() {
+    note(asked);
+    known.textContent = asked.as_of ? `as of ${when(Number(asked.as_of))}` : "now";
+    try {
+      const [told, listed] = await Promise.all([
+        workspace.get("histogram", {...filter(), by: asked.by, bins: BINS}),
+        workspace.get("memories", {...filter(), limit: 20})]);
+      if (!isCurrent()) return;
+      replace(chart, draw(told, zoom));
+      replace(list, h("h2", null, plural(listed.total, "memory", "memories")),
+        listed.memories.map(one => card(one, address)), listed.next_cursor && more(listed.next_cursor));
+    } catch (error) {
+      replace(chart, problem(error));
+    }
+  }
+
+  function more(cursor) {
+    const button = h("button", {onclick: async () => {
+      const listed = await workspace.get("memories", {...filter(), limit: 20, cursor});
+      button.replaceWith(...listed.memories.map(one => card(one, address)),
+        ...(listed.next_cursor ? [more(listed.next_cursor)] : []));
+    }}, "More");
+    return button;
+  }
+
+  for (const [name, control] of Object.entries(controls)) {
+    control.addEventListener("change", () => { asked[name] = control.value; refresh(); });
+  }
+  const seconds = control => control.value ? String(new Date(control.value).getTime() / 1000) : "";
+  for (const control of [from, to]) control.addEventListener("change", () => zoom(seconds(from), seconds(to)));
+  const slid = later(200, refresh);
+  slider.addEventListener("input", () => {
+    const at = Number(slider.value);
+    asked.as_of = at >= 1000 ? "" : String(first + (last - first) * at / 1000);
+    known.textContent = asked.as_of ? `as of ${when(Number(asked.as_of))}` : "now";
+    slid();
+  });
+  await refresh();
+}
+
+/** Seconds since the epoch as a datetime-local input has them. */
+function local(seconds) {
+  if (!seconds) return "";
+  return when(Number(seconds)).replace(" ", "T");
+}
+
+/** The bars of a histogram. Dragging over them, or Enter on one, looks closer. */
+function draw(told, zoom) {
+  if (!told.bins.length) return h("p", null, "No memories in this time.");
+  const highest = Math.max(...told.bins.map(bin => total(bin)));
+  const span = Math.max(told.end - told.start, 1e-6), wide = WIDTH * told.width / span;
+  const x = time => WIDTH * (time - told.start) / span, y = number => (HEIGHT - BOTTOM) * number / highest;
+  const brush = s("rect", {class: "brush", y: 0, height: HEIGHT - BOTTOM, width: 0});
+  const bars = told.bins.map(bin => {
+    const label = `${when(bin.start)}: ${told.names.filter(name => bin.counts[name])
+      .map(name => `${name} ${count(bin.counts[name])}`).join(", ")}`;
+    const closer = () => zoom(String(bin.start), String(bin.start + told.width));
+    let top = HEIGHT - BOTTOM;
+    return s("g", {tabindex: 0, role: "button", "aria-label": `${label}. Look closer`, onkeydown: event => {
+      if (event.key === "Enter" || event.key === " ") { event.preventDefault(); closer(); }
+    }}, s("title", null, label), told.names.map((name, at) => {
+      const high = y(bin.counts[name] ?? 0);
+      top -= high;
+      return high > 0 && s("rect", {class: `colour-${at}`, x: x(bin.start), y: top, width: Math.max(1, wide - 1),
+        height: high});
+    }));
+  });
+  const ticks = [0, 0.25, 0.5, 0.75, 1].map(part => {
+    const time = told.start + span * part;
+    return s("text", {x: WIDTH * part, y: HEIGHT - 6, "text-anchor": part === 0 ? "start" : part === 1 ? "end" : "middle"},
+      span > 4 * 86400 ? day(time) : when(time));
+  });
+  const drawing = s("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group",
+    "aria-label": `${plural(told.total, "memory", "memories")} from ${when(told.start)} to ${when(told.end)}`},
+  bars, ticks, s("text", {x: 2, y: 12}, count(highest)), brush);
+  brushing(drawing, brush, (low, high) => zoom(String(told.start + span * low / WIDTH),
+    String(told.start + span * high / WIDTH)));
+  return [drawing, h("ul", {class: "legend"}, told.names.map((name, at) =>
+    h("li", null, h("span", {class: `swatch colour-${at}`}), name)))];
+}
+
+const total = bin => Object.values(bin.counts).reduce((sum, number) => sum + number, 0);
+
+function brushing(drawing, brush, done) {
+  let start = null;
+  const at = event => {
+    const box = drawing.getBoundingClientRect();
+    return Math.max(0, Math.min(WIDTH, WIDTH * (event.clientX - box.left) / box.width));
+  };
+  drawing.addEventListener("pointerdown", event => {
+    start = at(event);
+    drawing.setPointerCapture(event.pointerId);
+  });
+  drawing.addEventListener("pointermove", event => {
+    if (start === null) return;
+    const now = at(event);
+    brush.setAttribute("x", Math.min(start, now));
+    brush.setAttribute("width", Math.abs(now - start));
+  });
+  drawing.addEventListener("pointerup", event => {
+    const now = at(event), low = Math.min(start ?? now, now), high = Math.max(start ?? now, now);
+    start = null;
+    brush.setAttribute("width", 0);
+    if (high - low > 6) done(low, high);
+  });
+}

@@ -1,0 +1,499 @@
+"""The dashboard in a real browser: each page on the history of a real repository, and attacks on it.
+
+With RMEM_PICTURES=1 the screenshots of docs/ui.md are made anew (`make pictures`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from browser import OPTIONS, find_browser
+from rmem.team.importing.run import import_git
+from running_server import Running, eventually
+
+from rmem import Brain
+from rmem.server.own_store import invite_owner, own_settings
+from rmem.server.routes.ui import FILES
+from rmem.server.settings import ServerSettings
+
+sync_api = pytest.importorskip("playwright.sync_api")
+
+ROOT = Path(__file__).parents[2]
+PICTURES = ROOT / "docs" / "pictures"
+SCRIPT = '<img src=x onerror="window.attacked=1"><script>window.attacked=1</script>\'"&amp;'
+W = "/workspaces/default"
+COMMITS = 120
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[sync_api.Browser]:
+    path = find_browser()
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(OPTIONS[1:]))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory, chrome) -> Iterator[Running]:
+    """A server whose workspace knows the last commits of this repository, a conversation, and a hostile memory."""
+    folder = tmp_path_factory.mktemp("team")
+    server = Running(ServerSettings(data=folder / "data")).start()
+    admin = server.client(server.first_token)
+    admin.get(f"{W}/stats").raise_for_status()
+    (file,) = (path for path in (folder / "data").rglob("*.db") if path.parent.parent == folder / "data")
+    source = f"file://{ROOT}"
+    subprocess.run(["git", "clone", "-q", "--depth", str(COMMITS), source, folder / "clone"], check=True)
+    with Brain(file) as brain:
+        import_git(brain, folder / "clone")
+        newest = brain.memories(order="newest", limit=1)[0].timestamp
+    said = [
+        ("ann", "Which port does staging run on?"),
+        ("bob", "Staging runs on port 5433."),
+        ("bob", "Since the move, staging runs on port 5434."),
+        ("ann", "Billing depends on Redis. Ann Lee owns Billing."),
+        ("bob", "Redis depends on vault 3."),
+    ]
+    several = [
+        {
+            "text": text,
+            "actor": actor,
+            "session": "standup",
+            "type": "turn",
+            "agent": "team",
+            "when": newest - 1800 + at,
+        }
+        for at, (actor, text) in enumerate(said)
+    ]
+    admin.post(f"{W}/memories", json=several).raise_for_status()
+    for statement in (
+        "CREATE TABLE deploys (id BIGSERIAL PRIMARY KEY, service TEXT, minutes BIGINT)",
+        "INSERT INTO deploys (service, minutes) VALUES ('billing', 4), ('staging', 7), ('search', 12)",
+    ):
+        admin.post(f"{W}/tables/query", json={"query": statement}).raise_for_status()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def attacked(team) -> Running:
+    """The same server with a workspace, "attacked", where every text is a script."""
+    admin = team.client(team.first_token)
+    admin.post("/workspaces", json={"name": "attacked"}).raise_for_status()
+    hostile = {name: f"{name} {SCRIPT}" for name in ("text", "type", "agent", "session", "actor", "place")}
+    hostile |= {"id": "hostile", "tags": {"note": SCRIPT}, "metadata": {"of": SCRIPT}}
+    admin.post("/workspaces/attacked/memories", json=hostile).raise_for_status()
+    for statement, values in (
+        ("CREATE TABLE notes (body TEXT)", []),
+        ("INSERT INTO notes (body) VALUES ($1)", [SCRIPT]),
+    ):
+        told = {"query": statement, "params": values}
+        admin.post("/workspaces/attacked/tables/query", json=told).raise_for_status()
+    return team
+
+
+class Window:
+    """A page of the dashboard with a profile of its own, logged in; what its console says is kept."""
+
+    def __init__(self, chrome, server: Running, token: str, **options: object) -> None:
+        self.context = chrome.new_context(viewport={"width": 1100, "height": 800}, **options)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(20_000)
+        self.said: list[str] = []
+        self.page.on("console", self._listen)
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.url = f"{server.url}/ui/"
+        self.page.goto(self.url)
+        self.page.get_by_label("Token").fill(token)
+        self.page.get_by_role("button", name="Log in").click()
+        self.page.get_by_role("navigation", name="Pages").wait_for()
+
+    def _listen(self, told: sync_api.ConsoleMessage) -> None:
+        if told.type == "error" and not told.text.startswith("Failed to load resource"):  # a status other than 200
+            self.said.append(told.text)
+
+    def show(self, address: str) -> sync_api.Page:
+        self.page.goto(f"{self.url}#/{address}")
+        self.page.reload()
+        self.page.get_by_role("navigation", name="Pages").wait_for()
+        return self.page
+
+    def close(self) -> None:
+        assert self.page.evaluate("window.attacked") is None
+        self.context.close()
+        assert self.said == []
+
+
+@pytest.fixture(scope="module")
+def admin_token(team) -> str:
+    return team.first_token
+
+
+@pytest.fixture
+def window(chrome, team, admin_token) -> Iterator[Window]:
+    opened = Window(chrome, team, admin_token)
+    yield opened
+    opened.close()
+
+
+def picture(page: sync_api.Page, name: str) -> None:
+    if os.environ.get("RMEM_PICTURES"):
+        page.evaluate("window.scrollTo(0, 0)")
+        page.screenshot(path=PICTURES / f"ui-{name}.png", full_page=False)
+        assert (PICTURES / f"ui-{name}.png").stat().st_size < 150_000
+
+
+# The pages
+
+
+def test_a_search_shows_hits_with_their_words_and_every_part_of_their_score(window):
+    page = window.show("search")
+    page.get_by_role("searchbox").fill("which port does staging run on")
+    first = page.get_by_label("Hits").locator("article").first
+    first.get_by_text("staging runs on port").first.wait_for()
+    assert {text.lower() for text in first.locator("mark").all_inner_texts()} >= {"staging", "port"}
+    first.get_by_text("Why: score").click()
+    assert first.locator(".parts dt").count() >= 2
+    assert first.locator(".track .more").first.bounding_box()["width"] > 10
+    assert re.search(r"\d+% likely", first.inner_text())
+    assert "q=which" in page.url
+    picture(page, "search")
+    first.get_by_role("button", name="Hit 1 helped").click()
+    page.get_by_text("Noted: it helped.").wait_for()
+
+
+def test_why_a_memory_did_not_come_is_told_by_the_parts_that_held_it_back(window, team):
+    client = team.client(team.first_token)
+    checks = [{"text": f"Check {n} of the staging port passed", "type": "check"} for n in range(15)]
+    client.post(f"{W}/memories", json=checks).raise_for_status()
+    last = client.post(f"{W}/recall", json={"query": "staging port", "k": 40, "touch": False}).json()["hits"][-1][
+        "memory"
+    ]
+    page = window.show("search?q=staging%20port")
+    page.get_by_label("Memory", exact=True).fill(last["memory_id"])
+    page.get_by_role("button", name="Explain").click()
+    page.get_by_text(re.compile(r"ranks \d+ of the first \d+")).wait_for()
+    page.get_by_text("Held back by").wait_for()
+    page = window.show(f"search?q=staging%20port&type=turn&why={last['memory_id']}")
+    page.get_by_text("is outside the filter").wait_for()
+
+
+def test_other_settings_are_compared_side_by_side(window):
+    page = window.show("search?q=which port does staging run on")
+    page.get_by_label("Settings", exact=True).fill("dense=0 near=0 session=0")
+    page.get_by_role("button", name="Compare").click()
+    rankings = page.get_by_role("region", name="Rankings side by side")
+    rankings.wait_for()
+    assert "▲" in rankings.inner_text()
+    page.get_by_label("Settings", exact=True).fill("nonsense=1")
+    page.get_by_role("button", name="Compare").click()
+    assert "nonsense" in page.get_by_role("alert").inner_text()
+
+
+def test_a_memory_is_read_edited_pinned_and_forgotten(window, team):
+    client = team.client(team.first_token)
+    (id,) = client.post(f"{W}/memories", json={"text": "Lunch is at noon", "tags": {"a": "b"}}).json()["ids"]
+    page = window.show(f"memory?id={id}")
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Text").fill("Lunch is at one")
+    page.get_by_label("Tags").fill("a=b\nc=d")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Lunch is at one").wait_for()
+    page.get_by_role("button", name="Pin").click()
+    page.get_by_role("button", name="Unpin").wait_for()
+    known = client.get(f"{W}/memories/{id}").json()
+    page.get_by_role("region", name="History").last.get_by_text("tags, text").wait_for()
+    assert (known["text"], known["tags"]["c"]) == ("Lunch is at one", "d")
+    assert "pinned" in known["tags"]
+    page.get_by_role("button", name="Forget…").click()
+    page.get_by_role("button", name="Cancel").click()
+    assert client.get(f"{W}/memories/{id}").status_code == 200
+    page.get_by_role("button", name="Forget…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Forget").click()
+    eventually(lambda: client.get(f"{W}/memories/{id}").status_code == 404)
+
+
+def test_a_memory_is_shown_between_its_neighbours(window, team):
+    client = team.client(team.first_token)
+    listed = client.get(f"{W}/memories", params={"session": "standup", "order": "oldest"}).json()["memories"]
+    page = window.show(f"memory?id={listed[2]['memory_id']}")
+    page.get_by_role("heading", name="In the same session").wait_for()
+    around = page.get_by_label("Around it").inner_text()
+    assert "Which port does staging run on?" in around
+    assert "Redis depends on vault 3." in around
+    picture(page, "memory")
+
+
+def test_the_timeline_counts_zooms_and_goes_back(window, team):
+    page = window.show("timeline?by=agent")
+    bars = page.locator("svg g[role=button]")
+    bars.first.wait_for()
+    picture(page, "timeline")
+    whole = page.locator("section[aria-label=Memories] h2").inner_text()
+    box = page.locator(".chart svg").bounding_box()
+    page.mouse.move(box["x"] + 5, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 40, steps=4)
+    page.mouse.up()
+    eventually(lambda: "since=" in page.evaluate("location.hash"))
+    page.get_by_role("button", name="Whole time").click()
+    eventually(lambda: page.locator("section[aria-label=Memories] h2").inner_text() == whole)
+    page.get_by_label("As of").fill("10")
+    eventually(lambda: page.locator("section[aria-label=Memories] h2").inner_text() != whole)
+    page.get_by_label("Type").select_option("turn")
+    eventually(lambda: "type=turn" in page.evaluate("location.hash"))
+
+
+def test_the_graph_grows_by_a_click_and_facts_show_their_sentences(window, team):
+    client = team.client(team.first_token)
+    client.post(f"{W}/graph/relations", json={"relation": "runs on", "single": True}).raise_for_status()
+    for line in (
+        "Checkout, depends on, Billing", "Checkout, is owned by, Ann Lee", "Billing, depends on, Redis",
+        "Billing, is owned by, Bob Ray", "Redis, depends on, vault 3", "Search, depends on, Redis",
+        "Staging, runs on, port 5433", "Staging, runs on, port 5434",
+    ):  # fmt: skip
+        subject, relation, object = line.split(", ")
+        told = {"subject": subject, "relation": relation, "object": object, "since": "2026-01-01"}
+        client.post(f"{W}/graph/facts", json=told).raise_for_status()
+    page = window.show("graph?entity=Checkout")
+    page.get_by_role("button", name=re.compile("connected with billing", re.I)).first.click()
+    page.get_by_role("button", name=re.compile("connected with redis", re.I)).first.click()
+    page.locator(".node text", has_text="vault 3").wait_for()
+    picture(page, "graph")
+    page.locator(".facts summary", has_text="depends on").first.click()
+    page.locator("blockquote", has_text="depends on").first.wait_for()
+    page = window.show("graph?entity=Checkout&goal=vault%203")
+    page.get_by_role("heading", name="From Checkout to vault 3").wait_for()
+    assert "vault 3" in page.locator("ol").inner_text()
+    page = window.show("graph?entity=Staging")
+    page.locator(".edge.bad").first.wait_for(state="attached")
+    page = window.show("graph")
+    page.get_by_role("heading", name="Contradictions").wait_for()
+    page.get_by_role("link", name=re.compile("^redis$", re.I)).wait_for()
+
+
+def test_tables_answer_sql_and_are_saved_as_csv(window):
+    page = window.show("tables")
+    page.get_by_label("SQL").fill("SELECT service, minutes FROM deploys ORDER BY minutes")
+    page.get_by_role("button", name="Run").click()
+    page.get_by_role("region", name="Answer").get_by_text("billing").wait_for()
+    picture(page, "tables")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="CSV").click()
+    assert saved.value.path().read_text().splitlines()[:3] == ["service,minutes", "billing,4", "staging,7"]
+    page.get_by_label("SQL").fill("SELECT nonsense FROM deploys")
+    page.get_by_role("button", name="Run").click()
+    page.get_by_role("alert").wait_for()
+    assert "nonsense" in page.get_by_role("alert").inner_text()
+    assert page.get_by_label("Asked before").locator("option").count() == 2
+
+
+def test_health_shows_figures_and_the_audit_trail(window):
+    page = window.show("health")
+    page.get_by_role("button", name="Verify").click()
+    page.get_by_text("No entry was changed or taken away.").wait_for()
+    assert "remember" in page.get_by_role("region", name="Audit trail").inner_text()
+    picture(page, "health")
+    assert "first start" in page.get_by_role("region", name="Tokens", exact=True).inner_text()
+    page.get_by_label("Retention below").fill("1")
+    page.get_by_role("button", name="Try").click()
+    page.get_by_text(re.compile(r"\d+ memor(y|ies) would be pruned; nothing was removed")).wait_for()
+
+
+def test_every_page_works_on_a_phone_and_in_the_dark(chrome, attacked, admin_token):
+    opened = Window(chrome, attacked, admin_token, color_scheme="dark")
+    opened.page.set_viewport_size({"width": 360, "height": 740})
+    for name in (
+        "memory?id=hostile&workspace=attacked",
+        "timeline",
+        "tables",
+        "health",
+        "search?q=staging port&workspace=default",
+    ):
+        page = opened.show(name)
+        page.locator("h1").first.wait_for(state="attached")
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
+    picture(opened.page, "phone")
+    opened.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_on_any_page(chrome, attacked, admin_token, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    opened = Window(chrome, attacked, admin_token, color_scheme=scheme)
+    found = []
+    for name in ("search?q=staging port&workspace=default", "timeline", "graph", "tables", "health"):
+        page = opened.show(name)
+        page.locator("h1").first.wait_for(state="attached")
+        page.wait_for_load_state("networkidle")
+        told = axe.run(page).response
+        assert len(told["passes"]) > 10
+        for problem in told["violations"]:
+            if problem["impact"] in ("serious", "critical"):
+                found.append((name, problem["id"], [node["html"][:200] for node in problem["nodes"]][:3]))
+    opened.close()
+    assert found == []
+
+
+@pytest.mark.slow
+def test_pages_are_painted_within_a_second_with_100_000_memories(chrome, tmp_path):
+    with Brain(tmp_path / "large.db", durability="normal") as brain:
+        brain.remember_many(
+            {
+                "text": f"Deploy {n} of service {n % 97} took {n % 13} minutes",
+                "agent": f"a{n % 50}",
+                "when": 1.6e9 + n * 600,
+            }
+            for n in range(100_000)
+        )
+    server = Running(own_settings(str(tmp_path / "large.db"), tmp_path / "server")).start()
+    try:
+        page = chrome.new_page()
+        page.goto(f"{server.url}/ui/#login={invite_owner(server.service)}")
+        page.locator("article").first.wait_for()  # the index is read once
+        for name in ("search?q=deploy of service 7", "timeline", "health"):
+            page.goto(f"{server.url}/ui/#/{name}")
+            page.reload()
+            page.locator("h1").first.wait_for(state="attached")
+            paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+            assert paint < 1000, name
+        page.close()
+    finally:
+        server.stop()
+
+
+def test_the_whole_page_is_small():
+    assert sum(len(file.content) for file in FILES.values()) < 100_000
+
+
+# Attacks
+
+
+@pytest.mark.parametrize("address", ["search?q=text attacked", "timeline", "memory?id=hostile", "tables", "health"])
+def test_a_script_in_any_field_is_shown_as_text(window, attacked, address):
+    page = window.show(f"{address}{'&' if '?' in address else '?'}workspace=attacked")
+    if address == "tables":
+        page.get_by_role("button", name="Run").click()
+    page.get_by_text("<script>window.attacked=1</script>").first.wait_for(state="attached")
+    assert page.locator("main script, main img").count() == 0
+
+
+def test_a_reader_may_look_and_is_refused_when_it_edits(chrome, attacked):
+    token = attacked.token_for("default", "attacked", "READ", member="guest")
+    opened = Window(chrome, attacked, token)
+    page = opened.show("memory?id=hostile")
+    page.get_by_role("heading", name="Memory").wait_for()
+    page.locator(".fields").wait_for()
+    assert page.get_by_role("button", name="Edit").count() == 0
+    status = page.evaluate(
+        """async () => (await fetch("../workspaces/attacked/memories/hostile", {method: "DELETE",
+        headers: {"X-Rmem-Key": localStorage.getItem("rmem-key")}})).status"""
+    )
+    assert status == 403
+    opened.close()
+
+
+def test_half_of_a_session_opens_nothing(window, team):
+    (cookie,) = window.context.cookies()
+    assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+    assert window.page.evaluate("document.cookie") == ""
+    assert team.first_token not in window.page.evaluate("JSON.stringify([localStorage, sessionStorage])")
+    sent = {"Cookie": f"{cookie['name']}={cookie['value']}"}
+    key = {"X-Rmem-Key": window.page.evaluate("localStorage.getItem('rmem-key')")}
+    me = f"{team.url}/me"
+    assert httpx.get(me, headers=sent).status_code == 401
+    assert httpx.get(me, headers=key).status_code == 401
+    assert httpx.get(me, headers={**sent, **key}).status_code == 200
+    assert httpx.get(me, headers={**sent, **key, "Origin": "http://127.0.0.1:1"}).status_code == 403
+    assert httpx.get(me, headers={**sent, **key, "Sec-Fetch-Site": "same-site"}).status_code == 403
+    window.page.get_by_role("button", name="Log out").click()
+    window.page.get_by_label("Token").wait_for()
+    assert httpx.get(me, headers={**sent, **key}).status_code == 401
+
+
+def test_a_session_ends_with_its_token_and_when_idle(team, monkeypatch):
+    token = team.token_for("default", "default", "READ", member="leaving")
+    answer = httpx.post(f"{team.url}/ui/session", json={"token": token})
+    both = {"X-Rmem-Key": answer.json()["key"], "Cookie": answer.headers["set-cookie"].partition(";")[0]}
+    assert httpx.get(f"{team.url}/me", headers=both).status_code == 200
+    monkeypatch.setattr(team.service.sessions, "idle_seconds", 0.0)
+    assert httpx.get(f"{team.url}/me", headers=both).status_code == 401
+    monkeypatch.undo()
+    answer = httpx.post(f"{team.url}/ui/session", json={"token": token})
+    both = {"X-Rmem-Key": answer.json()["key"], "Cookie": answer.headers["set-cookie"].partition(";")[0]}
+    home = team.service.control.organization("default")
+    place = team.service.control.workspace(home.id, "default")
+    team.service.control.remove_member(home.id, "leaving", place.id)
+    assert httpx.get(f"{team.url}/me", headers=both).status_code == 401
+
+
+def test_no_other_page_may_frame_it_or_log_somebody_in(chrome, team):
+    page = chrome.new_page()
+    page.set_content(f"<iframe src='{team.url}/ui/'></iframe>")
+    assert page.frames[1].url.startswith("chrome-error:")
+    page.close()
+    told = {"token": team.first_token}
+    for headers in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        assert httpx.post(f"{team.url}/ui/session", json=told, headers=headers).status_code == 403
+    form = {"Content-Type": "text/plain"}
+    assert httpx.post(f"{team.url}/ui/session", content=json.dumps(told), headers=form).status_code == 403
+    for path in ("", "app.js", "style.css"):
+        headers = httpx.get(f"{team.url}/ui/{path}").headers
+        assert "script-src 'self'" in headers["content-security-policy"]
+        assert "unsafe-inline" not in headers["content-security-policy"]
+        assert (headers["x-frame-options"], headers["x-content-type-options"]) == ("DENY", "nosniff")
+        assert headers["referrer-policy"] == "no-referrer"
+
+
+# `rmem ui`
+
+
+def test_rmem_ui_opens_ones_own_store_by_a_link_that_works_once(chrome, tmp_path):
+    command = [sys.executable, "-m", "rmem", "ui", "--no-browser", "--json", "--store", str(tmp_path / "mine.db")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            link = json.loads(child.stdout.readline())["url"]
+            page = chrome.new_page()
+            page.goto(link)
+            page.get_by_role("heading", name="Nothing is remembered here yet").wait_for()
+            assert "login" not in page.url
+            picture(page, "empty")
+            page.get_by_label("Something worth remembering").fill("Staging runs on port 5434")
+            page.get_by_role("button", name="Remember").click()
+            page.get_by_role("button", name="Forget…").wait_for()
+            page.reload()
+            page.get_by_role("button", name="Forget…").wait_for()
+            page.close()
+            again = chrome.new_page()
+            again.goto(link)
+            again.get_by_text("this link was used already or has expired").wait_for()
+            again.close()
+            root = link.partition("/ui/")[0]
+            assert httpx.get(f"{root}/ui/", headers={"Host": "evil.example"}).status_code == 403
+            assert httpx.get(f"{root}/me").status_code == 401
+        finally:
+            child.send_signal(signal.SIGTERM)
+        out, error = child.communicate(timeout=60)
+    assert child.returncode == 0, error
+    assert link.partition("login=")[2] not in out + error
+    with Brain(tmp_path / "mine.db") as brain:
+        assert [memory.text for memory in brain.memories()] == ["Staging runs on port 5434"]
+
+
+def test_a_one_time_link_expires(tmp_path, monkeypatch):
+    server = Running(own_settings(str(tmp_path / "mine.db"), tmp_path / "server")).start()
+    try:
+        monkeypatch.setattr("rmem.server.sessions.CODE_SECONDS", 0.0)
+        code = invite_owner(server.service)
+        assert httpx.post(f"{server.url}/ui/session", json={"code": code}).status_code == 401
+    finally:
+        server.stop()
