@@ -19,6 +19,7 @@ def fact() -> None:
     \b
     Examples:
       rmem fact add staging "runs on" "port 5433" --since 2026-05-01
+      rmem fact add billing "depends on" redis --json
       rmem fact declare "runs on" --single
       rmem fact alias "the staging DB" staging
       rmem fact end default-12-1789000000#0 --when yesterday

@@ -32,7 +32,7 @@ def graph() -> None:
       rmem graph about staging --at 2026-05-01
       rmem graph path billing "host 7" --hops 4
       rmem graph query "?who owns ?service, ?service depends on redis"
-      rmem graph contradictions
+      rmem graph contradictions --json
       rmem graph draw billing -o billing.svg
     """
 
