@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 from browser import OPTIONS, find_browser
-from rmem.team.importing.run import import_git
+from rmem.team.importers.run import import_git
 from running_server import Running, eventually
 
 from rmem import Brain
