@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmem.contents import laid_out, leaves, text_of, words_in
-from rmem.filters import attribute_marks
+from rmem.filters import attribute_texts
 from rmem.index.analyser import HASH, analyse
-from rmem.index.columns import attribute_mark
+from rmem.index.columns import attribute_hash
 from rmem.index.text_features import TELLS_TIME
 from rmem.models import Memory
 from rmem.stores.indexed import date_words, derive
@@ -63,9 +63,9 @@ def test_a_record_has_the_terms_of_its_text(contents):
 
 @given(records)
 def test_every_value_is_marked_under_its_path(contents):
-    marks = set(np.frombuffer(derived(contents).marks, HASH).tolist())
-    assert marks == {attribute_mark(*one) for one in _marked(None, contents)}
-    assert len(attribute_marks(contents)) == len(marks)
+    marks = set(np.frombuffer(derived(contents).attribute_hashes, HASH).tolist())
+    assert marks == {attribute_hash(*one) for one in _marked(None, contents)}
+    assert len(attribute_texts(contents)) == len(marks)
 
 
 def _marked(path, value):
@@ -99,8 +99,8 @@ def test_braces_in_names_and_values_are_only_characters():
 
 
 def test_a_key_that_looks_like_a_list_is_not_one():
-    assert attribute_marks({"a[0]": 1}) == {"a[0]=1"}
-    assert attribute_marks({"a": [1]}) == {"a=1"}
+    assert attribute_texts({"a[0]": 1}) == {"a[0]=1"}
+    assert attribute_texts({"a": [1]}) == {"a=1"}
     one, other = laid_out({"a[0]": 1})[0], laid_out({"a": [1]})[0]
     assert one is not other
     assert one.paths == other.paths
@@ -123,7 +123,7 @@ def test_values_of_other_types_are_read_as_what_they_are():
 
     contents = {"colour": Colour.RED, "size": Size.LARGE, "at": (1.0, 2.0)}
     assert derived(contents).numbers.values.tolist() == [3.0, 1.0, 2.0]
-    assert attribute_marks(contents) == attribute_marks({"colour": "red", "size": 3, "at": [1, 2]})
+    assert attribute_texts(contents) == attribute_texts({"colour": "red", "size": 3, "at": [1, 2]})
 
 
 @pytest.mark.parametrize("large", [10**400, -(10**400)])

@@ -123,7 +123,7 @@ KNOWING = {
     "team/exchange.py": "what a team's server is sent",
     "display.py": "the columns of tables",
     "foreign_files.py": "what the columns of others' files may be called",
-    "cli/reading.py": "what `rmem show` shows, in words",
+    "cli/show.py": "what `rmem show` shows, in words",
     "testing/contract.py": "memories of the suite",
 }
 """The modules that name every field of a memory or of its metadata, and why."""

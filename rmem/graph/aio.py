@@ -28,6 +28,8 @@ class AsyncGraph(_Face[Graph]):
                 yield fact
 
     add = _Awaited(Graph.add)
+    add_many = _Awaited(Graph.add_many)
+    map_table = _Awaited(Graph.map_table)
     end = _Awaited(Graph.end)
     alias = _Awaited(Graph.alias)
     declare = _Awaited(Graph.declare)

@@ -42,8 +42,8 @@ def map_rows(
     where = {"type": TYPE, "tags": {"table": name}}
     held = {memory.memory_id for memory in brain.memories(where, limit=None)}
     gone = sorted(held - wanted.keys())
-    if gone:
-        brain.store.forget_many(gone)
+    for key in gone:
+        brain.forget(key)
     fresh = [item for key, item in wanted.items() if key not in held]
     brain.remember_many(fresh, on_progress=on_progress)
     return Mapped(len(fresh), len(wanted) - len(fresh), len(gone))

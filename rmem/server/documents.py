@@ -157,6 +157,7 @@ class FactAnswer(Answer):
     trust: Literal["stated", "sure", "likely"]
     is_value: bool
     negated: bool
+    dated: bool
     start: int
     end: int
     agent: str

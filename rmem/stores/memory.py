@@ -220,7 +220,7 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
         with self._lock:
             self._closed = True
             self._rows.clear()
-            self._facts = MemoryFacts()
+            self._facts.clear()
             self.index.clear()
 
     def read_transaction(self, work: Callable[[], Result]) -> Result:

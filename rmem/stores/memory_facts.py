@@ -104,3 +104,9 @@ class MemoryFacts:
 
     def __len__(self) -> int:
         return len(self._facts)
+
+    def clear(self) -> None:
+        self._facts.clear()
+        self._counts.clear()
+        for places in self._places.values():
+            places.clear()

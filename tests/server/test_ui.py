@@ -16,13 +16,13 @@ from pathlib import Path
 import httpx
 import pytest
 from browser import OPTIONS, find_browser
-from rmem.team.importers.run import import_git
 from running_server import Running, eventually
 
 from rmem import Brain
 from rmem.server.own_store import invite_owner, own_settings
 from rmem.server.routes.ui import FILES
 from rmem.server.settings import ServerSettings
+from rmem.team.importers.run import import_git
 
 sync_api = pytest.importorskip("playwright.sync_api")
 

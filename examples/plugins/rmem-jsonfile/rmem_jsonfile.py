@@ -64,10 +64,11 @@ class JsonFileStore(InMemoryRecordStore):
     def _start_anew(self) -> None:
         self._rows.clear()
         self._seq_of.clear()
-        self._born.clear()
+        self._original_seq.clear()
         self._next_step.clear()
-        self._notes.clear()
+        self._meta.clear()
         self._judged.clear()
+        self._facts.clear()
         self.index.clear()
         self._read = self._stale = 0
 
@@ -79,7 +80,7 @@ class JsonFileStore(InMemoryRecordStore):
                 self._stale += sum(memory.memory_id in self._seq_of for memory in memories)
                 super().put(memories)
             elif what == "note":
-                super().note(*given)
+                super().set_meta(*given)
             elif what == "touch":
                 for key, times in given.items():
                     for when in times:
@@ -124,10 +125,10 @@ class JsonFileStore(InMemoryRecordStore):
         with self._writing():
             given = [memory.memory_id for memory in memories]
             self._stale += sum(key in self._seq_of for key in given)
-            before = dict(self._notes)
+            before = dict(self._meta)
             kept = super().put(memories)
-            for key in self._notes.keys() - before.keys():  # the embedder, with its first vectors
-                self._append("note", [key, self._notes[key]])
+            for key in self._meta.keys() - before.keys():  # the embedder, with its first vectors
+                self._append("note", [key, self._meta[key]])
             if kept:
                 self._append("put", [memory.to_dict() for memory in kept])
             if self._stale > len(self._rows):
@@ -145,13 +146,14 @@ class JsonFileStore(InMemoryRecordStore):
                 self._rewrite()  # so that what is forgotten is no longer in the file
             return gone
 
-    def note(self, key: str, value: str | None = None) -> str | None:
-        if value is None:
-            self.refresh()
-            return super().note(key)
+    def get_meta(self, key: str) -> str | None:
+        self.refresh()
+        return super().get_meta(key)
+
+    def set_meta(self, key: str, value: str) -> None:
         with self._writing():
             self._append("note", [key, value])
-            return super().note(key, value)
+            super().set_meta(key, value)
 
     def add_feedback(self, feedback: Sequence[Feedback]) -> None:
         with self._writing():
@@ -180,9 +182,9 @@ class JsonFileStore(InMemoryRecordStore):
         """The same memories in a new file without what was replaced or forgotten."""
         whole = self.path.with_name(self.path.name + ".new")
         with open(whole, "wb") as file:
-            lines: list[Mapping[str, Any]] = [{"note": [key, value]} for key, value in self._notes.items()]
+            lines: list[Mapping[str, Any]] = [{"note": [key, value]} for key, value in self._meta.items()]
             # In the order of birth, so that a replaced memory keeps its place in the session.
-            held = sorted(self._rows.values(), key=lambda memory: self._born[memory.memory_id])
+            held = sorted(self._rows.values(), key=lambda memory: self._original_seq[memory.memory_id])
             lines += [{"put": [memory.to_dict()]} for memory in held]
             lines += [{"judge": [one.to_dict()]} for one in self._judged.values()]
             for line in lines:

@@ -35,8 +35,8 @@ class _Pair(JsonFileStore):
         super().__init__(address)
         self._other = JsonFileStore(address)
 
-    def survey(self, where):
-        return self._other.survey(where)
+    def filtered_rows(self, where):
+        return self._other.filtered_rows(where)
 
     def memories_at(self, seqs):
         return self._other.memories_at(seqs)
