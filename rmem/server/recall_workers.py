@@ -7,14 +7,15 @@ import asyncio
 import logging
 import os
 import signal
-from collections import deque
+from collections import Counter, deque
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from cachetools import LRUCache
 from fastapi import Response
 from fastapi.concurrency import run_in_threadpool
 
+from ..stores.sql.records import SqlRecords
 from .access import Access
 from .recall_worker import recall_of, request_note
 from .recalls import local_recall
@@ -30,6 +31,7 @@ _AHEAD = 2  # recalls of one organisation that wait in a worker's link, so that 
 _UNKNOWN = 2  # recalls that wait elsewhere are worth loading the index of a workspace once more
 _START = 60.0  # seconds for a start, with the first recall
 _SLOW = 1.0  # seconds of silence after which others are asked first
+_UNWRITTEN = 16_384  # accesses; a store writes by itself when several times as many wait
 _PAUSE = 60.0  # seconds between a start that failed and the next one
 
 
@@ -118,14 +120,6 @@ class _RecallWorker:
         self._writer.close()  # it ends with its link
 
 
-class _Unrecorded(NamedTuple):
-    """A recall of a worker that waits to be recorded."""
-
-    access: Access
-    note: dict[str, Any]
-    done: asyncio.Future[None]
-
-
 class RecallWorkers:
     """Up to `settings.recall_workers` processes. Used by the event loop only."""
 
@@ -137,8 +131,8 @@ class RecallWorkers:
         self._starting: asyncio.Task[None] | None = None
         self._next_start = 0.0
         self._at_once = 0
-        self._unrecorded: list[_Unrecorded] = []
-        self._recording: asyncio.Task[None] | None = None
+        self._unwritten: Counter[str] = Counter()
+        """Accesses in each workspace that were counted since they were last written in a thread."""
 
     @property
     def pids(self) -> list[int]:
@@ -181,26 +175,17 @@ class RecallWorkers:
     def _cost(self, worker: _RecallWorker, workspace: str) -> tuple[bool, int]:
         return worker.is_slow, len(worker.waiting) + (0 if workspace in worker.known else _UNKNOWN)
 
-    # Recording, of all that wait for it in one thread
-
     async def _record(self, access: Access, note: dict[str, Any]) -> None:
-        """Count the accesses of a recall and let it be judged."""
-        one = _Unrecorded(access, note, asyncio.get_running_loop().create_future())
-        self._unrecorded.append(one)
-        if self._recording is None or self._recording.done():
-            self._recording = asyncio.create_task(self._record_all())
-        await one.done
-
-    async def _record_all(self) -> None:
-        while self._unrecorded:
-            some, self._unrecorded = self._unrecorded, []
-            for one, error in zip(some, await run_in_threadpool(_record, some), strict=True):
-                if one.done.done():
-                    continue  # whoever waited was cancelled
-                if error is None:
-                    one.done.set_result(None)
-                else:
-                    one.done.set_exception(error)
+        """Count the accesses of a recall and let it be judged. That takes no thread: only opening and writing do."""
+        brain = access.open_brain
+        if brain is None:
+            brain = await run_in_threadpool(lambda: access.brain)
+        brain.record_remote_recall(recall_of(note), note["touched"])
+        self._unwritten[access.workspace_id] += len(note["touched"])
+        if self._unwritten[access.workspace_id] > _UNWRITTEN:
+            del self._unwritten[access.workspace_id]
+            assert isinstance(brain.store, SqlRecords), "a server keeps workspaces in SQL stores"
+            await run_in_threadpool(brain.store.flush)
 
     # Starting and ending
 
@@ -226,15 +211,3 @@ class RecallWorkers:
             worker.end()
         self._all = []
         self._next_start = float("inf")
-
-
-def _record(some: list[_Unrecorded]) -> list[Exception | None]:
-    """What went wrong with each."""
-    errors: list[Exception | None] = []
-    for access, note, _ in some:
-        try:
-            access.brain.record_remote_recall(recall_of(note), note["touched"])
-            errors.append(None)
-        except Exception as error:
-            errors.append(error)
-    return errors
