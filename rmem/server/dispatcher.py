@@ -15,7 +15,8 @@ from .problems import error_response, problem
 from .recall_workers import RecallWorkers
 from .workers import Route, Workers
 
-_PATH = re.compile(r"/workspaces/([^/]{1,63})/(recall|tables|memories|agents|sync|import)(/.*)?\Z", re.DOTALL)
+_HEAVY_PATH = re.compile(r"/workspaces/([^/]{1,63})/(tables|memories|agents|sync|import)(/.*)?\Z", re.DOTALL)
+_RECALL_PATH = re.compile(r"/workspaces/([^/]{1,63})/recall\Z")
 _RECALL = Route("/workspaces/{workspace}/recall")
 _Act = Callable[[Access, Scope, Receive, Send], Awaitable[None]]
 
@@ -29,16 +30,16 @@ class Dispatcher:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         context: RequestContext | None = scope.get("context")
-        found = _PATH.match(scope["path"]) if context is not None and context.caller is not None else None
         if context is None or context.caller is None:
             await self._app(scope, receive, send)
-        elif found and found[2] == "recall" and not found[3]:
-            if scope["method"] == "POST" and self._recall_workers.most:
-                await self._run(self._recall, found[1], scope, receive, send, context)
-            else:
-                await self._app(scope, receive, send)  # a recall waits for its turn without a thread
-        elif found and self._workers.most and _is_heavy(found[2], scope):
-            await self._run(self._by_worker, found[1], scope, receive, send, context)
+            return
+        recall, heavy = _RECALL_PATH.match(scope["path"]), _HEAVY_PATH.match(scope["path"])
+        if recall and scope["method"] == "POST" and self._recall_workers.most:
+            await self._run(self._recall, recall[1], scope, receive, send, context)
+        elif recall:  # it waits for its turn without a thread
+            await self._app(scope, receive, send)
+        elif heavy and self._workers.most and (heavy[2] == "tables" or _is_large(scope)):
+            await self._run(self._by_worker, heavy[1], scope, receive, send, context)
         else:
             async with context.service.thread_shares.place(context.caller.org):
                 await self._app(scope, receive, send)
@@ -71,10 +72,6 @@ class Dispatcher:
         scope["route"] = _RECALL  # for the log and the metrics
         answer = await self._recall_workers.answer(access, await whole_body(receive))
         await answer(scope, receive, send)
-
-
-def _is_heavy(part: str, scope: Scope) -> bool:
-    return part == "tables" or (part != "recall" and _is_large(scope))
 
 
 def _is_large(scope: Scope) -> bool:
