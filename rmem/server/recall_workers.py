@@ -1,5 +1,6 @@
 """The recall workers of a server (`recall_worker`): started when several recalls run at once, and kept from then on.
-Until they have started, where there are none, and when one of them ends, the server recalls in its own threads."""
+An organisation that asks little is answered in threads of the server, out of the way of those that ask much; so is
+everybody until workers have started, where there are none, and when one of them ends."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from .workers import WorkerFailedError, host
 
 log = logging.getLogger(__name__)
 
-_CROWD = 4  # recalls at once from which on another process is worth its memory
+_CROWD = 4  # recalls at once, of one organisation or in threads of the server, from which on others go to workers
 _AHEAD = 2  # recalls of one organisation that wait in a worker's link, so that it need not wait for us
 _UNKNOWN = 2  # recalls that wait elsewhere are worth loading the index of a workspace once more
 _START = 60.0  # seconds for a start, with the first recall
@@ -130,7 +131,10 @@ class RecallWorkers:
         self._all: list[_RecallWorker] = []
         self._starting: asyncio.Task[None] | None = None
         self._next_start = 0.0
-        self._at_once = 0
+        self._at_once: Counter[str] = Counter()
+        """Recalls of each organisation that are under way, wherever they run."""
+        self._local = 0
+        """Recalls in threads of the server."""
         self._unwritten: Counter[str] = Counter()
         """Accesses in each workspace that were counted since they were last written in a thread."""
 
@@ -140,18 +144,28 @@ class RecallWorkers:
 
     async def answer(self, access: Access, body: bytes) -> Response:
         """The answer to a recall, when it is the turn of its organisation."""
-        self._at_once += 1
+        self._at_once[access.org] += 1
         try:
-            if self._at_once >= _CROWD and len(self._all) < self.most:
-                self._start(access, body)
-            if self._all:
-                async with self._shares.place(access.org):
-                    answer = await self._remote_recall(access, body)
-                if answer is not None:
-                    return answer
+            if self.most and (self._at_once[access.org] >= _CROWD or self._local >= _CROWD):
+                if len(self._all) < self.most and all(worker.waiting for worker in self._all):
+                    self._start(access, body)
+                if self._all:
+                    async with self._shares.place(access.org):
+                        answer = await self._remote_recall(access, body)
+                    if answer is not None:
+                        return answer
+            return await self._local_recall(access, body)
+        finally:
+            self._at_once[access.org] -= 1
+            if not self._at_once[access.org]:
+                del self._at_once[access.org]
+
+    async def _local_recall(self, access: Access, body: bytes) -> Response:
+        self._local += 1
+        try:
             return Response(await access.read(local_recall, access, body), media_type="application/json")
         finally:
-            self._at_once -= 1
+            self._local -= 1
 
     async def _remote_recall(self, access: Access, body: bytes) -> Response | None:
         """The answer of a worker; None where there is none."""

@@ -49,7 +49,9 @@ def crowded(server: Running, path: str = W, token: str = "") -> Running:
 
 
 @pytest.fixture
-def busy(server_with) -> Running:
+def busy(server_with, monkeypatch) -> Running:
+    """A server with recall workers, which answer every recall from here on."""
+    monkeypatch.setattr(recall_workers, "_CROWD", 1)
     return crowded(server_with(recall_workers=2))
 
 
@@ -58,6 +60,20 @@ def test_a_server_that_few_ask_starts_none(server):
     for _ in range(10):
         client.post(f"{W}/recall", json={"query": "apples"}).raise_for_status()
     assert pids(server) == []
+
+
+def test_who_asks_little_is_answered_by_the_server_itself_beside_a_crowd(server_with):
+    busy = crowded(server_with(recall_workers=1))
+    quiet = busy.client_for("other", "lab", "WRITE")
+    quiet.post("/workspaces/lab/memories", json={"text": "the disk was full"}).raise_for_status()
+    (worker,) = pids(busy)
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        started = time.monotonic()
+        assert quiet.post("/workspaces/lab/recall", json={"query": "disk"}).json()["hits"]
+        assert time.monotonic() - started < busy.settings.limits.statement_seconds / 2
+    finally:
+        os.kill(worker, signal.SIGCONT)
 
 
 def test_there_are_as_many_as_were_asked_for(busy):
@@ -150,7 +166,8 @@ def test_one_that_dies_takes_no_recall_with_it_and_is_replaced(busy):
     together(8, act)
 
 
-def test_one_that_is_stopped_is_killed_and_its_recalls_are_answered(server_with):
+def test_one_that_is_stopped_is_killed_and_its_recalls_are_answered(server_with, monkeypatch):
+    monkeypatch.setattr(recall_workers, "_CROWD", 1)
     busy = crowded(server_with(Limits(statement_seconds=1.0), recall_workers=1))
     (stopped,) = pids(busy)
     os.kill(stopped, signal.SIGSTOP)
