@@ -27,7 +27,7 @@ from .workers import WorkerFailedError, host
 
 log = logging.getLogger(__name__)
 
-_CROWD = 4  # recalls at once, of one organisation or in threads of the server, from which on others go to workers
+_CROWD = 4  # recalls at once, of one organisation or of all that ask little, from which on they go to workers
 _AHEAD = 2  # recalls of one organisation that wait in a worker's link, so that it need not wait for us
 _UNKNOWN = 2  # recalls that wait elsewhere are worth loading the index of a workspace once more
 _START = 60.0  # seconds for a start, with the first recall
@@ -133,8 +133,8 @@ class RecallWorkers:
         self._next_start = 0.0
         self._at_once: Counter[str] = Counter()
         """Recalls of each organisation that are under way, wherever they run."""
-        self._local = 0
-        """Recalls in threads of the server."""
+        self._of_few = 0
+        """Recalls in threads of the server, of organisations that ask little."""
         self._unwritten: Counter[str] = Counter()
         """Accesses in each workspace that were counted since they were last written in a thread."""
 
@@ -145,8 +145,9 @@ class RecallWorkers:
     async def answer(self, access: Access, body: bytes) -> Response:
         """The answer to a recall, when it is the turn of its organisation."""
         self._at_once[access.org] += 1
+        is_few = self._at_once[access.org] < _CROWD and self._of_few < _CROWD
         try:
-            if self.most and (self._at_once[access.org] >= _CROWD or self._local >= _CROWD):
+            if self.most and not is_few:
                 if len(self._all) < self.most and all(worker.waiting for worker in self._all):
                     self._start(access, body)
                 if self._all:
@@ -154,18 +155,15 @@ class RecallWorkers:
                         answer = await self._remote_recall(access, body)
                     if answer is not None:
                         return answer
-            return await self._local_recall(access, body)
+            self._of_few += is_few
+            try:
+                return Response(await access.read(local_recall, access, body), media_type="application/json")
+            finally:
+                self._of_few -= is_few
         finally:
             self._at_once[access.org] -= 1
             if not self._at_once[access.org]:
                 del self._at_once[access.org]
-
-    async def _local_recall(self, access: Access, body: bytes) -> Response:
-        self._local += 1
-        try:
-            return Response(await access.read(local_recall, access, body), media_type="application/json")
-        finally:
-            self._local -= 1
 
     async def _remote_recall(self, access: Access, body: bytes) -> Response | None:
         """The answer of a worker; None where there is none."""
