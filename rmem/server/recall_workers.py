@@ -16,7 +16,6 @@ from cachetools import LRUCache
 from fastapi import Response
 from fastapi.concurrency import run_in_threadpool
 
-from ..stores.sql.records import SqlRecords
 from .access import Access
 from .recall_worker import recall_of, request_note
 from .recalls import local_recall
@@ -196,7 +195,6 @@ class RecallWorkers:
         self._unwritten[access.workspace_id] += len(note["touched"])
         if self._unwritten[access.workspace_id] > _UNWRITTEN:
             del self._unwritten[access.workspace_id]
-            assert isinstance(brain.store, SqlRecords), "a server keeps workspaces in SQL stores"
             await run_in_threadpool(brain.store.flush)
 
     # Starting and ending
