@@ -519,6 +519,14 @@ class Brain:
         """Note a question that was answered without `recall`, so that its hits can be judged."""
         return self._recalls.new(question, where, self._keep_feedback)
 
+    def record_remote_recall(self, recall: Recall, touched: Sequence[str]) -> None:
+        """Record a recall that another process made of the same store: it can be judged here, and `touched` are the
+        ids that count as accessed."""
+        recall.write = self._keep_feedback
+        self._recalls.keep(recall)
+        if touched:
+            self.store.touch(touched, time.time())
+
     def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Feedback:
         """Say whether a hit was useful. `recalled` is the hit, or a recall (or its id) with the hit's memory_id.
 

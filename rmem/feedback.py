@@ -150,11 +150,15 @@ class Recalls:
         agents, types = where.agent or (), where.type or ()
         recall = Recall(question, agents[0] if len(agents) == 1 else "", types[0] if len(types) == 1 else "", write)
         recall.id = id or recall.id
+        self.keep(recall)
+        return recall
+
+    def keep(self, recall: Recall) -> None:
+        """Let a recall be judged by its id."""
         with self._lock:
             self._last[recall.id] = recall
             if len(self._last) > _REMEMBERED:
                 self._last.popitem(last=False)
-        return recall
 
     def forget(self, concerned: Callable[[str], bool]) -> None:
         """Let go of the recalls whose questions are `concerned`: they can be judged no more."""

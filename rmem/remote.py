@@ -361,8 +361,8 @@ def _refused(name: str) -> Callable[..., NoReturn]:
 
 
 for _name in (
-    "cleaned", "decay_importance", "edit", "keep", "new_recall", "prune", "put", "seek", "take_over", "tell",
-    "vector_of",
+    "cleaned", "decay_importance", "edit", "keep", "new_recall", "prune", "put", "record_remote_recall", "seek",
+    "tell", "vector_of",
 ):  # fmt: skip
     setattr(RemoteBrain, _name, _refused(_name))
 

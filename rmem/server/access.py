@@ -76,6 +76,11 @@ class Access:
         return self._space().brain
 
     @property
+    def open_brain(self) -> Brain | None:
+        """The brain if it is open already; it may then be asked for what takes no time in the event loop."""
+        return self._space().open_brain
+
+    @property
     def tables(self) -> Workspace:
         return self._space().tables
 

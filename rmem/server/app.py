@@ -16,7 +16,9 @@ from . import mcp as of_mcp
 from . import problems
 from .auth import AuthMiddleware
 from .control import Control, Role
+from .dispatcher import Dispatcher
 from .docs_page import docs_page
+from .recall_workers import RecallWorkers
 from .routes import agents as of_agents
 from .routes import audit as of_audit
 from .routes import datasets as of_datasets
@@ -37,7 +39,7 @@ from .service import Service
 from .settings import ServerSettings
 from .spaces import Spaces
 from .tokens import Caller, Tokens, secret_file, signing_secret
-from .workers import Dispatcher, Workers
+from .workers import Workers
 from .workers import host as worker_host
 
 FIRST = "default"
@@ -69,12 +71,12 @@ ROUTERS: tuple[APIRouter, ...] = (
 def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None] | None = None) -> FastAPI:
     """A server as an ASGI application. `on_first_token` is told the admin's token when the data folder is new."""
     service = open_service(settings, on_first_token=on_first_token)
-    workers = Workers(settings)
+    workers, recall_workers = Workers(settings), RecallWorkers(settings)
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = settings.threads
-        if settings.workers:
+        if settings.workers or settings.recall_workers:
             worker_host.start()  # it loads while the server starts
         gc.freeze()  # what was imported stays; looking through it again and again held requests up
         try:
@@ -82,6 +84,7 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
         finally:
             await app.state.mcp.close()
             workers.close()
+            recall_workers.close()
             await anyio.to_thread.run_sync(close, service)
 
     app = FastAPI(
@@ -93,11 +96,11 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
         redoc_url=None,
     )
     app.state.service = service
-    app.state.workers = workers
+    app.state.workers, app.state.recall_workers = workers, recall_workers
     app.state.mcp = of_mcp.McpApp(service)
     if settings.root_path:
         app.add_middleware(_Prefix, root_path=settings.root_path)
-    app.add_middleware(Dispatcher, workers=workers)
+    app.add_middleware(Dispatcher, workers=workers, recall_workers=recall_workers)
     app.add_middleware(AuthMiddleware, service=service)  # the outer one
     problems.install(app)
     app.add_api_route("/docs", lambda: docs_page(app), include_in_schema=False)

@@ -1,12 +1,13 @@
-"""A recall over HTTP: from the body of its request to the body of its answer."""
+"""A recall over HTTP: from the body of its request to the body of its answer, in whichever process it runs."""
 
 from __future__ import annotations
 
 import time
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import checks
+from ..feedback import Recall
 from ..models import Hit
 from .bodies import Document, fields_of, memory_document, parse_json, to_json
 from .ownership import is_visible
@@ -23,8 +24,16 @@ _SCORE_KINDS = {"hybrid": "fused", "lexical": "bm25", "vector": "cosine"}
 _BESIDE = 100  # further hits to ask for where some of the first are others' personal memories
 
 
-def answer_recall(access: Access, body: bytes) -> bytes:
-    """Recall what the body asks for. Others' personal memories are left out and do not count as accessed."""
+class RecallAnswer(NamedTuple):
+    """The body of an answer, and what `Brain.record_remote_recall` needs to know of it."""
+
+    body: bytes
+    recall: Recall
+    touched: list[str]
+
+
+def answer_recall(access: Access, body: bytes) -> RecallAnswer:
+    """Recall what the body asks for. Others' personal memories are left out. Accesses are not counted yet."""
     options: dict[str, Any] = fields_of(parse_json(body), "a recall", NAMES, ("query",))
     question = checks.text("query", options.pop("query"))
     if (as_of := options.pop("as_of", None)) is not None:
@@ -39,15 +48,22 @@ def answer_recall(access: Access, body: bytes) -> bytes:
     if len(hits) < len(found):
         found = brain.recall(question, min(k + _BESIDE, MOST_HITS), **options, touch=False)
         hits = [hit for hit in found if is_visible(access, hit.memory.place)][:k]
-    if touch:
-        brain.store.touch([hit.memory.memory_id for hit in hits], time.time())
-    return to_json(
+    answer = to_json(
         {
             "recall_id": found.recall_id,
             "score_kind": _SCORE_KINDS[options.get("mode", "hybrid")],
             "hits": [_hit(rank, hit) for rank, hit in enumerate(hits, 1)],
         }
     )
+    return RecallAnswer(answer, found.recall, [hit.memory.memory_id for hit in hits] if touch else [])
+
+
+def local_recall(access: Access, body: bytes) -> bytes:
+    """Recall in this process, and count the accesses."""
+    answer = answer_recall(access, body)
+    if answer.touched:
+        access.brain.store.touch(answer.touched, time.time())
+    return answer.body
 
 
 def _hit(rank: int, hit: Hit) -> Document:

@@ -97,6 +97,7 @@ def share_one_heap() -> None:
 
 def log_as_json() -> None:
     """Logs of this process go to standard error, one JSON object to a line."""
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # told nowhere, looked up each time
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     root = logging.getLogger()

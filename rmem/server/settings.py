@@ -30,6 +30,11 @@ def _workers() -> int:
     return max(4, 2 * _cores())
 
 
+def _recall_workers() -> int:
+    """One for each core, as far as the server itself can keep them busy; one core is better without."""
+    return 0 if _cores() == 1 else min(4, _cores())
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one organisation may do. They are there to keep the others served, not to slow anybody down."""
@@ -90,6 +95,9 @@ class ServerSettings:
     that cannot be stopped holds up everybody."""
     worker_bytes: int = field(default_factory=lambda: max(512 * _MB, 2 * quarter_of_memory() // _workers()))
     """Memory that one of them may take: by default, all of them half of the machine's."""
+    recall_workers: int = field(default_factory=lambda: _recall_workers() if hasattr(os, "fork") else 0)
+    """Processes that recall when several ask at once; 0 to recall in the server's own threads alone. Each holds the
+    indexes of the workspaces that it is asked about."""
     open_workspaces: int = 128
     shutdown_seconds: float = 30.0
     connections: int = 4096
@@ -106,6 +114,7 @@ class ServerSettings:
         for name in ("threads", "open_workspaces", "connections"):
             checks.whole(name, getattr(self, name), low=1)
         checks.whole("workers", self.workers, high=256)
+        checks.whole("recall_workers", self.recall_workers, high=256)
         checks.whole("worker_bytes", self.worker_bytes, low=256 * _MB)
         checks.whole("head_bytes", self.head_bytes, low=1024)
         for name in ("head_seconds", "body_seconds"):

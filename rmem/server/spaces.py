@@ -52,6 +52,11 @@ class Space:
         with self._lock:
             return self._opened()
 
+    @property
+    def open_brain(self) -> Brain | None:
+        """The brain if it is open already, without waiting for whoever opens it."""
+        return self._brain
+
     def _opened(self) -> Brain:
         if self._brain is None:
             self._brain = Brain(self._memories(), embedder=self._settings.embedder)

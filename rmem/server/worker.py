@@ -34,7 +34,7 @@ from .shares import FairShares
 from .spaces import Spaces
 from .tokens import Caller, WorkspaceRole
 
-_HEAD = struct.Struct("!II")
+HEAD = struct.Struct("!II")
 _OPEN = 16  # workspaces at once
 _NICE = 10  # the server itself, and its recalls, come first
 
@@ -47,12 +47,12 @@ class Frame(NamedTuple):
 def framed(note: dict[str, Any], body: bytes = b"") -> bytes:
     """A message between the server and a worker: a note as JSON, and a body."""
     head = json.dumps(note).encode()
-    return _HEAD.pack(len(head), len(body)) + head + body
+    return HEAD.pack(len(head), len(body)) + head + body
 
 
 async def read_frame(reader: asyncio.StreamReader) -> Frame:
     """The next message; IncompleteReadError at the end."""
-    head, length = _HEAD.unpack(await reader.readexactly(_HEAD.size))
+    head, length = HEAD.unpack(await reader.readexactly(HEAD.size))
     note = json.loads(await reader.readexactly(head))
     return Frame(note, await reader.readexactly(length) if length else b"")
 
@@ -60,6 +60,11 @@ async def read_frame(reader: asyncio.StreamReader) -> Frame:
 def settings_note(settings: ServerSettings) -> dict[str, Any]:
     """What a worker is told first."""
     return {**asdict(settings), "data": str(settings.data)}
+
+
+def settings_of(note: dict[str, Any]) -> ServerSettings:
+    """The reverse of `settings_note`."""
+    return ServerSettings(**{**note, "data": Path(note["data"]), "limits": Limits(**note["limits"])})
 
 
 def request_note(scope: Scope, context: RequestContext) -> dict[str, Any]:
@@ -86,10 +91,10 @@ def run(link: socket.socket) -> None:
 async def _serve(link: socket.socket) -> None:
     reader, writer = await asyncio.open_connection(sock=link, limit=1 << 20)
     told = (await read_frame(reader)).note
-    settings = ServerSettings(**{**told, "data": Path(told["data"]), "limits": Limits(**told["limits"])})
+    settings = settings_of(told)
     _bound_memory(settings.worker_bytes)
     os.nice(_NICE)
-    _log()
+    log_as_json_lines()
     spaces = Spaces(replace(settings, open_workspaces=_OPEN))
     alone = FairShares(1)  # a worker has one request at a time
     shared = SimpleNamespace(
@@ -207,7 +212,7 @@ def _bound_memory(most: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
 
 
-def _log() -> None:
+def log_as_json_lines() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
     logging.getLogger().handlers[:] = [handler]

@@ -17,12 +17,15 @@ _LATER = (
 )
 """What workers would load with their first statement, out of its time."""
 
+FOR_REQUESTS, FOR_RECALLS = b"+", b"?"
+"""What kind of worker to fork."""
+
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a worker ended
     server = socket.socket(fileno=int(sys.argv[1]))
-    from . import worker
+    from . import recall_worker, worker
 
     for name in _LATER:
         import_module(name)
@@ -34,7 +37,7 @@ def main() -> None:
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             server.close()
-            worker.run(socket.socket(fileno=links[0]))
+            (recall_worker if told == FOR_RECALLS else worker).run(socket.socket(fileno=links[0]))
             os._exit(0)
         os.close(links[0])
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -16,21 +15,18 @@ from threading import Lock
 from typing import NamedTuple
 
 from fastapi import HTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
-from ..errors import RemanenceError
-from .access import RequestContext, Role, admitted
-from .exchange import SHORT_BODY, whole_body
-from .problems import error_response, problem
+from .access import RequestContext
+from .exchange import whole_body
+from .problems import problem
 from .settings import ServerSettings
 from .shares import FairShares
 from .worker import Frame, framed, read_frame, request_note, settings_note
+from .worker_host import FOR_RECALLS, FOR_REQUESTS
 
 log = logging.getLogger(__name__)
 
-_PATH = re.compile(r"/workspaces/([^/]{1,63})/(tables|memories|agents|graph|sync|import)(/.*)?\Z", re.DOTALL)
-_WHOLE_GRAPH = ("between", "communities", "contradictions", "entities", "graph", "important", "query", "relations")
-_RECALL = re.compile(r"/workspaces/[^/]{1,63}/recall\Z")
 _BODY = 60.0  # seconds for the body of a request to arrive: a worker is kept free for it
 _START = 60.0  # seconds for a start
 _BUFFER = 1 << 20  # bytes of an answer that wait for the client
@@ -58,11 +54,11 @@ class _Host:
                 self._link, self._owner = ours, os.getpid()
             return self._link
 
-    def fork(self) -> socket.socket:
-        """The link to a new worker."""
+    def fork(self, *, recalls: bool = False) -> socket.socket:
+        """The link to a new worker, or recall worker."""
         ours, theirs = socket.socketpair()
         with theirs:
-            socket.send_fds(self.start(), [b"+"], [theirs.fileno()])
+            socket.send_fds(self.start(), [FOR_RECALLS if recalls else FOR_REQUESTS], [theirs.fileno()])
         ours.setblocking(False)
         return ours
 
@@ -74,7 +70,9 @@ class WorkerFailedError(Exception):
     """A worker could not answer; what it says of it."""
 
 
-class _Route(NamedTuple):
+class Route(NamedTuple):
+    """What the log and the metrics call a request that no route of this process answers."""
+
     path: str
 
 
@@ -217,7 +215,7 @@ class _Answer:
         if note["type"] == "limit":
             self._limit = note["seconds"]
         elif note["type"] == "start":
-            self._scope["route"] = _Route(note["route"]) if note["route"] else None
+            self._scope["route"] = Route(note["route"]) if note["route"] else None
             headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in note["headers"]]
             await self._forward({"type": "http.response.start", "status": note["status"], "headers": headers})
         elif note["type"] == "body":
@@ -259,54 +257,3 @@ async def _disconnected(receive: Receive) -> None:
 
 async def _nothing() -> Message:
     return {"type": "http.disconnect"}
-
-
-class Dispatcher:
-    """Middleware: has workers answer what may compute for long, and passes all else on when the organisation may take
-    a thread."""
-
-    def __init__(self, app: ASGIApp, workers: Workers) -> None:
-        self._app, self._workers = app, workers
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        context: RequestContext | None = scope.get("context")
-        if context is None or context.caller is None or _RECALL.match(scope["path"]):
-            await self._app(scope, receive, send)  # a recall waits for its turn without a thread
-        elif self._workers.most and (found := _PATH.match(scope["path"])) and _is_heavy(found[2], scope):
-            await self._by_worker(found[1], scope, receive, send, context)
-        else:
-            async with context.service.thread_shares.place(context.caller.org):
-                await self._app(scope, receive, send)
-
-    async def _by_worker(
-        self, workspace: str, scope: Scope, receive: Receive, send: Send, context: RequestContext
-    ) -> None:
-        started = False
-
-        async def answer(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        try:
-            access = await admitted(context, workspace, Role.READ)
-            access.hold()
-            await self._workers.answer(scope, receive, answer, context)
-        except HTTPException as error:
-            await problem(error.status_code, str(error.detail), headers=error.headers)(scope, receive, send)
-        except RemanenceError as error:
-            if started:
-                raise
-            await error_response(error, context.id)(scope, receive, send)
-
-
-def _is_heavy(part: str, scope: Scope) -> bool:
-    whole = part == "graph" and scope["method"] == "GET" and scope["path"].rpartition("/")[2] in _WHOLE_GRAPH
-    return part == "tables" or whole or _is_large(scope)
-
-
-def _is_large(scope: Scope) -> bool:
-    """Whether a body is long, or may be."""
-    headers = dict(scope["headers"])
-    length = headers.get(b"content-length", b"")
-    return int(length) > SHORT_BODY if length.isdigit() else b"transfer-encoding" in headers

@@ -228,6 +228,9 @@ class RecordStore(MemoryStore[Memory]):
     def touch(self, keys: Sequence[str], when: float) -> None:
         """Note that memories were recalled. May be written later; never blocks a reader."""
 
+    def flush(self) -> None:
+        """Write the accesses that wait, where some do."""
+
     @abstractmethod
     def stats(self) -> StoreStats:
         """What the store holds."""

@@ -37,7 +37,7 @@ from ..ownership import (
     may_change,
     visible,
 )
-from ..recalls import answer_recall
+from ..recalls import local_recall
 from .answers import RUNNING, Error
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["memories"], responses=RUNNING)
@@ -75,7 +75,7 @@ async def recall(request: Request, access: Reader) -> Response:
     """Best first. `score_kind` says what the scores are: `fused` (hybrid), `bm25` (lexical) or `cosine` (vector).
     The `recall_id` is for feedback."""
     body = await request.body()
-    return Response(await access.read(answer_recall, access, body), media_type="application/json")
+    return Response(await access.read(local_recall, access, body), media_type="application/json")
 
 
 # Writing
