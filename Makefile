@@ -38,7 +38,7 @@ check: $(DEV)    ## ruff and mypy
 	@$(BIN)/mypy
 
 unit: $(DEV)     ## the tests alone; RERUNS=1 gives a test that failed on a busy machine a second try, and says so
-	@$(BIN)/python -m pytest -n 3 --dist worksteal $(if $(RERUNS),--reruns $(RERUNS))
+	@$(BIN)/python -m pytest -n 4 --dist worksteal $(if $(RERUNS),--reruns $(RERUNS))
 
 quick: $(DEV)    ## a third of the tests in less than a minute: run it after every change
 	@$(BIN)/python -m pytest -n 2 @tests/quick.txt

@@ -105,6 +105,7 @@ GUARDED = {
     "mkfifo", "register_at_fork", "AF_UNIX", "send_fds", "recv_fds", "SIGKILL", "SIGHUP", "SIGUSR1", "SIGCHLD",
 }  # fmt: skip
 BEHIND_A_CHECK = {
+    "server/recall_workers.py": "serve() refuses systems without fork and send_fds",
     "server/workers.py": "serve() refuses systems without fork and send_fds",
     "server/worker_host.py": "serve() refuses systems without fork and send_fds",
     "team/daemon_client.py": "check_system() comes first",
