@@ -139,6 +139,7 @@ class Columns:
         self._arrays["alive"] = np.empty(0, np.bool_)
         self._arrays["previous"] = np.empty(0, np.int32)
         self._arrays["next"] = np.empty(0, np.int32)
+        self._arrays["in_dialogue"] = np.empty(0, np.bool_)  # whether somebody else speaks before or after
         self._positions: npt.NDArray[np.float64] | None = None
         self.groups: Names[tuple[str, str | None]] = Names()
         self._in_session: npt.NDArray[np.bool_] = np.empty(0, np.bool_)
@@ -198,6 +199,7 @@ class Columns:
         self._arrays["alive"][first : first + count] = True
         self._arrays["previous"][first : first + count] = -1
         self._arrays["next"][first : first + count] = -1
+        self._arrays["in_dialogue"][first : first + count] = False
         if positions is not None or self._positions is not None:
             if self._positions is None or self._positions.shape[0] < self._arrays["seq"].size:
                 self._positions = _more_positions(self._positions, self._arrays["seq"].size)
@@ -253,6 +255,17 @@ class Columns:
             end = starts[number + 1] if number + 1 < starts.size else rows.size
             for row in rows[starts[number] : end].tolist():
                 self._insert(int(codes[number]), row)
+        self._find_dialogues(np.concatenate([rows, previous[rows], following[rows]]))
+
+    def _find_dialogues(self, rows: RowNumbers) -> None:
+        """Note for some rows (-1 for none) whether somebody else speaks beside them in their session."""
+        rows = rows[rows >= 0]
+        actors = self["actor"]
+        own, found = actors[rows], np.zeros(rows.size, np.bool_)
+        for name in ("previous", "next"):
+            beside = self[name][rows]
+            found |= (beside >= 0) & (actors[beside] != own)
+        self["in_dialogue"][rows] = found
 
     def _insert(self, group: int, row: int) -> None:
         original_seq, previous, following = self["born"], self["previous"], self["next"]
@@ -317,6 +330,7 @@ class Columns:
         group = int(self["group"][row])
         if self._last[group] == row:
             self._last[group] = before
+        self._find_dialogues(np.array([before, after]))
 
     def select(self, where: Filter, attribute_hashes: Postings, without: int = 0) -> RowNumbers | None:
         """Rows inside the filter and without some flags, ascending; None for all when none is dead."""

@@ -16,6 +16,7 @@ from .bits import Estimate, top
 from .columns import RowNumbers, distances
 from .postings import Postings
 from .recall_index import RecallIndex
+from .text_features import SEALED
 from .vocabulary import needing
 
 Scores = npt.NDArray[np.float32]
@@ -59,6 +60,8 @@ class FilteredRows:
             self._attribute_hashes, self._numbers = index.attribute_hashes, index.number_columns
             self._in_session, self._actors = index.columns.in_session, index.columns.actors
             self._rows: RowNumbers | None = index.select(where)
+            hidden = index.hides_sealed and index.columns.flags & SEALED
+            self._whole_sessions = not hidden and where.to_dict().keys() <= {"agent", "session"}
             self._end = index.size
             self.size = self._end if self._rows is None else int(self._rows.size)
             self.average_length = index.average_length(self._rows)
@@ -151,6 +154,20 @@ class FilteredRows:
 
     def after(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         return self._neighbour("next", at)
+
+    def in_dialogue(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Whether somebody else speaks before or after each row, inside the filter; any value for position -1."""
+        if self._whole_sessions:
+            return self.column_at("in_dialogue", at)
+        if self.small:
+            return self.once("in_dialogue", lambda: self._in_dialogue(np.arange(self.size))).take(at)
+        return self._in_dialogue(at)
+
+    def _in_dialogue(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        actors, before, after = self.column_at("actor", at), self.before(at), self.after(at)
+        others: npt.NDArray[np.bool_] = (before >= 0) & (self.column_at("actor", before) != actors)
+        others |= (after >= 0) & (self.column_at("actor", after) != actors)
+        return others
 
     def _neighbour(self, name: str, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         if not self.small:
@@ -335,6 +352,7 @@ _COLUMNS = (
     "specific",
     "previous",
     "next",
+    "in_dialogue",
 )
 
 

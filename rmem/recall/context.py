@@ -28,18 +28,14 @@ def dependence(survey: FilteredRows, at: Positions, settings: RecallSettings) ->
     more. What is long, and the notes of one person, speak for themselves."""
     if not settings.context:
         return np.zeros(at.size, np.float32)
-    long = survey.column_at("length", at) * np.float32(survey.average_length / settings.context**2)
-    notes = (survey.column_at("actor", at) != survey.nobody) & ~in_dialogue(survey, at)
-    weights: Scores = (~notes / (1 + long * long)).astype(np.float32)
+    long: Scores = survey.column_at("length", at).astype(np.float32)
+    long *= np.float32(survey.average_length / settings.context**2)
+    long *= long
+    long += 1
+    speaks = survey.in_dialogue(at)
+    speaks |= survey.column_at("actor", at) == survey.nobody
+    weights: Scores = speaks.astype(np.float32) / long
     return weights
-
-
-def in_dialogue(survey: FilteredRows, at: Positions) -> npt.NDArray[np.bool_]:
-    """Whether somebody else speaks before or after each row."""
-    actors, before, after = survey.column_at("actor", at), survey.before(at), survey.after(at)
-    others: npt.NDArray[np.bool_] = (before >= 0) & (survey.column_at("actor", before) != actors)
-    others |= (after >= 0) & (survey.column_at("actor", after) != actors)
-    return others
 
 
 class Surroundings:
@@ -52,7 +48,7 @@ class Surroundings:
         self.answers = survey.column_at("flags", before) & ASKS != 0
         self.sessions = survey.sessions_at(at)
         self._last = int(self.sessions.max(initial=-1))
-        parts = standing(survey, at, settings)
+        parts = standing(survey, at, self.dependence, settings)
         self.standing = sum(parts.values(), np.zeros(at.size, np.float32))
 
     def lent(self, values: Scores, settings: RecallSettings) -> Scores:
@@ -71,10 +67,10 @@ class Surroundings:
         return prior[self.sessions] * self.dependence
 
 
-def standing(survey: FilteredRows, at: Positions, settings: RecallSettings) -> dict[str, Scores]:
+def standing(survey: FilteredRows, at: Positions, dependence: Scores, settings: RecallSettings) -> dict[str, Scores]:
     """What a row is worth before any question: of turns of a dialogue, substance up, questions and mere reactions down;
     importance. Among a handful of rows scores cannot be many deviations apart, so this counts less there."""
-    trust = dependence(survey, at, settings) * in_dialogue(survey, at)
+    trust = dependence * survey.in_dialogue(at)
     trust *= np.float32(survey.population / (survey.population + _HANDFUL))
     flags = survey.column_at("flags", at)
     parts = {

@@ -77,7 +77,8 @@ class _Scored(NamedTuple):
         }
         parts["baseline"] = float(self.fused[number]) - sum(parts.values())
         place = self.at[number : number + 1]
-        for name, values in context.standing(ranking.survey, place, ranking.settings).items():
+        depends = context.dependence(ranking.survey, place, ranking.settings)
+        for name, values in context.standing(ranking.survey, place, depends, ranking.settings).items():
             parts[name] = float(values[0])
         return parts | {name: float(values[number]) for name, values in self.added.items()}
 

@@ -20,7 +20,7 @@ from .settings import RecallSettings
 Scores = npt.NDArray[np.float32]
 
 _SOFT_UP_TO = 32  # words; a pasted log is matched by its own words
-_COMMON, _MANY = 0.05, 2048  # words in more rows than this share, or than this, say nothing about neighbours
+_COMMON, _MANY = 0.05, 1024  # words in more rows than this share, or than this, say nothing about neighbours
 
 
 @dataclass(slots=True)
