@@ -22,6 +22,7 @@ RemanenceError
 ├── EmbedderError             an embedder could not load or answer
 │   └── EmbedderMismatchError the store holds vectors of another embedder
 ├── SummariserError           a model that summarises did not answer
+├── FactReaderError           a model that reads facts did not answer
 ├── TableError                what tables and SQL raise; `status` is the answer of the server
 │   ├── SqlError              a statement cannot be read, or its values do not fit (also an InputError)
 │   │   └── SqlUnsupportedError   a construct that is not offered; the message names it
@@ -159,6 +160,10 @@ class EmbedderMismatchError(EmbedderError):
 
 class SummariserError(RemanenceError):
     """A model that summarises did not answer, or not with a summary."""
+
+
+class FactReaderError(RemanenceError):
+    """A model that reads facts did not answer, or not with facts."""
 
 
 class TableError(RemanenceError):

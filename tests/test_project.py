@@ -42,7 +42,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "plugins",
         "feedback",
     ),
-    ("index", "embed", "privacy", "crypto", "facts"),
+    ("index", "embed", "privacy", "crypto", "facts", "chat"),
     ("stores",),
     ("recall",),
     ("tiers",),

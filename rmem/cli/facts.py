@@ -7,6 +7,7 @@ import click
 from ..graph.model import Fact
 from .face import Face
 from .options import answering, pairs
+from .progress import progress
 
 
 @click.group()
@@ -24,6 +25,7 @@ def fact() -> None:
       rmem fact alias "the staging DB" staging
       rmem fact end default-12-1789000000#0 --when yesterday
       rmem fact undo default-13-1789000000#0
+      rmem fact read --model chat:gpt-5-mini@https://api.openai.com/v1
     """
 
 
@@ -130,3 +132,27 @@ def undo(face: Face, fact_id: str) -> None:
         face.document({"undone": fact_id})
     elif not face.quiet:
         click.echo(f"Taken back: {fact_id}")
+
+
+@fact.command()
+@click.option("--model", default="chat", metavar="chat:MODEL@URL", help="A server that speaks the OpenAI protocol.")
+@click.option("--agent", metavar="NAME", help="Only memories of this agent.")
+@click.option("--again", is_flag=True, help="Also memories that a model has read before.")
+@answering
+def read(face: Face, model: str, agent: str | None, again: bool) -> None:
+    """Let a language model read facts in memories that none has read yet. Never done unless you ask for it.
+
+    The texts are sent to the server that you name; the key comes from RMEM_CHAT_API_KEY. What it finds must quote the
+    memory, and counts as likely: `rmem graph about NAME --likely` shows it. An interrupted run goes on when repeated.
+
+    \b
+    Examples:
+      rmem fact read --model chat:llama3.2@http://localhost:11434/v1
+      RMEM_CHAT_MODEL=gpt-5-mini RMEM_CHAT_URL=https://api.openai.com/v1 rmem fact read --agent swe-01
+    """
+    with face.present() as brain, progress("reading", stopped="what was read is kept; do it again to go on") as bar:
+        count = brain.graph.read_with(model, None if agent is None else {"agent": agent}, again=again, on_progress=bar)
+    if face.json:
+        face.document({"facts": count})
+    else:
+        face.note(f"Read {count:,} facts")

@@ -4,14 +4,11 @@ model."""
 from __future__ import annotations
 
 import logging
-import os
-import re
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from .. import checks
+from ..chat import ChatModel, parse_chat_spec
 from ..embed import EmbedderSpec, embedder_for
-from ..embed.endpoint import Endpoint
 from ..errors import ConfigError, SummariserError
 from ..recall.budget import estimate_tokens, shorten
 from ..recall.summary import summarise
@@ -21,7 +18,6 @@ log = logging.getLogger(__name__)
 Summariser = Callable[[Sequence[str], int], str]
 """`summariser(["user: …", "assistant: …"], token_budget)` returns a text of at most so many tokens."""
 
-KEY_VARIABLE = "RMEM_CHAT_API_KEY"
 _LONGEST_INPUT = 24_000  # tokens that are sent to a model, the newest
 _TASK = (
     "Summarise the messages between an agent and others so that the agent can go on with its work. Keep names, "
@@ -60,15 +56,11 @@ class ChatSummariser:
         longest_wait: float = 30.0,
         fallback: Summariser | None = ExtractiveSummariser(),  # noqa: B008 - it has no state
     ) -> None:
-        self._model = checks.name("model", model)
-        checks.number("timeout", timeout, low=0.001)
-        checks.whole("retries", retries)
         self._fallback = fallback
-        self._endpoint = Endpoint(
+        self._chat = ChatModel(
+            model,
             base_url,
-            "/chat/completions",
             what="the chat summariser",
-            key_variable=KEY_VARIABLE,
             error=SummariserError,
             timeout=timeout,
             retries=retries,
@@ -78,40 +70,22 @@ class ChatSummariser:
     @classmethod
     def from_spec(cls, spec: str) -> ChatSummariser:
         """`chat`, `chat:MODEL` or `chat:MODEL@URL`; what is left out comes from the environment."""
-        match = re.fullmatch(r"chat(?::(?P<model>(?!//).+?)(?:@(?P<url>https?://.+))?)?", spec)
-        model = (match and match["model"]) or os.environ.get("RMEM_CHAT_MODEL", "")
-        url = (match and match["url"]) or os.environ.get("RMEM_CHAT_URL", "")
-        if match is None or not model or not url:
-            raise ConfigError(
-                "the summariser 'chat' needs a model and an address: write chat:MODEL@URL, or set "
-                "RMEM_CHAT_MODEL and RMEM_CHAT_URL (such as https://openrouter.ai/api/v1)"
-            )
-        return cls(model, url)
+        return cls(*parse_chat_spec(spec, "the summariser"))
 
     def __repr__(self) -> str:
-        return f"ChatSummariser({self._model!r}, {self._endpoint.base_url!r})"
+        return f"ChatSummariser({self._chat.model!r}, {self._chat.endpoint.base_url!r})"
 
     def __call__(self, texts: Sequence[str], token_budget: int) -> str:
         if not any(text.strip() for text in texts) or token_budget < 1:
             return ""
         try:
-            return shorten(self._ask(texts, token_budget), token_budget)
+            task = _TASK.format(words=max(10, token_budget * 2 // 3))
+            return shorten(self._chat.ask(task, _newest(texts)), token_budget)
         except SummariserError as error:
             if self._fallback is None:
                 raise
             log.warning("%s; sentences are chosen instead", error)
             return self._fallback(texts, token_budget)
-
-    def _ask(self, texts: Sequence[str], token_budget: int) -> str:
-        told = [
-            {"role": "system", "content": _TASK.format(words=max(10, token_budget * 2 // 3))},
-            {"role": "user", "content": _newest(texts).encode("utf-8", "replace").decode()},
-        ]
-        answer = self._endpoint.post({"model": self._model, "messages": told})
-        summary = _content(answer).strip()
-        if not summary:
-            raise self._endpoint.failed(f"must answer with a message, got: {self._endpoint.excerpt(answer)}")
-        return summary
 
 
 def summariser_for(spec: str | Summariser | None) -> Summariser:
@@ -136,16 +110,3 @@ def _newest(texts: Sequence[str]) -> str:
         if left <= 0:
             break
     return "\n".join(kept[::-1])
-
-
-def _content(answer: Any) -> str:
-    """The text of the first choice: a text, or parts that hold texts."""
-    choices = answer.get("choices") if isinstance(answer, dict) else None
-    message = (
-        choices[0].get("message") if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
-    )
-    content = message.get("content") if isinstance(message, dict) else None
-    if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        content = "".join(part for part in parts if isinstance(part, str))
-    return content if isinstance(content, str) else ""

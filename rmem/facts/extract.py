@@ -1,4 +1,5 @@
-"""Read the facts of a memory: from its fields (`structure`), its Markdown (`markdown`) and its sentences (`sentences`).
+"""Read the facts of a memory: from its fields (`structure`), its Markdown (`markdown`) and its sentences (`sentences`),
+and those that a language model was asked to read in it (`by_model`).
 
     facts_in(memory)   # (FoundFact("staging", "runs on", "port 5433", …),)
 
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 
 from ..contents import is_record
 from ..models import Memory
+from .by_model import KEY, facts_by_model
 from .markdown import facts_in_markdown
 from .model import FoundFact
 from .sentences import facts_in_sentence
@@ -26,7 +28,7 @@ _MARKDOWN = re.compile(r"\[\[|::|^---\n|^#", re.MULTILINE)
 
 
 def facts_in(memory: Memory) -> tuple[FoundFact, ...]:
-    """Every fact that can be read from a memory without a language model, at most 32."""
+    """Every fact that a memory says, at most 32."""
     found: dict[tuple[str, str, str], FoundFact] = {}
     for fact in _facts_of(memory):
         key = (fact.subject, fact.relation, fact.object)
@@ -42,6 +44,8 @@ def facts_in(memory: Memory) -> tuple[FoundFact, ...]:
 
 def _facts_of(memory: Memory) -> Iterator[FoundFact]:
     yield from facts_in_fields(memory)
+    if KEY in memory.contents:
+        yield from facts_by_model(memory)
     if is_record(memory.contents):
         return
     text = memory.text if len(memory.text) <= _MOST_TEXT else memory.text[:_MOST_TEXT]

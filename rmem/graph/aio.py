@@ -30,6 +30,7 @@ class AsyncGraph(_Face[Graph]):
     add = _Awaited(Graph.add)
     add_many = _Awaited(Graph.add_many)
     map_table = _Awaited(Graph.map_table)
+    read_with = _Awaited(Graph.read_with)
     end = _Awaited(Graph.end)
     alias = _Awaited(Graph.alias)
     declare = _Awaited(Graph.declare)

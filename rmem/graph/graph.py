@@ -12,11 +12,12 @@ import numpy as np
 from .. import checks
 from ..annotations import Moment, Names, Where
 from ..errors import ConfigError, InputError, NotFoundError
+from ..facts.by_model import KEY, FactReaderModel, fact_reader_for, quoted_facts
 from ..facts.model import STATED, VALUE, StoredFact, name_id, name_key
 from ..facts.relations import relation_id
 from ..facts.stated import ENDS, MANY, ONE, RESERVED, SAME_AS, TYPE, VALUES, sentence, stated_contents
 from ..filters import Filter
-from ..stores.base import Progress
+from ..stores.base import Edited, Progress
 from ..stores.capabilities import FactTable
 from . import paths, patterns, whole
 from .mapping import Mapped, map_rows
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import networkx
 
     from ..brain import Brain
+    from ..models import Memory
 
 Direction = Literal["out", "in", "both"]
 DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both")
@@ -190,6 +192,43 @@ class Graph:
         checked = {part: None if one is None else checks.name(part, one) for part, one in columns.items()}
         table, kind = checks.name("name", name), checks.name("relation", relation)
         return map_rows(self.brain, table, rows, checked, kind, on_progress)
+
+    def read_with(
+        self,
+        model: str | FactReaderModel,
+        where: Where | None = None,
+        *,
+        again: bool = False,
+        on_progress: Progress | None = None,
+    ) -> int:
+        """Let a language model read facts in memories that none has read yet (with `again`, in all); how many it found.
+
+            graph.read_with("chat:openai/gpt-5-mini@https://openrouter.ai/api/v1", where={"agent": "swe-01"})
+
+        Off unless called: the texts are sent to that server. `model` may also be a function that takes a text. What it
+        finds is kept with the memory and counts as likely, so that it never wins over what was stated.
+        """
+        read = fact_reader_for(model)
+        waiting = [
+            memory
+            for memory in self.brain.memories(where, order="oldest", limit=None)
+            if "text" in memory.contents and memory.type != TYPE and (again or KEY not in memory.contents)
+        ]
+        count = 0
+        for number, memory in enumerate(waiting, 1):
+            found = read(memory.text)
+
+            def edit(current: Memory | None, found: object = found) -> Edited | None:
+                if current is None:
+                    return None
+                current.contents = {**current.contents, KEY: quoted_facts(current.text, found)}
+                return Edited(self.brain.cleaned(current))
+
+            kept = self.brain.edit(memory.id, edit)
+            count += 0 if kept is None else len(kept.contents[KEY])
+            if on_progress is not None:
+                on_progress(number, len(waiting))
+        return count
 
     def _state(
         self,

@@ -60,3 +60,9 @@ def test_a_table_becomes_facts(run):
     columns = ("--subject", "service", "--relation", "runs on", "--object", "host")
     assert json.loads(run("graph", "map", "deploys", *columns, "--json")) == {"added": 1, "unchanged": 0, "removed": 0}
     assert "host 7" in run("graph", "about", "billing")
+
+
+def test_no_model_reads_facts_unless_one_is_named(run, monkeypatch):
+    monkeypatch.delenv("RMEM_CHAT_MODEL", raising=False)
+    run("remember", "Billing leans on Redis.")
+    assert "write chat:MODEL@URL" in run("fact", "read", code=2)
