@@ -16,7 +16,7 @@ from ..embed import EmbedderSpec
 from ..embed.base import Vector
 from ..errors import EmbedderMismatchError
 from ..filters import Filter
-from ..kv.base import Entry, Hits, checked_query
+from ..kv.base import Entry, Hits, check_query
 from ..kv.records import RecordValues
 from ..models import Bookkeeping, Memory
 from .key_numbers import numbers_for
@@ -105,11 +105,11 @@ class LongTermMemory(RecordValues):
     def memory(self, key: str) -> Memory | None:
         """The whole memory behind a key."""
         found = self.records.get(self.id_of(key))
-        return found if found is not None and self._ours(found) else None
+        return found if found is not None and self._is_ours(found) else None
 
     def recall(self, query: str, k: int, kinds: Sequence[str], mode: Mode) -> Hits:
         """(key, text, score) of the best memories of some kinds."""
-        checked_query(query, k)
+        check_query(query, k)
         asked = query.encode("utf-8", "replace").decode().replace("\x00", " ")
         if not asked.strip():
             return []
