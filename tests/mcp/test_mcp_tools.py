@@ -130,7 +130,7 @@ def test_what_cannot_be_done_names_the_field(talk):
         found = await answer(client, "recall", query="what can be judged")
         assert "id: name the memory" in await refusal(client, "feedback", recall_id=found["recall_id"])
         other = await refusal(client, "feedback", recall_id=found["recall_id"], id="team-other")
-        assert other == "id: 'team-other' is none of the memories that this recall found"
+        assert other == "id: 'team-other' is not among the memories that this recall found"
         assert [one["id"] for one in (await answer(client, "list_recent"))["memories"]] == [kept["id"]]
 
     talk.having(work)
