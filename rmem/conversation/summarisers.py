@@ -22,7 +22,7 @@ Summariser = Callable[[Sequence[str], int], str]
 """`summariser(["user: …", "assistant: …"], token_budget)` returns a text of at most so many tokens."""
 
 KEY_VARIABLE = "RMEM_CHAT_API_KEY"
-_LONGEST_INPUT = 24_000  # tokens that are sent to a model, the newest
+_MAX_INPUT = 24_000  # tokens sent to a model; the oldest texts are left out
 _TASK = (
     "Summarise the messages between an agent and others so that the agent can go on with its work. Keep names, "
     "numbers, dates, decisions with their reasons, errors and what is still open. Write plain sentences in the "
@@ -32,7 +32,7 @@ _TASK = (
 
 
 class ExtractiveSummariser:
-    """Chooses the sentences that say most. No model is run; the same texts always give the same summary."""
+    """Chooses the most informative sentences, without a model; the same texts always give the same summary."""
 
     def __init__(self, embedder: EmbedderSpec = None) -> None:
         self._embedder = embedder
@@ -47,7 +47,7 @@ class ChatSummariser:
         ChatSummariser("openai/gpt-5-mini", "https://openrouter.ai/api/v1")
 
     The key comes from RMEM_CHAT_API_KEY (or the provider's own variable) when it is needed, and is kept nowhere.
-    If the server fails for good, `fallback` summarises instead; with fallback=None that is a SummariserError.
+    If the server keeps failing, `fallback` summarises instead; with fallback=None a SummariserError is raised.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class ChatSummariser:
 
     @classmethod
     def from_spec(cls, spec: str) -> ChatSummariser:
-        """`chat`, `chat:MODEL` or `chat:MODEL@URL`; what is left out comes from the environment."""
+        """Parse `chat`, `chat:MODEL` or `chat:MODEL@URL`; missing parts come from the environment."""
         match = re.fullmatch(r"chat(?::(?P<model>(?!//).+?)(?:@(?P<url>https?://.+))?)?", spec)
         model = (match and match["model"]) or os.environ.get("RMEM_CHAT_MODEL", "")
         url = (match and match["url"]) or os.environ.get("RMEM_CHAT_URL", "")
@@ -103,19 +103,19 @@ class ChatSummariser:
             return self._fallback(texts, token_budget)
 
     def _ask(self, texts: Sequence[str], token_budget: int) -> str:
-        told = [
+        messages = [
             {"role": "system", "content": _TASK.format(words=max(10, token_budget * 2 // 3))},
-            {"role": "user", "content": _newest(texts).encode("utf-8", "replace").decode()},
+            {"role": "user", "content": _join_newest(texts).encode("utf-8", "replace").decode()},
         ]
-        answer = self._endpoint.post({"model": self._model, "messages": told})
-        summary = _content(answer).strip()
+        answer = self._endpoint.post({"model": self._model, "messages": messages})
+        summary = _text_of_answer(answer).strip()
         if not summary:
             raise self._endpoint.failed(f"must answer with a message, got: {self._endpoint.excerpt(answer)}")
         return summary
 
 
 def summariser_for(spec: str | Summariser | None) -> Summariser:
-    """None or "extractive", "chat:MODEL@URL", or a function of your own."""
+    """Return the summariser for None or "extractive", "chat:MODEL@URL", or a function of your own."""
     if spec is None or spec == "extractive":
         return ExtractiveSummariser()
     if isinstance(spec, str):
@@ -127,19 +127,19 @@ def summariser_for(spec: str | Summariser | None) -> Summariser:
     return spec
 
 
-def _newest(texts: Sequence[str]) -> str:
+def _join_newest(texts: Sequence[str]) -> str:
     kept: list[str] = []
-    left = _LONGEST_INPUT
+    left = _MAX_INPUT
     for text in reversed(texts):
-        kept.append(shorten(text, min(left, _LONGEST_INPUT // 4)))
+        kept.append(shorten(text, min(left, _MAX_INPUT // 4)))
         left -= estimate_tokens(kept[-1])
         if left <= 0:
             break
     return "\n".join(kept[::-1])
 
 
-def _content(answer: Any) -> str:
-    """The text of the first choice: a text, or parts that hold texts."""
+def _text_of_answer(answer: Any) -> str:
+    """Return the text of the first choice, which is a text or a list of parts; empty if there is none."""
     choices = answer.get("choices") if isinstance(answer, dict) else None
     message = (
         choices[0].get("message") if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
