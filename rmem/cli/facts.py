@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from ..graph.model import Fact
-from .face import Face
-from .options import answering, pairs
+from .cli_context import CliContext
+from .options import command_options, pairs
 
 
 @click.group()
@@ -27,13 +27,13 @@ def fact() -> None:
     """
 
 
-def _print(face: Face, told: Fact, sentence: str) -> None:
-    if face.json:
-        face.document(told.to_dict())
-    elif face.quiet:
-        click.echo(told.id)
+def _print(cli: CliContext, fact: Fact, sentence: str) -> None:
+    if cli.json:
+        cli.document(fact.to_dict())
+    elif cli.quiet:
+        click.echo(fact.id)
     else:
-        click.echo(f"{sentence}: {told}\n{told.id}")
+        click.echo(f"{sentence}: {fact}\n{fact.id}")
 
 
 @fact.command()
@@ -46,9 +46,9 @@ def _print(face: Face, told: Fact, sentence: str) -> None:
 @click.option("--agent", default="default", show_default=True, metavar="NAME", help="Whose memory it is.")
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag; repeatable.")
 @click.option("--value", is_flag=True, help="The object is a value (a number, a date, words), not an entity.")
-@answering
+@command_options
 def add(
-    face: Face,
+    cli: CliContext,
     subject: str,
     relation: str,
     object: str,
@@ -67,8 +67,8 @@ def add(
       rmem fact add billing "depends on" redis
       rmem fact add billing "depends on" memcached --not
     """
-    with face.brain() as brain:
-        told = brain.graph.add(
+    with cli.brain() as brain:
+        stated = brain.graph.add(
             subject,
             relation,
             object,
@@ -79,54 +79,54 @@ def add(
             tags=pairs("--tag", tags) or None,
             is_value=value,
         )
-    _print(face, told, "Known now")
+    _print(cli, stated, "Known now")
 
 
 @fact.command()
 @click.argument("fact_id", metavar="FACT")
 @click.option("--when", metavar="WHEN", help="Since when it is no longer true. [default: now]")
-@answering
-def end(face: Face, fact_id: str, when: str | None) -> None:
+@command_options
+def end(cli: CliContext, fact_id: str, when: str | None) -> None:
     """Say that a fact is no longer true. It stays findable; `rmem fact undo` takes the end back."""
-    with face.present() as brain:
-        told = brain.graph.end(fact_id, when)
+    with cli.existing_brain() as brain:
+        end_fact = brain.graph.end(fact_id, when)
         ended = brain.graph.get(fact_id)
-    if face.json or face.quiet:
-        _print(face, told, "")
+    if cli.json or cli.quiet:
+        _print(cli, end_fact, "")
     else:
-        click.echo(f"Ended: {ended}\nTake it back with: rmem fact undo {told.id}")
+        click.echo(f"Ended: {ended}\nTake it back with: rmem fact undo {end_fact.id}")
 
 
 @fact.command()
 @click.argument("name")
 @click.argument("other")
-@answering
-def alias(face: Face, name: str, other: str) -> None:
+@command_options
+def alias(cli: CliContext, name: str, other: str) -> None:
     """Say that two names mean one entity."""
-    with face.brain() as brain:
-        told = brain.graph.alias(name, other)
-    _print(face, told, "One entity now")
+    with cli.brain() as brain:
+        stated = brain.graph.alias(name, other)
+    _print(cli, stated, "One entity now")
 
 
 @fact.command()
 @click.argument("relation")
 @click.option("--single/--many", "single", required=True, help="One value at a time, or many.")
-@answering
-def declare(face: Face, relation: str, single: bool) -> None:
+@command_options
+def declare(cli: CliContext, relation: str, single: bool) -> None:
     """Say whether a relation has one value at a time. If so, a newer value ends the older one."""
-    with face.brain() as brain:
-        told = brain.graph.declare(relation, single=single)
-    _print(face, told, "Declared")
+    with cli.brain() as brain:
+        stated = brain.graph.declare(relation, single=single)
+    _print(cli, stated, "Declared")
 
 
 @fact.command()
 @click.argument("fact_id", metavar="FACT")
-@answering
-def undo(face: Face, fact_id: str) -> None:
+@command_options
+def undo(cli: CliContext, fact_id: str) -> None:
     """Take back what was stated: a fact, an end, an alias or a declaration."""
-    with face.present() as brain:
+    with cli.existing_brain() as brain:
         brain.graph.undo(fact_id)
-    if face.json:
-        face.document({"undone": fact_id})
-    elif not face.quiet:
+    if cli.json:
+        cli.document({"undone": fact_id})
+    elif not cli.quiet:
         click.echo(f"Taken back: {fact_id}")
