@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from itertools import islice
 
-from ..aio import _Awaited, _Face
+from ..aio import _AsyncWrapper, _Awaited
 from ..annotations import Where
 from .graph import Graph
 from .model import Fact
 from .reader import BATCH
 
 
-class AsyncGraph(_Face[Graph]):
+class AsyncGraph(_AsyncWrapper[Graph]):
     """`await brain.graph.facts("staging")`; the arguments are Graph's."""
 
     def where(self, where: Where) -> AsyncGraph:
