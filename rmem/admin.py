@@ -25,12 +25,12 @@ from .stores.sql.sqlite import SqliteRecordStore
 
 
 def open_file(address: str | Path | None) -> SqliteRecordStore:
-    """The store of a file that exists."""
+    """Open the store of an existing file."""
     return stores.open_file(_address(address), word_vectors=word_vectors)
 
 
 def open_sql(address: str | Path | None, *, encryption: Encryption | None = None) -> SqlRecords:
-    """The store of a file that exists, or of a PostgreSQL database."""
+    """Open the store of an existing file or of a PostgreSQL database."""
     return stores.open_sql(_address(address), word_vectors=word_vectors, encryption=encryption)
 
 
@@ -41,7 +41,7 @@ def _address(address: str | Path | None) -> str | Path:
 def reindex(
     address: str | Path | None = None, embedder: EmbedderSpec = None, on_progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Embed every memory anew, with `embedder` or the store's own, and derive terms and index again.
+    """Embed every memory again, with `embedder` or the store's own, and rebuild terms and index.
 
     An interrupted run goes on where it stopped. Others may use the store meanwhile.
     """
@@ -69,7 +69,7 @@ def reindex(
 
 
 def backup(address: str | Path | None, target: str | Path, on_progress: Progress | None = None) -> dict[str, Any]:
-    """A consistent copy of a store that may be in use. The target must not exist."""
+    """Write a consistent copy of a store that may be in use. The target must not exist."""
     path = Path(target).expanduser()
     if path.exists():
         raise InputError(f"target must not exist yet, but {path} does", field="target")
@@ -110,7 +110,7 @@ def _reported(on_progress: Progress | None) -> Callable[[int, int, int], object]
 
 
 def data_keys(address: str | Path | None = None) -> list[dict[str, Any]]:
-    """The data keys of a store, without the keys themselves. `opens` is None where there is no master key to try."""
+    """List the data keys of a store, without the keys themselves. `opens` is None without a master key."""
     store = open_sql(address)
     try:
         held, wrapped = store.read(lambda connection: (keys.count(connection), keys.read(connection)))
@@ -138,7 +138,8 @@ def rotate_keys(
     data: bool = False,
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Let a new master key open the data keys, or make new data keys and encrypt all encrypted memories again, or both.
+    """Wrap the data keys with a new master key, or generate new data keys and encrypt all encrypted memories again, or
+    both.
 
     The present master key is the environment's. An interrupted run goes on where it stopped.
     """

@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 
 
 class _Awaited(Generic[Params, Result]):
-    """A method of the wrapped object: `recall = _Awaited(Brain.recall)` has its arguments and awaits its result."""
+    """Descriptor for an awaitable method: `recall = _Awaited(Brain.recall)` has the arguments of Brain.recall."""
 
     def __init__(self, method: Callable[Concatenate[Any, Params], Result]) -> None:
         self.__doc__ = method.__doc__
@@ -41,9 +41,9 @@ class _Awaited(Generic[Params, Result]):
     def __get__(self, face: None, owner: type) -> Self: ...
 
     @overload
-    def __get__(self, face: _Face[Any], owner: type) -> Callable[Params, Coroutine[Any, Any, Result]]: ...
+    def __get__(self, face: _AsyncWrapper[Any], owner: type) -> Callable[Params, Coroutine[Any, Any, Result]]: ...
 
-    def __get__(self, face: _Face[Any] | None, owner: type) -> Any:
+    def __get__(self, face: _AsyncWrapper[Any] | None, owner: type) -> Any:
         return self if face is None else _in_thread(getattr(face.sync, self._name))
 
 
@@ -55,14 +55,14 @@ def _in_thread(method: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, 
     return call
 
 
-class _Face(Generic[Wrapped]):
-    """What all async faces share: the wrapped object, closing it, and being pickled with it."""
+class _AsyncWrapper(Generic[Wrapped]):
+    """Base of the async wrappers: holds the wrapped object, closes it, and pickles with it."""
 
     def __init__(self, sync: Wrapped) -> None:
         self.sync = sync
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _faced, (type(self), self.sync)
+        return _rebuild, (type(self), self.sync)
 
     async def __aenter__(self) -> Self:
         return self
@@ -71,14 +71,14 @@ class _Face(Generic[Wrapped]):
         await asyncio.to_thread(self.sync.close)  # type: ignore[attr-defined]
 
 
-def _faced(kind: type[_Face[Any]], sync: object) -> _Face[Any]:
+def _rebuild(kind: type[_AsyncWrapper[Any]], sync: object) -> _AsyncWrapper[Any]:
     face = kind.__new__(kind)
-    _Face.__init__(face, sync)
+    _AsyncWrapper.__init__(face, sync)
     return face
 
 
-class AsyncFace(_Face[Wrapped]):
-    """Every method of the wrapped object, awaited: `await face.recall("…")` is `sync.recall("…")` in a thread."""
+class AsyncFace(_AsyncWrapper[Wrapped]):
+    """Wraps any object: `await wrapper.recall("…")` runs `sync.recall("…")` in a thread."""
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.sync, name)
@@ -88,7 +88,7 @@ class AsyncFace(_Face[Wrapped]):
         return sorted({*super().__dir__(), *dir(self.sync)})
 
 
-class AsyncBrain(_Face[Brain]):
+class AsyncBrain(_AsyncWrapper[Brain]):
     """`async with AsyncBrain() as brain: hits = await brain.recall("…")`; the arguments are Brain's."""
 
     def __init__(
@@ -134,7 +134,7 @@ class AsyncBrain(_Face[Brain]):
 
     @property
     def graph(self) -> AsyncGraph:
-        """The facts that memories say, as a graph."""
+        """The facts in memories, as a graph."""
         from .graph.aio import AsyncGraph
 
         return AsyncGraph(self.sync.graph)
@@ -172,6 +172,6 @@ class AsyncBrain(_Face[Brain]):
     ) -> list[str]: ...
 
     async def forget(self, *args: Any, **options: Any) -> bool | list[str]:
-        """Remove memories for good; see Brain.forget."""
+        """Remove memories permanently; see Brain.forget."""
         gone: bool | list[str] = await asyncio.to_thread(self.sync.forget, *args, **options)
         return gone

@@ -83,7 +83,7 @@ Where: TypeAlias = Union["Filter", FilterFields, Mapping[str, Any]]
 
 
 class Stats(TypedDict):
-    """What a store holds, and where."""
+    """The statistics of a store, from `Brain.stats`."""
 
     address: str
     embedder: str | None

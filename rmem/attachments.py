@@ -17,10 +17,10 @@ from .contents import ATTACHMENTS, without_attachments
 
 _URL = re.compile(r"data:(?P<media>[\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[^;,\s]*)*;base64,(?P<data>[A-Za-z0-9+/_=%-]{16,})")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
-_LONG = 1024  # characters of base64 that need no further sign of what they are
-_TOLD = ("media_type", "mime_type", "mimeType", "format")
+_LONG = 1024  # characters of base64 that count as a blob without a media type beside them
+_MEDIA_TYPE_KEYS = ("media_type", "mime_type", "mimeType", "format")
 _UNKNOWN = "application/octet-stream"
-_SIGNS = (
+_MAGIC_BYTES = (
     (b"\x89PNG", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF8", "image/gif"),
@@ -30,41 +30,41 @@ _SIGNS = (
 
 
 def detach(contents: Mapping[str, Any]) -> dict[str, Any]:
-    """Contents with the name of each blob in its place, and the blobs under `ATTACHMENTS` if there are any. What is
-    nested too deeply to be kept is left to the check of contents."""
+    """Replace each blob by its name, and add the blobs under `ATTACHMENTS` if there are any. Does not descend below the
+    depth that the check of contents refuses."""
     if not _may_hold(contents, 0):
         return dict(contents)
-    work = _Detaching()
+    work = _BlobCollector()
     apart = {key: work.value(value, 1) for key, value in contents.items()}
-    return {**apart, ATTACHMENTS: work.held} if work.held else apart
+    return {**apart, ATTACHMENTS: work.blobs} if work.blobs else apart
 
 
 def restore(contents: Mapping[str, Any]) -> dict[str, Any]:
-    """The reverse of `detach`."""
-    held = contents.get(ATTACHMENTS)
+    """Reverse `detach`."""
+    blobs = contents.get(ATTACHMENTS)
     shown = dict(without_attachments(contents))
-    return {key: _restored(value, held) for key, value in shown.items()} if held else shown
+    return {key: _restore_value(value, blobs) for key, value in shown.items()} if blobs else shown
 
 
-def _restored(value: Any, held: Mapping[str, Mapping[str, Any]]) -> Any:
+def _restore_value(value: Any, blobs: Mapping[str, Mapping[str, Any]]) -> Any:
     if isinstance(value, str):
-        whole = held.get(value)
+        whole = blobs.get(value)
         if whole is not None and whole["bytes"]:
             return b64decode(whole["data"].partition(",")[2])
-        for name, one in held.items():
+        for name, one in blobs.items():
             if name in value:
                 value = value.replace(name, one["data"])
         return value
     if isinstance(value, dict):
-        return {key: _restored(inside, held) for key, inside in value.items()}
-    return [_restored(inside, held) for inside in value] if isinstance(value, list) else value
+        return {key: _restore_value(inside, blobs) for key, inside in value.items()}
+    return [_restore_value(inside, blobs) for inside in value] if isinstance(value, list) else value
 
 
 _BYTES = (bytes, bytearray, memoryview)
 
 
 def _may_hold(value: Any, depth: int) -> bool:
-    """Whether there may be a blob in a value. Nearly nothing holds one, and every memory is asked."""
+    """Whether a value may contain a blob. A quick test, because every memory is checked and hardly any has one."""
     kind = type(value)
     if kind is float or kind is int:
         return False
@@ -84,11 +84,11 @@ def _may_hold(value: Any, depth: int) -> bool:
     return False
 
 
-class _Detaching:
-    """One walk through contents."""
+class _BlobCollector:
+    """Collects the blobs in one walk through contents."""
 
     def __init__(self) -> None:
-        self.held: dict[str, dict[str, Any]] = {}
+        self.blobs: dict[str, dict[str, Any]] = {}
         self._names: dict[tuple[str, bool], str] = {}
 
     def value(self, value: Any, depth: int) -> Any:
@@ -106,7 +106,7 @@ class _Detaching:
     def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[Any, Any]:
         inside = {key: self.value(one, depth + 1) for key, one in value.items()}
         data = inside.get("data")
-        if isinstance(data, str) and (told := _told(value)) and _BASE64.fullmatch(data):
+        if isinstance(data, str) and (told := _stated_media(value)) and _BASE64.fullmatch(data):
             inside["data"] = self._name(data, told, len(data) * 3 // 4)
         return inside
 
@@ -117,16 +117,16 @@ class _Detaching:
                 text,
             )
         if len(text) >= _LONG and _BASE64.fullmatch(text):
-            return self._name(text, _media_of(_beginning(text)), len(text) * 3 // 4)
+            return self._name(text, _media_of(_first_bytes(text)), len(text) * 3 // 4)
         return text
 
     def _name(self, data: str, media: str, size: int, *, is_bytes: bool = False) -> str:
-        """The name of a blob; the same for one that was met before."""
+        """Return the name of a blob; equal blobs share one."""
         name = self._names.get((data, is_bytes))
         if name is None:
             name = f"[attachment {len(self._names) + 1}: {media}, {_size(size)}]"
             self._names[data, is_bytes] = name
-            self.held[name] = {"data": data, "bytes": is_bytes}
+            self.blobs[name] = {"data": data, "bytes": is_bytes}
         return name
 
 
@@ -134,19 +134,19 @@ def data_url(blob: bytes) -> str:
     return f"data:{_media_of(blob)};base64,{b64encode(blob).decode()}"
 
 
-def _told(part: Mapping[Any, Any]) -> str | None:
-    """The media type of a part of a message that holds a blob as `data`."""
-    for key in _TOLD:
+def _stated_media(part: Mapping[Any, Any]) -> str | None:
+    """Return the media type of a message part whose `data` is a blob; None if it states none."""
+    for key in _MEDIA_TYPE_KEYS:
         if isinstance(part.get(key), str):
             return str(part[key])
     return _UNKNOWN if part.get("type") == "base64" else None
 
 
 def _media_of(beginning: bytes) -> str:
-    return next((media for sign, media in _SIGNS if beginning.startswith(sign)), _UNKNOWN)
+    return next((media for sign, media in _MAGIC_BYTES if beginning.startswith(sign)), _UNKNOWN)
 
 
-def _beginning(text: str) -> bytes:
+def _first_bytes(text: str) -> bytes:
     try:
         return b64decode(text[:12])
     except Error:
@@ -154,5 +154,5 @@ def _beginning(text: str) -> bytes:
 
 
 def _size(size: int) -> str:
-    # Few digits: a long number could be taken for somebody's telephone.
+    # Few digits: the privacy policy could take a long number for a telephone number.
     return f"{size} bytes" if size < 1000 else f"{size / 1000:.0f} KB" if size < 1e6 else f"{size / 1e6:.1f} MB"

@@ -25,7 +25,7 @@ from .errors import (
     StoreBusyError,
     VectorError,
 )
-from .feedback import QUESTIONS, Feedback, Recall, Recalls, kept_question
+from .feedback import QUESTIONS, Feedback, Recall, Recalls, stored_question
 from .filters import Filter
 from .forks import new_rlock
 from .memory_builder import apply_changes, build_changes, build_memory, build_memory_of
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 Written = TypeVar("Written")
 
 _CHUNK = 1000
-_OVERTAKEN = 20  # times that others may change a memory's text while one edit is made
-_REEMBEDDED = 3  # times that a store may be re-embedded while one memory is written
+_MAX_CONFLICTS = 20  # changes of a memory by others during one edit, before it fails
+_MAX_REEMBEDDINGS = 3  # of the store by others during one write, before it fails
 
 
 class _NotEmbedded(Exception):
@@ -58,7 +58,7 @@ class _NotEmbedded(Exception):
 
 
 class Brain:
-    """A memory that stays.
+    """A persistent memory.
 
         brain = Brain()                            # the default file; RMEM_HOME moves it
         brain = Brain("sqlite:///path/file.db")    # or a plain path, ":memory:", or a RecordStore of your own
@@ -67,13 +67,13 @@ class Brain:
 
     `embedder` is "static" (the default), "minilm", "onnx:PATH", "http:MODEL@URL", any Embedder or function, or
     "none" for vectors that you supply. A store remembers its embedder, so a later Brain need not name it.
-    `privacy` is a PrivacyPolicy or "default": what it finds is masked, hashed or refused before anything is kept.
+    `privacy` is a PrivacyPolicy or "default": what it finds is masked, hashed or refused before it is stored.
     `encryption` is an Encryption, or False for none; without it the master key of the environment is used, if any.
     Safe to use from many threads; many processes may open one file.
 
         brain = Brain("https://host", token="…")   # the same on a server; `workspace` is one of the server's
 
-    There the token may come from RMEM_API_KEY and the workspace from RMEM_WORKSPACE; what a server does not offer
+    There the token may come from RMEM_API_KEY and the workspace from RMEM_WORKSPACE; what a server does not support
     raises a ServerError that names it.
     """
 
@@ -126,14 +126,16 @@ class Brain:
     # Embedding
 
     def _resolve(self, *, writing: bool = False) -> Embedder | None:
-        """The embedder of this store: the one asked for, else the one its vectors came from, else the default.
+        """Return the embedder of this store: the one given, else the one its vectors came from, else the default.
 
-        The store is asked each time, because another process may have re-embedded it. Writers need not: the
-        store compares again in the transaction.
+        Its name is read from the store each time, because another process may have re-embedded it. Writers need not:
+        the store compares again in the transaction.
         """
         if writing and self._identity is not None:
             return self._embedder
-        known = self.store.get_meta("embedder")  # without the lock: whoever waits for it may hold the last connection
+        known = self.store.get_meta(
+            "embedder"
+        )  # outside the lock: a thread that waits for it may hold the last connection
         with self._lock:
             if self._identity is not None and known in (None, self._identity.name):
                 return self._embedder
@@ -156,7 +158,7 @@ class Brain:
             return self._embedder
 
     def vector_of(self, text: str, contents: Mapping[str, Any] | None = None) -> Vector | None:
-        """The vector that a memory with this text and these contents gets; None where there are no vectors."""
+        """Return the vector of a memory with this text and contents; None for a store without vectors."""
         self._resolve()
         if self._vectors is None:
             return None
@@ -165,7 +167,7 @@ class Brain:
 
     @property
     def embedder(self) -> str:
-        """The name of the embedder whose vectors this store holds, or will hold."""
+        """Return the name of the embedder whose vectors this store holds, or will hold."""
         embedder = self._resolve()
         return "none" if embedder is None else embedder.name
 
@@ -190,9 +192,9 @@ class Brain:
         id: str | None = None,
         tier: Tier = "stm",
     ) -> Memory:
-        """Keep one memory. When this returns it is on disk and every process finds it.
+        """Store one memory. When this returns it is on disk and every process finds it.
 
-        What is given is read under the same name: `metadata` is your own data and comes back as `memory.metadata`.
+        Every argument is a field of the memory: `metadata` is your own data and comes back as `memory.metadata`.
         `step` defaults to the agent's next one; a memory with the same `id` is replaced.
         """
         memory = build_memory(
@@ -221,9 +223,9 @@ class Brain:
         chunk: int = _CHUNK,
         on_progress: Progress | None = None,
     ) -> list[Memory]:
-        """Keep many memories, given as mappings of `remember`'s arguments; one transaction for each chunk.
+        """Store many memories, given as mappings of `remember`'s arguments; one transaction per chunk.
 
-        A list is checked whole before anything is written; other iterables are checked chunk by chunk.
+        A list is checked completely before anything is written; other iterables chunk by chunk.
         """
         checks.whole("chunk", chunk, low=1)
         if on_progress is not None and not callable(on_progress):
@@ -253,21 +255,21 @@ class Brain:
             raise type(error)(f"item {at}: {error}", field=error.field) from None
 
     def cleaned(self, memory: Memory) -> Memory:
-        """The memory as the privacy policy lets it in."""
+        """Apply the privacy policy to a memory."""
         return memory if self.privacy is None else self.privacy.apply(memory)
 
     def keep(self, memories: Sequence[Memory]) -> list[Memory]:
-        """Store memories as they are, but for what the privacy policy takes out, and embed those without a vector."""
+        """Apply the privacy policy, store memories, and embed those without a vector."""
         return self.put(memories if self.privacy is None else [self.privacy.apply(memory) for memory in memories])
 
     def put(self, memories: Sequence[Memory]) -> list[Memory]:
-        """Store memories as they are, and embed those without a vector."""
-        return self._embedding(memories, lambda: self.store.put(memories))
+        """Store memories without applying the privacy policy; embed those without a vector."""
+        return self._embed_and_write(memories, lambda: self.store.put(memories))
 
-    def _embedding(self, memories: Sequence[Memory], write: Callable[[], Written]) -> Written:
-        """Embed memories and write them. If another process has re-embedded the store meanwhile, do both again."""
+    def _embed_and_write(self, memories: Sequence[Memory], write: Callable[[], Written]) -> Written:
+        """Embed memories and write them. If another process re-embedded the store meanwhile, repeat both."""
         bare = self._embed(memories)
-        for _ in range(_REEMBEDDED):
+        for _ in range(_MAX_REEMBEDDINGS):
             owner = self._identity
             try:
                 return write()
@@ -281,7 +283,7 @@ class Brain:
         return write()
 
     def _embed(self, memories: Sequence[Memory]) -> list[Memory]:
-        """Give a vector to each memory that came without one, and check those that came with one; the former."""
+        """Embed memories without a vector and check the vectors of the others; return those that were embedded."""
         embedder = self._resolve(writing=True)
         bare = [memory for memory in memories if memory.embeddings.full_vector is None]
         if len(bare) < len(memories):
@@ -294,7 +296,7 @@ class Brain:
         return bare
 
     def _check_given(self, memories: Sequence[Memory], embedder: Embedder | None) -> None:
-        """Refuse given vectors that do not fit the store's, before anything is written."""
+        """Refuse given vectors of another dimension than the store's, before anything is written."""
         known = self.store.get_meta("dimension")
         check_vectors(memories, embedder.dimension if embedder is not None else int(known) if known else None)
 
@@ -302,7 +304,7 @@ class Brain:
         self, memory_id: MemoryOrId, *, only_if: Callable[[Memory], None] | None = None, **changes: Unpack[Changes]
     ) -> Memory:
         """Change fields of a memory, named as in `remember`. It keeps its id and its place in the session. `only_if` is
-        shown the memory as it is, with nobody else changing it meanwhile; if it raises, nothing is changed."""
+        called with the current memory inside the transaction; if it raises, nothing is changed."""
         drafted = self.cleaned(build_changes(changes))
 
         def edit(memory: Memory) -> Memory:
@@ -312,7 +314,7 @@ class Brain:
             return memory
 
         embedded = "text" in changes or drafted.embeddings.full_vector is not None
-        return self._embedding([drafted] if embedded else [], lambda: self._change(memory_id, edit))
+        return self._embed_and_write([drafted] if embedded else [], lambda: self._change(memory_id, edit))
 
     def edit(self, memory_id: str, edit: Edit) -> Memory | None:
         """Keep, replace or remove a memory by what `edit` makes of it, with nobody else changing it meanwhile, and add
@@ -325,13 +327,13 @@ class Brain:
             text, held = (None, None) if memory is None else (memory.text, memory.embeddings)
             edited = edit(memory)
             made = None if edited is None else edited.memory
-            if made is not None and made.text != text and (made.embeddings is held or _is_bare(made)):
+            if made is not None and made.text != text and (made.embeddings is held or _lacks_vector(made)):
                 if made.text not in vectors:
-                    raise _NotEmbedded(made)  # not here: an embedder may be slow, and others wait
+                    raise _NotEmbedded(made)  # leave the transaction first: an embedder may be slow, and others wait
                 made.embeddings = vectors[made.text]
             return edited
 
-        for _ in range(_OVERTAKEN):
+        for _ in range(_MAX_CONFLICTS):
             owner = self._identity
             try:
                 return self.store.edit(key, embedded)
@@ -343,11 +345,11 @@ class Brain:
                 self._resolve()  # raises if the embedder was asked for by name
                 if not vectors or self._identity == owner:
                     raise
-                vectors.clear()  # another process has re-embedded the store
-        raise StoreBusyError(f"{key} is changed by others all the time; try again")
+                vectors.clear()  # another process re-embedded the store
+        raise StoreBusyError(f"{key} was changed by others {_MAX_CONFLICTS} times meanwhile; try again")
 
     def _change(self, memory_id: MemoryOrId, edit: Callable[[Memory], Memory]) -> Memory:
-        """`edit` for a memory that exists."""
+        """Edit an existing memory; NotFoundError if there is none."""
         key = id_of(memory_id)
         changed = self.edit(key, lambda memory: None if memory is None else Edited(edit(memory)))
         if changed is None:
@@ -372,11 +374,11 @@ class Brain:
         dry_run: bool = False,
         on_progress: Progress | None = None,
     ) -> bool | list[str]:
-        """Remove a memory for good, given as itself, as a hit or by its id; whether there was one.
+        """Remove a memory permanently, given as itself, as a hit or by its id; return whether there was one.
 
-        With `where`, remove all memories inside a filter; the ids. With `subject`, remove all that concerns a person or
-        an agent: what it remembers, said or did, and what names it; the ids. `dry_run` only tells them. What is removed
-        is also gone from the file: at once with `subject`, else when the store is closed.
+        With `where`, remove all memories that match a filter; return the ids. With `subject`, remove all that concerns
+        a person or an agent: its memories, what it said or did, and what names it; return the ids. `dry_run` only
+        returns them. Removed text is also erased from the file: at once with `subject`, else when the store is closed.
         """
         if sum(given is not None for given in (memory_id, where, subject)) != 1:
             raise InputError("exactly one of memory_id, where and subject must be given", field="memory_id")
@@ -392,16 +394,16 @@ class Brain:
         return keys
 
     def prune(self, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False) -> list[tuple[str, float]]:
-        """Remove what a forgetting policy chooses, the most faded first: (id, retention). They can be restored for the
-        policy's grace period, after which a later prune deletes them for good."""
+        """Remove what a forgetting policy chooses; return (id, retention), the most faded first. They can be restored
+        for the policy's grace period, after which a later prune deletes them permanently."""
         return forgetting.prune(self.store, policy, dry_run=dry_run)
 
     def restore(self, *memory_ids: str) -> list[Memory]:
-        """Bring pruned memories back while their grace period lasts; those that there were."""
+        """Restore pruned memories during their grace period; return those that were restored."""
         return self.store.put_back([checks.memory_id("memory_id", key) for key in memory_ids], who=config.user())
 
     def pin(self, memory_id: MemoryOrId, pinned: bool = True) -> Memory:
-        """Keep a memory from being pruned, or let it fade again."""
+        """Exempt a memory from pruning, or with pinned=False let it fade again."""
         checks.flag("pinned", pinned)
 
         def edit(memory: Memory) -> Memory:
@@ -412,8 +414,8 @@ class Brain:
         return self._change(memory_id, edit)
 
     def decay_importance(self, factor: float = 0.9, *, unused_days: float = 30.0, floor: float = 0.05) -> int:
-        """Lower the importance of what was not used for a while, to no less than `floor`; how many there were. To be
-        called now and then; pinned memories keep theirs."""
+        """Multiply the importance of memories unused for `unused_days` by `factor`, not below `floor`; return how many.
+        To be called now and then; pinned memories keep theirs."""
         checks.share("factor", factor)
         checks.share("floor", floor)
         before = time.time() - checks.number("unused_days", unused_days, low=0) * DAY
@@ -429,11 +431,11 @@ class Brain:
     # Reading
 
     def get(self, memory_id: str) -> Memory | None:
-        """The memory with this id, or None."""
+        """Return the memory with this id, or None."""
         return self.store.get(checks.memory_id("memory_id", memory_id))
 
     def get_many(self, memory_ids: Iterable[str]) -> list[Memory | None]:
-        """The memories with these ids, in their order; None for each that there is not."""
+        """Return the memories with these ids, in order; None for a missing one."""
         if isinstance(memory_ids, str | bytes) or not isinstance(memory_ids, Iterable):
             raise checks.refuse("memory_ids", "a list of ids", memory_ids)
         return self.store.get_many([checks.memory_id("memory_ids", key) for key in memory_ids])
@@ -448,12 +450,12 @@ class Brain:
         limit: int | None = 100,
         offset: int = 0,
     ) -> Memories:
-        """Memories inside a filter, without a question. `agent` and `type` are fields of the filter, for short."""
+        """Return the memories that match a filter. `agent` and `type` are short for fields of the filter."""
         chosen = Filter.of(where, agent=agent, type=type)
         return Memories(self.store.select(chosen, order=order, limit=limit, offset=offset))
 
     def count(self, where: Where | None = None) -> int:
-        """How many memories are inside a filter."""
+        """Count the memories that match a filter."""
         return self.store.count(Filter.of(where))
 
     def recall(
@@ -477,15 +479,14 @@ class Brain:
         now: datetime | None = None,
         touch: bool = True,
     ) -> Hits:
-        """The memories that best answer a question, best first.
+        """Return the memories that best answer a question, best first.
 
         `where`, and for short `agent` and `type` beside it, say which memories count. Any text is a question; nothing
-        in it is an operator. `must` and `must_not` are words or phrases that a memory has to hold, or must not hold,
-        word for word. Time words ("yesterday", "last May") raise memories of that time;
-        settings={"time_words": "filter"} keeps only those. `vector` replaces the question's own vector.
-        `token_budget` leaves out hits whose text would not fit. Scores order the hits of one question;
-        `hit.relevance` says how likely a hit answers it, and `min_relevance` leaves out the others. Hits count as
-        accessed unless `touch` is False.
+        in it is an operator. `must` and `must_not` are words or phrases that a memory has to contain, or must not
+        contain, word for word. Time words ("yesterday", "last May") raise memories of that time;
+        settings={"time_words": "filter"} keeps only those. `vector` replaces the question's own vector. `token_budget`
+        leaves out hits whose text would not fit. Scores order the hits of one question; `hit.relevance` says how likely
+        a hit answers it, and `min_relevance` leaves out the others. Hits count as accessed unless `touch` is False.
         """
         request = parse_request(
             question,
@@ -506,7 +507,7 @@ class Brain:
         )
 
         def read() -> list[Hit]:
-            rows = self.store.candidates(request.where)  # first: it may move on to a newer snapshot
+            rows = self.store.candidates(request.where)  # first, because it may switch to a newer snapshot
             embedder = self._resolve() if request.needs_embedder else None
             return load_hits(self.store, search(self.store, rows, request, embedder, self._learned))
 
@@ -516,24 +517,24 @@ class Brain:
         return hits
 
     def new_recall(self, question: str, where: Filter) -> Recall:
-        """Note a question that was answered without `recall`, so that its hits can be judged."""
+        """Record a question that was answered without `recall`, so that its hits can get feedback."""
         return self._recalls.new(question, where, self._keep_feedback)
 
     def record_remote_recall(self, recall: Recall, touched: Sequence[str]) -> None:
-        """Record a recall that another process made of the same store: it can be judged here, and `touched` are the
-        ids that count as accessed."""
+        """Record a recall that another process made on the same store, so that it can get feedback here; `touched` are
+        the ids that count as accessed."""
         recall.write = self._keep_feedback
         self._recalls.keep(recall)
         if touched:
             self.store.touch(touched, time.time())
 
     def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Feedback:
-        """Say whether a hit was useful. `recalled` is the hit, or a recall (or its id) with the hit's memory_id.
+        """Record whether a hit was useful. `recalled` is the hit, or a recall (or its id) with the hit's memory_id.
 
         useful=False without a memory_id means that nothing in the whole answer helped. An id can be judged as long
         as its recall is one of the last few thousand of this Brain; a hit at any time, in any process.
         """
-        feedback = self._recalls.judged(recalled, memory_id, useful)
+        feedback = self._recalls.feedback_on(recalled, memory_id, useful)
         self._keep_feedback(feedback)
         return feedback[0]
 
@@ -543,24 +544,24 @@ class Brain:
             asked = self.privacy.question(asked)
         wish = self.store.get_meta(QUESTIONS)
         if wish is None and self.store.encryption is not None:
-            wish = "none"  # a question tells much of what it found
-        kept = kept_question(asked, wish)
+            wish = "none"  # a question reveals much of what it found
+        kept = stored_question(asked, wish)
         self.store.add_feedback([replace(one, question=kept) for one in feedback])
 
     @property
     def graph(self) -> Graph:
-        """The facts that memories say, as a graph."""
+        """The facts in memories, as a graph."""
         from .graph import Graph
 
         return Graph(self)
 
     def stats(self) -> Stats:
-        """What the store holds, and where."""
+        """Return the statistics of the store."""
         held = {"address": self.address, "embedder": self.store.get_meta("embedder"), **asdict(self.store.stats())}
         return cast("Stats", held)
 
     def close(self) -> None:
-        """Write what waits and close the store. Closing twice is harmless."""
+        """Write pending changes and close the store. Closing twice is harmless."""
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -575,7 +576,7 @@ class Brain:
         return f"Brain({self.address!r})"
 
 
-def _is_bare(memory: Memory) -> bool:
+def _lacks_vector(memory: Memory) -> bool:
     return memory.embeddings.full_vector is None
 
 

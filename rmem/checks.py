@@ -24,17 +24,17 @@ MAX_TEXT = 4 * 1024 * 1024
 MAX_BITS = 1024
 MAX_DEPTH = 64
 _SMALL = 2**62
-_CONTAINERS = (dict, list, tuple)  # spelled `dict | list | tuple`, it would be made anew for every question
+_CONTAINERS = (dict, list, tuple)  # a union `dict | list | tuple` would be built again for every check
 MAX_NAME = 512
 _CONTROL = re.compile(r"[\x00-\x1f]")
 MIN_DIMENSION, MAX_DIMENSION = 8, 4096
 
 
 def shown(value: object) -> str:
-    """The value as an error message shows it: its repr, kept short."""
+    """Return the repr of a value for an error message, shortened."""
     try:
         text = repr(value)
-    except Exception as error:  # a caller's own broken __repr__ must not hide the real complaint
+    except Exception as error:  # a broken __repr__ of the caller must not hide the real error
         text = f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
     return text if len(text) <= 80 else f"{text[:77]}…"
 
@@ -44,7 +44,7 @@ def refuse(field: str, expected: str, value: object) -> InputError:
 
 
 def known_fields(kind: str, given: Iterable[object], known: Iterable[str]) -> None:
-    """Refuse fields that do not exist: one that is silently dropped would widen a filter."""
+    """Refuse unknown fields: one that is silently dropped would widen a filter."""
     names = list(known)
     for field in given:
         if field in names:
@@ -54,7 +54,7 @@ def known_fields(kind: str, given: Iterable[object], known: Iterable[str]) -> No
         raise UnknownFieldError(f"{kind} has no field {shown(field)}{hint}", field=str(field))
 
 
-def _sound(field: str, value: str) -> str:
+def _check_characters(field: str, value: str) -> str:
     if value.isascii() and "\x00" not in value:
         return value
     if "\x00" in value:
@@ -69,19 +69,19 @@ def _sound(field: str, value: str) -> str:
 
 
 def text(field: str, value: object, *, maximum: int = MAX_TEXT) -> str:
-    """A text with at least one character that is not white space."""
+    """Check a text: not blank, valid Unicode, at most `maximum` characters."""
     if not isinstance(value, str):
         raise refuse(field, "a text", value)
     if not value.strip():
         raise InputError(f"{field} must not be empty or only white space, got {shown(value)}", field=field)
     if len(value) > maximum:
         raise InputError(f"{field} must be at most {maximum:,} characters, got {len(value):,}", field=field)
-    return _sound(field, value)
+    return _check_characters(field, value)
 
 
 def name(field: str, value: object, *, maximum: int = MAX_NAME) -> str:
-    """A short identifier: an agent, a type, a session, a tag."""
-    # What can be printed is neither a control character nor a lone surrogate: nearly every name ends here.
+    """Check a short identifier: an agent, a type, a session, a tag."""
+    # Fast path: printable text has neither control characters nor lone surrogates.
     if isinstance(value, str) and value.isprintable() and len(value) <= maximum and value.strip():
         return value
     checked = text(field, value, maximum=maximum)
@@ -91,12 +91,12 @@ def name(field: str, value: object, *, maximum: int = MAX_NAME) -> str:
 
 
 def memory_id(field: str, value: object) -> str:
-    """An id: it may hold an agent's whole name, a step and a time."""
+    """Check an id, which may contain the whole name of an agent, a step and a time."""
     return name(field, value, maximum=MAX_NAME + 64)
 
 
 def names(field: str, value: object) -> tuple[str, ...]:
-    """One name or several."""
+    """Check one name or a list of names."""
     if isinstance(value, str):
         return (name(field, value),)
     if isinstance(value, list | tuple | set | frozenset) and value:
@@ -122,7 +122,7 @@ def number(field: str, value: object, *, low: float = -math.inf, high: float = m
 
 
 def share(field: str, value: object) -> float:
-    """A number from 0 to 1."""
+    """Check a number from 0 to 1."""
     return number(field, value, low=0.0, high=1.0)
 
 
@@ -150,7 +150,7 @@ def one_of(field: str, value: object, choices: Sequence[Choice]) -> Choice:
 
 
 def moment(field: str, value: object, *, end_of_day: bool = False) -> float:
-    """Seconds since the epoch from a datetime, a date, a number, an ISO text or words ("two weeks ago").
+    """Convert a datetime, a date, a number, an ISO text or words ("two weeks ago") to seconds since the epoch.
 
     A datetime without a zone is local time. A bare date, or words that mean a span such as "yesterday", are
     their first instant, or their last with `end_of_day`.
@@ -177,7 +177,7 @@ def moment(field: str, value: object, *, end_of_day: bool = False) -> float:
 
 
 def _representable(seconds: float) -> float:
-    datetime.fromtimestamp(seconds)  # what cannot be shown as a date here is refused
+    datetime.fromtimestamp(seconds)  # refuse what this system cannot show as a date
     return seconds
 
 
@@ -199,7 +199,7 @@ def _seconds(field: str, value: datetime) -> float:
 
 
 def _read_words(field: str, words: str, expected: str, end: bool) -> float:
-    """Words as questions understand them ("last May": its first or last instant), else as dateparser does."""
+    """Parse words as questions do ("last May": its first or last instant), else with dateparser."""
     now = datetime.now()
     exact = time_ago(words, now)
     if exact is not None:
@@ -208,7 +208,7 @@ def _read_words(field: str, words: str, expected: str, end: bool) -> float:
     if span is not None and span.words == " ".join(words.lower().split()):
         return _seconds(field, span.end - timedelta(microseconds=1) if end else span.start)
     try:
-        import dateparser  # an extra of 15 MB, and 0.2 s to import; only words that we do not know need it
+        import dateparser  # an extra of 15 MB that takes 0.2 s to import: only for words that timewords does not know
     except ImportError:
         more = '; `pip install "rmem[dates]"` understands more'
         raise refuse(field, expected + more, words) from None
@@ -219,7 +219,7 @@ def _read_words(field: str, words: str, expected: str, end: bool) -> float:
 
 
 def labels(field: str, value: object) -> dict[str, str]:
-    """Tags: names to short texts. Numbers and booleans are written as text."""
+    """Check tags: names to short texts. Numbers and booleans become text."""
     if not isinstance(value, dict) and not isinstance(value, Mapping):
         raise refuse(field, "a mapping of names to texts", value)
     result = {}
@@ -232,27 +232,26 @@ def labels(field: str, value: object) -> dict[str, str]:
 
 
 def json_object(field: str, value: object) -> dict[str, Any]:
-    """A mapping that JSON can carry there and back unchanged."""
+    """Check a mapping that JSON can store and return unchanged."""
     if not isinstance(value, dict) and not isinstance(value, Mapping):
         raise refuse(field, "a mapping", value)
     return _json_members(value, (field,))
 
 
-_Where = tuple[Any, ...]
-"""A field, and the keys and positions that lead into it. Spelled out only in an error: that takes longer than all the
-rest."""
+_PathParts = tuple[Any, ...]
+"""A field, and the keys and positions inside it. Joined to a text only for an error, because that is slow."""
 
 
-def _spelled(where: _Where) -> str:
+def _path_text(where: _PathParts) -> str:
     return str(where[0]) + "".join(f"[{key!r}]" for key in where[1:])
 
 
-def _json_members(value: Mapping[Any, Any], where: _Where) -> dict[str, Any]:
-    """Nearly all keys and values are sound as they are: to see that here saves two calls for each."""
+def _json_members(value: Mapping[Any, Any], where: _PathParts) -> dict[str, Any]:
+    """Check all members. Most keys and values are plain, and testing that here saves two calls for each."""
     sound = {}
     for key, item in value.items():
         if type(key) is not str or not key.isascii() or "\x00" in key:
-            key = _careful_key(key, where)
+            key = _check_key(key, where)
         kind = type(item)
         if (kind is float and math.isfinite(item)) or (kind is int and -_SMALL < item < _SMALL):
             sound[key] = item
@@ -261,14 +260,14 @@ def _json_members(value: Mapping[Any, Any], where: _Where) -> dict[str, Any]:
     return sound
 
 
-def _careful_key(key: object, where: _Where) -> str:
+def _check_key(key: object, where: _PathParts) -> str:
     if not isinstance(key, str):
-        raise refuse(f"{_spelled(where)} key", "a text", key)
-    return _sound(f"{_spelled(where)} key", str.__str__(key))
+        raise refuse(f"{_path_text(where)} key", "a text", key)
+    return _check_characters(f"{_path_text(where)} key", str.__str__(key))
 
 
-def _json_value(value: Any, where: _Where, key: object) -> Any:
-    """The member `key` of what is at `where`."""
+def _json_value(value: Any, where: _PathParts, key: object) -> Any:
+    """Check the member `key` of the value at `where`."""
     kind = type(value)
     if kind is float and math.isfinite(value):
         return value
@@ -276,49 +275,53 @@ def _json_value(value: Any, where: _Where, key: object) -> Any:
         return value
     if kind is str and value.isascii() and "\x00" not in value:
         return value
-    return _careful_value(value, (*where, key))
+    return _check_value(value, (*where, key))
 
 
-def _careful_value(value: Any, where: _Where) -> Any:
+def _check_value(value: Any, where: _PathParts) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, _CONTAINERS):
         if len(where) > MAX_DEPTH and value:
-            field = _spelled(where)
+            field = _path_text(where)
             raise InputError(f"{field} must not be nested deeper than {MAX_DEPTH} levels", field=field)
         if isinstance(value, dict):
             return _json_members(value, where)
         return [_json_value(item, where, at) for at, item in enumerate(value)]
     if isinstance(value, str):
-        return _sound(_spelled(where), str.__str__(value))  # a plain text, also of a member of an enumeration
+        return _check_characters(
+            _path_text(where), str.__str__(value)
+        )  # a plain str, also for a member of a string enumeration
     if isinstance(value, np.generic):
         value = from_numpy(value)
     if isinstance(value, int):
         if value.bit_length() > MAX_BITS:
-            raise InputError(f"{_spelled(where)} must be a number of at most {MAX_BITS} bits", field=_spelled(where))
+            raise InputError(
+                f"{_path_text(where)} must be a number of at most {MAX_BITS} bits", field=_path_text(where)
+            )
         return value if isinstance(value, bool) else int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise refuse(_spelled(where), "a finite number", value)
+            raise refuse(_path_text(where), "a finite number", value)
         return float(value)
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, np.ndarray):
-        return _careful_value(from_numpy(value), where)
+        return _check_value(from_numpy(value), where)
     if isinstance(value, Mapping):
-        return _careful_value(dict(value), where)
-    raise refuse(_spelled(where), "a value that JSON can hold", value)
+        return _check_value(dict(value), where)
+    raise refuse(_path_text(where), "a value that JSON can hold", value)
 
 
 def from_numpy(value: np.generic | npt.NDArray[Any]) -> Any:
-    """A value or an array of numpy as plain Python has it."""
-    if value.dtype == "datetime64[ns]":  # which numpy makes a number of
+    """Convert a numpy value or array to plain Python."""
+    if value.dtype == "datetime64[ns]":  # which numpy would convert to a number
         value = value.astype("datetime64[us]")
     return value.tolist()
 
 
 def point(field: str, value: object) -> tuple[float, ...]:
-    """A position of two or three numbers."""
+    """Check a position of two or three numbers."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not isinstance(value, list | tuple) or len(value) not in (2, 3):
@@ -329,7 +332,7 @@ def point(field: str, value: object) -> tuple[float, ...]:
 def vector(
     field: str, value: object, *, dimension: int | None = None, low: int = MIN_DIMENSION
 ) -> npt.NDArray[np.float32]:
-    """A float32 vector of 8 (or `low`) to 4096 finite numbers."""
+    """Check a vector of 8 (or `low`) to 4096 finite numbers; return it as float32."""
     try:
         given = np.asarray(value)
         if given.dtype.kind not in "fiu" and given.size:

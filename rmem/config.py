@@ -16,7 +16,7 @@ _acting: ContextVar[tuple[str, str] | None] = ContextVar("acting", default=None)
 
 
 def home() -> Path:
-    """The folder of the default store: $RMEM_HOME, or the user's data folder for applications."""
+    """Return the folder of the default store: $RMEM_HOME, or the user's data folder for applications."""
     given = os.environ.get(HOME, "").strip()
     if given:
         folder = Path(given).expanduser()
@@ -35,8 +35,7 @@ def default_store() -> Path:
 
 @contextmanager
 def acting(name: str, token: str = "") -> Iterator[None]:
-    """Let the audit log say that it was somebody else than whoever runs this process: a server acts for its callers,
-    who have a token."""
+    """Set the user of audit entries in this context: a server acts for its callers, who have a token."""
     before = _acting.set((name, token))
     try:
         yield
@@ -45,7 +44,7 @@ def acting(name: str, token: str = "") -> Iterator[None]:
 
 
 def user() -> str:
-    """Who the audit log says it was: whom we act for, else RMEM_USER or the name of whoever runs this process."""
+    """Return the user for audit entries: the one of `acting`, else RMEM_USER, else the login name."""
     acting_for = _acting.get()
     if acting_for is not None:
         return acting_for[0]
@@ -54,6 +53,6 @@ def user() -> str:
 
 
 def token() -> str:
-    """The id of the token of whoever we act for; empty if there is none."""
+    """Return the id of the token given to `acting`; empty if there is none."""
     acting_for = _acting.get()
     return "" if acting_for is None else acting_for[1]

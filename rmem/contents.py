@@ -9,45 +9,45 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
-_OWN = frozenset((float, int, str, bool, type(None), dict, list))  # the types that JSON is read into
-_EMPTY = ""  # the kind of a text that says nothing
-_KEPT = 1024  # layouts
-_FEW = 64  # values; more are an array of data, whose layout is hardly seen again
+_JSON_TYPES = frozenset((float, int, str, bool, type(None), dict, list))  # the types that a JSON parser returns
+_EMPTY = ""  # the kind of a blank text
+_MAX_CACHED = 1024  # layouts
+_MAX_CACHED_VALUES = 64  # values; larger contents are an array of data, whose layout rarely repeats
 
 ATTACHMENTS = "_attachments"
-"""The key under which contents keep the blobs that were taken out of them; see `rmem.attachments`."""
+"""The key in contents for blobs; see `rmem.attachments`."""
 
 
 def without_attachments(contents: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Contents as they are shown: only the names of attachments stand in their places."""
+    """Return contents without blobs; the names of attachments stay in their places."""
     if ATTACHMENTS not in contents:
         return contents
     return {key: value for key, value in contents.items() if key != ATTACHMENTS}
 
 
 Outline = tuple[Any, ...]
-"""The keys of an object (None for a list), then the kind of each member: a type, or the outline of what is inside."""
+"""The keys of an object (None for a list), then the kind of each member: a type, or the outline of a nested value."""
 
 
 class Layout:
-    """Where the values of contents stand, in the order of reading."""
+    """The paths of the values in contents, in reading order."""
 
     __slots__ = ("derived", "kinds", "numbers", "paths", "under")
 
     def __init__(self, outline: Outline) -> None:
         places: list[tuple[str, str, Any]] = []
-        _lay_out(outline, None, None, places)
+        _collect_paths(outline, None, None, places)
         self.paths = tuple([path for path, _, _ in places])
         self.under = tuple([under for _, under, _ in places])
-        """The paths again, but the members of a list stand under the path of the list."""
+        """The paths with list members under the path of their list."""
         self.kinds = tuple([kind for _, _, kind in places])
         self.numbers = tuple([at for at, kind in enumerate(self.kinds) if kind is float or kind is int])
-        """Which of the values are numbers."""
+        """Positions of the values that are numbers."""
         self.derived = _Derived(self)
 
 
 class _Derived(dict[Callable[[Layout], Any], Any]):
-    """What functions of a layout have found: `layout.derived[work]` is `work(layout)`, worked out once."""
+    """Cache of functions of a layout: `layout.derived[work]` is `work(layout)`, computed once."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
@@ -56,7 +56,7 @@ class _Derived(dict[Callable[[Layout], Any], Any]):
         return self.setdefault(work, work(self._layout))
 
 
-def _lay_out(outline: Outline, path: str | None, under: str | None, places: list[tuple[str, str, Any]]) -> None:
+def _collect_paths(outline: Outline, path: str | None, under: str | None, places: list[tuple[str, str, Any]]) -> None:
     keys, *kinds = outline
     for at, kind in enumerate(kinds):
         if keys is None:
@@ -65,7 +65,7 @@ def _lay_out(outline: Outline, path: str | None, under: str | None, places: list
             here = keys[at] if path is None else f"{path}.{keys[at]}"
             above = keys[at] if under is None else f"{under}.{keys[at]}"
         if isinstance(kind, tuple):
-            _lay_out(kind, here, above, places)
+            _collect_paths(kind, here, above, places)
         else:
             places.append((here, above or "", kind))
 
@@ -74,16 +74,16 @@ _layouts: dict[Outline, Layout] = {}
 
 
 def laid_out(contents: Mapping[str, Any]) -> tuple[Layout, list[Any]]:
-    """The layout of contents, and every value in them that is no object and no list. Attachments are left out: they
-    have no words, numbers or attributes."""
+    """Return the layout of contents and their scalar values, without attachments, which have no words, numbers or
+    attributes."""
     contents = without_attachments(contents)
     values: list[Any] = []
     outline = _outline(tuple(contents), contents.values(), values)
     layout = _layouts.get(outline)
     if layout is None:
         layout = Layout(outline)
-        if len(values) <= _FEW:
-            if len(_layouts) >= _KEPT:
+        if len(values) <= _MAX_CACHED_VALUES:
+            if len(_layouts) >= _MAX_CACHED:
                 _layouts.clear()
             _layouts[outline] = layout
     return layout, values
@@ -93,8 +93,8 @@ def _outline(keys: tuple[str, ...] | None, members: Iterable[Any], values: list[
     outline: list[Any] = [keys]
     for member in members:
         kind = type(member)
-        if kind not in _OWN:
-            kind = _nearest(member)
+        if kind not in _JSON_TYPES:
+            kind = _json_type(member)
         if kind is dict:
             outline.append(_outline(tuple(member), member.values(), values))
         elif kind is list:
@@ -105,8 +105,8 @@ def _outline(keys: tuple[str, ...] | None, members: Iterable[Any], values: list[
     return tuple(outline)
 
 
-def _nearest(member: object) -> type:
-    """The kind of a value of any other type, such as a tuple or a member of an enumeration."""
+def _json_type(member: object) -> type:
+    """Return the JSON type for a value of another type, such as a tuple or a member of an enumeration."""
     if isinstance(member, dict):
         return dict
     if isinstance(member, list | tuple):
@@ -115,22 +115,22 @@ def _nearest(member: object) -> type:
 
 
 def leaves(contents: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Every value that is no object and no list, with its path."""
+    """Return every scalar value with its path."""
     layout, values = laid_out(contents)
     return list(zip(layout.paths, values, strict=True))
 
 
-# Records as words
+# Records as text
 
 
 def is_record(contents: Mapping[str, Any]) -> bool:
-    """Whether contents speak for themselves, as those of a state do; others come with a text of their own."""
+    """Whether contents have no text of their own, as those of a state."""
     return bool(contents) and "text" not in contents
 
 
 def text_of(contents: Mapping[str, Any]) -> str:
-    """A record as words: `action_type: trade; items_given wood: 2; outcome: success`. Numbers are rounded to three
-    digits: nobody asks for more in words."""
+    """Write a record as text: `action_type: trade; items_given wood: 2; outcome: success`. Numbers are rounded to three
+    digits, enough for word search."""
     return text_in(*laid_out(contents))
 
 
@@ -140,13 +140,13 @@ def text_in(layout: Layout, values: list[Any]) -> str:
 
 
 def words_in(layout: Layout, values: list[Any]) -> str:
-    """The keys and the texts of a record, without its numbers."""
+    """Return the keys and the texts of a record, without its numbers."""
     words: str = layout.derived[_without_numbers].format(*values)
     return words
 
 
 def names_in(layout: Layout) -> str:
-    """The keys of a record alone."""
+    """Return the keys of a record alone."""
     return _pattern(layout, ()).format()
 
 
@@ -165,7 +165,7 @@ def _pattern(layout: Layout, told: Container[int]) -> str:
     for at, (path, kind) in enumerate(zip(layout.paths, layout.kinds, strict=True)):
         said = "" if kind is _EMPTY or at not in told else f"{{{at}:.3g}}" if kind is float else f"{{{at}!s}}"
         name = path.split("[", 1)[0] if path.endswith("]") else path
-        if parts and name == last:  # a further member of the same list
+        if parts and name == last:  # another member of the same list
             if said:
                 parts[-1] += f" {said}"
         else:

@@ -30,11 +30,11 @@ def _memory(row: Memory | Hit) -> Memory:
     return row.memory if isinstance(row, Hit) else row
 
 
-# For people
+# For shells and notebooks
 
 
 def lines_of(rows: Sequence[Memory | Hit]) -> str:
-    """A few lines of at most a hundred characters or so, numbered."""
+    """Format rows as at most 10 numbered lines of about a hundred characters."""
     if not rows:
         return "[]"
     lines = [_line(number, row) for number, row in enumerate(rows[:_LINES], 1)]
@@ -51,7 +51,7 @@ def _line(number: int, row: Memory | Hit) -> str:
 
 
 def _printable(text: str) -> str:
-    """A text that cannot steer a terminal."""
+    """Replace control characters, which could steer a terminal."""
     line = " ".join(text[:1000].split())
     return line if line.isprintable() else repr(line)[1:-1]
 
@@ -87,7 +87,7 @@ def html_of_memory(memory: Memory) -> str:
 
 
 def _facts(memory: Memory) -> dict[str, str]:
-    """Every field that says something."""
+    """Return every non-empty field."""
     found = record_of(memory)
     for name in ("tags", "metadata"):
         found[name] = json.dumps(found[name], ensure_ascii=False, default=str) if found[name] else None
@@ -104,7 +104,7 @@ def _html_facts(facts: Mapping[str, str]) -> str:
 
 
 def record_of(row: Memory | Hit) -> dict[str, Any]:
-    """One row with the names of `remember`; a hit has its rank and score in front."""
+    """Convert a row to a dictionary with the names of `remember`; a hit has its rank and score first."""
     memory = _memory(row)
     record = {name: getattr(memory, name) for name in _COLUMNS}
     record["when"] = memory.when.astimezone(UTC)
@@ -146,7 +146,7 @@ def _arrow_row(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def columns_of(rows: Sequence[Memory | Hit]) -> list[str]:
-    """The columns; those of hits also where a recall found nothing."""
+    """Return the columns; those of hits even if a recall found nothing."""
     from .models import Hits
 
     return [*(("rank", "score") if isinstance(rows, Hits) else ()), *_COLUMNS]

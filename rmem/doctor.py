@@ -33,18 +33,16 @@ from .stores.sql.records import SqlRecords
 Result = TypeVar("Result")
 
 _BATCH = 1000
-_SAMPLED = 200  # rows that are compared one by one
-_QUESTIONS = 5  # words, and vectors, whose answers are compared with a scan of all rows
+_SAMPLE = 200  # rows compared one by one
+_QUESTIONS = 5  # words, and vectors, whose results are compared with a scan of all rows
 _NEAREST = 10
-_SAME = (
-    0.7  # the cosine of a vector with the codes of it, which may be older and finer than what long-term memory keeps
-)
-_WORSE = 0.02  # by how much the mean cosine of the nearest may be lower than that of the scan
+_SAME = 0.7  # least cosine of a vector and its codes; codes may be finer than the vector that long-term memory keeps
+_WORSE = 0.02  # most that the mean cosine of the nearest rows may be below that of the scan
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was examined."""
+    """The result of one check."""
 
     name: str
     ok: bool
@@ -52,7 +50,7 @@ class Finding:
 
 
 def examine(address: str | Path | None = None) -> list[Finding]:
-    """Check the file or the database, the rows, and what is derived from them."""
+    """Check the file or the database, the rows, and all data derived from them."""
     findings = [_versions()]
     try:
         store = open_sql(address)
@@ -60,14 +58,14 @@ def examine(address: str | Path | None = None) -> list[Finding]:
         return [*findings, Finding("store", False, str(error))]
     try:
         findings.append(Finding("store", True, store.describe()))
-        findings += store.read_transaction(lambda: [_checked(check, store) for check in _CHECKS])
+        findings += store.read_transaction(lambda: [_run_check(check, store) for check in _CHECKS])
     finally:
         store.close()
     return findings
 
 
-def _checked(check: Callable[[SqlRecords], Finding], store: SqlRecords) -> Finding:
-    """What a check finds; damage that it did not expect is a finding too."""
+def _run_check(check: Callable[[SqlRecords], Finding], store: SqlRecords) -> Finding:
+    """Run a check; turn an unexpected error into a finding."""
     try:
         return check(store)
     except Exception as error:
@@ -109,26 +107,26 @@ def _rows(store: SqlRecords) -> Finding:
 
 
 def _each_row(store: SqlRecords) -> Iterator[tuple[Any, tuple[Any, ...] | sqlite3.Error]]:
-    """Every row with its seq, or why SQLite cannot read it."""
+    """Yield every row with its seq, or the error of SQLite on reading it."""
     last, read = 0, store.dialect.read
     while True:
         bounds = (last, _BATCH)
         try:
-            batch = _fetched(store, f"{read} WHERE m.seq > ? ORDER BY m.seq LIMIT ?", *bounds)
+            batch = _fetch(store, f"{read} WHERE m.seq > ? ORDER BY m.seq LIMIT ?", *bounds)
             yield from ((row[0], row) for row in batch)
             last = batch[-1][0] if batch else last
             if len(batch) < _BATCH:
                 return
         except sqlite3.OperationalError:
-            for (seq,) in _fetched(store, "SELECT seq FROM memories WHERE seq > ? ORDER BY seq LIMIT ?", *bounds):
+            for (seq,) in _fetch(store, "SELECT seq FROM memories WHERE seq > ? ORDER BY seq LIMIT ?", *bounds):
                 last = seq
                 try:
-                    yield seq, _fetched(store, f"{read} WHERE m.seq = ?", seq)[0]
+                    yield seq, _fetch(store, f"{read} WHERE m.seq = ?", seq)[0]
                 except sqlite3.OperationalError as error:
                     yield seq, error
 
 
-def _fetched(store: SqlRecords, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+def _fetch(store: SqlRecords, sql: str, *values: Any) -> list[tuple[Any, ...]]:
     return store.read_raw(lambda connection: connection.execute(sql, values).fetchall())
 
 
@@ -153,8 +151,8 @@ def _keys(store: SqlRecords) -> Finding:
 def check_vectors(store: SqlRecords) -> Finding:
     noted = store.get_meta("dimension")
     dimension = int(noted) if noted is not None else 0
-    ((total, present),) = _fetched(store, "SELECT count(*), count(vector) FROM memories")
-    wrong = _fetched(
+    ((total, present),) = _fetch(store, "SELECT count(*), count(vector) FROM memories")
+    wrong = _fetch(
         store,
         "SELECT id FROM memories WHERE vector IS NOT NULL AND (level NOT IN (0, 1, 2) OR "
         "length(vector) <> CASE level WHEN 0 THEN ? WHEN 1 THEN ? ELSE ? END)",
@@ -171,14 +169,14 @@ def _terms(store: SqlRecords) -> Finding:
     if version not in (None, str(ANALYSER)):
         return Finding("terms", False, f"derived by analyser {version}, not {ANALYSER}")
     damaged = "SELECT count(*) FROM memories WHERE length(terms) % 10 <> 0 OR length(marks) % 8 <> 0"
-    ((bad,),) = _fetched(store, damaged)
+    ((bad,),) = _fetch(store, damaged)
     return Finding("terms", bad == 0, f"analyser {ANALYSER}" if bad == 0 else f"{bad:,} rows with damaged terms")
 
 
 def _index(store: SqlRecords) -> Finding:
-    """The index as loaded from its segments, against the rows, and a sample of its answers against a plain scan."""
+    """Compare the index with the rows, and a sample of its results with a plain scan."""
     store.refresh()
-    held = np.array([seq for (seq,) in _fetched(store, "SELECT seq FROM memories ORDER BY seq")], np.int64)
+    held = np.array([seq for (seq,) in _fetch(store, "SELECT seq FROM memories ORDER BY seq")], np.int64)
     columns = store.index.columns
     indexed = columns["seq"][columns["alive"]]
     if not np.array_equal(indexed, held):
@@ -187,10 +185,10 @@ def _index(store: SqlRecords) -> Finding:
     rotating = len({key.version for key in store.read_raw(keys.read)}) > 1
     noted = store.get_meta("dimension")
     sample = _Sample(store.index, None if noted is None else int(noted), rotating)
-    for seq in held[:: max(1, held.size // _SAMPLED)].tolist():
-        sample.compare(_fetched(store, rows.READ_INDEX, seq - 1, seq, 1)[0])
+    for seq in held[:: max(1, held.size // _SAMPLE)].tolist():
+        sample.compare(_fetch(store, rows.READ_INDEX, seq - 1, seq, 1)[0])
     last = 0
-    while batch := _fetched(store, rows.READ_INDEX, last, sys.maxsize, _BATCH):
+    while batch := _fetch(store, rows.READ_INDEX, last, sys.maxsize, _BATCH):
         sample.scan(batch)
         last = batch[-1][0]
     sample.compare_answers(store)
@@ -201,17 +199,17 @@ def _index(store: SqlRecords) -> Finding:
 
 
 class _Sample:
-    """Some rows and answers of an index, compared with what the rows themselves say."""
+    """A sample of rows and results of an index, compared with the stored rows."""
 
     def __init__(self, index: RecallIndex, dimension: int | None, rotating: bool) -> None:
         self._index, self._dimension, self._rotating = index, dimension, rotating
         self.wrong: str | None = None
         self.answers = 0
-        self._terms: dict[int, list[int]] = {}  # which rows hold a term
+        self._terms: dict[int, list[int]] = {}  # term -> rows that contain it
         self._vectors: list[_Nearest] = []
 
     def compare(self, stored: tuple[Any, ...]) -> None:
-        """One row of the index with what is stored of it."""
+        """Compare one row of the index with the stored row."""
         row, columns = rows.to_index_row(stored, self._dimension), self._index.columns
         at = int(np.searchsorted(columns["seq"], row.seq))
         told = (
@@ -223,28 +221,28 @@ class _Sample:
         )
         stated = row.tier, (row.agent, row.session), row.kind, row.actor, row.time, row.step, row.importance
         if told != (*stated, row.terms.length):
-            self._complain(f"row {row.seq} is not as in the file")
+            self._report(f"row {row.seq} is not as in the file")
         vectors = self._index.vectors
         if row.vector is not None:
             found = vectors.decoded(np.array([at]))[0] if vectors is not None else np.zeros_like(row.vector)
             if float(found @ row.vector) < _SAME:
-                self._complain(f"row {row.seq} has the vector of another one")
+                self._report(f"row {row.seq} has the vector of another one")
             if len(self._vectors) < _QUESTIONS:
                 self._vectors.append(_Nearest(row.vector))
         if self._rotating and row.manner.flags & SEALED:
-            return  # found under its old blind terms as well until the rotation is done
+            return  # indexed under its old blind terms, too, until the rotation is done
         hashes = row.terms.hashes.tolist()
         for term, count in zip(hashes, row.terms.counts.tolist(), strict=True):
             holders, counts, _ = self._index.postings.lookup([term])
             place = int(np.searchsorted(holders, at))
             if place == holders.size or holders[place] != at or counts[place] != count:
-                self._complain(f"row {row.seq} is not under all of its words")
+                self._report(f"row {row.seq} is not under all of its words")
                 return
         if len(self._terms) < _QUESTIONS and hashes and not row.manner.flags & SEALED:
             self._terms.setdefault(hashes[0], [])
 
     def scan(self, batch: Sequence[tuple[Any, ...]]) -> None:
-        """Take in all rows, for plain answers to the questions that the sample asks."""
+        """Scan a batch of rows for the exact results of the sample's questions."""
         found = [rows.to_index_row(row, self._dimension) for row in batch]
         for term, holders in self._terms.items():
             holders += [row.seq for row in found if (row.terms.hashes == np.uint64(term)).any()]
@@ -254,26 +252,26 @@ class _Sample:
                 nearest.take_in(np.stack(embedded))
 
     def compare_answers(self, store: SqlRecords) -> None:
-        """The index's answers with the plain ones."""
+        """Compare the results of the index with the exact ones."""
         found_rows = store.filtered_rows(Filter())
         for term, holders in self._terms.items():
             at, _ = found_rows.matches([term]).part(0)
             known = set(found_rows.seq[at].tolist())
             if self._index.postings.disguises is None and known != set(holders):
-                self._complain("the rows that hold a word are not those of the file")
+                self._report("the rows that hold a word are not those of the file")
             self.answers += 1
         for nearest in self._vectors:
             _, cosines = nearest_rows(found_rows, nearest.query, _NEAREST)
             if cosines.size < nearest.best.size or float(nearest.best.mean() - cosines.mean()) > _WORSE:
-                self._complain("the nearest vectors are not those of the file")
+                self._report("the nearest vectors are not those of the file")
             self.answers += 1
 
-    def _complain(self, what: str) -> None:
+    def _report(self, what: str) -> None:
         self.wrong = self.wrong or what
 
 
 class _Nearest:
-    """The highest cosines of a vector with all that are shown to it."""
+    """Keeps the highest cosines of a vector with the rows of `take_in`."""
 
     def __init__(self, query: npt.NDArray[np.float32]) -> None:
         self.query = query
@@ -296,7 +294,7 @@ def _embedder(store: SqlRecords) -> Finding:
 
 
 def _facts(store: SqlRecords) -> Finding:
-    """Facts that are missing are no damage: they are read again at leisure."""
+    """Report missing facts as sound: they are extracted again later."""
     if store.get_meta("facts") != str(FACTS) and len(store):
         return Finding("facts", True, "not read from all memories, or by older rules: rmem reindex reads them again")
     return Finding("facts", True, f"{store.fact_count():,}")
@@ -306,7 +304,7 @@ _CHECKS = (_file, _rows, _keys, check_vectors, _terms, _index, _embedder, _facts
 
 
 def repair(address: str | Path | None = None, on_progress: Progress | None = None) -> list[str]:
-    """Derive everything derived anew: terms, missing or misshapen vectors, the index. What was done, in words."""
+    """Rebuild derived data: terms, missing or malformed vectors, the index. Return what was done, as sentences."""
     store = open_sql(address)
     done = []
     try:

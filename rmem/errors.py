@@ -37,13 +37,13 @@ RemanenceError
     │   └── MemoryStoreInputError
     ├── MemoryRetrievalException    memories could not be read
     │   └── MemoryRetrievalInputError
-    ├── MemoryMaintenanceException  tiers could not be tended
+    ├── MemoryMaintenanceException  memories could not be moved between tiers
     │   └── MemoryMaintenanceInputError
     ├── MemoryConfigException       a configuration is wrong (also a ConfigError)
     │   └── MemoryConfigInputError
     └── MemoryInputError            an argument is wrong (also an InputError, so a ValueError)
 
-Bad input to the agents' face is both at once: a step of -1 raises what `except MemoryStoreException` catches, and
+Bad input to the agents' API is both at once: a step of -1 raises what `except MemoryStoreException` catches, and
 `except MemoryInputError` and `except ValueError` too. Each class that ends in InputError is such a pair;
 `MemoryStoreException.caused_by(error)` chooses.
 
@@ -76,7 +76,7 @@ class VectorError(InputError):
 
 
 class PrivacyError(InputError):
-    """A memory holds something that the privacy policy refuses. `kind` says what; the value is never told."""
+    """A memory contains something that the privacy policy refuses. `kind` says what; the value is never shown."""
 
     def __init__(self, message: str, *, field: str | None = None, kind: str | None = None) -> None:
         super().__init__(message, field=field)
@@ -143,7 +143,7 @@ class StoreUnreachableError(StoreError):
 
 
 class ServerError(StoreError):
-    """The server of a Brain refused, failed, or does not offer what was asked; `status` is its answer's."""
+    """The server of a Brain refused, failed, or does not support the call; `status` is its HTTP status."""
 
     def __init__(self, message: str, *, status: int) -> None:
         super().__init__(message)
@@ -159,7 +159,7 @@ class EmbedderMismatchError(EmbedderError):
 
 
 class SummariserError(RemanenceError):
-    """A model that summarises did not answer, or not with a summary."""
+    """A summarising model did not answer, or not with a summary."""
 
 
 class FactReaderError(RemanenceError):
@@ -167,7 +167,7 @@ class FactReaderError(RemanenceError):
 
 
 class TableError(RemanenceError):
-    """What tables and SQL raise. `status` is what the server answers with."""
+    """Base of the errors of tables and SQL. `status` is the HTTP status of the server."""
 
     status = 400
 
@@ -177,7 +177,7 @@ class SqlError(TableError, InputError):
 
 
 class SqlUnsupportedError(SqlError):
-    """A construct that is not offered; the message names it."""
+    """A construct that is not supported; the message names it."""
 
 
 class NoSuchTableError(TableError):
@@ -219,11 +219,9 @@ class RemoteError(TableError):
 
 
 class MemoryAPIException(RemanenceError):
-    """Base of what the agents' face raises.
-
-    `agent_id`, `tier` and `field` say where, as far as known; `recoverable` says whether the same call can
-    succeed later or a mended one now. Bad input, a busy or full store and a lost connection are recoverable; a
-    damaged or closed store is not.
+    """Base of what the agents' API raises. `agent_id`, `tier` and `field` say where, if known; `recoverable` says
+    whether the same call can succeed later or a corrected one now. Bad input, a busy or full store and a lost
+    connection are recoverable; a damaged or closed store is not.
     """
 
     _for_bad_input: ClassVar[type[MemoryAPIException] | None] = None
@@ -245,7 +243,7 @@ class MemoryAPIException(RemanenceError):
 
     @classmethod
     def caused_by(cls, error: Exception, *, agent_id: str | None = None, tier: str | None = None) -> MemoryAPIException:
-        """The error as this kind of exception: `raise MemoryStoreException.caused_by(error) from error`."""
+        """Convert an error to this kind of exception: `raise MemoryStoreException.caused_by(error) from error`."""
         kind = cls._for_bad_input if isinstance(error, InputError) and cls._for_bad_input else cls
         message = str(error) or type(error).__name__
         return kind(
@@ -274,15 +272,15 @@ class MemoryConfigException(MemoryAPIException, ConfigError):
 
 
 class MemoryInputError(MemoryAPIException, InputError):
-    """An argument of the agents' face is wrong; nothing was written."""
+    """An argument of the agents' API is wrong; nothing was written."""
 
 
 class MemoryStoreInputError(MemoryStoreException, MemoryInputError):
-    """Something that cannot be stored."""
+    """A value that cannot be stored."""
 
 
 class MemoryRetrievalInputError(MemoryRetrievalException, MemoryInputError):
-    """A question that cannot be asked."""
+    """An argument of a search is wrong."""
 
 
 class MemoryMaintenanceInputError(MemoryMaintenanceException, MemoryInputError):

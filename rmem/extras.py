@@ -38,12 +38,12 @@ def require(extra: str, needed_by: str, *modules: str) -> None:
 
 
 def sentence(extra: str, needed_by: str, module: str) -> str:
-    # Double quotes: the only ones that every shell, cmd.exe among them, takes for quotes.
+    # Double quotes, because cmd.exe knows no others.
     return f'{needed_by} needs {module}, which is not installed; install it with: pip install "rmem[{extra}]"'
 
 
 def explain(error: ModuleNotFoundError) -> str | None:
-    """The sentence for an import that failed; None if no extra brings the module."""
+    """Return the sentence for a failed import; None if no extra installs the module."""
     module = (error.name or "").partition(".")[0]
     extra = next((extra for extra, modules in MODULES.items() if module in modules), None)
     return None if extra is None else sentence(extra, "this command", module)

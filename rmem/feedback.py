@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from .models import Hit
 
 QUESTIONS = "judged_questions"
-"""The note of a store by which its owner chooses what is kept of the questions: "text", "hash" or "none"."""
+"""Metadata key of a store for what is stored of questions: "text", "hash" or "none"."""
 FEEDBACK_ADDED, FEEDBACK_REMOVED = "feedback_added", "feedback_removed"
-"""The notes of a store that are written anew whenever feedback is added or removed."""
-_MOST = 50  # hits of a recall that can be judged by its id
-_REMEMBERED = 4096  # recalls that can be
+"""Metadata keys of a store whose values change whenever feedback is added or removed."""
+_MAX_HITS = 50  # of a recall that can get feedback by its id
+_MAX_RECALLS = 4096  # that can get feedback by their id
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """Whether one hit of one recall was useful. A recall that found nothing of use has rank 0 and no memory."""
+    """Whether one hit of one recall was useful. Rank 0 without a memory means that no hit was."""
 
     recall_id: str
     memory_id: str
@@ -43,12 +43,12 @@ class Feedback:
 
     @property
     def passed_over(self) -> bool:
-        """Nobody said anything of this hit, which stood first, while a later one was useful. Its rank is negative."""
+        """Whether this first hit got no feedback while a later one was useful. Its rank is negative."""
         return self.rank < 0
 
     @property
     def key(self) -> tuple[str, str]:
-        """There is one verdict for each recall and memory."""
+        """Return the identity: one verdict for each recall and memory."""
         return self.recall_id, self.memory_id
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Feedback:
 
 
 class _Place(NamedTuple):
-    """Where a hit stood, and whose memory it was."""
+    """The rank of a hit, and the agent and type of its memory."""
 
     rank: int
     score: float
@@ -66,28 +66,28 @@ class _Place(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Recall:
-    """One question as it was asked, with what is needed to judge its hits later."""
+    """One recall, with what feedback on its hits needs."""
 
     question: str
     agent: str = ""
-    """Whom a recall without a useful hit counts for: the agent that its filter names, if it names one."""
+    """The agent that a recall without a useful hit counts for: the one in its filter, if any."""
     type: str = ""
     write: Callable[[Sequence[Feedback]], None] | None = field(default=None, repr=False)
     id: str = field(default_factory=lambda: urandom(12).hex())
     hits: dict[str, _Place] = field(default_factory=dict, repr=False)
     judged: set[str] = field(default_factory=set, repr=False)
 
-    def found(self, hits: Sequence[Hit]) -> None:
-        """Note which hits there were, and let each know its rank and its recall."""
+    def record_hits(self, hits: Sequence[Hit]) -> None:
+        """Record the hits, and set the rank and the recall of each."""
         for rank, hit in enumerate(hits, 1):
             hit.rank, hit.recall = rank, self
         self.hits = {
             hit.memory.memory_id: _Place(rank, hit.score, hit.memory.agent_id, hit.memory.bookkeeping.memory_type)
-            for rank, hit in enumerate(hits[:_MOST], 1)
+            for rank, hit in enumerate(hits[:_MAX_HITS], 1)
         }
 
     def having(self, places: Mapping[str, Sequence[Any]]) -> Self:
-        """The recall with hits that were found elsewhere: where each stood, as in `hits`."""
+        """Return this recall with hits that another process found: their places, as in `hits`."""
         self.hits = {memory_id: _Place(*place) for memory_id, place in places.items()}
         return self
 
@@ -102,7 +102,7 @@ class Recall:
         return self._feedback(memory_id, place, useful)
 
     def of_all(self, useful: bool) -> Feedback:
-        """Nothing that was found was of use, or nothing was found."""
+        """Build the feedback that no hit was useful, or that there was none."""
         if useful:
             raise InputError("memory_id must name the hit that was useful", field="memory_id")
         return self._feedback("", _Place(0, 0.0, self.agent, self.type), False)
@@ -114,13 +114,13 @@ class Recall:
         )
 
     def tell(self, feedback: Feedback) -> None:
-        """Write feedback to the store that was asked."""
+        """Write feedback to the store of this recall."""
         if self.write is None:
-            raise InputError("this hit came from another process; say brain.feedback(hit) here", field="hit")
+            raise InputError("this hit came from another process; call brain.feedback(hit) here", field="hit")
         self.write(self.with_passed_over(feedback))
 
     def with_passed_over(self, feedback: Feedback) -> list[Feedback]:
-        """The feedback, and where it says that a later hit was useful, that the first one was passed over."""
+        """Return the feedback and, if it says that a later hit was useful, that the first one was passed over."""
         self.judged.add(feedback.memory_id)
         first = next(iter(self.hits), None)
         if first is None or first in self.judged or not feedback.useful:
@@ -135,12 +135,12 @@ class Recall:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process gets the question and the id; it has another Brain."""
+        """Pickle the question and the id only; another process has another Brain."""
         return type(self), (self.question, self.agent, self.type, None, self.id)
 
 
 class Recalls:
-    """The last recalls of a Brain, so that they can be judged by their ids."""
+    """The last recalls of a Brain, for feedback by their ids."""
 
     def __init__(self) -> None:
         self._last: OrderedDict[str, Recall] = OrderedDict()
@@ -154,25 +154,25 @@ class Recalls:
         return recall
 
     def keep(self, recall: Recall) -> None:
-        """Let a recall be judged by its id."""
+        """Keep a recall for feedback by its id."""
         with self._lock:
             self._last[recall.id] = recall
-            if len(self._last) > _REMEMBERED:
+            if len(self._last) > _MAX_RECALLS:
                 self._last.popitem(last=False)
 
     def forget(self, concerned: Callable[[str], bool]) -> None:
-        """Let go of the recalls whose questions are `concerned`: they can be judged no more."""
+        """Drop the recalls whose question `concerned` accepts; they can get no more feedback."""
         with self._lock:
             for recall in [recall for recall in self._last.values() if concerned(recall.question)]:
                 del self._last[recall.id]
 
-    def judged(self, recalled: object, memory_id: str | None, useful: bool) -> list[Feedback]:
-        """The feedback on a Hit, on a memory of a recall (the Hits or the id), or on a recall as a whole, and what else
-        follows from it."""
+    def feedback_on(self, recalled: object, memory_id: str | None, useful: bool) -> list[Feedback]:
+        """Build the feedback on a Hit, on a memory of a recall (Hits or id), or on a whole recall, and the feedback
+        that follows from it."""
         recall = getattr(recalled, "recall", None) if not isinstance(recalled, str) else self._last.get(recalled)
         if not isinstance(recall, Recall):
             expected = (
-                f"a Hit or Hits of Brain.recall, or the id of one of the last {_REMEMBERED} recalls of this Brain"
+                f"a Hit or Hits of Brain.recall, or the id of one of the last {_MAX_RECALLS} recalls of this Brain"
             )
             raise checks.refuse("recalled", expected, recalled)
         memory = getattr(recalled, "memory", None)
@@ -185,17 +185,17 @@ class Recalls:
 
 
 def new_token() -> str:
-    """A value that no note had before."""
+    """Return a value that no metadata had before."""
     return urandom(8).hex()
 
 
-def kept_question(question: str | None, wish: str | None) -> str | None:
-    """A question as a store keeps it, by its owner's wish."""
+def stored_question(question: str | None, wish: str | None) -> str | None:
+    """Return what a store keeps of a question: its text, its hash or nothing, by `wish`."""
     if wish == "none" or question is None:
         return None
-    return hashed_question(question) if wish == "hash" else question
+    return hash_question(question) if wish == "hash" else question
 
 
-def hashed_question(question: str) -> str:
-    """What is kept of a question by which an equal one is known again."""
+def hash_question(question: str) -> str:
+    """Hash a question, so that an equal one can be recognised."""
     return sha256(question.encode("utf-8", "surrogatepass")).hexdigest()[:32]

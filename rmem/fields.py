@@ -5,9 +5,9 @@ To add a field, add one line to `Memory` or `Bookkeeping` and a migration for it
 
     mood: str | None = field(default=None, metadata=stored(checks.name, argument="mood", column="mood", slot=13))
 
-That is enough for SQLite, PostgreSQL, Redis, JSON, JSONL, Parquet, the trash, `remember_many` and `update`. Faces that
-name their arguments or columns themselves (`Brain.remember`, the forms of the server, options of the command line) show
-it when they are told to. The search index has a format of its own (`index/columns.py`).
+That is enough for SQLite, PostgreSQL, Redis, JSON, JSONL, Parquet, the trash, `remember_many` and `update`. Interfaces
+that name their arguments or columns themselves (`Brain.remember`, the forms of the server, options of the command line)
+show it when they are told to. The search index has a format of its own (`index/columns.py`).
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 Check = Callable[[str, Any], Any]
-"""Checks a value that is called by a name in errors; returns it as it is kept."""
+"""Checks a value, named in errors by the first argument; returns it in its stored form."""
 
 _KEY = "stored"
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What a declaration says of a field beside its type and its default."""
+    """What a declaration adds to the type and default of a field."""
 
     check: Check
     argument: str | None = None
-    """What `remember` and `update` call it; None if they do not take it."""
+    """Its argument in `remember` and `update`; None if they have none."""
     fixed: bool = False
     """Whether `update` must not change it."""
     filled: bool = False
-    """Whether None stands for "not given", as of an argument that the store fills in."""
+    """Whether None means "not given", as for an argument that the store fills in."""
     column: str | None = None
-    """Its column in `memories`; None for what has no column of its own, or one that is packed and encrypted."""
+    """Its column in `memories`; None if it has no column, or one that is packed and encrypted."""
     slot: int | None = None
-    """Its place in the list of values in Redis, for good: a new field takes the next free number."""
+    """Its position in the list of values in Redis; never changes. A new field takes the next free number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +55,16 @@ class Field:
 
     @property
     def path(self) -> str:
-        """Its place in a memory, as `operator.attrgetter` takes it."""
+        """Return its path in a memory, for `operator.attrgetter`."""
         return f"{self.inside}.{self.name}" if self.inside else self.name
 
     @property
     def takes_none(self) -> bool:
-        """Whether None may be given for it."""
+        """Whether it accepts None."""
         return self.nullable or self.stored.filled
 
     def initial(self) -> Any:
-        """Return the default, a new one where it can be changed."""
+        """Return the default; a new object if it is mutable."""
         return self.default() if callable(self.default) else self.default
 
     def read(self, document: Mapping[str, Any]) -> Any:
@@ -93,7 +93,7 @@ def declared(cls: type, inside: str = "") -> tuple[Field, ...]:
 
 
 def compiled(arguments: Iterable[str], expression: str, **names: Any) -> Callable[..., Any]:
-    """Return a function of some arguments that gives an expression, made once. Hot paths need it: a loop over the table
-    takes half as long again as code that names every field."""
+    """Compile a function of `arguments` that returns `expression`. Hot paths need it: a loop over the table takes 1.5
+    times as long as code that names every field."""
     made: Callable[..., Any] = eval(f"lambda {', '.join(arguments)}: {expression}", names)
     return made

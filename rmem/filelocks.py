@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def lock(file: int, *, wait: bool) -> None:
-    """Lock an open file, given by its descriptor; without `wait`, OSError where another holds it."""
+    """Lock an open file by its descriptor; without `wait`, OSError if another holds the lock."""
     try:
         import fcntl
     except ImportError:  # Windows

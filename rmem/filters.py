@@ -19,7 +19,7 @@ Point = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Filter:
-    """Which memories count. Every field given must hold; a list of names means any of them.
+    """Selects memories. Every given field must match; a list of names matches any of them.
 
         Filter(agent="swe-01", type=["error_fix", "decision"], tags={"repo": "data-pipeline"})
         Filter(attributes={"inventory.wood": 5}, min_step=1000, max_step=2000)
@@ -96,13 +96,13 @@ class Filter:
 
     @classmethod
     def of(cls, where: Filter | Mapping[str, Any] | None, **more: object) -> Filter:
-        """A filter from a filter or a mapping, narrowed by `more` (values of None are left out)."""
+        """Build a filter from a filter or a mapping, narrowed by `more` (values of None are ignored)."""
         if where is None:
             where = {}
         given = {key: value for key, value in more.items() if value is not None}
         if isinstance(where, Mapping):
             for key, value in where.items():
-                if value is None:  # a forgotten value must not widen the filter to everybody's memories
+                if value is None:  # ignoring a value of None would widen the filter
                     raise checks.refuse(str(key), "left out or given a value", None)
         if isinstance(where, Filter):
             if not given:
@@ -129,11 +129,11 @@ class Filter:
         return hash(self.key())
 
     def key(self) -> str:
-        """The same text for equal filters."""
-        return _key(self.to_dict())  # where True is not 1
+        """Return a text that is the same for equal filters."""
+        return _key(self.to_dict())  # unlike ==, JSON distinguishes True and 1
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields that are set, ready for JSON; `Filter.of` reads it back."""
+        """Return the fields that are set, for JSON; `Filter.of` reads them back."""
         result = {}
         for name in _FIELDS:
             value = getattr(self, name)
@@ -143,7 +143,7 @@ class Filter:
         return result
 
     def matches(self, memory: Memory) -> bool:
-        """The plain meaning of this filter, one memory at a time: the reference for every index."""
+        """Whether a memory matches: the reference implementation for every index."""
         return (
             (not self.agent or memory.agent_id in self.agent)
             and (not self.type or memory.type in self.type)
@@ -182,16 +182,16 @@ class Filter:
 
 _FIELDS = [f.name for f in fields(Filter)]
 _key = json.JSONEncoder(sort_keys=True).encode
-_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder for every memory
+_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would create an encoder for every memory
 
 
 def attribute_text(path: str, value: object) -> str:
-    """The searchable form of one attribute."""
+    """Return the searchable form of one attribute, `path=value`."""
     return f"{path}={written(value)}"
 
 
 def written(value: object) -> str:
-    """A value as attribute texts have it: `1` and `1.0` are one value, `True` is not `1`."""
+    """Write a value for an attribute text: `1` and `1.0` are one value, `True` is not `1`."""
     if isinstance(value, float):
         return repr(int(value)) if value.is_integer() else float.__repr__(value)
     return repr(value) if type(value) is int else _json(value)
@@ -202,6 +202,6 @@ def _canonical(value: object) -> object:
 
 
 def attribute_texts(contents: Mapping[str, Any]) -> set[str]:
-    """Every `path=value` inside contents; the members of a list stand under the path of the list."""
+    """Return every `path=value` in contents; list members have the path of their list."""
     layout, values = laid_out(contents)
     return set(map(attribute_text, layout.under, values))

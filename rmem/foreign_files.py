@@ -28,12 +28,12 @@ _PLAIN = ("id", "agent", "type", "session", "actor", "place", "when", "tier")
 _JSON = ("importance", "step", "position", "tags", "metadata")
 _PARAGRAPHS = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _HEADING = re.compile(r"\A(?: {0,3}#{1,6}[^\n]*|[^\n]+\n {0,3}(?:=+|-+)[ \t]*)(?:\n+|\Z)")  # in front of a section
-_SECTION = 1500  # characters of a Markdown section that are one memory
+_SECTION = 1500  # characters of a Markdown section that fit into one memory
 
 
 def reader_of(name: str, format: str | None, defaults: Mapping[str, Any], column: str | None = None) -> Reader | None:
-    """Who reads a file; None where `transfer` does. `defaults` are arguments of `remember` for memories that do not say
-    their own."""
+    """Return the reader for a file; None for formats of `transfer`. `defaults` are arguments of `remember` that a
+    memory of the file can override."""
     chosen = format or _EXTENSIONS.get(Path(name).suffix.lower()) or format_of(name)
     if column is not None and chosen not in ("csv", "tsv"):
         raise InputError("--column goes with CSV and TSV files", field="column")
@@ -51,7 +51,7 @@ def reader_of(name: str, format: str | None, defaults: Mapping[str, Any], column
 
 
 def _memory_of_line(document: Mapping[str, Any], defaults: Mapping[str, Any]) -> Memory:
-    """A line of our own, or the arguments of `remember`."""
+    """Read a line: a memory in our format, or arguments of `remember`."""
     if "memory_id" in document or "text" not in document:
         return Memory.from_dict(document)
     return _memory(document, defaults)
@@ -80,14 +80,14 @@ def _text(source: IO[bytes]) -> str:
 
 
 def _read_text(file: IO[bytes], source: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Item]:
-    """One memory for each paragraph."""
+    """Read one memory per paragraph."""
     paragraphs = [part.strip() for part in _PARAGRAPHS.split(_text(file)) if part.strip()]
     for number, paragraph in enumerate(paragraphs, 1):
         yield _item(f"paragraph {number}", {"text": paragraph, "metadata": source}, defaults)
 
 
 def _read_markdown(file: IO[bytes], source: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Item]:
-    """One memory for each section, with its headings in front; several where it is long, cut at paragraphs."""
+    """Read one memory per section, with its headings first; split a long section at paragraphs."""
     for number, section in enumerate(sections(_text(file)), 1):
         headings = [heading for heading in section.headings if heading]
         metadata = {**source, **({"headings": headings} if headings else {})}
@@ -98,7 +98,7 @@ def _read_markdown(file: IO[bytes], source: Mapping[str, Any], defaults: Mapping
 
 
 def _read_table(file: IO[bytes], delimiter: str, column: str | None, defaults: Mapping[str, Any]) -> Iterator[Item]:
-    """One memory for each row. Columns named as arguments of `remember` are these; all others are metadata."""
+    """Read one memory per row. Columns named like arguments of `remember` set these; all others are metadata."""
     rows = csv.reader(io.StringIO(_text(file), newline=""), delimiter=delimiter)
     try:
         names = [name.strip() for name in next(rows, [])]
@@ -123,7 +123,7 @@ def _read_table(file: IO[bytes], delimiter: str, column: str | None, defaults: M
 def _text_column(names: list[str], wanted: str | None) -> str:
     if len(set(names)) < len(names):
         double = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"the column {double!r} is there twice; rename one", field="path")
+        raise InputError(f"the column {double!r} occurs twice; rename one", field="path")
     candidates = _TEXT_COLUMNS if wanted is None else (wanted,)
     found = next((name for one in candidates for name in names if name.lower() == one.lower()), None)
     if found is None:
@@ -136,7 +136,7 @@ def _text_column(names: list[str], wanted: str | None) -> str:
 
 
 def _fields(cells: dict[str, str], text: str) -> dict[str, Any]:
-    """A row as arguments of `remember`; empty cells are left out."""
+    """Convert a row to arguments of `remember`, without empty cells."""
     fields: dict[str, Any] = {"text": cells.pop(text)}
     metadata: dict[str, Any] = {}
     for name, cell in cells.items():

@@ -12,11 +12,11 @@ from weakref import WeakValueDictionary
 
 _locks: WeakValueDictionary[int, Any] = WeakValueDictionary()
 _watched: WeakValueDictionary[int, Forking] = WeakValueDictionary()
-_told: list[Forking] = []  # kept alive between the two hooks of a fork
+_notified: list[Forking] = []  # keeps them alive between the two hooks of a fork
 
 
 class Forking:
-    """Base of what must know about forks. `watch(self)` subscribes; the hooks do nothing unless overridden."""
+    """Base of objects with fork hooks. `watch(self)` subscribes; the hooks do nothing unless overridden."""
 
     def before_fork(self) -> None:
         """Called in the forking thread. Must not raise and must not wait for long."""
@@ -34,40 +34,40 @@ def watch(what: Forking) -> None:
 
 
 def new_lock() -> threading.Lock:
-    """A lock that is free in a forked child, whoever held it."""
+    """Return a lock that is free in a forked child even if the parent held it."""
     lock = threading.Lock()
     _locks[id(lock)] = lock
     return lock
 
 
 def new_rlock() -> threading.RLock:
-    """The same, for locks that one thread may take twice."""
+    """Return such a lock that one thread may take twice."""
     lock = threading.RLock()
     _locks[id(lock)] = lock
     return lock
 
 
 def _alive(watched: WeakValueDictionary[int, Any]) -> list[Any]:
-    """All that still exist; other threads may be adding more."""
+    """Return the live objects of a weak set; other threads may be adding more."""
     return [found for reference in watched.valuerefs() if (found := reference()) is not None]
 
 
 def _before() -> None:
-    _told[:] = _alive(_watched)
-    for one in _told:
+    _notified[:] = _alive(_watched)
+    for one in _notified:
         one.before_fork()
 
 
 def _in_parent() -> None:
-    told = list(_told)
-    _told.clear()
+    told = list(_notified)
+    _notified.clear()
     for one in reversed(told):
         one.after_fork_in_parent()
 
 
 def _in_child() -> None:
-    told = list(_told)
-    _told.clear()
+    told = list(_notified)
+    _notified.clear()
     for lock in _alive(_locks):
         lock._at_fork_reinit()
     for one in reversed(told):

@@ -36,7 +36,7 @@ _LONGEST_PAUSE = 5.0
 
 
 class Remedy(NamedTuple):
-    """What to do about an address or a token, in the words of whoever uses the link."""
+    """Advice about a wrong address or token, in the terms of the caller."""
 
     address: str = "api_url"
     token: str = "the token goes into RMEM_API_KEY"
@@ -44,7 +44,7 @@ class Remedy(NamedTuple):
 
 
 class Link:
-    """Connections to one server."""
+    """A pool of connections to one server."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Link:
         self._closed = False
 
     def ask(self, method: str, path: str, body: bytes | None, headers: dict[str, str], patience: float | None) -> bytes:
-        """The whole answer of a request that succeeded; again after failures that may pass."""
+        """Send a request and return the whole answer; retry temporary failures."""
         answer = self._send(method, path, body, headers, patience, whole=True)
         assert isinstance(answer, bytes)
         return answer
@@ -76,7 +76,7 @@ class Link:
     def open(
         self, method: str, path: str, body: bytes | None, headers: dict[str, str], patience: float | None
     ) -> Answer:
-        """An answer to be read piece by piece; the request was sent again until the answer began."""
+        """Send a request and return the answer for reading piece by piece; retry until the answer begins."""
         answer = self._send(method, path, body, headers, patience, whole=False)
         assert isinstance(answer, Answer)
         return answer
@@ -106,7 +106,7 @@ class Link:
                     return Answer(self, connection, answer)
                 raw = answer.read()
                 if not raw and answer.status not in (204, 304) and "Content-Length" not in answer.headers:
-                    raise http.client.RemoteDisconnected("the answer broke off in its headers")
+                    raise http.client.RemoteDisconnected("the answer ended within its headers")
                 self.give_back(connection)
                 if answer.status < 300:
                     return raw
@@ -131,7 +131,7 @@ class Link:
             attempt += 1
 
     def _connection(self) -> tuple[http.client.HTTPConnection, bool]:
-        """A connection, and whether it is a new one."""
+        """Return a connection, and whether it is new."""
         with self._lock:
             if self._closed:
                 raise StoreClosedError("the client was closed")
@@ -160,7 +160,7 @@ class Link:
 
 
 class Answer:
-    """The body of an answer. Its connection goes back when the body was read to the end, and is closed otherwise."""
+    """The body of an answer. Its connection returns to the pool after the body was read, and is closed otherwise."""
 
     def __init__(self, link: Link, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> None:
         self._link, self._connection, self._response = link, connection, response
@@ -172,7 +172,7 @@ class Answer:
         return self._guarded(self._response.readline)
 
     def finish(self) -> None:
-        """Read what is left, so that the connection can be used again."""
+        """Read the rest, so that the connection can be used again."""
         while self._guarded(lambda: self._response.read(65536)):
             pass
 
@@ -180,7 +180,7 @@ class Answer:
         try:
             found: bytes = reading()
         except (OSError, http.client.HTTPException) as error:
-            raise RemoteError(f"the answer of {self._link.url} broke off: {error!r}", status=502) from None
+            raise RemoteError(f"the answer of {self._link.url} ended early: {error!r}", status=502) from None
         return found
 
     def __enter__(self) -> Answer:
@@ -197,7 +197,7 @@ class Answer:
 
 
 def table_error(status: int, message: str, remedy: Remedy) -> RemanenceError:
-    """The error that an embedded workspace would have raised, as far as the status tells."""
+    """Return the error that an embedded workspace would raise, by the HTTP status."""
     if status == 404 and not re.search(r"there is no (?:such )?(?:workspace|route)", message):
         return NoSuchTableError(message)
     if status == 409:

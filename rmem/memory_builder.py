@@ -14,7 +14,7 @@ from .models import BOOKKEEPING, FIELDS, Bookkeeping, Embeddings, Memory
 
 _ARGUMENTS = {one.stored.argument: one for one in (*FIELDS, *BOOKKEEPING) if one.stored.argument is not None}
 _BODY = ("text", "metadata", "vector")
-"""The arguments that make text, contents and vector, which go together. The others are fields of their own."""
+"""The arguments for text, contents and vector, which belong together. Each other argument is one field."""
 _OWN = {
     name: (one.stored.check, one.name, bool(one.inside), one.default)
     for name, one in _ARGUMENTS.items()
@@ -27,12 +27,12 @@ _NEVER_NONE = [name for name in _CHANGEABLE if name not in _ARGUMENTS or not _AR
 
 
 def build_memory(**fields: object) -> Memory:
-    """A checked memory from the arguments of `remember`. It has no vector yet, nor an id, unless they are given."""
+    """Build a checked memory from the arguments of `remember`, without vector and id unless they are given."""
     return build_memory_of(fields)
 
 
 def build_memory_of(fields: Mapping[str, Any]) -> Memory:
-    """The same from a mapping, in which there may be no others than the arguments of `remember`."""
+    """Build a memory from a mapping of the arguments of `remember`; refuse other keys."""
     text, own, vector = fields.get("text"), fields.get("metadata"), fields.get("vector")
     contents: dict[str, Any] = {"text": checks.text("text", text)}
     if own is not None:
@@ -57,7 +57,7 @@ def build_memory_of(fields: Mapping[str, Any]) -> Memory:
 
 
 def build_changes(changes: Mapping[str, Any]) -> Memory:
-    """A draft that holds what is to be changed in a memory; its other fields mean nothing."""
+    """Build a memory that holds the changed fields; its other fields have no meaning."""
     checks.known_fields("an update", changes, _CHANGEABLE)
     if not changes:
         raise InputError("an update must change at least one field", field="changes")
@@ -68,7 +68,7 @@ def build_changes(changes: Mapping[str, Any]) -> Memory:
 
 
 def apply_changes(memory: Memory, changes: Mapping[str, Any], drafted: Memory) -> None:
-    """Change a memory to what was drafted; what a change does not name stays, and the vector goes with the text."""
+    """Copy the changed fields into a memory; a new text without a vector removes the old vector."""
     if "text" in changes:
         memory.text = drafted.text
         memory.contents = {**memory.contents, "text": drafted.text}

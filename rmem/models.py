@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .recall.explain import Explanation
 
 TIERS = ("stm", "im", "ltm")
-_MOST_RECALLS = 1_000_000  # of one memory, as a file may tell
+_MAX_RECALLS = 1_000_000  # of one memory that an imported file may claim
 
 _SHOWN = 60  # characters of one field in a repr
 
@@ -34,7 +34,8 @@ Vector = npt.NDArray[np.float32]
 
 @dataclass(slots=True)
 class Bookkeeping:
-    """What the store keeps about a memory itself; `document()` and JSON call it "metadata", as the structure has it."""
+    """What the store records about a memory; `document()` and JSON call it "metadata", as the documented structure
+    does."""
 
     creation_time: float = field(default=0.0, metadata=stored(checks.moment, column="created", slot=1))
     last_access_time: float = field(default=0.0, metadata=stored(checks.moment))
@@ -42,7 +43,7 @@ class Bookkeeping:
     importance_score: float = field(
         default=0.5, metadata=stored(checks.share, argument="importance", column="importance", slot=2)
     )
-    retrieval_count: int = field(default=0, metadata=stored(partial(checks.whole, high=_MOST_RECALLS)))
+    retrieval_count: int = field(default=0, metadata=stored(partial(checks.whole, high=_MAX_RECALLS)))
     memory_type: str = field(default="memory", metadata=stored(checks.name, argument="type", column="type", slot=3))
 
 
@@ -72,7 +73,7 @@ def _same(left: Vector | None, right: Vector | None) -> bool:
 
 @dataclass(slots=True, repr=False)
 class Memory:
-    """One memory. What `remember` was given is read under the same names: `memory.agent`, `memory.metadata`.
+    """One memory. The arguments of `remember` are attributes: `memory.agent`, `memory.metadata`.
 
     The first seven fields are the documented structure of the Agent Memory API; the rest is how it can be found.
     `contents` holds the text and the caller's metadata together, `bookkeeping` what the store notes about it.
@@ -115,7 +116,7 @@ class Memory:
 
     @property
     def when(self) -> datetime:
-        """When it happened, as local time with its zone."""
+        """Return when it happened, as local time with its zone."""
         return datetime.fromtimestamp(self.timestamp).astimezone()
 
     @property
@@ -128,7 +129,7 @@ class Memory:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The caller's own data, as a new dictionary: contents without the text and without attachments."""
+        """Return the caller's own data as a new dictionary: contents without text and attachments."""
         return {key: value for key, value in self.contents.items() if key not in ("text", ATTACHMENTS)}
 
     @property
@@ -148,12 +149,12 @@ class Memory:
         return _copied(self)
 
     def document(self) -> dict[str, Any]:
-        """The documented structure, exactly its keys, ready for JSON."""
+        """Return the documented structure with exactly its keys, for JSON."""
         whole = self.to_dict()
         return {name: whole[name] for name in _DOCUMENTED}
 
     def to_dict(self, *, vectors: bool = True) -> dict[str, Any]:
-        """Everything, ready for JSON; `Memory.from_dict` reads it back. Without `vectors` there are no embeddings."""
+        """Return all fields for JSON; `Memory.from_dict` reads them back. Without `vectors`, omit the embeddings."""
         told = _told(self)
         if vectors:
             held = self.embeddings
@@ -164,7 +165,7 @@ class Memory:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Memory:
-        """The reverse of `to_dict`; every field is checked and unknown ones are refused."""
+        """Reverse `to_dict`; check every field and refuse unknown ones."""
         if not isinstance(data, Mapping):
             raise checks.refuse("memory", "a mapping", data)
         checks.known_fields("a memory", data, _JSON_NAMES)
@@ -204,14 +205,15 @@ _DOCUMENTED = _JSON_NAMES[: _NAMES.index("embeddings") + 1]
 _copied: Callable[[Memory], Memory] = compiled(["m"], f"Memory({', '.join(f'm.{n}' for n in _NAMES)})", Memory=Memory)
 
 
-def _told_of(one: Field) -> str:
-    """The expression that gives a field of the memory `m` for JSON."""
+def _json_expression(one: Field) -> str:
+    """Return the expression for a field of the memory `m` in JSON."""
     listed = f"None if m.{one.path} is None else list(m.{one.path})"
     return f"{one.name!r}: {listed if one.kind.startswith('tuple') else f'm.{one.path}'}"
 
 
 _told: Callable[[Memory], dict[str, Any]] = compiled(
-    ["m"], f"{{{', '.join(map(_told_of, FIELDS))}, 'metadata': {{{', '.join(map(_told_of, BOOKKEEPING))}}}}}"
+    ["m"],
+    f"{{{', '.join(map(_json_expression, FIELDS))}, 'metadata': {{{', '.join(map(_json_expression, BOOKKEEPING))}}}}}",
 )
 
 
@@ -227,19 +229,19 @@ def memory_maker(
 
 
 def described(memory: Memory) -> str:
-    """The fields by which a person knows a memory, in one line that is printable whatever they hold."""
+    """Describe a memory in one printable line, for its repr."""
     shown = {"id": memory.memory_id, "agent": memory.agent_id, "type": memory.type, "text": memory.text}
     return ", ".join(f"{name}={shortened(value)!r}" for name, value in shown.items())
 
 
 def shortened(text: str, width: int = _SHOWN) -> str:
-    """One line of a text, cut with an ellipsis where it is longer."""
+    """Return a text as one line of at most `width` characters, cut with an ellipsis."""
     line = " ".join(text[: 4 * width].split())
     return line if len(line) <= width and len(text) <= 4 * width else line[: width - 1] + "…"
 
 
 def id_of(memory: object) -> str:
-    """The id of a memory that is given as itself, as a hit or by its id."""
+    """Return the id of a memory given as itself, as a hit or by its id."""
     if isinstance(memory, Memory | Hit):
         return memory.id
     return checks.memory_id("memory_id", memory)
@@ -255,7 +257,7 @@ class Hit:
     rank: int = 0
     recall: Recall | None = field(default=None, compare=False)
     relevance: float | None = None
-    """How likely it answers the question, from 0 to 1; comparable between questions and stores, unlike the score."""
+    """Probability that it answers the question, 0 to 1; comparable between questions and stores, unlike the score."""
 
     @property
     def id(self) -> str:
@@ -270,13 +272,13 @@ class Hit:
         return None if self.recall is None else self.recall.id
 
     def useful(self, useful: bool = True) -> None:
-        """Tell the store that this hit helped, or that it did not; `rmem eval online` reads it."""
+        """Record that this hit was useful, or was not; `rmem eval online` reads it."""
         if self.recall is None:
             raise InputError("hit must come from Brain.recall", field="hit")
         self.recall.tell(self.recall.of_hit(self, useful))
 
     def to_dict(self) -> dict[str, Any]:
-        """The hit for JSON, without its vectors and attachments."""
+        """Return the hit for JSON, without vectors and attachments."""
         memory = self.memory.to_dict(vectors=False)
         memory["contents"] = without_attachments(memory["contents"])
         result: dict[str, Any] = {"score": self.score, "relevance": self.relevance, "memory": memory}
@@ -298,16 +300,16 @@ Row = TypeVar("Row", bound=Memory | Hit)
 
 
 class Rows(list[Row]):
-    """A list of memories or hits that prints as a few lines, shows as a table and becomes one elsewhere."""
+    """A list of memories or hits that prints as a few lines, displays as a table, and converts to pandas and Arrow."""
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A data frame, one row for each, with the columns named as in `remember`."""
+        """Convert to a data frame with the columns named as in `remember`."""
         from .display import frame_of
 
         return frame_of(self)
 
     def to_arrow(self) -> pyarrow.Table:
-        """An Arrow table, one row for each; metadata is JSON text, because its shape is the caller's."""
+        """Convert to an Arrow table; metadata is JSON text, because its structure is the caller's."""
         from .display import arrow_of
 
         return arrow_of(self)
@@ -324,23 +326,23 @@ class Rows(list[Row]):
 
 
 class Memories(Rows[Memory]):
-    """Memories in the order that was asked for."""
+    """A list of memories."""
 
 
 class Hits(Rows[Hit]):
-    """What a recall found, best first: a list that knows which recall it was, even when it is empty."""
+    """The hits of a recall, best first, with the id of the recall even if there are none."""
 
     def __init__(self, hits: Iterable[Hit], recall: Recall) -> None:
         super().__init__(hits)
         self.recall = recall
-        recall.found(self)
+        recall.record_hits(self)
 
     @property
     def recall_id(self) -> str:
         return self.recall.id
 
     def useless(self) -> None:
-        """Tell the store that nothing here helped."""
+        """Record that no hit was useful."""
         self.recall.tell(self.recall.of_all(False))
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ _NAME = re.compile(r"[a-z][a-z0-9+.-]*")
 
 
 class Plugin(NamedTuple):
-    """One entry point. `problem` says why it cannot be used, as far as that shows without loading it."""
+    """One entry point. `problem` says why it cannot be used, if that is known without loading it."""
 
     kind: str
     name: str
@@ -31,7 +31,7 @@ class Plugin(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """What its distribution says of itself, in one line."""
+        """Return the summary line of its distribution."""
         found = None if self.entry is None or self.entry.dist is None else self.entry.dist.metadata["Summary"]
         return found or f"From {self.origin}."
 
@@ -40,12 +40,12 @@ class Plugin(NamedTuple):
         return f"{self.distribution} {self.version}".strip()
 
     def load(self) -> Any:
-        """The object behind the entry point; a ConfigError says why it cannot be had."""
+        """Import the object of the entry point; a ConfigError says why it cannot be used."""
         if self.problem is not None or self.entry is None:
             raise ConfigError(f"the {self.kind} plugin {self.name!r} of {self.origin} cannot be used: {self.problem}")
         try:
             found = self.entry.load()
-        except (Exception, SystemExit) as error:  # a plugin may fail in any way, and not take us along
+        except (Exception, SystemExit) as error:  # a failing plugin must not end the program
             raise ConfigError(
                 f"the {self.kind} plugin {self.name!r} of {self.origin} did not load: {reason(error)}"
             ) from error
@@ -58,26 +58,26 @@ class Plugin(NamedTuple):
 
 
 def reason(error: BaseException) -> str:
-    """An error of a plugin in one line, its kind first."""
+    """Describe an error of a plugin in one line, its class first."""
     return f"{type(error).__name__}: {error}".rstrip(": ").replace("\n", " ")
 
 
 def installed(kind: str) -> list[Plugin]:
-    """All plugins of a kind, a key of GROUPS, by name; none of them is loaded."""
-    found = [plugin for source in distributions() for plugin in _brought(source, kind)]
-    # The same distribution further down the path is hidden by the first, as its modules are.
+    """Return all plugins of a kind (a key of GROUPS) by name, without loading them."""
+    found = [plugin for source in distributions() for plugin in _plugins_of(source, kind)]
+    # The first distribution of a name on the path hides later ones, as for modules.
     homes = {(plugin.name, plugin.distribution): plugin for plugin in reversed(found)}
     owners: dict[str, set[str]] = {}
     for name, distribution in homes:
         owners.setdefault(name, set()).add(distribution)
     return sorted(
-        (_judged(plugin, owners[plugin.name] - {plugin.distribution}) for plugin in homes.values()),
+        (_with_problem(plugin, owners[plugin.name] - {plugin.distribution}) for plugin in homes.values()),
         key=lambda plugin: (plugin.name, plugin.distribution),
     )
 
 
-def _brought(source: Distribution, kind: str) -> list[Plugin]:
-    """What a distribution brings. Metadata that cannot be read may be anybody's, and is told only if it is ours."""
+def _plugins_of(source: Distribution, kind: str) -> list[Plugin]:
+    """Return the plugins of a distribution. Unreadable metadata is reported only if it mentions our groups."""
     group = GROUPS[kind]
     try:
         if group not in (source.read_text("entry_points.txt") or ""):
@@ -86,7 +86,7 @@ def _brought(source: Distribution, kind: str) -> list[Plugin]:
         return []
     try:
         name, version = source.metadata["Name"] or "unknown", source.version or ""
-    except Exception:  # whatever a damaged METADATA leads to
+    except Exception:  # damaged metadata can raise anything
         name, version = "unknown", ""
     try:
         entries = [entry for entry in source.entry_points if entry.group == group]
@@ -96,7 +96,7 @@ def _brought(source: Distribution, kind: str) -> list[Plugin]:
     return [Plugin(kind, entry.name, entry.value, name, version, None, entry) for entry in entries]
 
 
-def _judged(plugin: Plugin, others: set[str]) -> Plugin:
+def _with_problem(plugin: Plugin, others: set[str]) -> Plugin:
     problem = plugin.problem
     if plugin.name in BUILT_IN[plugin.kind]:
         problem = f"{plugin.name!r} is built in, and nothing can take its place"
@@ -109,5 +109,5 @@ def _judged(plugin: Plugin, others: set[str]) -> Plugin:
 
 
 def plugin(kind: str, name: str) -> Plugin | None:
-    """The plugin of that name; None if nobody brings one."""
+    """Return the plugin of that name; None if there is none."""
     return next((one for one in installed(kind) if one.name == name), None)

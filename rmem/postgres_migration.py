@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _BATCH = 512
 _MIGRATING = "migrating from"
 _READ = f"SELECT {', '.join(rows.COLUMNS)} FROM memories WHERE seq > ? ORDER BY seq LIMIT ?"
-_BESIDE = {  # what is copied whole, with the columns by which it is ordered
+_COPIED_WHOLE = {  # tables copied in one piece, and the columns that order them
     "access": ("born, last, count", "born"),
     "judgements": ("recall, memory, question, agent, type, rank, score, useful, time", "recall, memory"),
     "trash": ("id, removed, until, data", "id"),
@@ -38,13 +38,13 @@ _BESIDE = {  # what is copied whole, with the columns by which it is ordered
     "notes": ("key, value", "key"),
     "facts": (", ".join(facts.COLUMNS), "seq, number"),
 }
-_OWN = (_MIGRATING, "reembedding", "tables")  # metadata that is not copied
+_NOT_COPIED = (_MIGRATING, "reembedding", "tables")  # metadata
 
 
 def migrate(
     source: str | Path, target: str, *, dry_run: bool = False, on_progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Copy all memories and tables of a file into an empty tenant, or go on with that; what was copied, by table."""
+    """Copy all memories and tables of a file into an empty tenant, or continue; return the number of rows by table."""
     if not is_postgres(target):
         raise ConfigError("the target must be postgresql://…; to copy an SQLite file use `rmem backup`")
     if is_postgres(source):
@@ -56,7 +56,7 @@ def migrate(
     tables = None
     try:
         tables = move(old.path, new.address.url, new.tenant)
-        return _migrated(old, new, tables, dry_run, on_progress)
+        return _migrate_stores(old, new, tables, dry_run, on_progress)
     finally:
         if tables is not None:
             tables.close()
@@ -64,7 +64,7 @@ def migrate(
         new.close()
 
 
-def _migrated(
+def _migrate_stores(
     old: SqliteRecordStore,
     new: PostgresRecordStore,
     tables: TableMove | None,
@@ -75,7 +75,7 @@ def _migrated(
     begun = new.get_meta(_MIGRATING)
     if begun != name and (begun is not None or new.read(_holds)):
         raise ConfigError("the target is not empty; choose another database or tenant, as in ?tenant=new")
-    counts = {table: _count(old, table) for table in ("memories", *_BESIDE)}
+    counts = {table: _count(old, table) for table in ("memories", *_COPIED_WHOLE)}
     tabled = {} if tables is None else tables.counts
     if dry_run:
         return {"dry_run": True, "resumed": begun == name, **counts, "tables": tabled}
@@ -93,7 +93,7 @@ def _migrated(
     for table in ("access", "judgements", "trash", "audit", "facts"):
         _copy_whole(old, new, table)
     sums = {} if tables is None else tables.copy(lambda done: tell(counts["memories"] + done))
-    checksums = _compared(old, new)
+    checksums = _compare_stores(old, new)
     new.write(lambda connection: connection.execute("DELETE FROM notes WHERE key = ?", (_MIGRATING,)))
     new.compact()
     return {
@@ -108,18 +108,20 @@ def _migrated(
 
 
 def _holds(connection: Connection) -> bool:
-    return any(connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in ("memories", *_BESIDE))
+    return any(
+        connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in ("memories", *_COPIED_WHOLE)
+    )
 
 
 def _count(store: SqlRecords, table: str) -> int:
     sql = f"SELECT count(*) FROM {table}"
     if table == "notes":
-        sql += f" WHERE key NOT IN ({', '.join(repr(key) for key in _OWN)})"
+        sql += f" WHERE key NOT IN ({', '.join(repr(key) for key in _NOT_COPIED)})"
     return int(store.read(lambda connection: connection.execute(sql).fetchone())[0])
 
 
 def _copy_memories(old: SqliteRecordStore, new: PostgresRecordStore, tell: Callable[[int], None]) -> int:
-    """Copy the rows behind the last one that is there, and take those away that the file has no longer."""
+    """Copy the rows after the last one in the target, and remove those that the file no longer has."""
     from .stores.sql import postgres_rows
     from .stores.sql.postgres_link import Connection as PostgresConnection
 
@@ -146,9 +148,9 @@ def _copy_memories(old: SqliteRecordStore, new: PostgresRecordStore, tell: Calla
 
 
 def _copy_whole(old: SqliteRecordStore, new: PostgresRecordStore, table: str) -> None:
-    columns, _ = _BESIDE[table]
+    columns, _ = _COPIED_WHOLE[table]
     found = list(_rows(old, table))
-    kept = f" WHERE key NOT IN ({', '.join(repr(key) for key in _OWN)})" if table == "notes" else ""
+    kept = f" WHERE key NOT IN ({', '.join(repr(key) for key in _NOT_COPIED)})" if table == "notes" else ""
 
     def work(connection: Connection) -> None:
         connection.execute(f"DELETE FROM {table}{kept}")
@@ -159,8 +161,8 @@ def _copy_whole(old: SqliteRecordStore, new: PostgresRecordStore, table: str) ->
 
 
 def _rows(store: SqlRecords, table: str) -> Iterator[tuple[Any, ...]]:
-    """The rows of a small table, in an order and with types that both databases have."""
-    columns, order = _BESIDE[table]
+    """Return the rows of a small table, in the same order and with the same types for both databases."""
+    columns, order = _COPIED_WHOLE[table]
     sql = (
         f"SELECT {columns} FROM {table}"
         if table == "dictionaries"
@@ -169,7 +171,7 @@ def _rows(store: SqlRecords, table: str) -> Iterator[tuple[Any, ...]]:
     for row in store.read(lambda connection: connection.execute(sql).fetchall()):
         if table == "judgements":
             row = (*row[:7], bool(row[7]), row[8])
-        if table != "notes" or row[0] not in _OWN:
+        if table != "notes" or row[0] not in _NOT_COPIED:
             yield tuple(row)
 
 
@@ -180,12 +182,12 @@ def _memories(store: SqlRecords) -> Iterator[tuple[Any, ...]]:
         last = batch[-1][0]
 
 
-def _compared(old: SqliteRecordStore, new: PostgresRecordStore) -> dict[str, str]:
-    """The checksum of every table, which is the same on both sides, or else an error."""
+def _compare_stores(old: SqliteRecordStore, new: PostgresRecordStore) -> dict[str, str]:
+    """Compare the checksums of every table of source and target; StoreError if one differs."""
     from .tables.move import Checksum
 
     found = {}
-    for table in ("memories", *_BESIDE):
+    for table in ("memories", *_COPIED_WHOLE):
         sums = [
             str(Checksum().add(_memories(store) if table == "memories" else _rows(store, table)))
             for store in (old, new)

@@ -18,21 +18,21 @@ from dataclasses import dataclass, field
 
 KEPT_SECONDS = 86_400.0
 PREFIX = "receipt/"
-"""How the keys of receipts begin. A time follows, so that those that are too old are a range of keys."""
+"""Prefix of the keys of receipts. A time follows, so that old ones are a range of keys."""
 
 
 @dataclass(slots=True)
 class Request:
-    """A request whose writes happen once, by the number that it has each time it is sent."""
+    """A request whose writes happen once, identified by a number that stays the same when it is sent again."""
 
     number: str
     replayed: bool = False
-    """Whether a part of it was found done."""
+    """Whether one of its writes had already been done."""
     done: Counter[str] = field(default_factory=Counter)
-    """How many writes of each kind there were."""
+    """Number of writes so far, by kind."""
 
     def key(self, kind: str) -> str:
-        """The key of the receipt for the next write of this kind."""
+        """Return the key of the receipt for the next write of this kind."""
         return f"{PREFIX}{self.number}/{kind}/{self.done[kind] + 1}"
 
 
@@ -40,12 +40,12 @@ _current: ContextVar[Request | None] = ContextVar("request", default=None)
 
 
 def new_number() -> str:
-    """The number of a request that was never sent before."""
+    """Return the number of a new request."""
     return f"{_moment(time.time())}/{uuid.uuid4().hex}"
 
 
 def oldest_kept() -> str:
-    """What the keys of receipts that need not be kept come before."""
+    """Return the key below which receipts may be deleted."""
     return PREFIX + _moment(time.time() - KEPT_SECONDS)
 
 
@@ -55,7 +55,7 @@ def _moment(when: float) -> str:
 
 @contextmanager
 def request(asked: Request | None) -> Iterator[None]:
-    """Let what is written inside, by this thread, belong to a request; None is none."""
+    """Assign the writes of this thread inside the context to a request; None for no request."""
     before = _current.set(asked)
     try:
         yield
@@ -64,5 +64,5 @@ def request(asked: Request | None) -> Iterator[None]:
 
 
 def current() -> Request | None:
-    """The request that this thread writes for."""
+    """Return the request of this thread's writes, or None."""
     return _current.get()

@@ -44,20 +44,20 @@ from .stores.base import Order, Progress
 if TYPE_CHECKING:
     from .graph import Graph
 
-_AT_ONCE = 1000  # memories in one request, as the server takes them
-_OVERTAKEN = 20  # times that others may change a memory while one change is made
-_THREADS = 8  # requests at a time where memories are read one by one
+_PAGE = 1000  # memories in one request; the limit of the server
+_MAX_CONFLICTS = 20  # changes of a memory by others during one update, before it fails
+_THREADS = 8  # parallel requests that each read one memory
 _REMEDY = Remedy(
     address="address",
     token="give it as token=… or in RMEM_API_KEY",
     refused="Check the token (token=… or RMEM_API_KEY) and the workspace",
 )
-_DECIDED = {"embedder": None, "durability": "full", "privacy": None, "encryption": None}
-"""Arguments of Brain that the server decides, and what they are if they are not given."""
+_SERVER_DECIDES = {"embedder": None, "durability": "full", "privacy": None, "encryption": None}
+"""Arguments of Brain that the server decides, and their defaults."""
 
 
 class RemoteBrain(Brain):
-    """A workspace of a server. Vectors come with `get` and `remember`; lists and hits leave them out."""
+    """A workspace of a server. `get` and `remember` return vectors; lists and hits do not."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class RemoteBrain(Brain):
         **decided: Any,
     ) -> None:
         for name, value in decided.items():
-            if name not in _DECIDED or value != _DECIDED[name]:
+            if name not in _SERVER_DECIDES or value != _SERVER_DECIDES[name]:
                 raise ConfigError(f"{name} cannot be given to a Brain on a server: the server decides it")
         token = token or os.environ.get("RMEM_API_KEY")
         if token is not None and not (token.isascii() and token.isprintable() and token.strip()):
@@ -87,34 +87,36 @@ class RemoteBrain(Brain):
     # Writing
 
     def remember(self, text: str, **fields: Any) -> Memory:
-        """Keep one memory on the server; see Brain.remember."""
-        return self._fetched(self._ask("POST", "/memories", _body_of({"text": text, **fields}))["ids"])[0]
+        """Store one memory on the server; see Brain.remember."""
+        return self._read_written(self._ask("POST", "/memories", _body_of({"text": text, **fields}))["ids"])[0]
 
     def remember_many(
         self,
         items: Iterable[NewMemory | Mapping[str, Any]],
         *,
-        chunk: int = _AT_ONCE,
+        chunk: int = _PAGE,
         on_progress: Progress | None = None,
     ) -> list[Memory]:
-        """Keep many memories, one request for each chunk of at most a thousand, each kept whole or not at all."""
+        """Store many memories; one request per chunk of at most a thousand, each stored completely or not at all."""
         checks.whole("chunk", chunk, low=1)
         if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
             raise checks.refuse("items", "a list of mappings of remember's arguments", items)
         total = len(items) if isinstance(items, Sequence) else None
         bodies: Iterable[dict[str, Any]] = (_new(at, item) for at, item in enumerate(items))
-        given = iter(bodies if total is None else list(bodies))  # a list is checked whole before anything is written
+        given = iter(
+            bodies if total is None else list(bodies)
+        )  # a list is checked completely before anything is written
         kept: list[Memory] = []
-        while batch := list(islice(given, min(chunk, _AT_ONCE))):
+        while batch := list(islice(given, min(chunk, _PAGE))):
             ids = self._ask("POST", "/memories", batch)["ids"]
             newest = self._newest(Counter(body.get("agent", "default") for body in batch))
-            kept += [newest.get(key) or self._fetched([key])[0] for key in ids]
+            kept += [newest.get(key) or self._read_written([key])[0] for key in ids]
             if on_progress is not None:
                 on_progress(len(kept), total)
         return kept
 
     def _newest(self, counts: Mapping[str, int]) -> dict[str, Memory]:
-        """So many memories of each agent by their ids, those of its last steps: what was just written, mostly."""
+        """Return the newest memories of each agent by id, `counts` of each: mostly those just written."""
         found = {}
         for agent, count in counts.items():
             query = {"where": json.dumps({"agent": agent}), "order": "last step", "limit": count, "vectors": "true"}
@@ -122,8 +124,8 @@ class RemoteBrain(Brain):
                 found[told["memory_id"]] = Memory.from_dict(told)
         return found
 
-    def _fetched(self, ids: Sequence[str]) -> list[Memory]:
-        """Memories that were just written; one that somebody has removed meanwhile is an error."""
+    def _read_written(self, ids: Sequence[str]) -> list[Memory]:
+        """Read memories that were just written; NotFoundError if one was removed meanwhile."""
         found = self.get_many(ids)
         for key, memory in zip(ids, found, strict=True):
             if memory is None:
@@ -139,11 +141,11 @@ class RemoteBrain(Brain):
             self._ask("PATCH", _path(key), body)
         else:
             self._change_if(key, body, only_if)
-        return self._fetched([key])[0]
+        return self._read_written([key])[0]
 
     def _change_if(self, key: str, body: object, only_if: Callable[[Memory], None]) -> None:
-        """Change the memory that `only_if` was shown; show it again if others change it meanwhile."""
-        for _ in range(_OVERTAKEN):
+        """Update a memory after `only_if` accepted it; repeat if others change it meanwhile."""
+        for _ in range(_MAX_CONFLICTS):
             with self._link.open("GET", self._route(_path(key)), None, self._headers("GET"), None) as answer:
                 tag, memory = answer.header("ETag"), Memory.from_dict(json.loads(answer.readline()))
                 answer.finish()
@@ -154,7 +156,7 @@ class RemoteBrain(Brain):
             except ServerError as error:
                 if error.status != 412:
                     raise
-        raise StoreBusyError(f"{key} is changed by others all the time; try again")
+        raise StoreBusyError(f"{key} was changed by others {_MAX_CONFLICTS} times meanwhile; try again")
 
     def forget(  # type: ignore[override]  # the overloads are Brain's
         self,
@@ -188,12 +190,12 @@ class RemoteBrain(Brain):
 
     def restore(self, *memory_ids: str) -> list[Memory]:
         body = {"ids": [checks.memory_id("memory_id", key) for key in memory_ids]}
-        return self._fetched(self._ask("POST", "/restore", body)["restored"])
+        return self._read_written(self._ask("POST", "/restore", body)["restored"])
 
     def pin(self, memory_id: MemoryOrId, pinned: bool = True) -> Memory:
         key = id_of(memory_id)
         self._ask("POST", f"{_path(key)}/{'pin' if checks.flag('pinned', pinned) else 'unpin'}")
-        return self._fetched([key])[0]
+        return self._read_written([key])[0]
 
     # Reading
 
@@ -228,7 +230,7 @@ class RemoteBrain(Brain):
         found: list[Any] = []
         cursor: str | None = ""
         while cursor is not None and (wanted is None or len(found) < wanted):
-            left = _AT_ONCE if wanted is None else min(_AT_ONCE, wanted - len(found))
+            left = _PAGE if wanted is None else min(_PAGE, wanted - len(found))
             page = self._ask(
                 "GET", f"/memories?{urlencode({**query, 'limit': left, **({'cursor': cursor} if cursor else {})})}"
             )
@@ -262,7 +264,7 @@ class RemoteBrain(Brain):
         now: datetime | None = None,
         touch: bool = True,
     ) -> Hits:
-        """The memories of the server that best answer a question; see Brain.recall. At most a thousand."""
+        """Return the memories of the server that best answer a question; see Brain.recall. At most a thousand."""
         chosen = Filter.of(where, agent=agent, type=type, since=since, until=until)
         if now is not None and not isinstance(now, datetime):
             raise checks.refuse("now", "a datetime", now)
@@ -287,11 +289,11 @@ class RemoteBrain(Brain):
 
     def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Feedback:
         try:
-            feedback = self._recalls.judged(recalled, memory_id, useful)[:1]
+            feedback = self._recalls.feedback_on(recalled, memory_id, useful)[:1]
         except InputError as error:
             if error.field != "recalled" or not isinstance(recalled, str):
                 raise
-            # of a recall that another process has made
+            # a recall of another process
             body = {"recall_id": recalled, "memory_id": memory_id, "useful": checks.flag("useful", useful)}
             told = self._ask("POST", "/feedback", body)
             return Feedback(recalled, memory_id or "", None, "", "", told["rank"], 0.0, useful, told["time"])
@@ -299,7 +301,7 @@ class RemoteBrain(Brain):
         return feedback[0]
 
     def _keep_feedback(self, feedback: Sequence[Feedback]) -> None:
-        said = feedback[0]  # what follows from it, the server knows
+        said = feedback[0]  # the server derives the rest
         body = {"recall_id": said.recall_id, "useful": said.useful, "memory_id": said.memory_id or None}
         self._ask("POST", "/feedback", body)
 
@@ -319,7 +321,7 @@ class RemoteBrain(Brain):
     def close(self) -> None:
         self._link.close()
 
-    # What a server does not offer
+    # Not supported by a server
 
     def __getattr__(self, name: str) -> Any:
         if name == "store":
@@ -327,7 +329,7 @@ class RemoteBrain(Brain):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _ask(self, method: str, path: str, body: object = None, *, only_if: str | None = None) -> Any:
-        """The JSON of an answer; with `only_if`, only if the memory still has this ETag."""
+        """Send a request and return the JSON of the answer; with `only_if`, only if the memory still has this ETag."""
         headers = self._headers(method)
         if only_if is not None:
             headers["If-Match"] = only_if
@@ -339,7 +341,7 @@ class RemoteBrain(Brain):
         return f"/workspaces/{quote(self.workspace, safe='')}{path}"
 
     def _headers(self, method: str) -> dict[str, str]:
-        """Writes carry a key, so that one that is sent again is done once."""
+        """Return the headers; a write has an idempotency key, so that it is done once even if it is sent again."""
         headers = {"User-Agent": f"rmem/{__version__}", "Accept": "application/json"}
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
@@ -352,7 +354,7 @@ def _refuse(what: str) -> NoReturn:
     raise ServerError(f"{what} is not offered by a server; use it where the store is", status=501)
 
 
-def _refused(name: str) -> Callable[..., NoReturn]:
+def _unsupported_method(name: str) -> Callable[..., NoReturn]:
     def method(self: RemoteBrain, *args: Any, **options: Any) -> NoReturn:
         _refuse(f"Brain.{name}")
 
@@ -364,10 +366,10 @@ for _name in (
     "cleaned", "decay_importance", "edit", "keep", "new_recall", "prune", "put", "record_remote_recall", "seek",
     "tell", "vector_of",
 ):  # fmt: skip
-    setattr(RemoteBrain, _name, _refused(_name))
+    setattr(RemoteBrain, _name, _unsupported_method(_name))
 
 
-# What is sent and told
+# Bodies of requests and answers
 
 
 def _path(key: str) -> str:
@@ -384,13 +386,13 @@ def _new(at: int, item: NewMemory | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _body_of(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A memory to remember, checked here as Brain does, so that errors name the field."""
+    """Check the arguments of `remember` as Brain does, so that errors name the field, and build the body."""
     given = {name: value for name, value in fields.items() if value is not None}
     return _canonical(given, build_memory_of(given))
 
 
 def _canonical(given: Mapping[str, Any], drafted: Memory) -> dict[str, Any]:
-    """Arguments as JSON can hold them: those given, with the values of the checked memory."""
+    """Convert the given arguments to JSON, with the values of the checked memory."""
     body: dict[str, Any] = {}
     for name, value in given.items():
         if value is None:
@@ -404,16 +406,16 @@ def _canonical(given: Mapping[str, Any], drafted: Memory) -> dict[str, Any]:
     return body
 
 
-def _hit(told: Mapping[str, Any]) -> Hit:
-    explained = told.get("explanation")
+def _hit(document: Mapping[str, Any]) -> Hit:
+    explained = document.get("explanation")
     if explained is not None:
         fields = {name: value for name, value in explained.items() if name != "score"}
         explained = Explanation(**{**fields, "words": [WordMatch(**match) for match in fields["words"]]})
-    return Hit(Memory.from_dict(told["memory"]), told["score"], explained, relevance=told.get("relevance"))
+    return Hit(Memory.from_dict(document["memory"]), document["score"], explained, relevance=document.get("relevance"))
 
 
 def _error_of(status: int, message: str, remedy: Remedy) -> RemanenceError:
-    """The error that a Brain on a file would have raised, as far as the status tells."""
+    """Return the error that a Brain on a file would raise, by the HTTP status."""
     if status == 404 and (missing := re.fullmatch(r"no memory with id '(.*)'", message, re.DOTALL)):
         return NotFoundError(missing[1])
     if status in (400, 422):

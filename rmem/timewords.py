@@ -52,7 +52,7 @@ _HINT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of time that a question speaks of, and the words that say so.
+    """A span of time in a question, and the words that state it.
 
     `relative`: counted back from now ("yesterday"), not a date. `every_year`: a date without its year, which may
     mean that day or month in any year; start and end are then the last that began before now.
@@ -66,7 +66,7 @@ class Span:
 
 
 def time_ago(words: str, now: datetime) -> datetime | None:
-    """The moment that "two weeks ago" or "3 hours ago" is, exactly; None for other words."""
+    """Return the exact time of "two weeks ago" or "3 hours ago"; None for other words."""
     found = _AGO.fullmatch(" ".join(words.lower().split()))
     if found is None:
         return None
@@ -85,7 +85,7 @@ def time_ago(words: str, now: datetime) -> datetime | None:
 
 
 def time_span(question: str, now: datetime) -> Span | None:
-    """The span that a question names, seen from `now`; None if it names none."""
+    """Return the span that a question names, relative to `now`; None if it names none."""
     text = " ".join(question.lower().replace("’", "'").split())
     if not _HINT.search(text):
         return None
@@ -93,7 +93,7 @@ def time_span(question: str, now: datetime) -> Span | None:
         for found in pattern.finditer(text):
             try:
                 start, end = reading(found, now) or (now, now)
-            except (ValueError, OverflowError):  # before the first year or behind the last one
+            except (ValueError, OverflowError):  # before year 1 or after year 9999
                 continue
             start, end = max(start, _EARLIEST), min(end, _LATEST)
             if start < end:
@@ -106,7 +106,7 @@ def time_span(question: str, now: datetime) -> Span | None:
 
 _Reading = Callable[[re.Match[str], datetime], tuple[datetime, datetime] | None]
 _FAR_PAST, _FAR_FUTURE = datetime(1970, 1, 2), datetime(9000, 1, 1)
-_EARLIEST, _LATEST = datetime(1, 1, 3), datetime(9999, 12, 30)  # moments that are timestamps in every time zone
+_EARLIEST, _LATEST = datetime(1, 1, 3), datetime(9999, 12, 30)  # valid as timestamps in every time zone
 
 
 def _day(moment: datetime) -> datetime:
@@ -119,7 +119,7 @@ def _months_later(moment: datetime, months: int) -> datetime:
 
 
 def _read_date(words: str, now: datetime) -> tuple[datetime, datetime] | None:
-    """The span of one written date; without a year the last one that has begun."""
+    """Return the span of one written date; without a year, the last one that has begun."""
     words = words.strip().rstrip(".")
     iso = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", words)
     try:
@@ -141,7 +141,7 @@ def _read_date(words: str, now: datetime) -> tuple[datetime, datetime] | None:
 
 
 def _last(month: int, day: int, now: datetime) -> datetime:
-    """The last such day that has begun; 29 February needs a leap year."""
+    """Return the last such day that has begun; 29 February needs a leap year."""
     for year in range(now.year, now.year - 9, -1):
         try:
             start = datetime(year, month, day)
@@ -153,7 +153,7 @@ def _last(month: int, day: int, now: datetime) -> datetime:
 
 
 def _unit_span(unit: str, now: datetime, back: int) -> tuple[datetime, datetime]:
-    """The calendar unit that lies `back` units before the current one."""
+    """Return the span of the calendar unit `back` units before the current one."""
     today = _day(now)
     if unit == "day":
         return today - timedelta(days=back), today - timedelta(days=back - 1)
@@ -258,7 +258,7 @@ def _after(found: re.Match[str], now: datetime) -> tuple[datetime, datetime] | N
 
 _DATED: tuple[_Reading, ...] = (_date, _between, _since, _before, _after)
 
-# `may` and `march` alone are everyday words: they count behind a preposition, or with a day or a year.
+# `may` and `march` are also verbs: they count as months only after a preposition, or with a day or a year.
 _CLEAR_DATE = (
     rf"(?:\d{{4}}-\d\d-\d\d|{_DAY}(?: of)? {_MONTH}(?:,? {_YEAR})?|{_MONTH} {_DAY}\b(?:,? {_YEAR})?|{_MONTH},? {_YEAR})"
 )
@@ -266,7 +266,7 @@ _CLEAR_DATE = (
 
 @cache
 def _readings() -> list[tuple[re.Pattern[str], _Reading]]:
-    """Patterns with what reads them, the more particular first; compiled when a question first hints at a time."""
+    """Return patterns with their readers, the more specific first; compiled when a question first hints at a time."""
     written: tuple[tuple[str, _Reading], ...] = (
         (rf"\b(?:between|from) (?P<from>{_DATE}) (?:and|to|until|till) (?P<to>{_DATE})(?=\W|$)", _between),
         (rf"\b(?:since) (?P<date>{_DATE})(?=\W|$)", _since),
@@ -287,5 +287,5 @@ def _readings() -> list[tuple[re.Pattern[str], _Reading]]:
 
 
 def _bare(found: re.Match[str]) -> re.Match[str]:
-    """The same match without a leading article."""
+    """Return the words of a match without a leading article."""
     return re.fullmatch(r"(?:the )?(.*)", found[1]) or found

@@ -42,14 +42,14 @@ Vector = npt.NDArray[np.float32]
 FORMATS = ("jsonl", "parquet")
 VERSION = 1
 _BATCH = 1000
-_PART = 100  # memories that a stream hands out at a time
-_REEMBEDDED = 3  # times that a store may be re-embedded while one batch is imported
-_TOLD = 5  # bad lines that an error names
+_PART = 100  # memories in each piece of a stream
+_MAX_REEMBEDDINGS = 3  # of the store by others during one batch, before it fails
+_MAX_SHOWN = 5  # bad lines that an error lists
 _EXTENSIONS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
 
 
 def format_of(path: str | Path, given: str | None = None) -> str:
-    """The format asked for, else the one that the file's name tells; JSONL for standard input and output."""
+    """Return the given format, else the one of the file's suffix; JSONL for standard input and output."""
     if given is not None:
         return checks.one_of("format", given, FORMATS)
     if str(path) == "-":
@@ -63,7 +63,7 @@ def format_of(path: str | Path, given: str | None = None) -> str:
     return known
 
 
-# Out
+# Export
 
 
 def export(
@@ -75,7 +75,7 @@ def export(
     vectors: bool = True,
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Write memories to a file, or to standard output for "-". A file appears whole or not at all.
+    """Write memories to a file, or to standard output for "-". A file appears complete or not at all.
 
         export(brain, "memories.jsonl")
         export(brain, "fixes.parquet", where={"type": "error_fix"})
@@ -108,11 +108,11 @@ def lines(
     vectors: bool = True,
     after: str | None = None,
 ) -> Iterator[bytes]:
-    """What `export` writes as JSONL, some lines at a time. A reader that broke off names the last memory that it has
-    as `after`, and gets the rest, without the header."""
+    """Yield what `export` writes as JSONL, some lines at a time. To resume, give the id of the last memory received as
+    `after`: the rest follows, without the header."""
     reader = _Reader(brain, where, vectors)
     if after is not None:
-        reader.go_behind(checks.memory_id("after", after))
+        reader.skip_to(checks.memory_id("after", after))
     return _lines(brain, reader, vectors, header=after is None)
 
 
@@ -124,7 +124,7 @@ def _lines(brain: Brain, reader: _Reader, vectors: bool, *, header: bool) -> Ite
 
 
 class _Reader:
-    """Reads the memories inside a filter, session by session, as they are when their turn comes. Which ones they are is
+    """Reads the memories that match a filter, session by session. Which ones they are is
     settled in one moment and told by their ids: one that is changed meanwhile is read as it is then, and a long export
     keeps no snapshot of the store open."""
 
@@ -137,12 +137,12 @@ class _Reader:
             return self._store.ids_at(found_rows.seq[_session_by_session(found_rows)].tolist())
 
         self.ids = self._store.read_transaction(ids)
-        self.done = 0  # ids whose turn has come
+        self.done = 0  # ids already read
         self.read = 0
         self.damaged = 0
 
-    def go_behind(self, memory_id: str) -> None:
-        """Leave out everything up to a memory."""
+    def skip_to(self, memory_id: str) -> None:
+        """Skip all memories up to and including this one."""
         if memory_id not in self.ids:
             raise NotFoundError(memory_id)
         self.ids = self.ids[self.ids.index(memory_id) + 1 :]
@@ -151,7 +151,7 @@ class _Reader:
         while self.done < len(self.ids):
             keys = self.ids[self.done : self.done + size]
             found = [
-                memory or self._once_more(key) for key, memory in zip(keys, self._store.get_many(keys), strict=True)
+                memory or self._read_again(key) for key, memory in zip(keys, self._store.get_many(keys), strict=True)
             ]
             memories = [memory for memory in found if memory is not None]
             if not self._vectors:
@@ -161,8 +161,8 @@ class _Reader:
             self.read += len(memories)
             yield memories
 
-    def _once_more(self, key: str) -> Memory | None:
-        """A memory that was not read: None because it is gone, or because it is damaged, which is counted."""
+    def _read_again(self, key: str) -> Memory | None:
+        """Read again a memory that a batch could not read; None if it is gone, or damaged, which is counted."""
         try:
             return self._store.get(key)
         except StoreError:
@@ -171,13 +171,13 @@ class _Reader:
 
 
 def _session_by_session(found_rows: FilteredRows) -> npt.NDArray[np.int64]:
-    """Positions so that each memory stands behind the one before it in its session."""
+    """Return the positions ordered by session, each memory after its predecessor."""
     everything = np.arange(found_rows.size)
     previous, following = found_rows.before(everything).tolist(), found_rows.after(everything).tolist()
     order: list[int] = []
     seen = bytearray(found_rows.size)
     firsts = [at for at, before in enumerate(previous) if before < 0]
-    for first in [*firsts, *range(found_rows.size)]:  # the range only catches what no first one leads to
+    for first in [*firsts, *range(found_rows.size)]:  # the range adds rows that no first row leads to
         at = first
         while at >= 0 and not seen[at]:
             seen[at] = 1
@@ -196,7 +196,7 @@ def _sink(path: str | Path, address: str) -> Iterator[IO[bytes]]:
     if target.resolve() == Path(address.removeprefix("sqlite:///")).expanduser().resolve():
         raise InputError(f"{target} is the store itself; export to another file", field="path")
     try:
-        if target.exists() and not target.is_file():  # a pipe or a device is written as it is
+        if target.exists() and not target.is_file():  # write directly to a pipe or a device
             with target.open("wb") as sink:
                 yield sink
             return
@@ -224,7 +224,7 @@ def _jsonl_header(header: Mapping[str, Any]) -> bytes:
 
 
 def _jsonl(memory: Memory) -> bytes:
-    """A memory as a line; it is left without its vectors."""
+    """Write a memory as a line; removes its vectors."""
     vectors = {name: getattr(memory.embeddings, name) for name in VECTORS}
     memory.embeddings = Embeddings()
     document = memory.to_dict(vectors=False)
@@ -237,15 +237,16 @@ def _json(document: Mapping[str, Any]) -> str:
 
 
 def _numbers(vector: Vector | None) -> str:
-    """A vector as JSON. Nine digits give every float32 back exactly, in half the space and time of json's own."""
+    """Write a vector as JSON. Nine digits restore every float32 exactly, in half the space and time of the json
+    module."""
     return "null" if vector is None else "[" + ",".join(["%.9g"] * vector.size) % tuple(vector.tolist()) + "]"
 
 
-# In
+# Import
 
 
 class Item(NamedTuple):
-    """A memory of a file and the embedder of its vectors, or what is wrong there."""
+    """A memory of a file and the embedder of its vectors, or the problem of its line."""
 
     where: str
     memory: Memory | None
@@ -277,17 +278,17 @@ def import_(
     with _source(path) as source:
         total = _check(brain, name, read(source), vectors, on_check)
         source.seek(0)
-        return _take_in(brain, read(source), vectors, total, on_progress)
+        return _import_batches(brain, read(source), vectors, total, on_progress)
 
 
 def _check(brain: Brain, name: str, items: Iterator[Item], vectors: bool, on_check: Progress | None) -> int:
-    """How many memories the file holds; refuses a file with a bad one."""
+    """Count the memories of a file; InputError if one is bad."""
     complaints: list[str] = []
     count = 0
     dimension = brain.store.stats().dimension
     for item in items:
         wrong = item.wrong
-        vector = _trusted(brain, item, vectors)
+        vector = _usable_vector(brain, item, vectors)
         if vector is not None:
             try:
                 dimension = checks.vector("full_vector", vector, dimension=dimension).size
@@ -299,19 +300,19 @@ def _check(brain: Brain, name: str, items: Iterator[Item], vectors: bool, on_che
             except PrivacyError as error:
                 wrong = str(error)
         if wrong is not None:
-            complaints.append(f"{item.where}: {wrong}" if len(complaints) < _TOLD else "")
+            complaints.append(f"{item.where}: {wrong}" if len(complaints) < _MAX_SHOWN else "")
         count += 1
         if on_check is not None and count % _BATCH == 0:
             on_check(count, None)
     if complaints:
-        more = f"; and {len(complaints) - _TOLD} more" if len(complaints) > _TOLD else ""
-        told = "; ".join(complaints[:_TOLD])
+        more = f"; and {len(complaints) - _MAX_SHOWN} more" if len(complaints) > _MAX_SHOWN else ""
+        told = "; ".join(complaints[:_MAX_SHOWN])
         raise InputError(f"nothing was imported from {name}: {told}{more}", field="path")
     return count
 
 
-def _trusted(brain: Brain, item: Item, vectors: bool) -> Vector | None:
-    """The vector of a memory, of unit length, if it lies in the space of this store."""
+def _usable_vector(brain: Brain, item: Item, vectors: bool) -> Vector | None:
+    """Return the vector of a memory at unit length if it is of the store's embedder, else None."""
     vector = None if item.memory is None else item.memory.embeddings.full_vector
     if vector is None or not vectors or not vector.any():
         return None
@@ -321,7 +322,7 @@ def _trusted(brain: Brain, item: Item, vectors: bool) -> Vector | None:
     return vector if abs(norm - 1) < 1e-3 else (vector / np.float32(norm)).astype(np.float32)
 
 
-def _take_in(
+def _import_batches(
     brain: Brain, items: Iterator[Item], vectors: bool, total: int, on_progress: Progress | None
 ) -> dict[str, Any]:
     imported = replaced = kept = 0
@@ -338,8 +339,8 @@ def _take_in(
 
 
 def _put(brain: Brain, batch: Sequence[Item], vectors: bool) -> tuple[list[Memory], int]:
-    """Store some memories; how many kept their vectors. If the store is re-embedded in between, those of the file may
-    not fit any more, and all are prepared again."""
+    """Store some memories; return how many kept their vectors. If the store is re-embedded meanwhile, prepare all
+    again, because the vectors of the file may no longer fit."""
     attempts = 0
     while True:
         embedder = brain.embedder
@@ -347,19 +348,19 @@ def _put(brain: Brain, batch: Sequence[Item], vectors: bool) -> tuple[list[Memor
         for item in batch:
             assert item.memory is not None, "the file was checked"
             memory = item.memory.copied()
-            memory.embeddings = Embeddings(full_vector=_trusted(brain, item, vectors))
+            memory.embeddings = Embeddings(full_vector=_usable_vector(brain, item, vectors))
             memories.append(brain.cleaned(memory))
         trusted = sum(memory.embeddings.full_vector is not None for memory in memories)
         try:
             return brain.put(memories), trusted
         except (EmbedderMismatchError, VectorError):
             attempts += 1
-            if attempts == _REEMBEDDED or brain.embedder == embedder:
+            if attempts == _MAX_REEMBEDDINGS or brain.embedder == embedder:
                 raise
 
 
 def _keep_access(brain: Brain, memories: Sequence[Memory]) -> None:
-    """Bring the access counts, which a store may keep apart from its memories, up to those of the file."""
+    """Raise the access counts, which a store may keep apart from its memories, to those of the file."""
     wanted = {memory.memory_id: memory.bookkeeping for memory in memories if memory.bookkeeping.retrieval_count}
     if not wanted:
         return
@@ -372,7 +373,7 @@ def _keep_access(brain: Brain, memories: Sequence[Memory]) -> None:
 
 @contextmanager
 def _source(path: str | Path | IO[bytes]) -> Iterator[IO[bytes]]:
-    """A file that can be read twice; what comes through a pipe is set aside first."""
+    """Open a file that can be read twice; copy a pipe to a temporary file first."""
     if not isinstance(path, str | Path):
         yield path
         return
@@ -397,7 +398,7 @@ def _source(path: str | Path | IO[bytes]) -> Iterator[IO[bytes]]:
 def read_jsonl(
     source: IO[bytes], memory_of: Callable[[Mapping[str, Any]], Memory] = Memory.from_dict
 ) -> Iterator[Item]:
-    """One memory for each line, as `memory_of` makes it of the line's object."""
+    """Yield one memory per line, built by `memory_of` from the object of the line."""
     embedder: str | None = None
     for number, line in enumerate(source, 1):
         if not line.strip():
@@ -406,7 +407,7 @@ def read_jsonl(
         try:
             document = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
             if isinstance(document, dict) and document.keys() == {"remanence"}:
-                embedder = _embedder_told(document["remanence"])
+                embedder = _embedder_of_header(document["remanence"])
                 continue
             if not isinstance(document, dict):
                 raise checks.refuse("a memory", "a JSON object", document)
@@ -421,8 +422,8 @@ def read_jsonl(
             yield Item(where, None, None, str(error))
 
 
-def _embedder_told(header: object) -> str | None:
-    """The embedder that a file names in its header."""
+def _embedder_of_header(header: object) -> str | None:
+    """Return the embedder that the header of a file names."""
     if not isinstance(header, dict):
         raise checks.refuse("the header", 'such as {"format": 1, "embedder": …}', header)
     version = checks.whole("format", header.get("format"), low=1)
@@ -452,7 +453,7 @@ def _schema(arrow: Any) -> Any:
         "int": whole,
         "tuple[float, ...]": arrow.list_(number),
         "dict[str, str]": arrow.map_(text, text),
-        "dict[str, Any]": text,  # as JSON: its shape is the caller's
+        "dict[str, Any]": text,  # as JSON, because its structure is the caller's
     }
     return arrow.schema(
         [
@@ -492,7 +493,7 @@ def _read_parquet(source: IO[bytes]) -> Iterator[Item]:
         for one in FIELDS:
             if one.required and one.name not in columns:
                 raise InputError(f"the column {one.name!r} is missing", field=one.name)
-        embedder = None if told is None else _embedder_told(json.loads(told))
+        embedder = None if told is None else _embedder_of_header(json.loads(told))
     except (arrow.ArrowException, OSError, ValueError) as error:  # our own InputError is a ValueError
         yield Item("the file", None, None, " ".join(str(error).split()))
         return
@@ -507,7 +508,7 @@ def _read_parquet(source: IO[bytes]) -> Iterator[Item]:
 
 
 def _document(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of the table in the form that `Memory.from_dict` reads."""
+    """Convert a row of the table for `Memory.from_dict`."""
     given = {key: value for key, value in row.items() if value is not None}
     metadata = {key: given.pop(key) for key in [one.name for one in BOOKKEEPING] if key in given}
     embeddings = {key: given.pop(key) for key in VECTORS if key in given}

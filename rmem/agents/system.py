@@ -28,7 +28,7 @@ from ..stores.breaker import CircuitBreaker
 from ..tiers import copies
 from ..tiers.maintenance import TierMaintenance
 from ..tiers.policy import Bounds
-from ..tiers.storage import HotTier, TieredStore, moves
+from ..tiers.storage import HotTier, TieredStore, tier_version
 from .cache import QueryCache
 from .config import IMConfig, MemoryConfig, RedisConfig, STMConfig
 
@@ -103,7 +103,7 @@ class MemorySystem:
     def store(self, agent: str, memories: Sequence[Memory]) -> list[Memory]:
         """Keep memories of an agent and, now and then, rebalance its tiers."""
         kept = self.brain.keep(memories)
-        self.tiers.follow(kept)
+        self.tiers.copy_to_hot(kept)
         self.cache.invalidate(agent)
         try:
             if self._is_due(agent, kept):
@@ -142,7 +142,11 @@ class MemorySystem:
             version = self.brain.store.version()
             if self._versions.get(agent) != version:
                 found_rows = self.brain.store.filtered_rows(Filter(agent=(agent,)))
-                state = found_rows.size, int(found_rows.seq[-1]) if found_rows.size else 0, *moves(found_rows)[1:]
+                state = (
+                    found_rows.size,
+                    int(found_rows.seq[-1]) if found_rows.size else 0,
+                    *tier_version(found_rows)[1:],
+                )
                 if self._states.get(agent) != state:
                     self.cache.invalidate(agent)
                 self._versions[agent], self._states[agent] = version, state

@@ -37,7 +37,7 @@ class TierSearch:
         limit: int | None,
     ) -> Memories:
         """What the tiers found, each list sorted already, merged by a heap."""
-        answer = self._system.tiers.ask(self._agent, tiers_of(memory_tiers), search, where)
+        answer = self._system.tiers.search(self._agent, tiers_of(memory_tiers), search, where)
         merged = heapq.merge(*answer.parts, key=lambda found: found[0])
         entries = (MemoryEntry(memory, score) for _, memory, score in merged)
         if limit is not None:

@@ -1,4 +1,4 @@
-"""The command line, `rmem`: a face over Brain that reads arguments and prints answers, and decides nothing else.
+"""The command line, `rmem`: an interface over Brain that reads arguments and prints answers, and decides nothing else.
 
 `app` is the command itself and loads one module for each group of subcommands, when it is asked for. Start-up
 time is part of the product here: anything heavier than click is imported where it is used, and a hook, which an agent
@@ -14,14 +14,14 @@ import sys
 import threading
 from contextlib import suppress
 
-_YOUNG = 10_000  # objects between two looks for garbage: loading makes many that stay, and no look takes a millisecond
+_YOUNG = 10_000  # allocations between collections: imports allocate much that stays
 
 
 def main() -> None:
     gc.set_threshold(_YOUNG, 10, 10)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
-            stream.reconfigure(errors="replace")  # a terminal of an old code page shows "?", and the rest
+            stream.reconfigure(errors="replace")  # an old code page shows "?" instead of failing
     try:
         _run()
     except SystemExit as ended:
@@ -41,10 +41,10 @@ def _run() -> None:
 
 
 def _leave(code: int) -> None:
-    """End without taking the interpreter apart, which takes a sixth of the time of a short command: all is written."""
+    """Exit without the interpreter's cleanup, a sixth of the time of a short command. All output is flushed first."""
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # nobody listens any more
+        with suppress(OSError, ValueError):  # the reader of the pipe is gone
             stream.flush()
     os._exit(code)
 

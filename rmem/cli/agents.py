@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import MemoryAPIException, RemanenceError
-from .face import Face, store_file
+from .cli_context import CliContext, store_file
 from .output import aligned, facts, moment, size, table, visible
 
 if TYPE_CHECKING:
@@ -17,58 +17,61 @@ if TYPE_CHECKING:
 _BAR = 30  # characters of the longest bar
 
 
-def show_agent(face: Face, name: str) -> None:
-    held = _statistics(face, name)
-    if face.json:
-        face.document(held)
+def show_agent(cli: CliContext, name: str) -> None:
+    held = _statistics(cli, name)
+    if cli.json:
+        cli.document(held)
     elif held["total_memories"]:
-        _print(held, face)
+        _print(held, cli)
     else:
-        with face.looking() as brain:
+        with cli.brain_or_empty() as brain:
             others = list(brain.stats()["by_agent"])
         known = ", ".join(visible(other) for other in others[:10]) or "none"
-        face.note(f"{visible(name)} has no memories in {visible(face.address)}; agents there: {known}")
+        cli.note(f"{visible(name)} has no memories in {visible(cli.address)}; agents there: {known}")
 
 
-def _statistics(face: Face, name: str) -> MemoryStatistics:
-    """A store that is not there counts as empty and is not made."""
+def _statistics(cli: CliContext, name: str) -> MemoryStatistics:
+    """Return the statistics of an agent; a missing store counts as empty and is not created."""
     from ..agents import AgentMemoryAPI, MemoryConfig
 
-    path = store_file(face.address)
-    address = face.address if path is None or path.exists() else ":memory:"
+    path = store_file(cli.address)
+    address = cli.address if path is None or path.exists() else ":memory:"
     try:
         with AgentMemoryAPI(MemoryConfig(ltm_config={"path": address})) as api:
             return api.get_memory_statistics(name)
     except MemoryAPIException as error:
         if isinstance(error.__cause__, RemanenceError):
-            raise error.__cause__ from None  # its exit code tells more
+            raise error.__cause__ from None  # its exit code is more specific
         raise
 
 
-def _print(held: MemoryStatistics, face: Face) -> None:
-    packed = held["compression"]
+def _print(statistics: MemoryStatistics, cli: CliContext) -> None:
+    packed = statistics["compression"]
     facts(
         [
-            ("agent", visible(held["agent_id"])),
-            ("memories", f"{held['total_memories']:,}"),
-            ("types", ", ".join(f"{visible(kind)} {n:,}" for kind, n in held["memory_type_distribution"].items())),
-            ("steps", f"{held['first_step']:,} to {held['last_step']:,}"),
-            ("from", moment(held["oldest"])),
-            ("to", moment(held["newest"])),
-            ("importance", f"{held['average_importance']:.2f} on average"),
+            ("agent", visible(statistics["agent_id"])),
+            ("memories", f"{statistics['total_memories']:,}"),
+            (
+                "types",
+                ", ".join(f"{visible(kind)} {n:,}" for kind, n in statistics["memory_type_distribution"].items()),
+            ),
+            ("steps", f"{statistics['first_step']:,} to {statistics['last_step']:,}"),
+            ("from", moment(statistics["oldest"])),
+            ("to", moment(statistics["newest"])),
+            ("importance", f"{statistics['average_importance']:.2f} on average"),
             ("packed", f"{size(packed['bytes_before'])} in {size(packed['bytes_after'])}, {packed['ratio']:.1f} to 1"),
         ],
-        terminal=face.terminal,
+        terminal=cli.is_terminal,
     )
     tiers = [
         (tier, f"{number:,}", *(_size(packed["by_tier"].get(tier, {}).get(key)) for key in _SIZES))
-        for tier, number in held["tier_distribution"].items()
+        for tier, number in statistics["tier_distribution"].items()
     ]
-    _show(face, ("TIER", "MEMORIES", "BEFORE PACKING", "AFTER"), tiers, right=(1, 2, 3))
-    bins = held["importance_histogram"]
+    _show(cli, ("TIER", "MEMORIES", "BEFORE PACKING", "AFTER"), tiers, right=(1, 2, 3))
+    bins = statistics["importance_histogram"]
     most = max(bins.values())
     bars = [(span, f"{number:,}", "█" * -(-number * _BAR // most)) for span, number in bins.items()]
-    _show(face, ("IMPORTANCE", "MEMORIES", ""), bars, right=(1,))
+    _show(cli, ("IMPORTANCE", "MEMORIES", ""), bars, right=(1,))
 
 
 _SIZES = ("bytes_before", "bytes_after")
@@ -78,9 +81,9 @@ def _size(count: int | None) -> str:
     return size(count) if count else "–"
 
 
-def _show(face: Face, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int]) -> None:
+def _show(cli: CliContext, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int]) -> None:
     click.echo()
-    if face.terminal:
+    if cli.is_terminal:
         table(columns, rows, right=right)
     else:
         aligned([columns, *rows], right=right)

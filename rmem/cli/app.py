@@ -12,7 +12,7 @@ import click
 
 from .. import __version__
 from . import exit_codes
-from .face import Face
+from .cli_context import CliContext
 
 if TYPE_CHECKING:
     from ..plugins import Plugin
@@ -90,11 +90,11 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
 }
 COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
-_ELSEWHERE = {"bench": " It is a distribution of its own; in a checkout: pip install -e ./benchmarks"}
+_MISSING_HINTS = {"bench": " It is a distribution of its own; in a checkout: pip install -e ./benchmarks"}
 
 
-def _added() -> list[Plugin]:
-    """The commands of plugins, by their metadata; nothing of them is imported."""
+def _plugin_commands() -> list[Plugin]:
+    """Return the commands of plugins from their metadata, without importing them."""
     from ..plugins import installed
 
     return [plugin for plugin in installed("command") if plugin.name not in COMMANDS]
@@ -103,7 +103,7 @@ def _added() -> list[Plugin]:
 def _from_plugin(name: str) -> click.Command | None:
     from ..errors import ConfigError
 
-    plugin = next((one for one in _added() if one.name == name), None)
+    plugin = next((one for one in _plugin_commands() if one.name == name), None)
     if plugin is None:
         return None
     command = plugin.load()
@@ -118,7 +118,7 @@ class Rmem(click.Group):
     for (entry points of the group rmem.commands) when a name is not ours, and to be listed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*COMMANDS, *(plugin.name for plugin in _added())]
+        return [*COMMANDS, *(plugin.name for plugin in _plugin_commands())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = COMMANDS.get(cmd_name)
@@ -135,7 +135,7 @@ class Rmem(click.Group):
             import difflib
 
             near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
-            hint = _ELSEWHERE.get(args[0], f" Did you mean {near[0]!r}?" if near else "")
+            hint = _MISSING_HINTS.get(args[0], f" Did you mean {near[0]!r}?" if near else "")
             raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx=ctx)
         return super().resolve_command(ctx, args)
 
@@ -143,16 +143,16 @@ class Rmem(click.Group):
         for title, section in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, entry.summary) for name, entry in section.items()])
-        if added := _added():
+        if added := _plugin_commands():
             with formatter.section("From plugins"):
                 formatter.write_dl([(plugin.name, plugin.summary) for plugin in added])
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
-        """Run, and end the process with an exit code that means something."""
+        """Run, and exit with the code that `exit_codes` documents."""
         arguments = list(sys.argv[1:] if args is None else args)
-        sys.exit(exit_codes.ending(lambda: self._run(arguments, extra.get("obj")), arguments))
+        sys.exit(exit_codes.run_to_exit_code(lambda: self._run(arguments, extra.get("obj")), arguments))
 
-    def _run(self, arguments: list[str], face: Face | None) -> int:
+    def _run(self, arguments: list[str], cli: CliContext | None) -> int:
         instruction = os.environ.get(COMPLETE_VARIABLE)
         if instruction:
             from click.shell_completion import shell_complete
@@ -160,7 +160,7 @@ class Rmem(click.Group):
             from . import powershell  # noqa: F401  makes itself known to click
 
             return shell_complete(self, {}, "rmem", COMPLETE_VARIABLE, instruction)
-        with self.make_context("rmem", arguments, obj=face) as context:
+        with self.make_context("rmem", arguments, obj=cli) as context:
             self.invoke(context)
         return 0
 
@@ -199,9 +199,9 @@ def rmem(context: click.Context, store: str | None, as_json: bool, quiet: bool) 
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-    context.obj = Face(store, as_json, quiet)
+    context.obj = CliContext(store, as_json, quiet)
     if as_json:
-        context.default_map = {"bench": {"as_json": True}}  # a tool of its own, which knows no Face
+        context.default_map = {"bench": {"as_json": True}}  # a separate tool without a CliContext
 
 
 def main() -> None:

@@ -7,14 +7,14 @@ from click.shell_completion import get_completion_class
 
 from . import powershell  # noqa: F401  makes itself known to click
 from .app import COMPLETE_VARIABLE, rmem
-from .face import Face
-from .options import answering
+from .cli_context import CliContext
+from .options import command_options
 
 
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish", "powershell"]))
-@answering
-def completion(face: Face, shell: str) -> None:
+@command_options
+def completion(cli: CliContext, shell: str) -> None:
     """Print the completion script of your shell.
 
     \b
@@ -27,7 +27,7 @@ def completion(face: Face, shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None, "click knows three, powershell the fourth"
     script = kind(rmem, {}, "rmem", COMPLETE_VARIABLE).source()
-    if face.json:
-        face.document({"shell": shell, "script": script})
+    if cli.json:
+        cli.document({"shell": shell, "script": script})
     else:
         click.echo(script)

@@ -10,41 +10,41 @@ import click
 from click.shell_completion import CompletionItem
 
 from .. import config
-from .face import store_file
+from .cli_context import store_file
 
 if TYPE_CHECKING:
     from ..brain import Brain
 
-_LOOKED_AT = 2000  # newest memories whose ids are offered
-_OFFERED = 100
+_SEARCHED = 2000  # newest memories whose ids are completed
+_MAX_OFFERED = 100
 _TEXT = 60
 
 
 def ids(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Ids of memories, newest first, with the beginning of their texts."""
+    """Complete ids of memories, newest first, with the start of their texts."""
     with _brain(context) as brain:
-        memories = [] if brain is None else brain.memories(limit=_LOOKED_AT)
+        memories = [] if brain is None else brain.memories(limit=_SEARCHED)
     found = [memory for memory in memories if memory.id.startswith(incomplete)]
-    return [CompletionItem(memory.id, help=" ".join(memory.text[:_TEXT].split())) for memory in found[:_OFFERED]]
+    return [CompletionItem(memory.id, help=" ".join(memory.text[:_TEXT].split())) for memory in found[:_MAX_OFFERED]]
 
 
 def agents(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     with _brain(context) as brain:
-        return [] if brain is None else _named(brain.stats()["by_agent"], incomplete)
+        return [] if brain is None else _matching_names(brain.stats()["by_agent"], incomplete)
 
 
 def types(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     with _brain(context) as brain:
-        return [] if brain is None else _named(brain.stats()["by_type"], incomplete)
+        return [] if brain is None else _matching_names(brain.stats()["by_type"], incomplete)
 
 
-def _named(counts: dict[str, int], incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(name) for name in list(counts) if name.startswith(incomplete)][:_OFFERED]
+def _matching_names(counts: dict[str, int], incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in list(counts) if name.startswith(incomplete)][:_MAX_OFFERED]
 
 
 @contextmanager
 def _brain(context: click.Context) -> Iterator[Brain | None]:
-    """The store that the line names so far, if it is there; an error only means that nothing is offered."""
+    """Open the store that the command line names so far, if it exists; after an error, complete nothing."""
     from ..errors import RemanenceError
 
     own, root = context.params.get("store"), context.find_root().params.get("store")

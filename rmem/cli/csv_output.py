@@ -15,7 +15,7 @@ from ..models import Hit, Memory
 
 
 def write_table(rows: Sequence[Memory | Hit], delimiter: str) -> None:
-    """The names of the columns, then a line for each row."""
+    """Write the names of the columns, then a line per row."""
     held = StringIO(newline="")
     writer = csv.writer(held, delimiter=delimiter, lineterminator="\n")
     writer.writerow(columns_of(rows))

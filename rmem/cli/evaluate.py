@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
+from .cli_context import CliContext
 from .evaluate_facts import facts
 from .evaluate_files import file
 from .evaluate_online import online
 from .evaluate_recall import recall
 from .evaluate_team import team
-from .face import Face
-from .options import answering
+from .options import command_options
 from .output import aligned, table
 from .progress import progress
 
@@ -28,7 +28,7 @@ _TITLES = {
 
 
 class _Evaluate(click.Group):
-    """What is not the name of a measure is a question set: `rmem eval questions.jsonl`."""
+    """Treats an argument that is not the name of a measure as a question set: `rmem eval questions.jsonl`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in (*self.commands, *ctx.help_option_names):
@@ -73,8 +73,8 @@ evaluate.add_command(team)
     help="What counts as found: the very turn, or its session.",
 )
 @click.option("--limit-conversations", type=int, metavar="N", help="Only the first N conversations.")
-@answering
-def locomo(face: Face, file: str, embedder: str | None, granularity: str, limit_conversations: int | None) -> None:
+@command_options
+def locomo(cli: CliContext, file: str, embedder: str | None, granularity: str, limit_conversations: int | None) -> None:
     """Share of LoCoMo's evidence that recall finds among the first 1, 5, 10, 20 and 50, in percent.
 
     Every turn is a memory, every question a recall. Category 5 (adversarial) is apart from 1 to 4.
@@ -95,13 +95,13 @@ def locomo(face: Face, file: str, embedder: str | None, granularity: str, limit_
             limit_conversations=limit_conversations,
             on_progress=bar,
         )
-    if face.json:
-        face.document(result)
+    if cli.json:
+        cli.document(result)
         return
     columns = ("CATEGORY", *(f"R@{depth}" for depth in DEPTHS), "")
     rows = [(name, *_percent(result["recall"][name]), title) for name, title in _TITLES.items()]
     numbers = range(1, len(DEPTHS) + 1)
-    if face.terminal:
+    if cli.is_terminal:
         table(columns, rows, right=numbers)
     else:
         aligned([columns, *rows], right=numbers)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from .cli_context import CliContext
 from .evaluate_files import setting_of
-from .face import Face
-from .options import answering
+from .options import command_options
 from .output import aligned, one_line, table
 from .progress import progress
 
@@ -14,8 +14,8 @@ from .progress import progress
 @click.command()
 @click.argument("file", metavar="FILE", type=click.Path())
 @click.option("--settings", metavar="SETTINGS", help="Recall so: a JSON file, or NAME=VALUE[,NAME=VALUE…].")
-@answering
-def facts(face: Face, file: str, settings: str | None) -> None:
+@command_options
+def facts(cli: CliContext, file: str, settings: str | None) -> None:
     """How well recall answers from facts that later facts replaced, and from several facts at once.
 
     Every sentence of a set is remembered, in order; every question is a recall of ten. FIRST: the answer is in the
@@ -34,8 +34,8 @@ def facts(face: Face, file: str, settings: str | None) -> None:
 
     with progress("Recalling") as bar:
         report = evaluate(file, settings=setting_of(settings, "--settings"), on_progress=bar)
-    if face.json:
-        face.document(report)
+    if cli.json:
+        cli.document(report)
         return
     columns = ("SET", *(name.upper() for name in MEASURES), "QUESTIONS", "FACTS")
     rows = [
@@ -47,7 +47,7 @@ def facts(face: Face, file: str, settings: str | None) -> None:
         )
         for one in report["sets"]
     ]
-    if face.terminal:
+    if cli.is_terminal:
         table(columns, rows, right=range(1, 5))
     else:
         aligned([columns, *rows], right=range(1, 5))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
-from .face import Face
-from .options import answering, values
+from .cli_context import CliContext
+from .options import command_options, values
 from .output import aligned, one_line, table
 from .progress import progress
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 @click.option("--settings", metavar="SETTINGS", help="Recall so: a JSON file, or NAME=VALUE[,NAME=VALUE…].")
 @click.option("--against", metavar="SETTINGS", help="Compare with these settings; `default` is recall as it is.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the significance test.")
-@answering
-def file(face: Face, file: str, depths: str, settings: str | None, against: str | None, seed: int) -> None:
+@command_options
+def file(cli: CliContext, file: str, depths: str, settings: str | None, against: str | None, seed: int) -> None:
     """Recall@k, nDCG@k and MRR on the questions of a file; the word `file` may be left out.
 
     Each line is {"question": …, "relevant": [ids or texts]}, perhaps with "where", "now" and "memories". A file that
@@ -43,9 +43,9 @@ def file(face: Face, file: str, depths: str, settings: str | None, against: str 
     from ..evaluate.offline import evaluate
 
     own = bool(question_sets.read(file).memories)
-    if own and face.store is not None:
-        raise InputError(f"--store must be left out: {file} brings its own memories", field="store")
-    with progress("Recalling") as bar, nullcontext(None) if own else face.present() as brain:
+    if own and cli.store is not None:
+        raise InputError(f"--store must be left out: {file} contains its own memories", field="store")
+    with progress("Recalling") as bar, nullcontext(None) if own else cli.existing_brain() as brain:
         result = evaluate(
             file,
             brain=brain,
@@ -55,10 +55,10 @@ def file(face: Face, file: str, depths: str, settings: str | None, against: str 
             seed=seed,
             on_progress=bar,
         )
-    if face.json:
-        face.document(result)
+    if cli.json:
+        cli.document(result)
     else:
-        _print(result, face)
+        _print(result, cli)
 
 
 def _depths(given: str) -> list[int]:
@@ -69,7 +69,7 @@ def _depths(given: str) -> list[int]:
 
 
 def setting_of(given: str | None, option: str) -> Setting | None:
-    """Settings as an option names them: a file, NAME=VALUE with commas between them, or `default`."""
+    """Parse settings: a JSON file, NAME=VALUE with commas between them, or `default`."""
     from ..evaluate.offline import Setting
 
     if given is None:
@@ -91,17 +91,17 @@ def setting_of(given: str | None, option: str) -> Setting | None:
         raise InputError(f"{option}: {given} is not JSON: {error}", field=option.lstrip("-")) from None
 
 
-def _print(result: dict[str, Any], face: Face) -> None:
+def _print(result: dict[str, Any], cli: CliContext) -> None:
     first, *others = result["settings"]
     names = [one_line(setting["name"]) for setting in result["settings"]]
     comparison = result.get("comparison")
     if comparison:
         columns = ("MEASURE", *names, "DIFFERENCE", "95 % INTERVAL", "P", "BETTER")
-        rows = [_compared_row(name, value, others[0], comparison[name], names) for name, value in _of(first).items()]
+        rows = [_comparison_row(name, value, others[0], comparison[name], names) for name, value in _of(first).items()]
     else:
         columns = ("MEASURE", *names, "")
         rows = [(name, f"{value:.3f}", "") for name, value in _of(first).items()]
-    if face.terminal:
+    if cli.is_terminal:
         table(columns, rows, right=range(1, len(columns) - 1))
     else:
         aligned([columns, *rows], right=range(1, len(columns) - 1))
@@ -115,16 +115,16 @@ def _of(setting: dict[str, Any]) -> dict[str, float]:
     return found
 
 
-def _compared_row(
-    name: str, value: float, other: dict[str, Any], told: dict[str, Any], names: list[str]
+def _comparison_row(
+    name: str, value: float, other: dict[str, Any], comparison: dict[str, Any], names: list[str]
 ) -> tuple[str, ...]:
-    better = {"first": names[0], "second": names[1], None: "no clear difference"}[told["better"]]
+    better = {"first": names[0], "second": names[1], None: "no clear difference"}[comparison["better"]]
     return (
         name,
         f"{value:.3f}",
         f"{_of(other)[name]:.3f}",
-        f"{told['difference']:+.3f}",
-        f"{told['low']:+.3f} … {told['high']:+.3f}",
-        f"{told['p']:.4f}",
+        f"{comparison['difference']:+.3f}",
+        f"{comparison['low']:+.3f} … {comparison['high']:+.3f}",
+        f"{comparison['p']:.4f}",
         better,
     )

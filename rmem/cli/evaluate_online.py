@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from .face import Face
-from .options import answering
+from .cli_context import CliContext
+from .options import command_options
 from .output import aligned, one_line, table
 
 _FIGURES = ("success_rate", "hit_ratio", "mrr")
@@ -21,8 +21,10 @@ _COLUMNS = ("RECALLS", "HITS", "SUCCESS", "HIT RATIO", "MRR")
 @click.option("--since", metavar="WHEN", help="Only feedback from then on: 2026-05-01, 'two weeks ago'.")
 @click.option("--by", type=click.Choice(["day", "week"]), default="week", show_default=True, help="Window of time.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the significance test.")
-@answering
-def online(face: Face, agent: tuple[str, ...], kind: tuple[str, ...], since: str | None, by: str, seed: int) -> None:
+@command_options
+def online(
+    cli: CliContext, agent: tuple[str, ...], kind: tuple[str, ...], since: str | None, by: str, seed: int
+) -> None:
     """Success rate, hit ratio and mean reciprocal rank of judged recalls, and their drift.
 
     Hits are judged by `hit.useful()` and `brain.feedback(…)`. Drift compares the last window of time that has
@@ -37,26 +39,26 @@ def online(face: Face, agent: tuple[str, ...], kind: tuple[str, ...], since: str
     from ..evaluate.online import report
 
     start = None if since is None else checks.moment("since", since)
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         result = report(brain.store.feedback(start), agent=agent, type=kind, by=by, seed=seed)
-    if face.json:
-        face.document(result)
+    if cli.json:
+        cli.document(result)
     elif result["overall"]["recalls"]:
-        _print(result, face)
+        _print(result, cli)
     else:
-        face.note("no recall was judged yet; hit.useful() and brain.feedback(…) do")
+        cli.note("no recall was judged yet; hit.useful() and brain.feedback(…) do")
 
 
-def _print(result: dict[str, Any], face: Face) -> None:
+def _print(result: dict[str, Any], cli: CliContext) -> None:
     windows = [(one["from"], *_cells(one), "") for one in result["windows"]]
-    _show(face, (f"{result['by'].upper()} FROM", *_COLUMNS, ""), windows, right=range(1, 6))
+    _show(cli, (f"{result['by'].upper()} FROM", *_COLUMNS, ""), windows, right=range(1, 6))
     click.echo()
     groups = [
         (one_line(one["agent"]) or "–", one_line(one["type"]) or "–", *_cells(one), _drift(one["drift"]))
         for one in result["groups"]
     ]
     groups.append(("all", "", *_cells(result["overall"]), _drift(result["drift"])))
-    _show(face, ("AGENT", "TYPE", *_COLUMNS, "DRIFT"), groups, right=range(2, 7))
+    _show(cli, ("AGENT", "TYPE", *_COLUMNS, "DRIFT"), groups, right=range(2, 7))
 
 
 def _cells(figures: dict[str, Any]) -> list[str]:
@@ -71,8 +73,8 @@ def _drift(drift: dict[str, Any] | None) -> str:
     return f"{drift['direction']}: success {success['change']:+.3f} (p {success['p']:.3f})"
 
 
-def _show(face: Face, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: range) -> None:
-    if face.terminal:
+def _show(cli: CliContext, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: range) -> None:
+    if cli.is_terminal:
         table(columns, rows, right=right)
     else:
         aligned([columns, *rows], right=right)

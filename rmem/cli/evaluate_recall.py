@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
+from .cli_context import CliContext
 from .evaluate_files import setting_of
-from .face import Face
-from .options import answering
+from .options import command_options
 from .output import aligned, one_line, table
 from .progress import progress
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     help="Measure and draw whether hit.relevance means what it says, instead.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the significance test.")
-@answering
+@command_options
 def recall(
-    face: Face,
+    cli: CliContext,
     files: tuple[str, ...],
     settings: str | None,
     against: str | None,
@@ -66,7 +66,7 @@ def recall(
     if second is not None and second.name == ("default" if first is None else first.name):
         raise InputError("--against must be other settings than --settings", field="against")
     if reliability is not None:
-        _reliability(face, files, first, seed, reliability)
+        _reliability(cli, files, first, seed, reliability)
         return
     with progress("Recalling") as bar:
         report = recall_sets.evaluate(
@@ -74,13 +74,13 @@ def recall(
         )
     if plot is not None:
         Path(plot).write_text(recall_sets.plot(report), encoding="utf-8")
-    if face.json:
-        face.document(report)
+    if cli.json:
+        cli.document(report)
         return
     columns = ("SET", "SYSTEM", *(name.upper() for name in recall_sets.MEASURES), "QUESTIONS")
     rows = [row for one in report["sets"] for row in _rows(one["name"], one["systems"], f"{one['measured']:,}")]
     rows += _rows("mean", report["mean"], "")
-    if face.terminal:
+    if cli.is_terminal:
         table(columns, rows, right=range(2, 9))
     else:
         aligned([columns, *rows], right=range(2, 9))
@@ -88,14 +88,14 @@ def recall(
         _compare(one)
 
 
-def _reliability(face: Face, files: tuple[str, ...], setting: Setting | None, seed: int, path: str) -> None:
+def _reliability(cli: CliContext, files: tuple[str, ...], setting: Setting | None, seed: int, path: str) -> None:
     from ..evaluate import reliability
 
     with progress("Recalling") as bar:
-        told = reliability.evaluate(files, setting=setting, seed=seed, on_progress=bar)
-    Path(path).write_text(reliability.plot(told), encoding="utf-8")
-    if face.json:
-        face.document({"sets": told})
+        reports = reliability.evaluate(files, setting=setting, seed=seed, on_progress=bar)
+    Path(path).write_text(reliability.plot(reports), encoding="utf-8")
+    if cli.json:
+        cli.document({"sets": reports})
         return
     columns = ("SET", "HITS", "AUC", "OFF BY", "SAID → RIGHT")
     rows = [
@@ -106,9 +106,9 @@ def _reliability(face: Face, files: tuple[str, ...], setting: Setting | None, se
             f"{one['error']:.3f}",
             " ".join(f"{part['said']:.2f}→{part['right']:.2f}" for part in one["bins"]),
         )
-        for one in told
+        for one in reports
     ]
-    if face.terminal:
+    if cli.is_terminal:
         table(columns, rows, right=range(1, 4))
     else:
         aligned([columns, *rows], right=range(1, 4))
@@ -123,8 +123,8 @@ def _rows(name: str, systems: dict[str, dict[str, float]], count: str) -> list[t
 
 def _compare(one: dict[str, Any]) -> None:
     names = list(one["systems"])
-    for measure, told in one.get("comparison", {}).items():
-        if told["better"] is not None:
-            better = one_line(names[0 if told["better"] == "first" else 1])
-            points = f"{100 * abs(told['difference']):.1f} points of {measure}, p {told['p']:.4f}"
+    for measure, comparison in one.get("comparison", {}).items():
+        if comparison["better"] is not None:
+            better = one_line(names[0 if comparison["better"] == "first" else 1])
+            points = f"{100 * abs(comparison['difference']):.1f} points of {measure}, p {comparison['p']:.4f}"
             click.echo(f"{one_line(one['name'])}: {better} is better by {points}")

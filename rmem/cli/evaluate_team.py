@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
-from .face import Face
-from .options import answering
+from .cli_context import CliContext
+from .options import command_options
 from .output import aligned, one_line
 from .progress import progress
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 @click.option("--bar", type=click.FloatRange(0, 1), help="The relevance from which on something is told.")
 @click.option("--fit", is_flag=True, help="Fit the curve of relevance; figures are of repositories that were left out.")
 @click.option("--mistakes", is_flag=True, help="Also show what was told wrongly and what was missed.")
-@answering
+@command_options
 def team(
-    face: Face,
+    cli: CliContext,
     repositories: tuple[Path, ...],
     prompts: tuple[Path, ...],
     sessions: tuple[str, ...],
@@ -65,7 +65,7 @@ def team(
     limit = BAR if bar is None else bar
     curve = None
     if repositories:
-        asked, curve = _asked(repositories, prompts, [_session(one) for one in sessions], fit)
+        asked, curve = _results(repositories, prompts, [_session(one) for one in sessions], fit)
     else:
         from ..evaluate.team import builtin
 
@@ -74,7 +74,7 @@ def team(
     figures = {name: evaluation.measure(group, limit) for name, group in groups.items()}
     overall = evaluation.measure(asked, limit)
     points = {at: evaluation.measure(asked, at) for at in sorted({*evaluation.BARS, limit})}
-    if face.json:
+    if cli.json:
         document: dict[str, Any] = {
             "bar": limit,
             "repositories": {name: one.to_dict() for name, one in figures.items()},
@@ -82,7 +82,7 @@ def team(
             "curve": [{"bar": at, **one.to_dict()} for at, one in points.items()],
         }
         document |= {} if curve is None else {"fitted": {"base": curve.base, "weights": curve.weights}}
-        face.document(document | (evaluation.mistakes(asked, limit) if mistakes else {}))
+        cli.document(document | (evaluation.mistakes(asked, limit) if mistakes else {}))
         return
     _table("REPOSITORY", {**figures, "all": overall}, counts=True)
     click.echo("")
@@ -97,7 +97,7 @@ def team(
                 click.echo(f"  {one_line(line)}")
 
 
-def _asked(
+def _results(
     repositories: Sequence[Path], prompts: Sequence[Path], sessions: Sequence[tuple[str, Path]], fit: bool
 ) -> tuple[list[Asked], Curve | None]:
     from ..evaluate.team import fitting
@@ -106,14 +106,14 @@ def _asked(
     read = [one for place in prompts for one in read_prompts(place)]
     with progress("Importing") as bar:
 
-        def told(label: str, done: int, total: int) -> None:
+        def report(label: str, done: int, total: int) -> None:
             bar.under(label)(done, total)
 
-        with imported(repositories, read, sessions=sessions, on_progress=told) as histories:
+        with imported(repositories, read, sessions=sessions, on_progress=report) as histories:
             if not fit:
-                return histories.asked(told), None
+                return histories.asked(report), None
             known = fitting.examples(histories)
-            return fitting.asked_of_others(known), fitting.fit(known)
+            return fitting.cross_validate(known), fitting.fit(known)
 
 
 def _session(given: str) -> tuple[str, Path]:

@@ -50,32 +50,32 @@ _CODES: tuple[tuple[type[RemanenceError], int], ...] = (
 )
 
 
-def ending(run: Callable[[], int], arguments: Sequence[str]) -> int:
-    """Run, tell what went wrong, and return the exit code."""
+def run_to_exit_code(run: Callable[[], int], arguments: Sequence[str]) -> int:
+    """Run, report an error, and return the exit code."""
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    as_json = "--json" in own  # known even where the arguments cannot be read
+    as_json = "--json" in own  # known even if the arguments cannot be parsed
     try:
         try:
             code = _code_of(run)
             sys.stdout.flush()
         except (KeyboardInterrupt, EOFError, click.Abort) as stop:
-            tell_stopped(stop, as_json)
+            report_stopped(stop, as_json)
             code = STOPPED
         except click.ClickException as error:
-            tell_usage(error, as_json)
+            report_usage(error, as_json)
             code = USAGE
         except RemanenceError as error:
-            tell(error, as_json)
+            report_error(error, as_json)
             code = next((code for kind, code in _CODES if isinstance(error, kind)), UNEXPECTED)
     except BrokenPipeError:
-        _let_go_of_output()
+        _discard_output()
         code = PIPE_CLOSED
     except Exception as error:
         known = explain(error) if isinstance(error, ModuleNotFoundError) else None
         if known is not None:
-            tell(ConfigError(known), as_json)
+            report_error(ConfigError(known), as_json)
             return USAGE
-        tell_unexpected(error, as_json)
+        report_unexpected(error, as_json)
         code = UNEXPECTED
     return code
 
@@ -87,29 +87,29 @@ def _code_of(run: Callable[[], int]) -> int:
         return ended.exit_code
 
 
-def tell(error: RemanenceError, as_json: bool) -> None:
-    _tell(type(error).__name__, str(error), getattr(error, "field", None), as_json)
+def report_error(error: RemanenceError, as_json: bool) -> None:
+    _report(type(error).__name__, str(error), getattr(error, "field", None), as_json)
 
 
-def tell_usage(error: click.ClickException, as_json: bool) -> None:
+def report_usage(error: click.ClickException, as_json: bool) -> None:
     message = error.format_message()
     parameter = getattr(error, "param", None)
     if not as_json and isinstance(error, click.UsageError) and error.ctx is not None:
         click.echo(error.ctx.get_usage(), err=True)
         message = f"{message} Try '{error.ctx.command_path} --help'."
-    _tell(type(error).__name__, message, getattr(parameter, "name", None), as_json)
+    _report(type(error).__name__, message, getattr(parameter, "name", None), as_json)
 
 
-def tell_stopped(stop: BaseException, as_json: bool) -> None:
-    """Say how to go on, where there is something to go on with."""
+def report_stopped(stop: BaseException, as_json: bool) -> None:
+    """Report an interruption, and how to resume if that is possible."""
     advice = getattr(stop, "advice", None)
     if advice and as_json:
-        _tell("Stopped", advice, None, as_json)
+        _report("Stopped", advice, None, as_json)
     elif advice:
         click.echo(f"Stopped. {advice}", err=True)
 
 
-def tell_unexpected(error: Exception, as_json: bool) -> None:
+def report_unexpected(error: Exception, as_json: bool) -> None:
     if os.environ.get(TRACEBACK):
         import traceback
 
@@ -117,13 +117,13 @@ def tell_unexpected(error: Exception, as_json: bool) -> None:
     message = f"unexpected {type(error).__name__}: {error}"
     if not as_json:
         message += f" (set {TRACEBACK}=1 to see where, and please report it)"
-    _tell(type(error).__name__, message, None, as_json)
+    _report(type(error).__name__, message, None, as_json)
 
 
-def _tell(kind: str, message: str, field: str | None, as_json: bool) -> None:
+def _report(kind: str, message: str, field: str | None, as_json: bool) -> None:
     if as_json:
-        told: dict[str, Any] = {"error": {"type": kind, "message": message, "field": field}}
-        click.echo(json.dumps(told, ensure_ascii=False), err=True)
+        document: dict[str, Any] = {"error": {"type": kind, "message": message, "field": field}}
+        click.echo(json.dumps(document, ensure_ascii=False), err=True)
         return
     coloured = in_colour(sys.stderr)
     label = click.style("Error:", fg="red", bold=True) if coloured else "Error:"
@@ -138,13 +138,13 @@ def in_colour(stream: TextIO) -> bool:
 
 
 def is_forced() -> bool:
-    """Whether FORCE_COLOR asks for the look of a terminal in a pipe."""
+    """Whether FORCE_COLOR requests terminal output in a pipe."""
     return os.environ.get("FORCE_COLOR", "") not in ("", "0")
 
 
-def _let_go_of_output() -> None:
-    """Point stdout at nothing, so that the interpreter's last flush does not complain either."""
+def _discard_output() -> None:
+    """Redirect stdout to the null device, so that the interpreter's last flush does not fail."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):  # a stdout that is no file has nothing to flush
+    except (OSError, ValueError):  # a stdout that is not a file needs no flush
         pass

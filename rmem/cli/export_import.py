@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from ..errors import InputError
+from .cli_context import CliContext
 from .completion_values import agents, types
-from .face import Face
-from .options import answering, filter_of, filtering
+from .options import command_options, filter_of, filter_options
 from .output import visible
 from .progress import progress
 
@@ -23,9 +23,9 @@ _FORMAT = click.option(
 @click.argument("file", metavar="FILE|-")
 @_FORMAT
 @click.option("--no-vectors", is_flag=True, help="Leave the vectors out; an import embeds the texts again.")
-@filtering
-@answering
-def export(face: Face, file: str, format_: str | None, no_vectors: bool, **filters: Any) -> None:
+@filter_options
+@command_options
+def export(cli: CliContext, file: str, format_: str | None, no_vectors: bool, **filters: Any) -> None:
     """Write memories to a JSONL or Parquet file; `-` writes JSONL to standard output.
 
     Ids, all fields and vectors are kept. The file appears whole or not at all. It is not encrypted: encrypted
@@ -41,22 +41,22 @@ def export(face: Face, file: str, format_: str | None, no_vectors: bool, **filte
     from ..transfer import export as write
 
     again = "Nothing was written; run it again." if file != "-" else ""
-    with face.present() as brain, progress("Exporting", stopped=again) as bar:
+    with cli.existing_brain() as brain, progress("Exporting", stopped=again) as bar:
         done = write(brain, file, format_, filter_of(filters), vectors=not no_vectors, on_progress=bar)
     if done["left_out"]:
         why = "encrypted, with their key missing or wrong, or damaged (`rmem doctor` tells)"
-        face.note(f"{done['left_out']:,} memories were left out: {why}")
+        cli.note(f"{done['left_out']:,} memories were left out: {why}")
     if file == "-":
         return  # standard output is the file
     if not done["memories"]:
-        face.note("No memories are inside the filter." if filter_of(filters) else "No memories.")
-    if face.json:
-        face.document(done)
+        cli.note("No memories are inside the filter." if filter_of(filters) else "No memories.")
+    if cli.json:
+        cli.document(done)
     else:
         click.echo(f"Exported {done['memories']:,} memories to {visible(file)}")
 
 
-MINES = ("claude-code", "codex", "git")
+HISTORY_SOURCES = ("claude-code", "codex", "git")
 
 
 @click.command("import")
@@ -74,9 +74,9 @@ MINES = ("claude-code", "codex", "git")
 @click.option(
     "--from", "folder", type=click.Path(exists=True, file_okay=False), help="Where transcripts or the repository are."
 )
-@answering
+@command_options
 def import_(
-    face: Face,
+    cli: CliContext,
     file: str,
     format_: str | None,
     agent: str | None,
@@ -110,10 +110,10 @@ def import_(
       rmem import claude-code
     """
     said = {name: value for name, value in (("agent", agent), ("type", type_)) if value is not None}
-    if file in MINES and not Path(file).exists():
+    if file in HISTORY_SOURCES and not Path(file).exists():
         if said or column is not None:
             raise InputError("--agent, --type and --column go with files", field="agent")
-        _mine(face, file, None if folder is None else Path(folder))
+        _import_history(cli, file, None if folder is None else Path(folder))
         return
     if folder is not None:
         raise InputError("--from goes with claude-code, codex and git", field="from")
@@ -122,12 +122,12 @@ def import_(
 
     reader = reader_of(file, format_, said, column)
     again = "Import it again: what is here already is not doubled."
-    with face.brain() as brain, progress("Importing", stopped=again) as bar:
+    with cli.brain() as brain, progress("Importing", stopped=again) as bar:
         checking = bar.under("Checking")
         kept = not no_vectors
         done = read(brain, file, format_, vectors=kept, reader=reader, on_check=checking, on_progress=bar)
-    if face.json:
-        face.document(done)
+    if cli.json:
+        cli.document(done)
         return
     embedded = done["imported"] - done["vectors_kept"]
     click.echo(
@@ -136,23 +136,23 @@ def import_(
     )
 
 
-def _mine(face: Face, source: str, folder: Path | None) -> None:
+def _import_history(cli: CliContext, source: str, folder: Path | None) -> None:
     from ..brain import Brain
     from ..team import known_repositories
     from ..team.identity import repository
     from ..team.importers.run import import_git, import_transcripts
 
     again = f"`rmem import {source}` goes on from here."
-    # A power cut may cost the last memories, and with them the note of how far it got: the next run brings them.
-    with Brain(face.address, privacy="default", durability="normal") as brain, progress("Mining", stopped=again) as bar:
+    # A power cut may lose the last memories together with the position that was reached, so the next run imports them.
+    with Brain(cli.address, privacy="default", durability="normal") as brain, progress("Mining", stopped=again) as bar:
         if source == "git":
             done = import_git(brain, folder or Path.cwd(), on_progress=bar)
             if (where := repository((folder or Path.cwd()).resolve())) is not None:
-                known_repositories.note_repository(where.id)  # what the team knows of it comes here
+                known_repositories.note_repository(where.id)  # so that `rmem sync` fetches what the team knows of it
         else:
             done = import_transcripts(brain, source, folder=folder, on_progress=bar)
-    if face.json:
-        face.document(done._asdict())
+    if cli.json:
+        cli.document(done._asdict())
         return
     what = "commits" if source == "git" else "transcripts"
     click.echo(f"Read {done.read:,} {what}; {done.memories:,} new memories, {done.passed_over:,} known already")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from ..graph.model import Fact
-from .face import Face
-from .options import answering, pairs
+from .cli_context import CliContext
+from .options import command_options, pairs
 from .progress import progress
 
 
@@ -29,13 +29,13 @@ def fact() -> None:
     """
 
 
-def _print(face: Face, told: Fact, sentence: str) -> None:
-    if face.json:
-        face.document(told.to_dict())
-    elif face.quiet:
-        click.echo(told.id)
+def _print(cli: CliContext, fact: Fact, sentence: str) -> None:
+    if cli.json:
+        cli.document(fact.to_dict())
+    elif cli.quiet:
+        click.echo(fact.id)
     else:
-        click.echo(f"{sentence}: {told}\n{told.id}")
+        click.echo(f"{sentence}: {fact}\n{fact.id}")
 
 
 @fact.command()
@@ -48,9 +48,9 @@ def _print(face: Face, told: Fact, sentence: str) -> None:
 @click.option("--agent", default="default", show_default=True, metavar="NAME", help="Whose memory it is.")
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag; repeatable.")
 @click.option("--value", is_flag=True, help="The object is a value (a number, a date, words), not an entity.")
-@answering
+@command_options
 def add(
-    face: Face,
+    cli: CliContext,
     subject: str,
     relation: str,
     object: str,
@@ -69,8 +69,8 @@ def add(
       rmem fact add billing "depends on" redis
       rmem fact add billing "depends on" memcached --not
     """
-    with face.brain() as brain:
-        told = brain.graph.add(
+    with cli.brain() as brain:
+        stated = brain.graph.add(
             subject,
             relation,
             object,
@@ -81,56 +81,56 @@ def add(
             tags=pairs("--tag", tags) or None,
             is_value=value,
         )
-    _print(face, told, "Known now")
+    _print(cli, stated, "Known now")
 
 
 @fact.command()
 @click.argument("fact_id", metavar="FACT")
 @click.option("--when", metavar="WHEN", help="Since when it is no longer true. [default: now]")
-@answering
-def end(face: Face, fact_id: str, when: str | None) -> None:
+@command_options
+def end(cli: CliContext, fact_id: str, when: str | None) -> None:
     """Say that a fact is no longer true. It stays findable; `rmem fact undo` takes the end back."""
-    with face.present() as brain:
-        told = brain.graph.end(fact_id, when)
+    with cli.existing_brain() as brain:
+        end_fact = brain.graph.end(fact_id, when)
         ended = brain.graph.get(fact_id)
-    if face.json or face.quiet:
-        _print(face, told, "")
+    if cli.json or cli.quiet:
+        _print(cli, end_fact, "")
     else:
-        click.echo(f"Ended: {ended}\nTake it back with: rmem fact undo {told.id}")
+        click.echo(f"Ended: {ended}\nTake it back with: rmem fact undo {end_fact.id}")
 
 
 @fact.command()
 @click.argument("name")
 @click.argument("other")
-@answering
-def alias(face: Face, name: str, other: str) -> None:
+@command_options
+def alias(cli: CliContext, name: str, other: str) -> None:
     """Say that two names mean one entity."""
-    with face.brain() as brain:
-        told = brain.graph.alias(name, other)
-    _print(face, told, "One entity now")
+    with cli.brain() as brain:
+        stated = brain.graph.alias(name, other)
+    _print(cli, stated, "One entity now")
 
 
 @fact.command()
 @click.argument("relation")
 @click.option("--single/--many", "single", required=True, help="One value at a time, or many.")
-@answering
-def declare(face: Face, relation: str, single: bool) -> None:
+@command_options
+def declare(cli: CliContext, relation: str, single: bool) -> None:
     """Say whether a relation has one value at a time. If so, a newer value ends the older one."""
-    with face.brain() as brain:
-        told = brain.graph.declare(relation, single=single)
-    _print(face, told, "Declared")
+    with cli.brain() as brain:
+        stated = brain.graph.declare(relation, single=single)
+    _print(cli, stated, "Declared")
 
 
 @fact.command()
 @click.argument("fact_id", metavar="FACT")
-@answering
-def undo(face: Face, fact_id: str) -> None:
+@command_options
+def undo(cli: CliContext, fact_id: str) -> None:
     """Take back what was stated: a fact, an end, an alias or a declaration."""
-    with face.present() as brain:
+    with cli.existing_brain() as brain:
         brain.graph.undo(fact_id)
-    if face.json:
-        face.document({"undone": fact_id})
-    elif not face.quiet:
+    if cli.json:
+        cli.document({"undone": fact_id})
+    elif not cli.quiet:
         click.echo(f"Taken back: {fact_id}")
 
 
@@ -138,8 +138,8 @@ def undo(face: Face, fact_id: str) -> None:
 @click.option("--model", default="chat", metavar="chat:MODEL@URL", help="A server that speaks the OpenAI protocol.")
 @click.option("--agent", metavar="NAME", help="Only memories of this agent.")
 @click.option("--again", is_flag=True, help="Also memories that a model has read before.")
-@answering
-def read(face: Face, model: str, agent: str | None, again: bool) -> None:
+@command_options
+def read(cli: CliContext, model: str, agent: str | None, again: bool) -> None:
     """Let a language model read facts in memories that none has read yet. Never done unless you ask for it.
 
     The texts are sent to the server that you name; the key comes from RMEM_CHAT_API_KEY. What it finds must quote the
@@ -150,9 +150,12 @@ def read(face: Face, model: str, agent: str | None, again: bool) -> None:
       rmem fact read --model chat:llama3.2@http://localhost:11434/v1
       RMEM_CHAT_MODEL=gpt-5-mini RMEM_CHAT_URL=https://api.openai.com/v1 rmem fact read --agent swe-01
     """
-    with face.present() as brain, progress("reading", stopped="what was read is kept; do it again to go on") as bar:
+    with (
+        cli.existing_brain() as brain,
+        progress("reading", stopped="what was read is kept; do it again to go on") as bar,
+    ):
         count = brain.graph.read_with(model, None if agent is None else {"agent": agent}, again=again, on_progress=bar)
-    if face.json:
-        face.document({"facts": count})
+    if cli.json:
+        cli.document({"facts": count})
     else:
-        face.note(f"Read {count:,} facts")
+        cli.note(f"Read {count:,} facts")

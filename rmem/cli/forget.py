@@ -13,9 +13,9 @@ import click
 from .. import checks, config
 from ..errors import ConfigError, InputError, NotFoundError
 from . import exit_codes
+from .cli_context import CliContext, store_file
 from .completion_values import ids
-from .face import Face, store_file
-from .options import answering
+from .options import command_options
 from .output import moment, one_line
 from .progress import progress
 from .serve import DATA
@@ -41,9 +41,9 @@ _BAR = 40
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @click.option("--plot", is_flag=True, help="Draw the forgetting curve and change nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask; needed where nobody can be asked.")
-@answering
+@command_options
 def forget(
-    face: Face,
+    cli: CliContext,
     memory_ids: tuple[str, ...],
     subject: str | None,
     faded: bool,
@@ -72,60 +72,62 @@ def forget(
     if given and not faded:
         raise InputError(f"--{next(iter(given)).replace('_', '-')} goes with --faded", field=next(iter(given)))
     if plot:
-        _plot(face)
+        _plot(cli)
     elif memory_ids:
         if dry_run:
             raise InputError("--dry-run goes with --subject and --faded", field="dry-run")
-        _forget_ids(face, list(dict.fromkeys(memory_ids)), yes)
+        _forget_ids(cli, list(dict.fromkeys(memory_ids)), yes)
     elif faded:
-        _prune(face, given, dry_run, yes)
+        _prune(cli, given, dry_run, yes)
     else:
-        _forget_subject(face, str(subject), dry_run, yes)
+        _forget_subject(cli, str(subject), dry_run, yes)
 
 
-def _forget_ids(face: Face, wanted: list[str], yes: bool) -> None:
-    with face.looking() as brain:
+def _forget_ids(cli: CliContext, wanted: list[str], yes: bool) -> None:
+    with cli.brain_or_empty() as brain:
         found = [key for key in wanted if brain.get(key) is not None]
         _confirm(brain, found, "Forget", yes)
         gone = [key for key in found if brain.forget(key)]
-    _finish(face, wanted, gone, "forgotten", "Forgot")
+    _finish(cli, wanted, gone, "forgotten", "Forgot")
 
 
-def _forget_subject(face: Face, subject: str, dry_run: bool, yes: bool) -> None:
+def _forget_subject(cli: CliContext, subject: str, dry_run: bool, yes: bool) -> None:
     from ..team.subject_removal import forget_subject
 
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         keys = brain.forget(subject=subject, dry_run=True)
         if not dry_run:
             _confirm(brain, keys, "Forget", yes)
-        beside = forget_subject(subject, dry_run=dry_run)  # first, so that no event becomes a memory meanwhile
+        beside = forget_subject(
+            subject, dry_run=dry_run
+        )  # before the store, so that no spooled event becomes a memory meanwhile
         if not dry_run:
             with progress("Packing anew", stopped="Run it again: it removes what is left.") as bar:
                 keys = brain.forget(subject=subject, on_progress=bar)
-    _tell(face, [(key, None) for key in keys], dry_run, **beside._asdict())
+    _print_chosen(cli, [(key, None) for key in keys], dry_run, **beside._asdict())
 
 
-def _prune(face: Face, policy: dict[str, Any], dry_run: bool, yes: bool) -> None:
+def _prune(cli: CliContext, policy: dict[str, Any], dry_run: bool, yes: bool) -> None:
     if not set(policy) & {"below", "max_count", "max_bytes"}:
         raise InputError("--faded needs --below, --max-count or --max-bytes", field="faded")
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         chosen = brain.prune(policy, dry_run=True)
         if not dry_run:
             _confirm(brain, [key for key, _ in chosen], "Prune", yes)
             chosen = brain.prune(policy)
-    _tell(face, list(chosen), dry_run)
+    _print_chosen(cli, list(chosen), dry_run)
 
 
-def _finish(face: Face, wanted: Sequence[str], done: Sequence[str], name: str, verb: str) -> None:
-    """Tell what was done, and what there was not."""
+def _finish(cli: CliContext, wanted: Sequence[str], done: Sequence[str], name: str, verb: str) -> None:
+    """Print what was done, and which ids do not exist."""
     missing = [key for key in wanted if key not in done]
-    if face.json:
-        face.document({name: list(done), "missing": missing})
+    if cli.json:
+        cli.document({name: list(done), "missing": missing})
     else:
         for key in done:
-            click.echo(f"{verb} {key}" if face.terminal else key)
+            click.echo(f"{verb} {key}" if cli.is_terminal else key)
     for key in missing:
-        exit_codes.tell(NotFoundError(key), face.json)
+        exit_codes.report_error(NotFoundError(key), cli.json)
     if missing:
         raise click.exceptions.Exit(exit_codes.NOT_FOUND)
 
@@ -145,18 +147,18 @@ def _confirm(brain: Brain, keys: list[str], verb: str, yes: bool) -> None:
         raise click.Abort
 
 
-def _tell(face: Face, chosen: list[tuple[str, float | None]], dry_run: bool, **beside: int) -> None:
-    if face.json:
-        told = [{"id": key} if kept is None else {"id": key, "retention": round(kept, 6)} for key, kept in chosen]
-        face.document({"dry_run": dry_run, "memories": told, **beside})
+def _print_chosen(cli: CliContext, chosen: list[tuple[str, float | None]], dry_run: bool, **beside: int) -> None:
+    if cli.json:
+        documents = [{"id": key} if kept is None else {"id": key, "retention": round(kept, 6)} for key, kept in chosen]
+        cli.document({"dry_run": dry_run, "memories": documents, **beside})
         return
     for key, kept in chosen:
         click.echo(key if kept is None else f"{key}\t{kept:.4f}")
     number = ", ".join([f"{len(chosen)} memories", *(f"{count} {name}" for name, count in beside.items() if count)])
-    face.note(f"{number} {'would go' if dry_run else 'gone'}")
+    cli.note(f"{number} {'would go' if dry_run else 'gone'}")
 
 
-def _plot(face: Face) -> None:
+def _plot(cli: CliContext) -> None:
     from ..tiers.forgetting import ForgettingPolicy
 
     policy = ForgettingPolicy()
@@ -166,8 +168,8 @@ def _plot(face: Face) -> None:
         }
         for importance, recalls in ((0.0, 0), (0.5, 0), (1.0, 0), (0.5, 3))
     }
-    if face.json:
-        face.document({"stability": policy.stability, "curves": curves})
+    if cli.json:
+        cli.document({"stability": policy.stability, "curves": curves})
         return
     for name, curve in curves.items():
         click.echo(name)
@@ -177,8 +179,8 @@ def _plot(face: Face) -> None:
 
 @click.command()
 @click.argument("memory_ids", nargs=-1, metavar="[ID…]")
-@answering
-def restore(face: Face, memory_ids: tuple[str, ...]) -> None:
+@command_options
+def restore(cli: CliContext, memory_ids: tuple[str, ...]) -> None:
     """Bring pruned memories back while their grace period lasts; without ids, list them.
 
     \b
@@ -186,27 +188,27 @@ def restore(face: Face, memory_ids: tuple[str, ...]) -> None:
       rmem restore
       rmem restore swe-01-12-1777632000
     """
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         if not memory_ids:
             aside = brain.store.aside()
-            if face.json:
-                face.document(
+            if cli.json:
+                cli.document(
                     [{"id": one.memory.memory_id, "text": one.memory.text, "until": one.until} for one in aside]
                 )
             elif not aside:
-                face.note("Nothing waits to be restored.")
-            for one in () if face.json else aside:
+                cli.note("Nothing waits to be restored.")
+            for one in () if cli.json else aside:
                 click.echo(f"{one.memory.memory_id}\tuntil {moment(one.until)}\t{one_line(one.memory.text)[:80]}")
             return
         back = [memory.memory_id for memory in brain.restore(*memory_ids)]
-    _finish(face, memory_ids, back, "restored", "Restored")
+    _finish(cli, memory_ids, back, "restored", "Restored")
 
 
 @click.command()
 @click.argument("memory_id", metavar="ID", shell_complete=ids)
 @click.option("--off", is_flag=True, help="Let it fade again.")
-@answering
-def pin(face: Face, memory_id: str, off: bool) -> None:
+@command_options
+def pin(cli: CliContext, memory_id: str, off: bool) -> None:
     """Keep a memory from ever being pruned.
 
     \b
@@ -214,12 +216,12 @@ def pin(face: Face, memory_id: str, off: bool) -> None:
       rmem pin swe-01-12-1777632000
       rmem pin swe-01-12-1777632000 --off
     """
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         brain.pin(memory_id, not off)
-    if face.json:
-        face.document({"id": memory_id, "pinned": not off})
+    if cli.json:
+        cli.document({"id": memory_id, "pinned": not off})
     else:
-        click.echo(f"{'Unpinned' if off else 'Pinned'} {memory_id}" if face.terminal else memory_id)
+        click.echo(f"{'Unpinned' if off else 'Pinned'} {memory_id}" if cli.is_terminal else memory_id)
 
 
 @click.command()
@@ -233,9 +235,9 @@ def pin(face: Face, memory_id: str, off: bool) -> None:
 @click.option("--verify", is_flag=True, help="Check that no entry was changed, added or taken away.")
 @click.option("--org", metavar="NAME", help="The log of an organisation of a server: members, tokens, workspaces.")
 @DATA
-@answering
+@command_options
 def audit(
-    face: Face,
+    cli: CliContext,
     org: str | None,
     data: str | None,
     what: str | None,
@@ -262,20 +264,20 @@ def audit(
       rmem audit --org default --data /srv/rmem
     """
     if org is not None:
-        face = Face(_log_of(face, data, org), face.json)
+        cli = CliContext(_log_of(cli, data, org), cli.json)
     elif data is not None:
         raise InputError("--data goes with --org", field="data")
     checks.whole("limit", limit, low=1)
     start = None if since is None else checks.moment("since", since)
-    with face.looking() as brain:
-        store = _audited(brain, face)
+    with cli.brain_or_empty() as brain:
+        store = _audit_log(brain, cli)
         if what == "accept":
             if store is not None:
                 store.accept_audit(config.user())
             click.echo("The audit log is taken for whole as it is.")
             return
         if verify or what == "verify":
-            _verified(face, [] if store is None else store.broken_audit())
+            _print_verification(cli, [] if store is None else store.broken_audit())
             return
         wanted = {"who": who, "action": action}
         entries = iter(()) if store is None else _entries(store, memory, start)
@@ -290,28 +292,28 @@ def audit(
                 click.echo(json.dumps(entry._asdict(), ensure_ascii=False))
             return
         shown = list(islice(found, limit))
-    if face.json:
-        face.document([entry._asdict() for entry in shown])
+    if cli.json:
+        cli.document([entry._asdict() for entry in shown])
         return
     if not shown:
-        face.note("No entries.")
+        cli.note("No entries.")
     for entry in shown:
         about = " ".join(f"{key}={value}" for key, value in entry.detail.items() if value is not None)
         click.echo(f"{moment(entry.time)}\t{entry.who}\t{entry.action}\t{entry.memory}\t{about}")
 
 
-def _log_of(face: Face, data: str | None, org: str) -> str:
-    """The address of an organisation's log."""
+def _log_of(cli: CliContext, data: str | None, org: str) -> str:
+    """Return the address of an organisation's log."""
     from ..server.organization_log import log_address
     from .tenants import control_of, organization_of
 
-    with control_of(face, data) as (control, settings):
+    with control_of(cli, data) as (control, settings):
         return log_address(settings, organization_of(control, org).id)
 
 
-def _verified(face: Face, broken: Sequence[int]) -> None:
-    if face.json:
-        face.document({"sound": not broken, "broken": list(broken)})
+def _print_verification(cli: CliContext, broken: Sequence[int]) -> None:
+    if cli.json:
+        cli.document({"sound": not broken, "broken": list(broken)})
     else:
         click.echo("The audit log is whole." if not broken else f"Entries {list(broken)} are not as they were written.")
     if broken:
@@ -319,20 +321,20 @@ def _verified(face: Face, broken: Sequence[int]) -> None:
 
 
 def _entries(store: AuditLog, memory: str | None, since: float | None) -> Iterator[AuditEntry]:
-    """All entries, newest first, a page at a time."""
+    """Yield all entries, newest first, read page by page."""
     before = None
     while page := store.audit(memory=memory, since=since, limit=_PAGE, before=before):
         yield from page
         before = page[-1].n
 
 
-def _audited(brain: Brain, face: Face) -> AuditLog | None:
-    """The log of a store; None for a store that is not there yet."""
+def _audit_log(brain: Brain, cli: CliContext) -> AuditLog | None:
+    """Return the audit log of a store; None if there is no store yet."""
     from ..stores.capabilities import AuditLog
 
     if isinstance(brain.store, AuditLog):
         return brain.store
-    path = store_file(face.address)
-    if str(face.address) == ":memory:" or (path is not None and not path.exists()):
+    path = store_file(cli.address)
+    if str(cli.address) == ":memory:" or (path is not None and not path.exists()):
         return None
     raise ConfigError(f"{type(brain.store).__name__} keeps no audit log")

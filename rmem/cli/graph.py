@@ -13,8 +13,8 @@ import click
 
 from ..graph.formats import READERS, WRITERS, format_of, read, write
 from ..graph.model import Change, Fact, iso
-from .face import Face
-from .options import answering
+from .cli_context import CliContext
+from .options import command_options
 from .output import aligned, table
 from .progress import progress
 
@@ -37,8 +37,8 @@ def graph() -> None:
     """
 
 
-def _in_time(function: Function) -> Function:
-    """--at and --believed."""
+def _time_options(function: Function) -> Function:
+    """Add the options --at and --believed."""
 
     @click.option("--at", metavar="WHEN", help="What was true then. [default: now]")
     @click.option("--believed", metavar="WHEN", help="As far as it was known then. [default: now]")
@@ -49,11 +49,11 @@ def _in_time(function: Function) -> Function:
     return run
 
 
-def _show(face: Face, facts: Iterable[Fact], nothing: str) -> None:
+def _show(cli: CliContext, facts: Iterable[Fact], nothing: str) -> None:
     found = list(facts)
-    if face.json:
-        face.document([fact.to_dict() for fact in found])
-    elif face.quiet:
+    if cli.json:
+        cli.document([fact.to_dict() for fact in found])
+    elif cli.quiet:
         for fact in found:
             click.echo(fact.id)
     elif not found:
@@ -71,11 +71,11 @@ def _show(face: Face, facts: Iterable[Fact], nothing: str) -> None:
             )
             for fact in found
         ]
-        _columns(face, columns, rows)
+        _columns(cli, columns, rows)
 
 
-def _columns(face: Face, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
-    if face.terminal:
+def _columns(cli: CliContext, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
+    if cli.is_terminal:
         table(columns, rows, right=right)
     else:
         aligned(rows, right=right)
@@ -91,11 +91,11 @@ def _times(fact: Fact) -> str:
 @click.option("--relation", "relations", multiple=True, metavar="NAME", help="Only this relation; repeatable.")
 @click.option("--history", is_flag=True, help="Also what is over.")
 @click.option("--likely", is_flag=True, help="Also what is only likely.")
-@_in_time
+@_time_options
 @_LIMIT
-@answering
+@command_options
 def about(
-    face: Face,
+    cli: CliContext,
     entity: str,
     relations: tuple[str, ...],
     history: bool,
@@ -105,7 +105,7 @@ def about(
     limit: int,
 ) -> None:
     """What is known about an entity, in both directions."""
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         if history:
             found = brain.graph.facts(
                 entity, relations or None, history=True, likely=likely, believed=believed, limit=limit
@@ -115,7 +115,7 @@ def about(
                 entity, relations=relations or None, at=at, believed=believed, likely=likely, limit=limit
             )
             found = [one.fact for one in near]
-    _show(face, found, f"Nothing is known about {entity!r}. `rmem graph entities` lists what is.")
+    _show(cli, found, f"Nothing is known about {entity!r}. `rmem graph entities` lists what is.")
 
 
 @graph.command()
@@ -124,10 +124,10 @@ def about(
 @click.option("--hops", default=3, show_default=True, type=click.IntRange(1, 8), help="Facts on the way at most.")
 @click.option("-k", default=1, show_default=True, type=click.IntRange(1), help="How many ways at most.")
 @click.option("--relation", "relations", multiple=True, metavar="NAME", help="Only by this relation; repeatable.")
-@_in_time
-@answering
+@_time_options
+@command_options
 def path(
-    face: Face,
+    cli: CliContext,
     start: str,
     goal: str,
     hops: int,
@@ -137,10 +137,10 @@ def path(
     believed: str | None,
 ) -> None:
     """The shortest ways from one entity to another."""
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         found = brain.graph.paths(start, goal, hops, k=k, relations=relations or None, at=at, believed=believed)
-    if face.json:
-        face.document([{"names": one.names, "facts": [fact.to_dict() for fact in one.facts]} for one in found])
+    if cli.json:
+        cli.document([{"names": one.names, "facts": [fact.to_dict() for fact in one.facts]} for one in found])
     elif not found:
         click.echo(f"No way of at most {hops} facts from {start!r} to {goal!r}; --hops allows more.")
     else:
@@ -150,64 +150,64 @@ def path(
 
 @graph.command()
 @click.argument("pattern")
-@_in_time
+@_time_options
 @_LIMIT
-@answering
-def query(face: Face, pattern: str, at: str | None, believed: str | None, limit: int) -> None:
+@command_options
+def query(cli: CliContext, pattern: str, at: str | None, believed: str | None, limit: int) -> None:
     """Match facts with variables, as in "?who owns ?service, ?service depends on redis"."""
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         found = brain.graph.query(pattern, at=at, believed=believed, limit=limit)
-    if face.json:
-        face.document(found)
+    if cli.json:
+        cli.document(found)
     elif not found:
         click.echo("Nothing matches.")
     else:
         names = list(found[0])
-        _columns(face, names, [[row[name] for name in names] for row in found])
+        _columns(cli, names, [[row[name] for name in names] for row in found])
 
 
-def _changes(face: Face, found: Sequence[Change], nothing: str) -> None:
-    if face.json:
-        face.document([{"time": iso(one.time), "began": one.began, "fact": one.fact.to_dict()} for one in found])
+def _changes(cli: CliContext, found: Sequence[Change], nothing: str) -> None:
+    if cli.json:
+        cli.document([{"time": iso(one.time), "began": one.began, "fact": one.fact.to_dict()} for one in found])
     elif not found:
         click.echo(nothing)
     else:
         rows = [(iso(one.time)[:16], "began" if one.began else "ended", str(one.fact)) for one in found]
-        _columns(face, ("time", "what", "fact"), rows)
+        _columns(cli, ("time", "what", "fact"), rows)
 
 
 @graph.command()
 @click.argument("entity")
 @click.option("--believed", metavar="WHEN", help="As far as it was known then.")
-@answering
-def timeline(face: Face, entity: str, believed: str | None) -> None:
+@command_options
+def timeline(cli: CliContext, entity: str, believed: str | None) -> None:
     """All that began and ended about an entity, oldest first."""
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         found = brain.graph.timeline(entity, believed=believed)
-    _changes(face, found, f"Nothing is known about {entity!r}.")
+    _changes(cli, found, f"Nothing is known about {entity!r}.")
 
 
 @graph.command()
 @click.argument("start", metavar="FROM")
 @click.argument("end", metavar="TO")
 @click.option("--entity", metavar="NAME", help="Only what concerns this entity.")
-@answering
-def changes(face: Face, start: str, end: str, entity: str | None) -> None:
+@command_options
+def changes(cli: CliContext, start: str, end: str, entity: str | None) -> None:
     """What began and ended between two times."""
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         found = brain.graph.between(start, end, entity)
-    _changes(face, found, "Nothing changed.")
+    _changes(cli, found, "Nothing changed.")
 
 
 @graph.command()
 @_LIMIT
-@answering
-def contradictions(face: Face, limit: int) -> None:
+@command_options
+def contradictions(cli: CliContext, limit: int) -> None:
     """Facts that cannot both be true at one time, with the memories that say them."""
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         found = brain.graph.contradictions(limit=limit)
-    if face.json:
-        face.document([{"first": one.first.to_dict(), "second": one.second.to_dict()} for one in found])
+    if cli.json:
+        cli.document([{"first": one.first.to_dict(), "second": one.second.to_dict()} for one in found])
     elif not found:
         click.echo("No contradictions.")
     else:
@@ -217,13 +217,13 @@ def contradictions(face: Face, limit: int) -> None:
 
 @graph.command()
 @click.argument("fact_id", metavar="FACT")
-@answering
-def explain(face: Face, fact_id: str) -> None:
+@command_options
+def explain(cli: CliContext, fact_id: str) -> None:
     """The sentence that says a fact, and other values of it."""
-    with face.present() as brain:
+    with cli.existing_brain() as brain:
         found = brain.graph.explain(fact_id)
-    if face.json:
-        face.document(
+    if cli.json:
+        cli.document(
             {
                 "fact": found.fact.to_dict(),
                 "sentence": found.sentence,
@@ -241,54 +241,54 @@ def explain(face: Face, fact_id: str) -> None:
                 click.echo(f"  {fact}  [{fact.id}]")
 
 
-def _counted(face: Face, found: Sequence[tuple[str, float]], what: str, shown: str) -> None:
-    if face.json:
-        face.document([{"name": name, what: number} for name, number in found])
+def _print_counts(cli: CliContext, found: Sequence[tuple[str, float]], what: str, shown: str) -> None:
+    if cli.json:
+        cli.document([{"name": name, what: number} for name, number in found])
     elif not found:
         click.echo("No facts yet. They are read from what you remember; `rmem reindex` reads them from older memories.")
     else:
-        _columns(face, ("name", what), [(name, format(number, shown)) for name, number in found], (1,))
+        _columns(cli, ("name", what), [(name, format(number, shown)) for name, number in found], (1,))
 
 
 @graph.command()
 @click.argument("like", required=False)
 @_LIMIT
-@answering
-def entities(face: Face, like: str | None, limit: int) -> None:
+@command_options
+def entities(cli: CliContext, like: str | None, limit: int) -> None:
     """Entities and how many facts are about them; LIKE is a part of the name."""
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         found = brain.graph.entities(like, limit=limit)
-    _counted(face, found, "facts", ",.0f")
+    _print_counts(cli, found, "facts", ",.0f")
 
 
 @graph.command()
-@answering
-def relations(face: Face) -> None:
+@command_options
+def relations(cli: CliContext) -> None:
     """Relations and how many facts have them."""
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         found = brain.graph.relations()
-    _counted(face, found, "facts", ",.0f")
+    _print_counts(cli, found, "facts", ",.0f")
 
 
 @graph.command()
 @_LIMIT
-@answering
-def important(face: Face, limit: int) -> None:
+@command_options
+def important(cli: CliContext, limit: int) -> None:
     """The entities that matter most, by PageRank."""
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         found = brain.graph.important(limit)
-    _counted(face, found, "share", ".4f")
+    _print_counts(cli, found, "share", ".4f")
 
 
 @graph.command()
 @_LIMIT
-@answering
-def communities(face: Face, limit: int) -> None:
+@command_options
+def communities(cli: CliContext, limit: int) -> None:
     """Groups of entities with many facts among them."""
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         found = brain.graph.communities(limit=limit)
-    if face.json:
-        face.document(found)
+    if cli.json:
+        cli.document(found)
     elif not found:
         click.echo("No groups of three or more.")
     else:
@@ -307,11 +307,13 @@ def communities(face: Face, limit: int) -> None:
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The file. [default: standard output]"
 )
 @_LIMIT
-@answering
-def draw(face: Face, entity: str, hops: int, at: str | None, kind: str | None, output: Path | None, limit: int) -> None:
+@command_options
+def draw(
+    cli: CliContext, entity: str, hops: int, at: str | None, kind: str | None, output: Path | None, limit: int
+) -> None:
     """A picture of what is known around an entity, as SVG, DOT or Mermaid."""
     chosen = kind or ("svg" if output is None else format_of(output.name, ["svg", "dot", "mermaid"]))
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         found: dict[str, Fact] = {}
         front = [entity]
         for _ in range(hops):
@@ -323,7 +325,7 @@ def draw(face: Face, entity: str, hops: int, at: str | None, kind: str | None, o
                         following[one.name] = None
             front = list(following)
     _write(output, write(found.values(), chosen))
-    face.note(f"{len(found):,} facts around {entity!r}")
+    cli.note(f"{len(found):,} facts around {entity!r}")
 
 
 def _write(output: Path | None, pieces: Iterable[str]) -> None:
@@ -336,11 +338,11 @@ def _write(output: Path | None, pieces: Iterable[str]) -> None:
 @click.argument("output", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--format", "kind", type=click.Choice(list(WRITERS)), help="[default: by the file's name]")
 @click.option("--current", is_flag=True, help="Only what is true now.")
-@answering
-def export(face: Face, output: Path, kind: str | None, current: bool) -> None:
+@command_options
+def export(cli: CliContext, output: Path, kind: str | None, current: bool) -> None:
     """Write all facts to a file: .jsonl, .graphml, .nt (N-Triples), .jsonld, .dot, .mmd or .svg."""
     chosen = kind or format_of(output.name, list(WRITERS))
-    with face.looking() as brain, progress("exporting facts") as told:
+    with cli.brain_or_empty() as brain, progress("exporting facts") as bar:
         total, count = len(brain.graph), 0
 
         def counted() -> Iterable[Fact]:
@@ -348,34 +350,34 @@ def export(face: Face, output: Path, kind: str | None, current: bool) -> None:
             for fact in brain.graph.all_facts(history=not current):
                 count += 1
                 if count % 1000 == 0:
-                    told(count, total)
+                    bar(count, total)
                 yield fact
 
         _write(output, write(counted(), chosen))
-    if face.json:
-        face.document({"facts": count, "file": str(output)})
+    if cli.json:
+        cli.document({"facts": count, "file": str(output)})
     else:
-        face.note(f"Wrote {count:,} facts to {output}")
+        cli.note(f"Wrote {count:,} facts to {output}")
 
 
 @graph.command(name="import")
 @click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--format", "kind", type=click.Choice(list(READERS)), help="[default: by the file's name]")
-@answering
-def import_(face: Face, source: Path, kind: str | None) -> None:
+@command_options
+def import_(cli: CliContext, source: Path, kind: str | None) -> None:
     """State the facts of a file: .jsonl, .graphml, .nt or .jsonld. All are checked before the first is written."""
     chosen = kind or format_of(source.name, list(READERS))
     with source.open(encoding="utf-8") as file:
         facts = read(file, chosen)
     with (
-        face.brain() as brain,
-        progress("stating facts", stopped="what was stated stays; import into an empty store to start again") as told,
+        cli.brain() as brain,
+        progress("stating facts", stopped="what was stated stays; import into an empty store to start again") as bar,
     ):
-        count = brain.graph.add_many(facts, on_progress=told)
-    if face.json:
-        face.document({"facts": count})
+        count = brain.graph.add_many(facts, on_progress=bar)
+    if cli.json:
+        cli.document({"facts": count})
     else:
-        face.note(f"Stated {count:,} facts")
+        cli.note(f"Stated {count:,} facts")
 
 
 @graph.command(name="map")
@@ -385,9 +387,9 @@ def import_(face: Face, source: Path, kind: str | None) -> None:
 @click.option("--object", required=True, metavar="COLUMN", help="The column with the value.")
 @click.option("--since", metavar="COLUMN", help="The column that says since when.")
 @click.option("--until", metavar="COLUMN", help="The column that says until when.")
-@answering
+@command_options
 def map_(
-    face: Face, table: str, subject: str, relation: str, object: str, since: str | None, until: str | None
+    cli: CliContext, table: str, subject: str, relation: str, object: str, since: str | None, until: str | None
 ) -> None:
     """State one fact for each row of a TABLE (see `rmem sql`).
 
@@ -399,13 +401,13 @@ def map_(
     """
     from .tables import client_of
 
-    with client_of(face, None) as client:
+    with client_of(cli, None) as client:
         rows = list(client.query(f'SELECT * FROM "{table.replace(chr(34), chr(34) * 2)}"'))
-    with face.brain() as brain, progress("stating facts", stopped="do it again to go on") as bar:
+    with cli.brain() as brain, progress("stating facts", stopped="do it again to go on") as bar:
         done = brain.graph.map_table(
             table, rows, subject=subject, relation=relation, object=object, since=since, until=until, on_progress=bar
         )
-    if face.json:
-        face.document(done._asdict())
+    if cli.json:
+        cli.document(done._asdict())
     else:
-        face.note(f"{done.added:,} facts added, {done.unchanged:,} unchanged, {done.removed:,} taken back")
+        cli.note(f"{done.added:,} facts added, {done.unchanged:,} unchanged, {done.removed:,} taken back")

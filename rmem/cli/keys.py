@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from ..errors import InputError
-from .face import Face
-from .options import answering
+from .cli_context import CliContext
+from .options import command_options
 from .output import aligned, moment, table
 from .progress import progress
 
@@ -35,8 +35,8 @@ def keys(context: click.Context) -> None:
 
 
 @keys.command()
-@answering
-def new(face: Face) -> None:
+@command_options
+def new(cli: CliContext) -> None:
     """Print a fresh master key: 32 random bytes as base64. It is stored nowhere.
 
     \b
@@ -47,15 +47,15 @@ def new(face: Face) -> None:
     from ..crypto.encryption import new_master_key
 
     key = new_master_key()
-    if face.json:
-        face.document({"master_key": key})
+    if cli.json:
+        cli.document({"master_key": key})
     else:
         click.echo(key)
 
 
 @keys.command("list")
-@answering
-def list_(face: Face) -> None:
+@command_options
+def list_(cli: CliContext) -> None:
     """List the data keys of the store: kind, version, when they were made, how many memories use them, the fingerprint
     of their master key, and whether the present master key opens them. Keys themselves are never shown.
 
@@ -66,25 +66,32 @@ def list_(face: Face) -> None:
     """
     from ..admin import data_keys
 
-    found = data_keys(face.address)
-    if face.json:
-        face.document({"keys": found})
+    found = data_keys(cli.address)
+    if cli.json:
+        cli.document({"keys": found})
         return
     if not found:
-        face.note("this store has no keys: nothing in it is encrypted")
+        cli.note("this store has no keys: nothing in it is encrypted")
         return
     columns = ("KIND", "VERSION", "MADE", "MEMORIES", "MASTER", "OPENS")
     rows = [
-        (one["kind"], str(one["version"]), moment(one["created"]), f"{one['memories']:,}", one["master"], _told(one))
+        (
+            one["kind"],
+            str(one["version"]),
+            moment(one["created"]),
+            f"{one['memories']:,}",
+            one["master"],
+            _opens_text(one),
+        )
         for one in found
     ]
-    if face.terminal:
+    if cli.is_terminal:
         table(columns, rows, right=(1, 3))
     else:
         aligned([columns, *rows], right=(1, 3))
 
 
-def _told(key: dict[str, Any]) -> str:
+def _opens_text(key: dict[str, Any]) -> str:
     return {True: "yes", False: "no", None: "no key given"}[key["opens"]]
 
 
@@ -92,8 +99,8 @@ def _told(key: dict[str, Any]) -> str:
 @click.option("--master-env", metavar="NAME", help="The environment variable that holds the new master key.")
 @click.option("--master-file", metavar="PATH", help="The file that holds the new master key.")
 @click.option("--data", is_flag=True, help="Make new data keys as well, and encrypt every encrypted memory again.")
-@answering
-def rotate(face: Face, master_env: str | None, master_file: str | None, data: bool) -> None:
+@command_options
+def rotate(cli: CliContext, master_env: str | None, master_file: str | None, data: bool) -> None:
     """Change the master key, or the data keys with --data, or both. Others may use the store meanwhile.
 
     A new master key takes a moment: only the data keys are wrapped again. The present one is read from
@@ -125,13 +132,13 @@ def rotate(face: Face, master_env: str | None, master_file: str | None, data: bo
     elif master_file is not None:
         new_master = Encryption(master=Path(master_file))
     with progress("Encrypting") as bar:
-        done = rotate_keys(face.address, new_master, data=data, on_progress=bar)
-    if face.json:
-        face.document(done)
+        done = rotate_keys(cli.address, new_master, data=data, on_progress=bar)
+    if cli.json:
+        cli.document(done)
         return
     if new_master is not None:
         click.echo(f"{done['rewrapped']:,} data keys are now opened by the new master key only")
     if data:
         click.echo(f"Encrypted {done['memories']:,} memories with data keys of version {done['version']}")
         if done["unreadable"]:
-            face.note(f"{done['unreadable']:,} memories do not open and keep their old keys; see `rmem doctor`")
+            cli.note(f"{done['unreadable']:,} memories do not open and keep their old keys; see `rmem doctor`")

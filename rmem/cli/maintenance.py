@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from . import exit_codes
-from .face import Face
-from .options import answering
+from .cli_context import CliContext
+from .options import command_options
 from .output import aligned, console, size, visible
 from .progress import progress
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("target", metavar="TARGET")
-@answering
-def backup(face: Face, target: str) -> None:
+@command_options
+def backup(cli: CliContext, target: str) -> None:
     """Copy the store to TARGET, consistently, while others may be using it.
 
     The copy is a store of its own: `rmem --store TARGET recall …` reads it.
@@ -34,9 +34,9 @@ def backup(face: Face, target: str) -> None:
     from ..admin import backup as copy
 
     with progress("Copying", stopped="Nothing was written; run it again for a whole copy.") as bar:
-        done = copy(face.address, target, on_progress=bar)
-    if face.json:
-        face.document(done)
+        done = copy(cli.address, target, on_progress=bar)
+    if cli.json:
+        cli.document(done)
     else:
         click.echo(f"Copied {done['memories']:,} memories ({size(done['bytes'])}) to {visible(done['target'])}")
 
@@ -45,8 +45,8 @@ def backup(face: Face, target: str) -> None:
 @click.option(
     "--embedder", metavar="SPEC", help="static, minilm, onnx:PATH or http:MODEL@URL; the store's own if not given."
 )
-@answering
-def reindex(face: Face, embedder: str | None) -> None:
+@command_options
+def reindex(cli: CliContext, embedder: str | None) -> None:
     """Embed every memory anew and rebuild the index; the way to change a store's embedder.
 
     An interrupted run goes on where it stopped. Others may use the store meanwhile.
@@ -60,9 +60,9 @@ def reindex(face: Face, embedder: str | None) -> None:
     from ..admin import reindex as embed_anew
 
     with progress("Embedding", stopped="The store works as it is; `rmem reindex` goes on from here.") as bar:
-        done = embed_anew(face.address, embedder, on_progress=bar)
-    if face.json:
-        face.document(done)
+        done = embed_anew(cli.address, embedder, on_progress=bar)
+    if cli.json:
+        cli.document(done)
     else:
         click.echo(
             f"Embedded {done['embedded']:,} of {done['memories']:,} memories with {visible(done['embedder'])} "
@@ -72,8 +72,8 @@ def reindex(face: Face, embedder: str | None) -> None:
 
 @click.command()
 @click.option("--repair", is_flag=True, help="Rebuild what is derived (terms, index) from the rows, then look again.")
-@answering
-def doctor(face: Face, repair: bool) -> None:
+@command_options
+def doctor(cli: CliContext, repair: bool) -> None:
     """Examine the store: the file, its rows, what is derived from them, the versions around it; and the team memory.
 
     Of the team memory: each agent's wiring with a try of its hook, events that wait, the server and its token, the
@@ -94,43 +94,43 @@ def doctor(face: Face, repair: bool) -> None:
     done = []
     if repair:
         with progress("Repairing") as bar:
-            done = examiner.repair(face.address, on_progress=bar)
-        done += _mended(face)
-    store = examiner.examine(face.address)
-    findings = [*store, *(_team_findings(face) if store[-1].name != "store" else [])]
-    findings += health.findings(report(Path.cwd(), face.address))
+            done = examiner.repair(cli.address, on_progress=bar)
+        done += _repair(cli)
+    store = examiner.examine(cli.address)
+    findings = [*store, *(_team_findings(cli) if store[-1].name != "store" else [])]
+    findings += health.findings(report(Path.cwd(), cli.address))
     sound = all(finding.ok for finding in findings)
-    if face.json:
+    if cli.json:
         answer = {"ok": sound, "findings": [asdict(finding) for finding in findings]}
-        face.document({**answer, "repaired": done} if repair else answer)
+        cli.document({**answer, "repaired": done} if repair else answer)
     else:
         for line in done:
             click.echo(f"repair: {visible(line)}")
-        if face.terminal:
+        if cli.is_terminal:
             _show(findings)
         else:
             aligned([("ok" if one.ok else "PROBLEM", one.name, visible(one.detail)) for one in findings])
         if not repair and not all(finding.ok for finding in store):
-            face.note("`rmem doctor --repair` rebuilds what is derived; a damaged file needs a backup.")
+            cli.note("`rmem doctor --repair` rebuilds what is derived; a damaged file needs a backup.")
     if not sound:
         raise click.exceptions.Exit(exit_codes.PROBLEMS)
 
 
-def _mended(face: Face) -> list[str]:
+def _repair(cli: CliContext) -> list[str]:
     from ..team import validation
 
-    with face.present() as brain:
+    with cli.existing_brain() as brain:
         number = validation.repair(brain)
     return [f"took out of {number:,} memories of the team what could not be read"] if number else []
 
 
-def _team_findings(face: Face) -> list[Finding]:
+def _team_findings(cli: CliContext) -> list[Finding]:
     from ..doctor import Finding
     from ..errors import RemanenceError
     from ..team import validation
 
     try:
-        with face.present() as brain:
+        with cli.existing_brain() as brain:
             return validation.findings(brain)
     except RemanenceError as error:
         return [Finding("team memories", False, str(error))]

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from .face import Face
+from .cli_context import CliContext
 
 
 @click.command("mcp")
 @click.option("--agent", help="Who the memories say they came from; default: what the client calls itself.")
 @click.option("--project", type=click.Path(file_okay=False), help="The project's folder; default: here.")
 @click.pass_obj
-def mcp(face: Face, agent: str | None, project: str | None) -> None:
+def mcp(cli: CliContext, agent: str | None, project: str | None) -> None:
     """Speak the Model Context Protocol on standard input and output.
 
     Coding agents start this themselves once `rmem install` has wired it. It offers the tools recall, remember, forget,
@@ -33,5 +33,5 @@ def mcp(face: Face, agent: str | None, project: str | None) -> None:
     from ..mcp.server import build
 
     folder = Path(project or os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
-    with LocalHost(face.address, folder, agent) as host:
+    with LocalHost(cli.address, folder, agent) as host:
         build(host).run()

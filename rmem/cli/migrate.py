@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from .face import Face
-from .options import answering
+from .cli_context import CliContext
+from .options import command_options
 from .output import visible
 from .progress import progress
 
@@ -14,8 +14,8 @@ from .progress import progress
 @click.argument("source", metavar="SOURCE")
 @click.argument("target", metavar="TARGET")
 @click.option("--dry-run", is_flag=True, help="Only say what would be copied.")
-@answering
-def migrate(face: Face, source: str, target: str, dry_run: bool) -> None:
+@command_options
+def migrate(cli: CliContext, source: str, target: str, dry_run: bool) -> None:
     """Copy an SQLite file into PostgreSQL: memories with everything, feedback, trash, audit log, keys, and tables.
 
     The target must be empty, or one that an interrupted run began to fill; that goes on where it stopped. A table of
@@ -31,8 +31,8 @@ def migrate(face: Face, source: str, target: str, dry_run: bool) -> None:
 
     with progress("Copying", stopped="Run the same command again: it goes on from here.") as bar:
         done = copy(source, target, dry_run=dry_run, on_progress=bar)
-    if face.json:
-        face.document(done)
+    if cli.json:
+        cli.document(done)
         return
     if dry_run:
         click.echo(f"Would copy {done['memories']:,} memories from {visible(source)}")

@@ -11,29 +11,29 @@ from typing import Any
 import click
 
 from ..errors import InputError
+from .cli_context import CliContext
 from .completion_values import agents, types
-from .face import Face
 
 Function = Callable[..., Any]
 
 
-def answering(function: Function) -> Function:
-    """A subcommand that is given the Face, and takes --store and --json behind its own name as well."""
+def command_options(function: Function) -> Function:
+    """Pass the CliContext to a subcommand, and add --store, --json and --quiet to its options."""
 
     @click.option("--store", metavar="PATH|URL", help="The store to use, as before the command.")
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
     @click.option("-q", "--quiet", is_flag=True, help="Print ids alone where there are some, and no notes.")
     @wraps(function)
     def run(as_json: bool, quiet: bool, store: str | None, **options: Any) -> Any:
-        face = click.get_current_context().obj
-        chosen = Face(store if store is not None else face.store, face.json or as_json, face.quiet or quiet)
+        cli = click.get_current_context().obj
+        chosen = CliContext(store if store is not None else cli.store, cli.json or as_json, cli.quiet or quiet)
         return function(chosen, **options)
 
     return run
 
 
-def filtering(function: Function) -> Function:
-    """The options of a Filter; `filter_of` makes one of them."""
+def filter_options(function: Function) -> Function:
+    """Add the options of a Filter; `filter_of` builds it from them."""
     for option in reversed(_FILTERS):
         function = option(function)
     return function
@@ -63,7 +63,7 @@ _FILTERS: tuple[Callable[[Function], Function], ...] = (
 
 
 def filter_of(options: dict[str, Any]) -> dict[str, Any]:
-    """A filter as Brain takes it, from the options of `filtering`; those not given are left out."""
+    """Build a filter for Brain from the options of `filter_options`; ignore those not given."""
     where = {key: value for key, value in options.items() if value not in (None, ())}
     if "tags" in where:
         where["tags"] = pairs("--tag", where["tags"])
@@ -74,8 +74,8 @@ def filter_of(options: dict[str, Any]) -> dict[str, Any]:
     return where
 
 
-def tabular(function: Function) -> Function:
-    """--csv and --tsv, given as `delimiter`."""
+def table_options(function: Function) -> Function:
+    """Add --csv and --tsv, passed as `delimiter`."""
     for name, sign in (("tsv", "\t"), ("csv", ",")):
         shown = f"Print {name.upper()} with all fields, the names first; tags and metadata are JSON."
         function = click.option(f"--{name}", "delimiter", flag_value=sign, default=None, help=shown)(function)
@@ -83,7 +83,7 @@ def tabular(function: Function) -> Function:
 
 
 def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
-    """`key=value` as texts."""
+    """Parse `key=value` as texts."""
     result = {}
     for item in given:
         key, equals, value = item.partition("=")
@@ -94,7 +94,7 @@ def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
 
 
 def values(option: str, given: tuple[str, ...]) -> dict[str, Any]:
-    """`key=value` with the value read as JSON where it is JSON: 5 is a number, "5" in quotes and x are texts."""
+    """Parse `key=value` with a JSON value if it is valid JSON: 5 is a number, "5" in quotes and x are texts."""
     return {key: value_of(value) for key, value in pairs(option, given).items()}
 
 
@@ -110,7 +110,7 @@ def _not_json(name: str) -> Any:
 
 
 def metadata(given: tuple[str, ...]) -> dict[str, Any]:
-    """--meta: `key=value` or a whole JSON object, in any mixture."""
+    """Parse --meta: `key=value` or a JSON object, in any combination."""
     result: dict[str, Any] = {}
     for item in given:
         if not item.lstrip().startswith("{"):
@@ -124,7 +124,7 @@ def metadata(given: tuple[str, ...]) -> dict[str, Any]:
 
 
 def point(option: str, given: str) -> list[float]:
-    """`x,y` or `x,y,z`."""
+    """Parse `x,y` or `x,y,z`."""
     try:
         return [float(part) for part in given.split(",")]
     except ValueError:
@@ -132,7 +132,7 @@ def point(option: str, given: str) -> list[float]:
 
 
 def text_of(words: tuple[str, ...]) -> str:
-    """The words of the command line as one text, or standard input for `-`."""
+    """Join the words of the command line to one text, or read standard input for `-`."""
     if words != ("-",):
         return " ".join(words)
     written = sys.stdin.buffer.read()

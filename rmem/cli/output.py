@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.box import Box
     from rich.console import Console
 
-_ROOM = 20  # columns of a terminal that the last column of a table needs
+_MIN_LAST_COLUMN = 20  # characters that the last column of a table needs
 _LINE_BREAKS = {"\r\n": "\n", "\r": "\n", "\x0b": "\n", "\x0c": "\n", "\x85": "\n", "\u2028": "\n", "\u2029": "\n"}
 
 
@@ -27,18 +27,18 @@ def visible(text: str) -> str:
     text = text.expandtabs(4)
     if text.isprintable():
         return text
-    return "".join(one if one == "\n" or not _steers(one) else _escaped(one) for one in text)
+    return "".join(one if one == "\n" or not _is_control(one) else _escape(one) for one in text)
 
 
-def _steers(character: str) -> bool:
-    # Cc: escapes and bells; Cs cannot be encoded; the bidirectional overrides reorder what is read.
+def _is_control(character: str) -> bool:
+    # Cc: escapes and bells; Cs cannot be encoded; bidirectional overrides change the order of reading.
     return (
         unicodedata.category(character) in ("Cc", "Cs")
         or character in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
     )
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii") if ord(character) < 0xD800 else f"\\u{ord(character):04x}"
 
 
@@ -47,12 +47,12 @@ def one_line(text: str) -> str:
 
 
 def moment(seconds: float | None) -> str:
-    """Local time to the minute."""
+    """Format a time as local time to the minute."""
     return "–" if seconds is None else datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
 
 
 def size(count: float) -> str:
-    """Bytes in the unit that reads best."""
+    """Format a number of bytes with a suitable unit."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if count < 1000 or unit == "GB":
             break
@@ -65,7 +65,7 @@ def indented(text: str, by: str) -> str:
 
 
 def aligned(rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> None:
-    """Columns two spaces apart, for a pipe; the last one is as wide as it likes."""
+    """Align columns two spaces apart, for a pipe; the last one is not padded or cut."""
     lines = [list(row) for row in rows]
     if not lines:
         return
@@ -85,8 +85,8 @@ def console() -> Console:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> None:
-    """A table on the terminal: the last column gives way where it is narrow, the others are kept whole. Where they
-    leave it no room, it stands below them."""
+    """Print a table on the terminal. The last column is wrapped if space is short, the others never; if they leave it
+    no space, it is printed below them."""
     from rich.cells import cell_len
     from rich.table import Table
 
@@ -94,10 +94,10 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Seque
 
     lines = [list(row) for row in rows]
     kept = sum(max(cell_len(line[at]) for line in [columns, *lines]) + 2 for at in range(len(columns) - 1))
-    if console().width < kept + _ROOM:
+    if console().width < kept + _MIN_LAST_COLUMN:
         for line in lines:
             click.echo(click.style("  ".join(line[:-1]), bold=True), color=in_colour(sys.stdout))
-            click.echo(f"  {shortened(line[-1], max(_ROOM, console().width - 2))}")
+            click.echo(f"  {shortened(line[-1], max(_MIN_LAST_COLUMN, console().width - 2))}")
         return
     shown = Table(box=_box(), header_style="bold", show_edge=False, padding=(0, 1, 0, 0))
     last = len(columns) - 1
@@ -121,7 +121,7 @@ def _box() -> Box:
 
 
 def facts(pairs: Iterable[tuple[str, str]], *, terminal: bool) -> None:
-    """Names and values, one to a line."""
+    """Print names and values, one pair per line."""
     given = list(pairs)
     if not terminal:
         width = max((len(name) for name, _ in given), default=0)

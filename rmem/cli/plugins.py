@@ -7,15 +7,15 @@ from typing import Any
 import click
 
 from . import exit_codes
-from .face import Face
-from .options import answering
+from .cli_context import CliContext
+from .options import command_options
 from .output import aligned, one_line, table
 
 
 @click.command()
 @click.option("--kind", type=click.Choice(["store", "embedder", "command"]), help="Only plugins of this kind.")
-@answering
-def plugins(face: Face, kind: str | None) -> None:
+@command_options
+def plugins(cli: CliContext, kind: str | None) -> None:
     """List installed plugins: kind, name, distribution, and whether each loads or why not.
 
     Every plugin is loaded to find out; one that fails stops none of the others. Exit code 6 if any cannot be used.
@@ -27,19 +27,19 @@ def plugins(face: Face, kind: str | None) -> None:
     """
     from ..plugins import GROUPS, installed
 
-    found = [_examined(plugin) for each in GROUPS if kind in (None, each) for plugin in installed(each)]
-    if face.json:
-        face.document({"plugins": found})
+    found = [_check_plugin(plugin) for each in GROUPS if kind in (None, each) for plugin in installed(each)]
+    if cli.json:
+        cli.document({"plugins": found})
     elif found:
-        _print(found, face)
+        _print(found, cli)
     else:
         groups = " and ".join(group for each, group in GROUPS.items() if kind in (None, each))
-        face.note(f"no plugins are installed; they are entry points of the group {groups}")
+        cli.note(f"no plugins are installed; they are entry points of the group {groups}")
     if not all(one["loads"] for one in found):
         raise click.exceptions.Exit(exit_codes.PROBLEMS)
 
 
-def _examined(plugin: Any) -> dict[str, Any]:
+def _check_plugin(plugin: Any) -> dict[str, Any]:
     from ..errors import ConfigError
 
     problem = plugin.problem
@@ -59,7 +59,7 @@ def _examined(plugin: Any) -> dict[str, Any]:
     }
 
 
-def _print(found: list[dict[str, Any]], face: Face) -> None:
+def _print(found: list[dict[str, Any]], cli: CliContext) -> None:
     columns = ("KIND", "NAME", "FROM", "VERSION", "STATE")
     rows = [
         (
@@ -71,10 +71,10 @@ def _print(found: list[dict[str, Any]], face: Face) -> None:
         )
         for one in found
     ]
-    if face.terminal:
+    if cli.is_terminal:
         table(columns, rows)
     else:
         aligned([columns, *rows])
     for one in found:
-        if not one["loads"]:  # whole, however narrow the terminal is
+        if not one["loads"]:  # in full, even on a narrow terminal
             click.echo(f"{one_line(one['name'])}: {one_line(one['problem'])}")

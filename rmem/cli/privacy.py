@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from .face import Face
-from .options import answering, text_of
+from .cli_context import CliContext
+from .options import command_options, text_of
 from .output import aligned, table, visible
 
 
@@ -25,8 +25,8 @@ def privacy(context: click.Context) -> None:
 
 @privacy.command()
 @click.argument("text", nargs=-1, required=True)
-@answering
-def check(face: Face, text: tuple[str, ...]) -> None:
+@command_options
+def check(cli: CliContext, text: tuple[str, ...]) -> None:
     """Show what would be found in TEXT (- reads standard input), and what would be kept instead. Nothing is stored.
 
     \b
@@ -44,17 +44,17 @@ def check(face: Face, text: tuple[str, ...]) -> None:
         kept: str | None = policy.clean(given)
     except PrivacyError:
         kept = None
-    if face.json:
+    if cli.json:
         found = [
             {"kind": one.kind, "rule": one.rule, "start": one.start, "end": one.end, "action": policy.actions[one.kind]}
             for one in findings
         ]
-        face.document({"findings": found, "kept": kept})
+        cli.document({"findings": found, "kept": kept})
         return
     if findings:
         columns = ("KIND", "RULE", "ACTION", "AT")
         rows = [(one.kind, one.rule, policy.actions[one.kind], f"{one.start}-{one.end}") for one in findings]
-        if face.terminal:
+        if cli.is_terminal:
             table(columns, rows)
         else:
             aligned([columns, *rows])

@@ -13,18 +13,18 @@ import click
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-_PATIENCE = 0.4  # seconds of work before a bar appears, whether the work has told how far it is or not
+_PATIENCE = 0.4  # seconds before a bar appears, even if no progress was reported yet
 
 
 class Stopped(click.Abort):
-    """Stopped by the user; `advice` says how to go on."""
+    """Interrupted by the user; `advice` says how to resume."""
 
     def __init__(self, advice: str) -> None:
         self.advice = advice
 
 
 class Bar:
-    """Call it with how many are done and how many there are, as the `on_progress` of any long call."""
+    """A progress bar to pass as `on_progress`: call it with the number done and the total."""
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -42,7 +42,7 @@ class Bar:
         self._show(self._label, done, total)
 
     def under(self, label: str) -> Callable[[int, int | None], None]:
-        """The same bar with another label, for a first part of the work."""
+        """Return a callback that shows this bar with another label, for one part of the work."""
         return lambda done, total: self._show(label, done, total)
 
     def _show(self, label: str, done: int, total: int | None) -> None:
@@ -89,7 +89,7 @@ def _bar() -> Progress:
 
 @contextmanager
 def progress(label: str, *, stopped: str = "") -> Iterator[Bar]:
-    """A bar while the work runs. `stopped` is what somebody who interrupts it should know: how to go on."""
+    """Show a bar while the work runs. `stopped` is the advice after an interruption: how to resume."""
     bar = Bar(label)
     try:
         yield bar

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import checks
-from .face import Face
-from .options import answering, filter_of, filtering, tabular, text_of, values
+from .cli_context import CliContext
+from .options import command_options, filter_of, filter_options, table_options, text_of, values
 from .output import console, indented, moment, visible
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..models import Hit, Memory
     from ..recall.explain import Explanation
 
-_BESIDE = 5  # times as many are asked for where some may not have held
+_AS_OF_FACTOR = 5  # times k to fetch with --as-of, which drops some hits
 
 
 @click.command()
@@ -37,11 +37,11 @@ _BESIDE = 5  # times as many are asked for where some may not have held
 @click.option("--token-budget", type=int, metavar="N", help="Leave out what would not fit into N tokens together.")
 @click.option("--settings", multiple=True, metavar="NAME=VALUE", help="A setting of the ranking; repeatable.")
 @click.option("--as-of", metavar="WHEN", help="What held then: nothing that came later or had been superseded.")
-@tabular
-@filtering
-@answering
+@table_options
+@filter_options
+@command_options
 def recall(
-    face: Face,
+    cli: CliContext,
     question: tuple[str, ...],
     k: int,
     explain: bool,
@@ -75,10 +75,10 @@ def recall(
     """
     asked, where = text_of(question), filter_of(filters)
     then = None if as_of is None else checks.moment("as_of", as_of, end_of_day=True)
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         hits = brain.recall(
             asked,
-            k=k if then is None else _BESIDE * k,
+            k=k if then is None else _AS_OF_FACTOR * k,
             where=where,
             mode=mode,
             must=must,
@@ -94,26 +94,26 @@ def recall(
 
         hits[:] = [hit for hit in hits if held(hit.memory, then)]
         hits[:] = (hits if token_budget is None else fitting(hits, lambda hit: hit.text, token_budget))[:k]
-    if face.json:
-        face.document({"question": asked, "hits": [hit.to_dict() for hit in hits]})
+    if cli.json:
+        cli.document({"question": asked, "hits": [hit.to_dict() for hit in hits]})
         return
     if not hits:
-        face.note("Nothing recalled.")
+        cli.note("Nothing recalled.")
     if delimiter is not None:
         from .csv_output import write_table
 
         write_table(hits, delimiter)
-    elif face.quiet:
+    elif cli.quiet:
         for hit in hits:
             click.echo(visible(hit.id))
-    elif face.terminal:
+    elif cli.is_terminal:
         _show(hits)
     else:
         _write(hits)
 
 
-def _circumstances(memory: Memory) -> str:
-    """Whose, what, where and when, in one line."""
+def _describe(memory: Memory) -> str:
+    """Describe agent, type, place and time of a memory in one line."""
     parts = [memory.type, memory.agent_id]
     if memory.actor not in (None, memory.agent_id):
         parts.append(str(memory.actor))
@@ -126,7 +126,7 @@ def _circumstances(memory: Memory) -> str:
 
 
 def _reasons(explanation: Explanation) -> list[str]:
-    """An explanation in a few lines."""
+    """Format an explanation in a few lines."""
     parts = ", ".join(f"{name} {value:+.2f}" for name, value in explanation.components.items() if abs(value) >= 0.005)
     lines = [f"score: {parts or 'nothing'}"]
     sides = [f"BM25 {explanation.bm25:.2f}"] if explanation.mode != "vector" else []
@@ -147,7 +147,7 @@ def _reasons(explanation: Explanation) -> list[str]:
 def _write(hits: Sequence[Hit]) -> None:
     for number, hit in enumerate(hits, 1):
         click.echo(f"{number}. {indented(visible(hit.text), '   ')}")
-        click.echo(f"   {hit.score:.2f}  {_circumstances(hit.memory)}, id {visible(hit.memory.memory_id)}")
+        click.echo(f"   {hit.score:.2f}  {_describe(hit.memory)}, id {visible(hit.memory.memory_id)}")
         for line in _reasons(hit.explanation) if hit.explanation is not None else ():
             click.echo(f"   {line}")
 
@@ -162,7 +162,7 @@ def _show(hits: Sequence[Hit]) -> None:
     grid.add_column(justify="right", style="cyan", no_wrap=True)
     for number, hit in enumerate(hits, 1):
         body = Text(visible(hit.text))
-        body.append(f"\n{_circumstances(hit.memory)}  {visible(hit.memory.memory_id)}", style="dim")
+        body.append(f"\n{_describe(hit.memory)}  {visible(hit.memory.memory_id)}", style="dim")
         for line in _reasons(hit.explanation) if hit.explanation is not None else ():
             name, _, rest = line.partition(": ")
             body.append(f"\n{name} ", style="green").append(rest, style="dim")

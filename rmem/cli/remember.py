@@ -9,9 +9,9 @@ import click
 
 from .. import config
 from ..errors import InputError, NotFoundError
+from .cli_context import CliContext, memory_document
 from .completion_values import agents, ids, types
-from .face import Face, memory_document
-from .options import Function, answering, metadata, pairs, point, text_of
+from .options import Function, command_options, metadata, pairs, point, text_of
 
 if TYPE_CHECKING:
     from ..brain import Brain
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _fields(function: Function) -> Function:
-    """The options that remember and update have in common."""
+    """Add the options that remember and update share."""
     for option in reversed(_FIELDS):
         function = option(function)
     return function
@@ -42,7 +42,7 @@ _FIELDS: tuple[Callable[[Function], Function], ...] = (
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
-    """The fields that were named, as Brain takes them."""
+    """Convert the given options to arguments of Brain."""
     fields = {key: value for key, value in options.items() if value not in (None, ())}
     if "tags" in fields:
         fields["tags"] = pairs("--tag", fields["tags"])
@@ -58,8 +58,8 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
 @click.option("--agent", metavar="NAME", shell_complete=agents, help="Whose memory it is; “default” if not given.")
 @_fields
 @click.option("--id", metavar="ID", help="Its id; a memory with the same id is replaced.")
-@answering
-def remember(face: Face, text: tuple[str, ...], **options: Any) -> None:
+@command_options
+def remember(cli: CliContext, text: tuple[str, ...], **options: Any) -> None:
     """Keep a memory; `-` reads the text from standard input.
 
     When the command returns, the memory is on disk and every process finds it. Its id is printed.
@@ -72,17 +72,17 @@ def remember(face: Face, text: tuple[str, ...], **options: Any) -> None:
       git log -1 --format=%B | rmem remember - --type commit --session "$PWD"
     """
     fields = {"text": text_of(text), **_given(options)}
-    with face.brain() as brain:
+    with cli.brain() as brain:
         memory = brain.remember(**fields)
-    if face.json:
-        face.document(memory_document(memory))
-    elif face.terminal:
+    if cli.json:
+        cli.document(memory_document(memory))
+    elif cli.is_terminal:
         click.echo(f"Remembered as {memory.memory_id}")
     else:
         click.echo(memory.memory_id)
 
 
-_CLEARED = ("session", "actor", "tags", "place", "position", "metadata")
+_CLEARABLE = ("session", "actor", "tags", "place", "position", "metadata")
 
 
 @click.command()
@@ -91,10 +91,10 @@ _CLEARED = ("session", "actor", "tags", "place", "position", "metadata")
 @_fields
 @click.option("--tier", type=click.Choice(["stm", "im", "ltm"]), help="The tier it is kept in.")
 @click.option("--untag", multiple=True, metavar="KEY", help="Remove this tag; repeatable.")
-@click.option("--clear", multiple=True, type=click.Choice(_CLEARED), help="Empty this field; repeatable.")
-@answering
+@click.option("--clear", multiple=True, type=click.Choice(_CLEARABLE), help="Empty this field; repeatable.")
+@command_options
 def update(
-    face: Face, memory_id: str, text: str | None, untag: tuple[str, ...], clear: tuple[str, ...], **options: Any
+    cli: CliContext, memory_id: str, text: str | None, untag: tuple[str, ...], clear: tuple[str, ...], **options: Any
 ) -> None:
     """Change fields of a memory; the others stay as they are.
 
@@ -125,28 +125,28 @@ def update(
         raise InputError("--untag has nothing to do beside --clear tags", field="untag")
     if not fields and not untag:
         raise InputError("nothing to change; name at least one field, such as --importance", field="changes")
-    with face.looking() as brain:
-        if not face.remote and memory_id.startswith(ID) and "text" in fields and brain.get(memory_id) is not None:
+    with cli.brain_or_empty() as brain:
+        if not cli.is_remote and memory_id.startswith(ID) and "text" in fields and brain.get(memory_id) is not None:
             memory = TeamMemory(brain, author=author(Path.cwd())).reword(memory_id, fields.pop("text"))
         if fields or untag:
             if "tags" not in clear and (untag or "tags" in fields):
                 memory = _retag(brain, memory_id, fields, untag)
             else:
                 memory = brain.update(memory_id, **fields)
-            if not face.remote:
+            if not cli.is_remote:
                 brain.store.record(config.user(), "change", [memory_id], origin="rmem", fields=sorted(fields))
-    if face.json:
-        face.document(memory_document(memory))
+    if cli.json:
+        cli.document(memory_document(memory))
     else:
-        click.echo(f"Updated {memory.memory_id}" if face.terminal else memory.memory_id)
+        click.echo(f"Updated {memory.memory_id}" if cli.is_terminal else memory.memory_id)
 
 
-class _Overtaken(Exception):
+class _TagsChanged(Exception):
     pass
 
 
 def _retag(brain: Brain, memory_id: str, fields: dict[str, Any], untag: tuple[str, ...]) -> Memory:
-    """Update a memory and add to its tags and take from them; again if others change the tags meanwhile."""
+    """Update a memory and add and remove tags; repeat if others change the tags meanwhile."""
     added = fields.get("tags", {})
     if both := sorted(set(added) & set(untag)):
         raise InputError(f"the tag {both[0]!r} cannot be both set and removed", field="untag")
@@ -158,10 +158,10 @@ def _retag(brain: Brain, memory_id: str, fields: dict[str, Any], untag: tuple[st
 
         def unchanged(memory: Memory, before: dict[str, str] = before) -> None:
             if memory.tags != before:
-                raise _Overtaken
+                raise _TagsChanged
 
         tags = {key: value for key, value in {**before, **added}.items() if key not in untag}
         try:
             return brain.update(memory_id, only_if=unchanged, **{**fields, "tags": tags})
-        except _Overtaken:
+        except _TagsChanged:
             continue

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .face import Face
-from .options import answering
+from .cli_context import CliContext
+from .options import command_options
 from .output import moment, one_line
 
 if TYPE_CHECKING:
@@ -25,15 +25,15 @@ def _team(brain: Brain) -> TeamMemory:
     try:
         found = login()
     except ConfigError:
-        found = None  # a broken login is told of by `rmem status` and `rmem sync`
+        found = None  # `rmem status` and `rmem sync` report a broken login
     return TeamMemory(brain, author=author(Path.cwd()), aliases=[found[0].member] if found and found[0].member else [])
 
 
 @click.command()
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many of each.")
 @click.option("--accept", "accepted", metavar="ID", help="Make a rule of what waits.")
-@answering
-def review(face: Face, limit: int, accepted: str | None) -> None:
+@command_options
+def review(cli: CliContext, limit: int, accepted: str | None) -> None:
     """What the team should look at: memories of this repository that contradict each other or may be out of date, and
     what you said that may be a rule.
 
@@ -50,24 +50,24 @@ def review(face: Face, limit: int, accepted: str | None) -> None:
     from ..team.review import accept, contradictions, out_of_date, undecided
 
     if accepted is not None:
-        with face.present() as brain:
+        with cli.existing_brain() as brain:
             kept = accept(_team(brain), accepted)
-        if face.json:
-            face.document({"id": kept})
+        if cli.json:
+            cli.document({"id": kept})
         else:
             click.echo(f"It is a rule now: {kept}")
         return
     where = repository(Path.cwd())
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         team = _team(brain)
         against = contradictions(team, where, limit)
         old = [] if where is None else out_of_date(team, where, limit)
         open_ = undecided(team, limit)
-    if face.json:
+    if cli.json:
         pairs = [{"older": one.older.id, "newer": one.newer.id, "why": one.why} for one in against]
         stale = [{"id": one.id, "why": one.stale} for one in old]
         waiting = [{"id": one.id, "text": one.text} for one in open_]
-        face.document({"contradictions": pairs, "out_of_date": stale, "waiting": waiting})
+        cli.document({"contradictions": pairs, "out_of_date": stale, "waiting": waiting})
         return
     for one in against:
         click.echo(f"{one.why}:")
@@ -88,35 +88,35 @@ def review(face: Face, limit: int, accepted: str | None) -> None:
 @click.option(
     "--to", "scope", type=click.Choice(("repository", "organisation")), default="repository", show_default=True
 )
-@answering
-def share(face: Face, memory_id: str, scope: str) -> None:
+@command_options
+def share(cli: CliContext, memory_id: str, scope: str) -> None:
     """Let others see a memory: those who work in its repository, or the whole organisation.
 
     \b
     Examples:
       rmem share team-3f2a… --to organisation
     """
-    _shared(face, memory_id, scope)
+    _set_scope(cli, memory_id, scope)
 
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
-@answering
-def unshare(face: Face, memory_id: str) -> None:
+@command_options
+def unshare(cli: CliContext, memory_id: str) -> None:
     """Keep a memory to yourself again.
 
     \b
     Examples:
       rmem unshare team-3f2a…
     """
-    _shared(face, memory_id, "personal")
+    _set_scope(cli, memory_id, "personal")
 
 
-def _shared(face: Face, memory_id: str, scope: str) -> None:
-    with face.present() as brain:
+def _set_scope(cli: CliContext, memory_id: str, scope: str) -> None:
+    with cli.existing_brain() as brain:
         memory = _team(brain).share(memory_id, scope)
-    told: dict[str, Any] = {"id": memory.memory_id, "scope": scope}
-    if face.json:
-        face.document(told)
+    document: dict[str, Any] = {"id": memory.memory_id, "scope": scope}
+    if cli.json:
+        cli.document(document)
     else:
         click.echo(f"{memory.memory_id} is now {scope}.")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .face import Face
-from .options import answering
+from .cli_context import CliContext
+from .options import command_options
 from .output import size, visible
 from .progress import progress
 
@@ -38,8 +38,8 @@ DATA = click.option("--data", metavar="FOLDER", help="The server's folder. Defau
 @click.option("--root-path", metavar="PATH", help="The prefix that a reverse proxy takes off, such as /memory.")
 @click.option("--behind-proxy", is_flag=True, default=None, help="A reverse proxy with TLS is in front of it.")
 @click.option("--no-auth", is_flag=True, help="Ask for no tokens: whoever reaches this machine is admin.")
-@answering
-def serve(face: Face, config: str | None, no_auth: bool, **options: Any) -> None:
+@command_options
+def serve(cli: CliContext, config: str | None, no_auth: bool, **options: Any) -> None:
     """Serve memories and tables over HTTP, with documentation at /docs.
 
     The first start makes an organisation and a workspace called "default" and prints the token of their admin, once.
@@ -57,11 +57,11 @@ def serve(face: Face, config: str | None, no_auth: bool, **options: Any) -> None
     """
     context = click.get_current_context()
     if context.invoked_subcommand is not None:
-        context.obj = face
+        context.obj = cli
         return
     from ..server.serve import serve as run
 
-    settings = settings_of(face, auth=False if no_auth else None, file=config, **options)
+    settings = settings_of(cli, auth=False if no_auth else None, file=config, **options)
     if not settings.auth:
         warning = "WARNING: no tokens are asked for; everybody on this machine can read, change and delete everything."
         click.echo(click.style(warning, fg="red", bold=True), err=True)
@@ -73,22 +73,22 @@ def serve(face: Face, config: str | None, no_auth: bool, **options: Any) -> None
         click.echo(click.style(warning, fg="red", bold=True), err=True)
 
     def tell(token: str) -> None:
-        if face.json:
-            face.document({"url": _url(settings), "token": token})
+        if cli.json:
+            cli.document({"url": _url(settings), "token": token})
             return
         click.echo("The token of the admin, which is shown this once:", err=True)
         click.echo(token)
 
     where = settings.data if settings.store is None else "a PostgreSQL database"
-    face.note(f"Serving {where} at {_url(settings)}")
+    cli.note(f"Serving {where} at {_url(settings)}")
     run(settings, on_first_token=tell)
 
 
 @serve.command()
 @click.argument("target", metavar="FOLDER")
 @DATA
-@answering
-def backup(face: Face, target: str, data: str | None) -> None:
+@command_options
+def backup(cli: CliContext, target: str, data: str | None) -> None:
     """Copy a whole server to a new FOLDER while it runs: members and tokens, every workspace with its memories and
     tables, audit logs, secrets and settings. What was acknowledged before it began is in it.
 
@@ -102,22 +102,22 @@ def backup(face: Face, target: str, data: str | None) -> None:
     """
     from ..server.backups import backup as copy
 
-    settings = _settings_of(face, data)
+    settings = _settings_of(cli, data)
     with progress("Copying") as bar:
         done = copy(settings, target, on_progress=bar)
-    if face.json:
-        face.document(done)
+    if cli.json:
+        cli.document(done)
         return
     click.echo(f"Copied {done['files']:,} files ({size(done['bytes'])}) to {visible(target)}")
     if not done["secret"]:
-        face.note("the secret that signs tokens is not in the copy: keep RMEM_SERVER_SECRET with it")
+        cli.note("the secret that signs tokens is not in the copy: keep RMEM_SERVER_SECRET with it")
 
 
 @serve.command()
 @click.argument("source", metavar="FOLDER")
 @DATA
-@answering
-def restore(face: Face, source: str, data: str | None) -> None:
+@command_options
+def restore(cli: CliContext, source: str, data: str | None) -> None:
     """Bring a copy made by `rmem serve backup` back, into a data folder that is new or empty, and with --store into an
     empty database. The copy is checked as `rmem doctor` does, and nothing is left behind if something is wrong with it.
 
@@ -128,18 +128,18 @@ def restore(face: Face, source: str, data: str | None) -> None:
     """
     from ..server.backups import restore as bring_back
 
-    done = bring_back(_settings_of(face, data), source)
-    if face.json:
-        face.document(done)
+    done = bring_back(_settings_of(cli, data), source)
+    if cli.json:
+        cli.document(done)
     else:
         click.echo(f"Restored {done['files']:,} files to {visible(done['data'])}; `rmem serve` serves them")
 
 
-def _settings_of(face: Face, data: str | None) -> ServerSettings:
-    """Settings for a copy; --data may stand before or behind the name of the command."""
+def _settings_of(cli: CliContext, data: str | None) -> ServerSettings:
+    """Return the settings for backup and restore; --data may come before or after the name of the command."""
     context = click.get_current_context()
     assert context.parent is not None
-    return settings_of(face, data=data if data is not None else context.parent.params.get("data"))
+    return settings_of(cli, data=data if data is not None else context.parent.params.get("data"))
 
 
 def _url(settings: ServerSettings) -> str:
@@ -147,8 +147,8 @@ def _url(settings: ServerSettings) -> str:
     return f"http://{host}:{settings.port}"
 
 
-def settings_of(face: Face, *, file: str | None = None, **options: Any) -> ServerSettings:
-    """The settings of a server from options, the environment and its file."""
+def settings_of(cli: CliContext, *, file: str | None = None, **options: Any) -> ServerSettings:
+    """Return the settings of a server from options, the environment and its file."""
     from ..server.settings import ServerSettings
 
-    return ServerSettings.read({**options, "store": face.store}, file=None if file is None else Path(file))
+    return ServerSettings.read({**options, "store": cli.store}, file=None if file is None else Path(file))

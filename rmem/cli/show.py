@@ -10,9 +10,9 @@ import click
 
 from ..contents import without_attachments
 from ..errors import NotFoundError
+from .cli_context import CliContext, memory_document
 from .completion_values import agents, ids
-from .face import Face, memory_document
-from .options import answering, filter_of, filtering, tabular
+from .options import command_options, filter_of, filter_options, table_options
 from .output import aligned, facts, moment, one_line, size, table, visible
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("memory_id", metavar="ID", shell_complete=ids)
 @click.option("--vectors", is_flag=True, help="With --json: its vectors too.")
-@answering
-def show(face: Face, memory_id: str, vectors: bool) -> None:
+@command_options
+def show(cli: CliContext, memory_id: str, vectors: bool) -> None:
     """Show one memory with all of its fields.
 
     \b
@@ -31,18 +31,18 @@ def show(face: Face, memory_id: str, vectors: bool) -> None:
       rmem show swe-01-12-1777632000
       rmem show swe-01-12-1777632000 --json | jq .contents
     """
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         memory = brain.get(memory_id)
     if memory is None:
         raise NotFoundError(memory_id)
-    if face.json:
-        face.document(memory_document(memory, vectors=vectors))
+    if cli.json:
+        cli.document(memory_document(memory, vectors=vectors))
     else:
-        facts(_facts(memory), terminal=face.terminal)
+        facts(_facts(memory), terminal=cli.is_terminal)
 
 
 def _facts(memory: Memory) -> list[tuple[str, str]]:
-    """Every field that says something, the text last."""
+    """Return every non-empty field, the text last."""
     own = {key: value for key, value in without_attachments(memory.contents).items() if key != "text"}
     vector = memory.embeddings.full_vector
     found = [
@@ -78,10 +78,10 @@ def _facts(memory: Memory) -> list[tuple[str, str]]:
 )
 @click.option("--limit", "-n", type=int, default=20, show_default=True, metavar="N", help="How many at most.")
 @click.option("--offset", type=int, default=0, metavar="N", help="How many to pass over first.")
-@tabular
-@filtering
-@answering
-def list_(face: Face, order: Any, limit: int, offset: int, delimiter: str | None, **filters: Any) -> None:
+@table_options
+@filter_options
+@command_options
+def list_(cli: CliContext, order: Any, limit: int, offset: int, delimiter: str | None, **filters: Any) -> None:
     """List memories inside a filter, without a question.
 
     \b
@@ -96,34 +96,34 @@ def list_(face: Face, order: Any, limit: int, offset: int, delimiter: str | None
     from ..filters import Filter
 
     where = Filter.of(filter_of(filters))
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         memories = brain.memories(where, order=order, limit=limit, offset=offset)
         total = brain.count(where)
-    if face.json:
-        face.document({"memories": [memory_document(memory) for memory in memories], "total": total})
+    if cli.json:
+        cli.document({"memories": [memory_document(memory) for memory in memories], "total": total})
         return
     if delimiter is not None:
         from .csv_output import write_table
 
         write_table(memories, delimiter)
-    elif face.quiet:
+    elif cli.quiet:
         for memory in memories:
             click.echo(visible(memory.id))
     else:
-        _list(face, memories)
+        _list(cli, memories)
     shown = len(memories)
     if total > offset + shown and shown:
-        face.note(f"{offset + 1:,} to {offset + shown:,} of {total:,}; --offset {offset + shown} shows more")
+        cli.note(f"{offset + 1:,} to {offset + shown:,} of {total:,}; --offset {offset + shown} shows more")
     elif not shown:
-        face.note("No memories." if not total else f"Only {total:,} memories; --offset is behind the last.")
+        cli.note("No memories." if not total else f"Only {total:,} memories; --offset is behind the last.")
 
 
-def _list(face: Face, memories: Sequence[Memory]) -> None:
+def _list(cli: CliContext, memories: Sequence[Memory]) -> None:
     columns = ("ID", "TYPE", "AGENT", "WHEN", "TEXT")
     rows = [
         (*(visible(part) for part in (m.id, m.type, m.agent, moment(m.timestamp))), one_line(m.text)) for m in memories
     ]
-    if face.terminal and rows:
+    if cli.is_terminal and rows:
         table(columns, rows)
     elif rows:
         aligned([columns, *rows])
@@ -136,8 +136,8 @@ def _list(face: Face, memories: Sequence[Memory]) -> None:
     shell_complete=agents,
     help="What this agent remembers: its tiers, types, importance and packing.",
 )
-@answering
-def stats(face: Face, agent: str | None) -> None:
+@command_options
+def stats(cli: CliContext, agent: str | None) -> None:
     """What the store holds, and where it is; or what one agent remembers.
 
     \b
@@ -149,12 +149,12 @@ def stats(face: Face, agent: str | None) -> None:
     if agent is not None:
         from .agents import show_agent
 
-        show_agent(face, agent)
+        show_agent(cli, agent)
         return
-    with face.looking() as brain:
+    with cli.brain_or_empty() as brain:
         held = brain.stats()
-    if face.json:
-        face.document(held)
+    if cli.json:
+        cli.document(held)
         return
     facts(
         [
@@ -163,9 +163,9 @@ def stats(face: Face, agent: str | None) -> None:
             ("sessions", f"{held['sessions']:,}"),
             ("from", moment(held["oldest"])),
             ("to", moment(held["newest"])),
-            ("agents", _counted(held["by_agent"])),
-            ("types", _counted(held["by_type"])),
-            ("tiers", _counted(held["by_tier"])),
+            ("agents", _format_counts(held["by_agent"])),
+            ("types", _format_counts(held["by_type"])),
+            ("tiers", _format_counts(held["by_tier"])),
             ("embedder", str(held["embedder"] or "none yet")),
             ("vectors", f"{held['vectors']:,} of {held['dimension'] or 0} numbers"),
             ("words", f"{held['words']:,}"),
@@ -173,12 +173,12 @@ def stats(face: Face, agent: str | None) -> None:
             ("segments", f"{held['segments']:,}"),
             ("size", size(held["bytes"])),
         ],
-        terminal=face.terminal,
+        terminal=cli.is_terminal,
     )
 
 
-def _counted(counts: dict[str, int], most: int = 10) -> str:
-    """The most frequent names with their numbers, one to a line."""
+def _format_counts(counts: dict[str, int], most: int = 10) -> str:
+    """Format the most frequent names with their counts, one per line."""
     lines = [f"{number:,}  {visible(name)}" for name, number in list(counts.items())[:most]]
     if len(counts) > most:
         lines.append(f"and {len(counts) - most:,} more")

@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from .face import Face
-from .options import answering
+from .cli_context import CliContext
+from .options import command_options
 from .progress import progress
 
 
@@ -15,8 +15,8 @@ from .progress import progress
 @click.argument("url", metavar="URL")
 @click.option("--token", metavar="TOKEN", envvar="RMEM_API_KEY", help="Else it is asked for, or read from stdin.")
 @click.option("--workspace", default="default", show_default=True, help="The workspace of your team.")
-@answering
-def login(face: Face, url: str, token: str | None, workspace: str) -> None:
+@command_options
+def login(cli: CliContext, url: str, token: str | None, workspace: str) -> None:
     """Share what your agents learn with your team, by a server that `rmem serve` runs.
 
     Memories of a repository or of the organisation travel both ways; personal ones stay here. Without a connection
@@ -41,21 +41,21 @@ def login(face: Face, url: str, token: str | None, workspace: str) -> None:
     try:
         me = server.me()
         found = Login(url, workspace, str(me.get("org") or ""), str(me.get("member") or ""))
-        server.pull(0, [])  # whether this workspace is ours to read
+        server.pull(0, [])  # fails if the token may not read this workspace
     finally:
         server.close()
     keep(found, token)
-    with face.brain() as brain:
+    with cli.brain() as brain:
         brain.store.record(author(), "login", [None], origin=url, workspace=workspace)
-    if face.json:
-        face.document({"url": url, "workspace": workspace, "org": found.org, "member": found.member})
+    if cli.json:
+        cli.document({"url": url, "workspace": workspace, "org": found.org, "member": found.member})
     else:
         click.echo(f"Sharing with {url}, workspace {workspace}, as {found.member or 'you'}. `rmem sync` does it now.")
 
 
 @click.command()
-@answering
-def logout(face: Face) -> None:
+@command_options
+def logout(cli: CliContext) -> None:
     """Stop sharing. What is here stays here, what is there stays there.
 
     \b
@@ -65,15 +65,15 @@ def logout(face: Face) -> None:
     from ..team.login import drop
 
     known = drop()
-    if face.json:
-        face.document({"logged_out": known})
+    if cli.json:
+        cli.document({"logged_out": known})
     else:
         click.echo("Logged out; the token was removed." if known else "There was no login.")
 
 
 @click.command()
-@answering
-def sync(face: Face) -> None:
+@command_options
+def sync(cli: CliContext) -> None:
     """Bring this memory and the team's together now. Agents' hooks do it by themselves from time to time.
 
     \b
@@ -87,9 +87,9 @@ def sync(face: Face) -> None:
     found = known()
     if found is None:
         raise ConfigError("there is no login; run `rmem login URL` first")
-    with face.brain() as brain, progress("Sharing") as bar:
+    with cli.brain() as brain, progress("Sharing") as bar:
         done = meet(brain, *found, on_progress=bar)
-    if face.json:
-        face.document({"sent": done.sent, "received": done.received, "changed": done.changed})
+    if cli.json:
+        cli.document({"sent": done.sent, "received": done.received, "changed": done.changed})
     else:
         click.echo(f"Sent {done.sent:,}, received {done.received:,}, of which {done.changed:,} changed something here.")

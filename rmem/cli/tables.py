@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
-from .face import Face
-from .options import answering, text_of, value_of, values
+from .cli_context import CliContext
+from .options import command_options, text_of, value_of, values
 from .output import aligned, one_line, table
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 @click.option("--csv", "form", flag_value="csv", help="Print comma-separated values.")
 @click.option("--tsv", "form", flag_value="tsv", help="Print tab-separated values.")
 @click.option("--workspace", metavar="NAME", help="The workspace. Default: $RMEM_WORKSPACE, or default.")
-@answering
+@command_options
 def sql(
-    face: Face,
+    cli: CliContext,
     statement: str | None,
     file: Path | None,
     params: tuple[str, ...],
@@ -53,7 +53,7 @@ def sql(
       rmem sql --file schema.sql
       rmem sql --store https://memory.example.org --workspace team "SELECT * FROM runs" --tsv
     """
-    if face.json and form is not None:
+    if cli.json and form is not None:
         raise InputError("--json does not go with --csv and --tsv", field="json")
     if params and named:
         raise InputError("--param is for $1 and --set for :name; give one of them", field="param")
@@ -61,20 +61,20 @@ def sql(
     values_ = [value_of(text) for text in params] or values("--set", named) or None
     if values_ and len(statements) > 1:
         raise InputError(f"parameters go with one statement, got {len(statements)}", field="param")
-    with client_of(face, workspace) as client:
+    with client_of(cli, workspace) as client:
         for each in statements[:-1]:
             rows = client.query(each)
-            if not face.json and form is None:
-                _print(face, rows)
+            if not cli.json and form is None:
+                _print(cli, rows)
         if form is not None:
             for text in client.csv(statements[-1], values_, delimiter="," if form == "csv" else "\t"):
                 click.echo(text, nl=False)
             return
         rows = client.query(statements[-1], values_)
-    if face.json:
-        face.document(_document(rows))
+    if cli.json:
+        cli.document(_document(rows))
     else:
-        _print(face, rows)
+        _print(cli, rows)
 
 
 def _statements(given: str | None, file: Path | None) -> list[str]:
@@ -91,14 +91,14 @@ def _statements(given: str | None, file: Path | None) -> list[str]:
     return split(text)
 
 
-def client_of(face: Face, workspace: str | None) -> Client:
+def client_of(cli: CliContext, workspace: str | None) -> Client:
     from ..tables.client import Client
 
-    if face.store is None:
+    if cli.store is None:
         return Client(workspace_id=workspace)
-    if face.store.startswith(("http://", "https://")):
-        return Client(api_url=face.store, workspace_id=workspace)
-    return Client(path=face.store, workspace_id=workspace)
+    if cli.store.startswith(("http://", "https://")):
+        return Client(api_url=cli.store, workspace_id=workspace)
+    return Client(path=cli.store, workspace_id=workspace)
 
 
 def _document(rows: Rows) -> dict[str, Any]:
@@ -108,17 +108,17 @@ def _document(rows: Rows) -> dict[str, Any]:
     return {"columns": list(rows.columns), "rows": found, "row_count": rows.row_count}
 
 
-def _print(face: Face, rows: Rows) -> None:
+def _print(cli: CliContext, rows: Rows) -> None:
     if not rows.columns:
-        face.note(f"{rows.row_count:,} {'row' if rows.row_count == 1 else 'rows'} written")
+        cli.note(f"{rows.row_count:,} {'row' if rows.row_count == 1 else 'rows'} written")
         return
     lines = [[_cell(row[name]) for name in rows.columns] for row in rows]
     right = [at for at, name in enumerate(rows.columns) if rows and all(_is_number(row[name]) for row in rows)]
-    if face.terminal:
+    if cli.is_terminal:
         table(rows.columns, lines, right=right)
     else:
         aligned([list(rows.columns), *lines], right=right)
-    face.note(f"({len(rows):,} {'row' if len(rows) == 1 else 'rows'})")
+    cli.note(f"({len(rows):,} {'row' if len(rows) == 1 else 'rows'})")
 
 
 def _cell(value: Any) -> str:
@@ -126,8 +126,8 @@ def _cell(value: Any) -> str:
 
     if value is None:
         return ""
-    told = to_json(value)
-    return one_line(told if isinstance(told, str) else json.dumps(told, ensure_ascii=False))
+    plain = to_json(value)
+    return one_line(plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False))
 
 
 def _is_number(value: Any) -> bool:

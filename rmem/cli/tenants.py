@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError, StoreError
-from .face import Face
-from .options import Function, answering
+from .cli_context import CliContext
+from .options import Function, command_options
 from .output import aligned, moment, table
 from .serve import DATA, settings_of
 
@@ -24,11 +24,11 @@ _ROLE = click.Choice(["read", "write", "admin"], case_sensitive=False)
 
 
 @contextmanager
-def control_of(face: Face, data: str | None, *, new: bool = False) -> Iterator[tuple[Control, ServerSettings]]:
-    """The control data of the server that a command is for."""
+def control_of(cli: CliContext, data: str | None, *, new: bool = False) -> Iterator[tuple[Control, ServerSettings]]:
+    """Open the control data of the server that a command is for."""
     from ..server.control import Control
 
-    settings = settings_of(face, data=data)
+    settings = settings_of(cli, data=data)
     if not new and settings.store is None and not Path(settings.control_address).exists():
         raise StoreError(f"there is no server's data in {settings.data}; `rmem serve` makes it")
     control = Control(settings)
@@ -39,7 +39,7 @@ def control_of(face: Face, data: str | None, *, new: bool = False) -> Iterator[t
 
 
 def organization_of(control: Control, name: str) -> Organization:
-    """An organisation by its name; InputError tells which there are."""
+    """Return an organisation by its name; the InputError for an unknown one lists all."""
     found = control.organization(name)
     if found is None:
         known = ", ".join(one.name for one in control.organizations()) or "none"
@@ -48,7 +48,7 @@ def organization_of(control: Control, name: str) -> Organization:
 
 
 def _workspace(control: Control, org: str, name: str | None) -> str | None:
-    """The id of a workspace; None for all of them."""
+    """Return the id of a workspace; None for all of them."""
     if name is None:
         return None
     found = control.workspace(org, name)
@@ -57,20 +57,20 @@ def _workspace(control: Control, org: str, name: str | None) -> str | None:
     return found.id
 
 
-def _named(role: str) -> Role:
+def _parse_role(role: str) -> Role:
     from ..server.control import role_named
 
     return role_named("role", role)
 
 
-def _listed(face: Face, key: str, documents: list[dict[str, Any]], columns: dict[str, str]) -> None:
-    """A list as JSON, or as a table with these headings for these fields."""
-    if face.json:
-        face.document({key: documents})
+def _print_list(cli: CliContext, key: str, documents: list[dict[str, Any]], columns: dict[str, str]) -> None:
+    """Print a list as JSON, or as a table with these headings for these fields."""
+    if cli.json:
+        cli.document({key: documents})
         return
     rows = [tuple(_cell(name, one[name]) for name in columns) for one in documents]
     heads = tuple(columns.values())
-    if face.terminal:
+    if cli.is_terminal:
         table(heads, rows)
     else:
         aligned([heads, *rows])
@@ -83,7 +83,7 @@ def _cell(name: str, value: Any) -> str:
 
 
 def _group(function: Function) -> click.Group:
-    """A group that shows its help when nothing more is said."""
+    """Make a group that shows its help if it is called without a subcommand."""
 
     @click.pass_context
     def run(context: click.Context) -> None:
@@ -111,8 +111,8 @@ def org() -> None:
 @org.command("create")
 @click.argument("name")
 @DATA
-@answering
-def create_org(face: Face, name: str, data: str | None) -> None:
+@command_options
+def create_org(cli: CliContext, name: str, data: str | None) -> None:
     """Make an organisation with a workspace called "default".
 
     \b
@@ -120,19 +120,19 @@ def create_org(face: Face, name: str, data: str | None) -> None:
       rmem org create acme
       rmem member add alice admin --org acme
     """
-    with control_of(face, data, new=True) as (control, _):
+    with control_of(cli, data, new=True) as (control, _):
         made = control.create_organization(name)
         control.create_workspace(made.id, "default")
-    if face.json:
-        face.document({"id": made.id, "name": made.name})
+    if cli.json:
+        cli.document({"id": made.id, "name": made.name})
     else:
         click.echo(made.id)
 
 
 @org.command("list")
 @DATA
-@answering
-def list_orgs(face: Face, data: str | None) -> None:
+@command_options
+def list_orgs(cli: CliContext, data: str | None) -> None:
     """List the organisations.
 
     \b
@@ -140,9 +140,9 @@ def list_orgs(face: Face, data: str | None) -> None:
       rmem org list
       rmem org list --json | jq -r '.organizations[].id'
     """
-    with control_of(face, data) as (control, _):
+    with control_of(cli, data) as (control, _):
         found = [{"name": one.name, "id": one.id, "created": one.created} for one in control.organizations()]
-    _listed(face, "organizations", found, {"name": "NAME", "id": "ID", "created": "MADE"})
+    _print_list(cli, "organizations", found, {"name": "NAME", "id": "ID", "created": "MADE"})
 
 
 # Workspaces
@@ -164,8 +164,8 @@ def workspace() -> None:
 @click.argument("name")
 @_ORG
 @DATA
-@answering
-def create_workspace(face: Face, name: str, org: str, data: str | None) -> None:
+@command_options
+def create_workspace(cli: CliContext, name: str, org: str, data: str | None) -> None:
     """Make a workspace.
 
     \b
@@ -173,10 +173,10 @@ def create_workspace(face: Face, name: str, org: str, data: str | None) -> None:
       rmem workspace create team-a
       rmem workspace create research --org acme
     """
-    with control_of(face, data) as (control, _):
+    with control_of(cli, data) as (control, _):
         made = control.create_workspace(organization_of(control, org).id, name)
-    if face.json:
-        face.document({"id": made.id, "name": made.name})
+    if cli.json:
+        cli.document({"id": made.id, "name": made.name})
     else:
         click.echo(made.name)
 
@@ -184,8 +184,8 @@ def create_workspace(face: Face, name: str, org: str, data: str | None) -> None:
 @workspace.command("list")
 @_ORG
 @DATA
-@answering
-def list_workspaces(face: Face, org: str, data: str | None) -> None:
+@command_options
+def list_workspaces(cli: CliContext, org: str, data: str | None) -> None:
     """List the workspaces of an organisation.
 
     \b
@@ -193,10 +193,10 @@ def list_workspaces(face: Face, org: str, data: str | None) -> None:
       rmem workspace list
       rmem workspace list --org acme --json
     """
-    with control_of(face, data) as (control, _):
+    with control_of(cli, data) as (control, _):
         records = control.workspaces(organization_of(control, org).id, limit=1_000_000)
     found = [{"name": one.name, "id": one.id, "created": one.created} for one in records]
-    _listed(face, "workspaces", found, {"name": "NAME", "id": "ID", "created": "MADE"})
+    _print_list(cli, "workspaces", found, {"name": "NAME", "id": "ID", "created": "MADE"})
 
 
 @workspace.command("delete")
@@ -204,8 +204,8 @@ def list_workspaces(face: Face, org: str, data: str | None) -> None:
 @_ORG
 @DATA
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@answering
-def delete_workspace(face: Face, name: str, org: str, data: str | None, yes: bool) -> None:
+@command_options
+def delete_workspace(cli: CliContext, name: str, org: str, data: str | None, yes: bool) -> None:
     """Delete a workspace with all its memories and tables, for good.
 
     \b
@@ -215,7 +215,7 @@ def delete_workspace(face: Face, name: str, org: str, data: str | None, yes: boo
     """
     from ..server.spaces import Spaces
 
-    with control_of(face, data) as (control, settings):
+    with control_of(cli, data) as (control, settings):
         home = organization_of(control, org)
         _workspace(control, home.id, name)
         if not yes:
@@ -223,8 +223,8 @@ def delete_workspace(face: Face, name: str, org: str, data: str | None, yes: boo
         gone = control.delete_workspace(home.id, name)
         if gone is not None:
             Spaces(settings).remove(gone.org, gone.id, gone.name)
-    if face.json:
-        face.document({"deleted": name})
+    if cli.json:
+        cli.document({"deleted": name})
     else:
         click.echo(f"Deleted {name}")
 
@@ -254,8 +254,8 @@ _OF_WORKSPACE = click.option("--workspace", metavar="NAME", help="In this worksp
 @_OF_WORKSPACE
 @_ORG
 @DATA
-@answering
-def add_member(face: Face, name: str, role: str, workspace: str | None, org: str, data: str | None) -> None:
+@command_options
+def add_member(cli: CliContext, name: str, role: str, workspace: str | None, org: str, data: str | None) -> None:
     """Give somebody a role, or another one.
 
     \b
@@ -263,11 +263,11 @@ def add_member(face: Face, name: str, role: str, workspace: str | None, org: str
       rmem member add alice admin
       rmem member add agent-7 write --workspace team-a
     """
-    with control_of(face, data) as (control, _):
+    with control_of(cli, data) as (control, _):
         home = organization_of(control, org)
-        kept = control.set_member(home.id, name, _named(role), _workspace(control, home.id, workspace))
-    if face.json:
-        face.document({"member": kept.member, "role": kept.role.name, "workspace": workspace})
+        kept = control.set_member(home.id, name, _parse_role(role), _workspace(control, home.id, workspace))
+    if cli.json:
+        cli.document({"member": kept.member, "role": kept.role.name, "workspace": workspace})
     else:
         click.echo(f"{kept.member} has {kept.role.name} in {workspace or 'all workspaces'}")
 
@@ -276,8 +276,8 @@ def add_member(face: Face, name: str, role: str, workspace: str | None, org: str
 @_OF_WORKSPACE
 @_ORG
 @DATA
-@answering
-def list_members(face: Face, workspace: str | None, org: str, data: str | None) -> None:
+@command_options
+def list_members(cli: CliContext, workspace: str | None, org: str, data: str | None) -> None:
     """List who has a role in an organisation, or in one of its workspaces alone.
 
     \b
@@ -285,11 +285,11 @@ def list_members(face: Face, workspace: str | None, org: str, data: str | None) 
       rmem member list
       rmem member list --workspace team-a --json
     """
-    with control_of(face, data) as (control, _):
+    with control_of(cli, data) as (control, _):
         home = organization_of(control, org)
         records = control.members(home.id, _workspace(control, home.id, workspace), limit=1_000_000)
     found = [{"member": one.member, "role": one.role.name, "created": one.created} for one in records]
-    _listed(face, "members", found, {"member": "MEMBER", "role": "ROLE", "created": "SINCE"})
+    _print_list(cli, "members", found, {"member": "MEMBER", "role": "ROLE", "created": "SINCE"})
 
 
 @member.command("remove")
@@ -297,8 +297,8 @@ def list_members(face: Face, workspace: str | None, org: str, data: str | None) 
 @_OF_WORKSPACE
 @_ORG
 @DATA
-@answering
-def remove_member(face: Face, name: str, workspace: str | None, org: str, data: str | None) -> None:
+@command_options
+def remove_member(cli: CliContext, name: str, workspace: str | None, org: str, data: str | None) -> None:
     """Take a role away. It counts within two seconds on a server that runs.
 
     With the last role all tokens of the member end for good; adding the member again needs new ones.
@@ -308,12 +308,12 @@ def remove_member(face: Face, name: str, workspace: str | None, org: str, data: 
       rmem member remove alice
       rmem member remove agent-7 --workspace team-a
     """
-    with control_of(face, data) as (control, _):
+    with control_of(cli, data) as (control, _):
         home = organization_of(control, org)
         if not control.remove_member(home.id, name, _workspace(control, home.id, workspace)):
             raise InputError(f"{name!r} has no role {'in ' + workspace if workspace else 'here'}", field="MEMBER")
-    if face.json:
-        face.document({"removed": name})
+    if cli.json:
+        cli.document({"removed": name})
     else:
         click.echo(f"Removed {name}")
 
@@ -341,9 +341,9 @@ def token() -> None:
 @click.option("--label", default="", metavar="TEXT", help="What it is for.")
 @_ORG
 @DATA
-@answering
+@command_options
 def create_token(
-    face: Face, name: str, role: str, workspace: str | None, days: float, label: str, org: str, data: str | None
+    cli: CliContext, name: str, role: str, workspace: str | None, days: float, label: str, org: str, data: str | None
 ) -> None:
     """Make a token for a member and print it.
 
@@ -354,7 +354,7 @@ def create_token(
     """
     from ..server.tokens import Tokens, signing_secret
 
-    with control_of(face, data) as (control, settings):
+    with control_of(cli, data) as (control, settings):
         home = organization_of(control, org)
         if not control.is_member(home.id, name):
             raise InputError(
@@ -362,19 +362,19 @@ def create_token(
             )
         tokens = Tokens(control, signing_secret(settings.data))
         place = _workspace(control, home.id, workspace)
-        made, record = tokens.issue(home.id, name, role=_named(role), workspace=place, days=days, label=label)
-    if face.json:
-        face.document({"token": made, "id": record.id, "org": home.id, "expires": record.expires})
+        made, record = tokens.issue(home.id, name, role=_parse_role(role), workspace=place, days=days, label=label)
+    if cli.json:
+        cli.document({"token": made, "id": record.id, "org": home.id, "expires": record.expires})
         return
-    face.note(f"Token {record.id} of {name}, until {moment(record.expires)}. It is shown this once.")
+    cli.note(f"Token {record.id} of {name}, until {moment(record.expires)}. It is shown this once.")
     click.echo(made)
 
 
 @token.command("list")
 @_ORG
 @DATA
-@answering
-def list_tokens(face: Face, org: str, data: str | None) -> None:
+@command_options
+def list_tokens(cli: CliContext, org: str, data: str | None) -> None:
     """List the tokens of an organisation, without the tokens themselves.
 
     ROLE is what a token may do now: the lesser of its own role and its member's. Tokens of somebody who was removed
@@ -385,7 +385,7 @@ def list_tokens(face: Face, org: str, data: str | None) -> None:
       rmem token list
       rmem token list --json | jq '.tokens[] | select(.state == "valid")'
     """
-    with control_of(face, data) as (control, _):
+    with control_of(cli, data) as (control, _):
         records = control.tokens(organization_of(control, org).id, limit=1_000_000)
     found = [
         {
@@ -402,15 +402,15 @@ def list_tokens(face: Face, org: str, data: str | None) -> None:
     ]
     names = ("id", "member", "effective_role", "state", "created", "expires", "label")
     heads = ("ID", "MEMBER", "ROLE", "STATE", "MADE", "EXPIRES", "LABEL")
-    _listed(face, "tokens", found, dict(zip(names, heads, strict=True)))
+    _print_list(cli, "tokens", found, dict(zip(names, heads, strict=True)))
 
 
 @token.command("revoke")
 @click.argument("id", metavar="ID")
 @_ORG
 @DATA
-@answering
-def revoke_token(face: Face, id: str, org: str, data: str | None) -> None:
+@command_options
+def revoke_token(cli: CliContext, id: str, org: str, data: str | None) -> None:
     """Revoke a token: it opens nothing any more, within two seconds on a server that runs.
 
     \b
@@ -418,10 +418,10 @@ def revoke_token(face: Face, id: str, org: str, data: str | None) -> None:
       rmem token list
       rmem token revoke 3f0c9a7be21d4e55
     """
-    with control_of(face, data) as (control, _):
+    with control_of(cli, data) as (control, _):
         if not control.revoke_token(organization_of(control, org).id, id):
             raise InputError(f"there is no token {id!r}; `rmem token list` shows them", field="ID")
-    if face.json:
-        face.document({"revoked": id})
+    if cli.json:
+        cli.document({"revoked": id})
     else:
         click.echo(f"Revoked {id}")

@@ -9,16 +9,16 @@ from pathlib import Path
 import click
 
 from ..errors import ConfigError
-from .face import Face
-from .options import answering
+from .cli_context import CliContext
+from .options import command_options
 from .output import visible
 
 
 @click.command()
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Default: one that is free.")
 @click.option("--no-browser", is_flag=True, help="Only print the link.")
-@answering
-def ui(face: Face, port: int, no_browser: bool) -> None:
+@command_options
+def ui(cli: CliContext, port: int, no_browser: bool) -> None:
     """See the memory in the browser: search it and see why a memory was found or not, read, edit and forget memories,
     look at them over time, at the graph of their facts, at tables, and at the state of the store.
 
@@ -36,20 +36,20 @@ def ui(face: Face, port: int, no_browser: bool) -> None:
 
     from ..server.own_store import own_settings, redirecting_file, serve_own
 
-    if face.remote:
-        address = face.address.rstrip("/")
+    if cli.is_remote:
+        address = cli.address.rstrip("/")
         raise ConfigError(f"this store is a server, which has the same pages: open {address}/ui/ and log in there")
-    face.brain().close()  # tells what is wrong with the store before a browser opens
+    cli.brain().close()  # reports a problem of the store before a browser opens
     with tempfile.TemporaryDirectory(prefix="rmem-ui-") as name:
         folder = Path(name)
 
         def tell(link: str) -> None:
-            if face.json:
-                face.document({"url": link, "store": face.address})
+            if cli.json:
+                cli.document({"url": link, "store": cli.address})
             else:
                 click.echo(link)
-            face.note(f"Showing {visible(face.address)} until you press Ctrl-C. The link works once, for two minutes.")
+            cli.note(f"Showing {visible(cli.address)} until you press Ctrl-C. The link works once, for two minutes.")
             if not no_browser and not webbrowser.open(redirecting_file(folder, link).as_uri()):
-                face.note("No browser was found here; open the link yourself.")
+                cli.note("No browser was found here; open the link yourself.")
 
-        serve_own(replace(own_settings(face.address, folder / "server"), port=port), tell)
+        serve_own(replace(own_settings(cli.address, folder / "server"), port=port), tell)

@@ -10,7 +10,7 @@ from .enhanced import EnhancedAgentMemory
 
 
 class Recorded(list[dict[str, Any]]):
-    """A list as it was asked for; what is appended to it is remembered too. Nothing else changes the memory."""
+    """A copy of the messages or tool calls; `append` and `extend` also store the item, other changes do not."""
 
     def __init__(self, items: Iterable[dict[str, Any]], keep: Callable[[Mapping[str, Any]], object]) -> None:
         super().__init__(items)
@@ -28,7 +28,7 @@ class Recorded(list[dict[str, Any]]):
 
 
 class AgentMemory(EnhancedAgentMemory):
-    """`from rmem.conversation import AgentMemory` in the place of a plain one.
+    """A replacement for a plain list-based memory: `from rmem.conversation import AgentMemory`.
 
     Covered: `add_message`, `add_user_message`, `add_assistant_message`, `add_system_message`, `add`, `messages` (also
     `messages.append({"role": …, "content": …})`), `get_messages`, `get_history`, `get_context`, `add_tool_call`,
@@ -38,7 +38,7 @@ class AgentMemory(EnhancedAgentMemory):
 
     @property
     def messages(self) -> Recorded:
-        """All messages since the last clear(), as {"role": …, "content": …}."""
+        """Return all messages since the last clear(), as {"role": …, "content": …}."""
         return Recorded(self.get_messages(), self._append_message)
 
     def _append_message(self, item: Mapping[str, Any]) -> None:
@@ -46,7 +46,7 @@ class AgentMemory(EnhancedAgentMemory):
 
     @property
     def tool_call_history(self) -> Recorded:
-        """All tool calls, oldest first."""
+        """Return all tool calls, oldest first."""
         return Recorded(super().tool_call_history, self._append_call)
 
     tool_calls = tool_call_history
@@ -70,12 +70,12 @@ class AgentMemory(EnhancedAgentMemory):
         return self.add_message("system", content)
 
     def get_history(self, n: int | None = None) -> list[dict[str, Any]]:
-        """The newest messages as {"role": …, "content": …}, oldest first."""
+        """Return the newest messages as {"role": …, "content": …}, oldest first."""
         return self.get_messages(n)
 
     def get_context(self, n: int = 10, *, query: str | None = None, token_budget: int | None = None) -> str:
-        """What to tell a model: the summary of what came before and the newest messages; with a query or a budget,
-        what `context_for` makes of them."""
+        """Return the summary and the newest messages, as context for a model; with a query or a budget, the result of
+        `context_for`."""
         if query is not None or token_budget is not None:
             return self.context_for(query or "", 1000 if token_budget is None else token_budget)
         return "\n".join(part for part in (self.working.summary, self.get_recent_messages(n)) if part)

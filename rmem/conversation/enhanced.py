@@ -26,7 +26,7 @@ from .prompt_block import block
 from .summarisers import ExtractiveSummariser, Summariser, summariser_for
 from .working_memory import WorkingMemory
 
-_RECALLED = 8  # memories that a context may hold
+_MAX_RECALLED = 8  # memories in a context
 
 
 class EnhancedAgentMemory:
@@ -69,7 +69,7 @@ class EnhancedAgentMemory:
         self.session = checks.name("session", session)
         if path is not None and not persistent:
             raise InputError("path is only for persistent=True: without it nothing is written", field="path")
-        told = summariser_for(summariser)
+        summarise = summariser_for(summariser)
         address = ":memory:" if not persistent else config.default_store() if path is None else sqlite_path(path)
         self.brain = open_brain(address, vector, embedder, privacy=privacy, encryption=encryption)
         try:
@@ -78,7 +78,7 @@ class EnhancedAgentMemory:
             self.working = WorkingMemory(
                 self.long_term,
                 self.session,
-                told,
+                summarise,
                 token_limit=token_limit,
                 summarise_at=summarise_at,
                 summarise_every=summarise_every,
@@ -93,13 +93,13 @@ class EnhancedAgentMemory:
 
     @property
     def mode(self) -> Mode:
-        """How recall ranks: words and vectors together, or words alone."""
+        """Return how recall ranks: by words and vectors, or by words alone."""
         return "lexical" if self.vector is None else "hybrid"
 
     # Experiences
 
     def add_experience(self, text: str, importance: float = 1, meta: Mapping[str, Any] | None = None) -> str:
-        """Keep something worth knowing; its key. Importance counts 1, 2, 3 … as in the guide (1 is ordinary); with a
+        """Store an experience; return its key. Importance counts 1, 2, 3 … as in the guide (1 is ordinary); with a
         decimal point it is a share from 0 to 1."""
         said = checks.json_object("meta", {"importance": importance, **(meta or {})})
         share = importance_of(importance)
@@ -107,11 +107,11 @@ class EnhancedAgentMemory:
         return self.long_term.key_of(kept)
 
     def recall(self, query: str, k: int = 5) -> Hits:
-        """(key, text, score) of the experiences that best answer a question, best first."""
+        """Return (key, text, score) of the experiences that best answer a question, best first."""
         return self.long_term.recall(query, checks.whole("k", k, low=1), ["experience"], self.mode)
 
     def search(self, query: str, k: int = 5, kinds: Sequence[str] = KINDS[:3]) -> Hits:
-        """The same over experiences, messages and tool calls, or over the kinds that are given."""
+        """Search experiences, messages and tool calls, or only the given kinds, as `recall` does."""
         if isinstance(kinds, str):
             kinds = [kinds]
         for kind in kinds:
@@ -119,56 +119,58 @@ class EnhancedAgentMemory:
         return self.long_term.recall(query, checks.whole("k", k, low=1), kinds, self.mode)
 
     def forget(self, key: str) -> bool:
-        """Remove a memory from working and long-term memory, and from what summaries tell; whether there was one."""
+        """Remove a memory from working and long-term memory and from summaries; return whether there was one."""
         with self.working.turn:
-            gone = self.long_term.forget(key)
-            gone = self.working.forget(key) or gone
-            if gone:
-                self.working.retell(key)
+            removed = self.long_term.forget(key)
+            removed = self.working.forget(key) or removed
+            if removed:
+                self.working.rewrite_summaries(key)
             if key == self.working.summary_key:
                 self.working.reload_summary()
-            return gone
+            return removed
 
     # The conversation
 
     def add_message(self, role: str, content: Any) -> str:
-        """Take a message into working memory and keep it for good; its key. Content is a text, or anything that JSON
-        can hold, with images and other blobs as chat APIs write them, or as bytes. Blobs are attachments: `get_memory`
-        tells them, and no context does."""
+        """Add a message to working and long-term memory; return its key. Content is a text or JSON, with images and
+        other blobs as chat APIs write them, or as bytes. Blobs become attachments: `get_memory` returns them, a
+        context does not contain them."""
         checks.name("role", role)
-        apart = detach({"role": role, "content": content})
-        if isinstance(apart["content"], str):
-            return self._say("message", f"{role}: {apart.pop('content')}", apart, actor=role)
-        told = checks.json_object("message", apart)
-        return self._say("message", f"{role}: {'' if content is None else text_of(told['content'])}", told, actor=role)
+        parts = detach({"role": role, "content": content})
+        if isinstance(parts["content"], str):
+            return self._add("message", f"{role}: {parts.pop('content')}", parts, actor=role)
+        contents = checks.json_object("message", parts)
+        return self._add(
+            "message", f"{role}: {'' if content is None else text_of(contents['content'])}", contents, actor=role
+        )
 
     def add_tool_call(
         self, name: str, arguments: Mapping[str, Any] | None = None, result: Any = None, *, error: str | None = None
     ) -> str:
-        """Keep what a tool was asked and what it answered, or how it failed; the key. What JSON cannot hold is kept as
-        its text."""
+        """Store the arguments of a tool call and its result or error; return its key. What JSON cannot hold is stored
+        as its text."""
         checks.name("name", name)
-        apart = detach({"arguments": dict(arguments or {}), "result": result})
-        told = {"name": name, **{part: _held(value) for part, value in apart.items()}}
-        told |= {} if error is None else {"error": checks.text("error", str(error))}
-        outcome = "done" if result is None else text_of(told["result"])
+        parts = detach({"arguments": dict(arguments or {}), "result": result})
+        contents = {"name": name, **{part: _jsonable(value) for part, value in parts.items()}}
+        contents |= {} if error is None else {"error": checks.text("error", str(error))}
+        outcome = "done" if result is None else text_of(contents["result"])
         if error is not None:
-            outcome = f"error: {told['error']}"
-        return self._say("tool_call", f"tool {name}: {text_of(told['arguments'])} -> {outcome}", told)
+            outcome = f"error: {contents['error']}"
+        return self._add("tool_call", f"tool {name}: {text_of(contents['arguments'])} -> {outcome}", contents)
 
-    def _say(self, kind: str, text: str, contents: dict[str, Any], actor: str | None = None) -> str:
+    def _add(self, kind: str, text: str, contents: dict[str, Any], actor: str | None = None) -> str:
         with self.working.turn:
-            return self.working.take(self.long_term.write(kind, text, contents, session=self.session, actor=actor))
+            return self.working.append(self.long_term.write(kind, text, contents, session=self.session, actor=actor))
 
     def get_recent_messages(self, n: int = 10) -> str:
-        """The newest messages of working memory as "role: content", one on each line."""
+        """Return the newest messages of working memory as "role: content", one per line."""
         checks.whole("n", n)
         texts = [str(text) for key, text in list(self.working.data.items()) if not key.startswith("tool_")]
         return "\n".join(texts[-n:] if n else [])
 
     def get_messages(self, n: int | None = None, *, attachments: bool = False) -> list[dict[str, Any]]:
-        """The newest messages of this session since the last clear(), whole, also those that were summarised. Without
-        `attachments` only the names of images and other blobs are in them."""
+        """Return the newest messages of this session since the last clear() in full, also summarised ones. Without
+        `attachments` they contain only the names of images and other blobs."""
         if n is not None:
             checks.whole("n", n)
         shown = restore if checks.flag("attachments", attachments) else without_attachments
@@ -176,46 +178,45 @@ class EnhancedAgentMemory:
         return [dict(shown(_message(memory))) for memory in reversed(found)]
 
     def get_memory(self, key: str) -> dict[str, Any] | None:
-        """A memory as it was given, with its attachments: key, type and time beside what was said; None if there is
-        none."""
+        """Return a memory with its attachments, key, type and time; None if there is none."""
         memory = self.long_term.memory(key)
         if memory is None:
             return None
         said = _message(memory) if memory.type == "message" else {}
-        return restore({"type": memory.type, "text": memory.text, **self._told(memory), **said})
+        return restore({"type": memory.type, "text": memory.text, **self._fields(memory), **said})
 
     @property
     def tool_call_history(self) -> list[dict[str, Any]]:
-        """All tool calls of this session, oldest first: key, name, arguments, result, error if any, and time."""
+        """Return all tool calls of this session, oldest first: key, name, arguments, result, error if any, and time."""
         calls = reversed(list(self.working.history("tool_call")))
-        return [dict(without_attachments(self._told(memory))) for memory in calls]
+        return [dict(without_attachments(self._fields(memory))) for memory in calls]
 
-    def _told(self, memory: Memory) -> dict[str, Any]:
-        told = {name: value for name, value in memory.contents.items() if name != "text"}
+    def _fields(self, memory: Memory) -> dict[str, Any]:
+        fields = {name: value for name, value in memory.contents.items() if name != "text"}
         when = datetime.fromtimestamp(memory.timestamp, UTC).isoformat(timespec="seconds")
-        return {"key": self.long_term.key_of(memory), **told, "time": when}
+        return {"key": self.long_term.key_of(memory), **fields, "time": when}
 
     def clear(self) -> None:
-        """Begin a new conversation: working memory is empty. Long-term memory keeps everything."""
+        """Start a new conversation: empty working memory. Long-term memory keeps everything."""
         self.working.empty()
 
     # Summaries
 
     def create_summary(self) -> str:
-        """Fold all of working memory but the newest message into the running summary now; the summary."""
+        """Summarise all of working memory but the newest message now; return the running summary."""
         with self.working.turn:
-            self.working.fold(list(self.working.data)[:-1])
+            self.working.summarise_oldest(list(self.working.data)[:-1])
             return self.working.summary or self.summary()
 
     def summary(self, token_budget: int = 300) -> str:
-        """What the conversation was about so far, in at most so many tokens. Nothing is changed."""
+        """Return a summary of the conversation so far, in at most `token_budget` tokens, without changing anything."""
         checks.whole("token_budget", token_budget, low=1)
         with self.working.turn:
             texts = [*self.working.summary.splitlines(), *map(str, self.working.data.values())]
-        return self.working.summarised(texts, token_budget)
+        return self.working.summarise(texts, token_budget)
 
     def sources(self, key: str, *, deep: bool = False) -> list[str]:
-        """The keys of the messages and tool calls that a summary tells; with `deep`, also of the summaries that it
+        """Return the keys of the messages and tool calls in a summary; with `deep`, also those of the summaries that it
         continues, oldest first."""
         found: list[str] = []
         waiting: str | None = key
@@ -228,19 +229,19 @@ class EnhancedAgentMemory:
         return found
 
     def context_for(self, prompt: str, token_budget: int = 1000) -> str:
-        """A text to put before a prompt: the running summary, memories that the prompt calls for and the newest
+        """Build a text to put before a prompt: the running summary, memories relevant to the prompt and the newest
         messages, in at most `token_budget` tokens as `rmem.recall.budget` estimates them."""
         checks.whole("token_budget", token_budget, low=1)
         with self.working.turn:
             recent, summary = dict(self.working.data), self.working.summary
-        found = self.search(prompt, k=_RECALLED + len(recent))
-        recalled = [text for key, text, _ in found if key not in recent][:_RECALLED]
+        found = self.search(prompt, k=_MAX_RECALLED + len(recent))
+        recalled = [text for key, text, _ in found if key not in recent][:_MAX_RECALLED]
         return block(summary, recalled, [str(one) for one in recent.values()], token_budget, ExtractiveSummariser())
 
-    # The end
+    # Closing
 
     def close(self) -> None:
-        """Write what waits and close the file. Closing twice is harmless."""
+        """Write pending changes and close the file. Closing twice is harmless."""
         self.brain.close()
 
     def __enter__(self) -> Self:
@@ -256,13 +257,13 @@ class EnhancedAgentMemory:
 
 
 def _message(memory: Memory) -> dict[str, Any]:
-    role, held = memory.contents.get("role"), memory.contents.get(ATTACHMENTS)
+    role, attachments = memory.contents.get("role"), memory.contents.get(ATTACHMENTS)
     content = memory.contents.get("content", memory.text.removeprefix(f"{role}: "))
-    return {"role": role, "content": content} | ({ATTACHMENTS: held} if held else {})
+    return {"role": role, "content": content} | ({ATTACHMENTS: attachments} if attachments else {})
 
 
-def _held(value: Any) -> Any:
-    """A value that JSON can hold: itself, or its text."""
+def _jsonable(value: Any) -> Any:
+    """Return a value that JSON can hold: itself, or its text."""
     try:
         return checks.json_object("tool", {"value": value})["value"]
     except InputError:

@@ -10,33 +10,33 @@ from ..stores.capabilities import Counters
 
 
 class Numbers:
-    """Counts in this process, for a store that ends with it."""
+    """Counts in memory, for a store that ends with the process."""
 
     def __init__(self, store: RecordStore) -> None:
         self._store = store
         self._next: dict[str, int] = defaultdict(int)
         self._lock = new_lock()
 
-    def take(self, stem: str) -> int:
-        """The next number behind `stem` that no memory has, nor ever had."""
+    def next_number(self, stem: str) -> int:
+        """Return the next number after `stem` that no memory has or ever had."""
         with self._lock:
             number = self._next[stem]
-            while self._store.get(f"{stem}{number}") is not None:  # somebody chose that id
+            while self._store.get(f"{stem}{number}") is not None:  # an id that a caller chose
                 number += 1
             self._next[stem] = number + 1
             return number
 
 
-class KeptNumbers(Numbers):
-    """Counts in the store itself, for all processes that share it."""
+class StoredNumbers(Numbers):
+    """Counts in the store, for all processes that share it."""
 
     def __init__(self, store: Counters) -> None:
         super().__init__(store)
         self._counters = store
 
-    def take(self, stem: str) -> int:
+    def next_number(self, stem: str) -> int:
         return self._counters.next_number(stem)
 
 
 def numbers_for(store: RecordStore) -> Numbers:
-    return KeptNumbers(store) if isinstance(store, Counters) else Numbers(store)
+    return StoredNumbers(store) if isinstance(store, Counters) else Numbers(store)

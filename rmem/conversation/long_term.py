@@ -16,7 +16,7 @@ from ..embed import EmbedderSpec
 from ..embed.base import Vector
 from ..errors import EmbedderMismatchError
 from ..filters import Filter
-from ..kv.base import Entry, Hits, checked_query
+from ..kv.base import Entry, Hits, check_query
 from ..kv.records import RecordValues
 from ..models import Bookkeeping, Memory
 from .key_numbers import numbers_for
@@ -26,7 +26,7 @@ KINDS = tuple(PREFIXES)
 
 
 def open_brain(address: str | Path, vector: bool, embedder: EmbedderSpec, **options: Any) -> Brain:
-    """A Brain; without `vector` one that makes no vectors, unless the file has some already."""
+    """Open a Brain; without `vector` one that computes no vectors, unless the file already has some."""
     if vector:
         return Brain(address, embedder=embedder, **options)
     try:
@@ -36,8 +36,8 @@ def open_brain(address: str | Path, vector: bool, embedder: EmbedderSpec, **opti
 
 
 def importance_of(importance: object) -> float:
-    """The guide counts importance 1, 2, 3 …; a Brain has 0 to 1, where 0.5 is neutral. n becomes n / (n + 1), so that
-    1 is neutral, 2 is 0.67 and 9 is 0.9. A number with a decimal point is taken to be from 0 to 1 already."""
+    """Convert the guide's importance 1, 2, 3 … to that of a Brain, 0 to 1 with 0.5 as neutral: n becomes n / (n + 1),
+    so 1 is neutral, 2 is 0.67 and 9 is 0.9. A number with a decimal point is taken to be from 0 to 1 already."""
     if isinstance(importance, Integral) and not isinstance(importance, bool):
         number = checks.whole("importance", importance)
         return number / (number + 1)
@@ -45,7 +45,7 @@ def importance_of(importance: object) -> float:
 
 
 class LongTermMemory(RecordValues):
-    """All that an agent keeps, by key: `exp_0`, `msg_0`, `tool_0`, `sum_0` …. Its `search` compares words."""
+    """All memories of an agent by key: `exp_0`, `msg_0`, `tool_0`, `sum_0` …. Its `search` compares words."""
 
     types = KINDS
 
@@ -76,7 +76,7 @@ class LongTermMemory(RecordValues):
         actor: str | None = None,
         importance: float = 0.5,
     ) -> Memory:
-        """Keep a memory of some kind under a new key."""
+        """Store a memory of one of `KINDS` under a new key."""
         checks.text(kind.replace("_", " "), text)
         now = time.time()
         memory = Memory(
@@ -96,30 +96,30 @@ class LongTermMemory(RecordValues):
 
     def new_key(self, kind: str) -> str:
         prefix = PREFIXES[kind]
-        return f"{prefix}_{self._numbers.take(self.id_of(f'{prefix}_'))}"
+        return f"{prefix}_{self._numbers.next_number(self.id_of(f'{prefix}_'))}"
 
-    def held(self, keys: Sequence[str]) -> set[str]:
-        """Which of these keys there are."""
+    def existing_keys(self, keys: Sequence[str]) -> set[str]:
+        """Return those of the keys that exist."""
         return {one.key for one in self._get_many(keys) if one is not None}
 
     def memory(self, key: str) -> Memory | None:
-        """The whole memory behind a key."""
+        """Return the memory of a key; None if there is none."""
         found = self.records.get(self.id_of(key))
-        return found if found is not None and self._ours(found) else None
+        return found if found is not None and self._is_ours(found) else None
 
     def recall(self, query: str, k: int, kinds: Sequence[str], mode: Mode) -> Hits:
-        """(key, text, score) of the best memories of some kinds."""
-        checked_query(query, k)
-        asked = query.encode("utf-8", "replace").decode().replace("\x00", " ")
-        if not asked.strip():
+        """Return (key, text, score) of the best memories of some kinds."""
+        check_query(query, k)
+        question = query.encode("utf-8", "replace").decode().replace("\x00", " ")
+        if not question.strip():
             return []
         where = Filter.of({"agent": self.namespace, "type": list(kinds)})
-        hits = self.brain.recall(asked, k, where=where, mode=mode)
+        hits = self.brain.recall(question, k, where=where, mode=mode)
         return [(self.key_of(hit.memory), hit.text, hit.score) for hit in hits]
 
 
 class SemanticMemory(LongTermMemory):
-    """The experiences of a long-term memory by their vectors: `search` answers with the highest cosines."""
+    """The experiences of a long-term memory; `search` ranks them by cosine."""
 
     types = ("experience",)
 
@@ -133,7 +133,7 @@ class SemanticMemory(LongTermMemory):
 
     @property
     def embeds(self) -> list[Vector | None]:
-        """The vectors, in the order of `keys`."""
+        """Return the vectors, in the order of `keys`."""
         return [memory.embeddings.full_vector for memory in self.records.select(self.where, order="step")]
 
     def search(self, query: str, top_k: int = 5) -> Hits:

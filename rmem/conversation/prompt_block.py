@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from ..recall.budget import estimate_tokens, shorten
 
 SUMMARY, RECALLED, RECENT = "Summary of what came before:", "Relevant memories:", "Recent messages:"
-_FOR_SUMMARY, _FOR_RECENT = 0.25, 0.5  # shares of the budget; what they leave over goes to memories, then to messages
+_FOR_SUMMARY, _FOR_RECENT = 0.25, 0.5  # shares of the budget; memories get the rest, and messages what is then left
 
 
 def block(
@@ -18,28 +18,28 @@ def block(
     budget: int,
     fit: Callable[[Sequence[str], int], str],
 ) -> str:
-    """The parts that have something to say, each under its heading. `fit` makes the summary smaller if it has to be;
-    `recalled` is best first, `recent` oldest first."""
-    told = _summary(summary, int(_FOR_SUMMARY * budget), fit)
-    left = budget - _cost(SUMMARY, [told] if told else [])
-    shown = _newest(recent, min(left, int(_FOR_RECENT * budget)))
-    found = [text for text in recalled if text not in shown and _content(text) not in told]
-    memories = _fitting([f"- {_one_line(text)}" for text in found], left - _cost(RECENT, shown))
+    """Build the block: summary, memories and messages, each under its heading if not empty, in at most `budget` tokens.
+    `fit(lines, tokens)` shortens the summary; `recalled` is best first, `recent` oldest first."""
+    short_summary = _fit_summary(summary, int(_FOR_SUMMARY * budget), fit)
+    left = budget - _cost(SUMMARY, [short_summary] if short_summary else [])
+    messages = _newest_that_fit(recent, min(left, int(_FOR_RECENT * budget)))
+    found = [text for text in recalled if text not in messages and _content(text) not in short_summary]
+    memories = _lines_that_fit([f"- {_one_line(text)}" for text in found], left - _cost(RECENT, messages))
     left -= _cost(RECALLED, memories)
-    shown = _newest(recent, left) if shown != list(recent) else shown
-    parts = [(SUMMARY, [told] if told else []), (RECALLED, memories), (RECENT, shown)]
+    messages = _newest_that_fit(recent, left) if messages != list(recent) else messages
+    parts = [(SUMMARY, [short_summary] if short_summary else []), (RECALLED, memories), (RECENT, messages)]
     return "\n\n".join("\n".join([heading, *lines]) for heading, lines in parts if lines)
 
 
-def _summary(summary: str, budget: int, fit: Callable[[Sequence[str], int], str]) -> str:
+def _fit_summary(summary: str, budget: int, fit: Callable[[Sequence[str], int], str]) -> str:
     room = budget - estimate_tokens(SUMMARY)
     if not summary or room < 1:
         return ""
     return summary if estimate_tokens(summary) <= room else fit(summary.splitlines(), room)
 
 
-def _newest(texts: Sequence[str], budget: int) -> list[str]:
-    """The newest that fit, without a gap; if the newest of all does not fit, what fits of it."""
+def _newest_that_fit(texts: Sequence[str], budget: int) -> list[str]:
+    """Return the newest texts that fit, without a gap; if even the newest does not fit, the start of it."""
     left = budget - estimate_tokens(RECENT)
     shown: list[str] = []
     for text in reversed(texts):
@@ -53,7 +53,7 @@ def _newest(texts: Sequence[str], budget: int) -> list[str]:
     return shown[::-1]
 
 
-def _fitting(lines: Sequence[str], budget: int) -> list[str]:
+def _lines_that_fit(lines: Sequence[str], budget: int) -> list[str]:
     left = budget - estimate_tokens(RECALLED)
     chosen = []
     for line in lines:
@@ -69,7 +69,7 @@ def _cost(heading: str, lines: Sequence[str]) -> int:
 
 
 def _content(text: str) -> str:
-    """What was said, without who said it; the summary may tell it under one name with other things."""
+    """Return a message without its role; a summary may join several messages of one role."""
     return text.partition(": ")[2] or text
 
 

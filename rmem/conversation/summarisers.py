@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 Summariser = Callable[[Sequence[str], int], str]
 """`summariser(["user: …", "assistant: …"], token_budget)` returns a text of at most so many tokens."""
 
-_LONGEST_INPUT = 24_000  # tokens that are sent to a model, the newest
+_MAX_INPUT = 24_000  # tokens sent to a model; the oldest texts are left out
 _TASK = (
     "Summarise the messages between an agent and others so that the agent can go on with its work. Keep names, "
     "numbers, dates, decisions with their reasons, errors and what is still open. Write plain sentences in the "
@@ -28,7 +28,7 @@ _TASK = (
 
 
 class ExtractiveSummariser:
-    """Chooses the sentences that say most. No model is run; the same texts always give the same summary."""
+    """Chooses the most informative sentences, without a model; the same texts always give the same summary."""
 
     def __init__(self, embedder: EmbedderSpec = None) -> None:
         self._embedder = embedder
@@ -43,7 +43,7 @@ class ChatSummariser:
         ChatSummariser("openai/gpt-5-mini", "https://openrouter.ai/api/v1")
 
     The key comes from RMEM_CHAT_API_KEY (or the provider's own variable) when it is needed, and is kept nowhere.
-    If the server fails for good, `fallback` summarises instead; with fallback=None that is a SummariserError.
+    If the server keeps failing, `fallback` summarises instead; with fallback=None a SummariserError is raised.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ChatSummariser:
 
     @classmethod
     def from_spec(cls, spec: str) -> ChatSummariser:
-        """`chat`, `chat:MODEL` or `chat:MODEL@URL`; what is left out comes from the environment."""
+        """Parse `chat`, `chat:MODEL` or `chat:MODEL@URL`; missing parts come from the environment."""
         return cls(*parse_chat_spec(spec, "the summariser"))
 
     def __repr__(self) -> str:
@@ -80,7 +80,7 @@ class ChatSummariser:
             return ""
         try:
             task = _TASK.format(words=max(10, token_budget * 2 // 3))
-            return shorten(self._chat.ask(task, _newest(texts)), token_budget)
+            return shorten(self._chat.ask(task, _join_newest(texts)), token_budget)
         except SummariserError as error:
             if self._fallback is None:
                 raise
@@ -89,7 +89,7 @@ class ChatSummariser:
 
 
 def summariser_for(spec: str | Summariser | None) -> Summariser:
-    """None or "extractive", "chat:MODEL@URL", or a function of your own."""
+    """Return the summariser for None or "extractive", "chat:MODEL@URL", or a function of your own."""
     if spec is None or spec == "extractive":
         return ExtractiveSummariser()
     if isinstance(spec, str):
@@ -101,11 +101,11 @@ def summariser_for(spec: str | Summariser | None) -> Summariser:
     return spec
 
 
-def _newest(texts: Sequence[str]) -> str:
+def _join_newest(texts: Sequence[str]) -> str:
     kept: list[str] = []
-    left = _LONGEST_INPUT
+    left = _MAX_INPUT
     for text in reversed(texts):
-        kept.append(shorten(text, min(left, _LONGEST_INPUT // 4)))
+        kept.append(shorten(text, min(left, _MAX_INPUT // 4)))
         left -= estimate_tokens(kept[-1])
         if left <= 0:
             break

@@ -19,10 +19,10 @@ from .summarisers import ExtractiveSummariser, Summariser
 
 log = logging.getLogger(__name__)
 
-_KEPT, _SUMMARY = 0.6, 0.3  # shares of the mark at which it is summarised, that messages and the summary have then
+_KEPT_SHARE, _SUMMARY_SHARE = 0.6, 0.3  # shares of the threshold that messages and the summary take after summarising
 _PAGE = 200  # memories read at a time
-_GONE = "(forgotten)"
-_SPOKEN = ("message", "tool_call")
+_FORGOTTEN = "(forgotten)"
+_KINDS = ("message", "tool_call")
 _cost = lru_cache(maxsize=1024)(estimate_tokens)
 
 
@@ -52,9 +52,9 @@ class WorkingMemory(InMemoryStore):
         self._session = session
         self._summariser = summariser
         self._meta_key = f"working {long_term.prefix}{session}"
-        self._since = 0  # additions since the last summary
-        self._first: dict[str, int] = {}  # the lowest number of each prefix that is still in working memory
-        self._began = 0  # the number of the first message after the last clear()
+        self._added = 0  # messages and tool calls added since the last summary
+        self._first: dict[str, int] = {}  # per key prefix, the lowest number still in working memory
+        self._began = 0  # number of the first message after the last clear()
         self._summary_key: str | None = None
         self._summary = ""
         self.turn = new_rlock()
@@ -62,57 +62,64 @@ class WorkingMemory(InMemoryStore):
 
     @property
     def tokens(self) -> int:
-        """What the texts and the summary cost."""
+        """Return the estimated tokens of all texts and the summary."""
         return sum(_cost(str(text)) for text in list(self.data.values())) + _cost(self._summary)
 
     @property
     def summary(self) -> str:
-        """The running summary of what has left; empty until something has."""
+        """Return the running summary of what was removed; empty until then."""
         return self._summary
 
     @property
     def summary_key(self) -> str | None:
         return self._summary_key
 
-    def take(self, memory: Memory) -> str:
-        """Take in a memory that was just kept; its key."""
+    def append(self, memory: Memory) -> str:
+        """Add a memory that long-term memory has just stored; summarise if it is time. Return its key."""
         with self.turn:
-            key = self._place(memory)
-            self._since += 1
-            due = self._every is not None and self._since >= self._every
+            key = self._put_memory(memory)
+            self._added += 1
+            due = self._every is not None and self._added >= self._every
             if due or self.tokens > self._threshold:
-                self.fold(_within(self, self._threshold * _KEPT, None if self._every is None else self._every // 2))
+                self.summarise_oldest(
+                    _keys_to_remove(
+                        self, self._threshold * _KEPT_SHARE, None if self._every is None else self._every // 2
+                    )
+                )
             return key
 
-    def _place(self, memory: Memory) -> str:
+    def _put_memory(self, memory: Memory) -> str:
         key = self._long_term.key_of(memory)
         with self._lock:
-            self.data[key] = shorten(memory.text, int(self._threshold * _KEPT))
+            self.data[key] = shorten(memory.text, int(self._threshold * _KEPT_SHARE))
         return key
 
-    def fold(self, keys: Sequence[str]) -> str | None:
-        """Put these, the oldest, into the running summary and let them go. The key of the new summary."""
-        self._since = 0
+    def summarise_oldest(self, keys: Sequence[str]) -> str | None:
+        """Add the texts of the oldest keys to the running summary and remove them; return the key of the new
+        summary."""
+        self._added = 0
         if not keys:
             return None
         with self.turn:
-            told = {key: str(self.data[key]) for key in keys}
-            held = self._long_term.held(keys)
-            self._long_term.add_many((key, text) for key, text in told.items() if key not in held)  # nothing is lost
-            text = self.summarised([*_lines(self._summary), *told.values()], int(self._threshold * _SUMMARY))
+            texts = {key: str(self.data[key]) for key in keys}
+            existing = self._long_term.existing_keys(keys)
+            self._long_term.add_many(
+                (key, text) for key, text in texts.items() if key not in existing
+            )  # texts that a caller put into `data`
+            text = self.summarise([*_lines(self._summary), *texts.values()], int(self._threshold * _SUMMARY_SHARE))
             contents = {"of": list(keys), "previous": self._summary_key}
-            kept = self._long_term.write("summary", text or _GONE, contents, session=self._session)
-            self._summary_key, self._summary = self._long_term.key_of(kept), _said(kept)
-            self._leave(keys)
+            memory = self._long_term.write("summary", text or _FORGOTTEN, contents, session=self._session)
+            self._summary_key, self._summary = self._long_term.key_of(memory), _summary_text(memory)
+            self._remove_oldest(keys)
             return self._summary_key
 
     def empty(self) -> None:
-        """Let everything go, without a summary; it stays in long-term memory."""
+        """Remove everything and the summary; long-term memory keeps it."""
         with self.turn:
-            self._summary_key, self._summary, self._since = None, "", 0
-            self._leave(list(self.data), last=True)
+            self._summary_key, self._summary, self._added = None, "", 0
+            self._remove_oldest(list(self.data), last=True)
 
-    def _leave(self, keys: Sequence[str], last: bool = False) -> None:
+    def _remove_oldest(self, keys: Sequence[str], last: bool = False) -> None:
         for key in keys:
             prefix = key.rpartition("_")[0]
             self._first[prefix] = max(self._first.get(prefix, 0), _number(key) + 1)
@@ -122,11 +129,11 @@ class WorkingMemory(InMemoryStore):
         state = {"summary": self._summary_key, "first": self._first, "began": self._began}
         self._long_term.records.set_meta(self._meta_key, json.dumps(state))
 
-    def summarised(self, texts: Sequence[str], budget: int) -> str:
-        """A summary that fails must not stop an agent from adding a message, so that another steps in."""
+    def summarise(self, texts: Sequence[str], budget: int) -> str:
+        """Summarise; if the summariser fails, choose sentences instead, so that adding a message never fails."""
         try:
             return shorten(self._summariser(texts, budget).strip(), budget)
-        except Exception as error:  # it may be the caller's own function
+        except Exception as error:  # of the caller's own function
             log.warning("the summariser failed, sentences are chosen instead: %s: %s", type(error).__name__, error)
             return ExtractiveSummariser()(texts, budget)
 
@@ -137,56 +144,56 @@ class WorkingMemory(InMemoryStore):
         self._first, self._began = state.get("first", {}), state.get("began", 0)
         self._summary_key = state.get("summary")
         self.reload_summary()
-        for memory in reversed(list(self._back(_SPOKEN, self._left))):
-            self._place(memory)
-        if self.tokens > self.token_limit:  # it was larger before
-            self.fold(_within(self, self._threshold * _KEPT, None))
+        for memory in reversed(list(self._newest_first(_KINDS, self._was_removed))):
+            self._put_memory(memory)
+        if self.tokens > self.token_limit:  # the limit was larger when it was written
+            self.summarise_oldest(_keys_to_remove(self, self._threshold * _KEPT_SHARE, None))
 
     def reload_summary(self) -> None:
-        kept = None if self._summary_key is None else self._long_term.memory(self._summary_key)
-        self._summary = "" if kept is None else shorten(_said(kept), int(self._threshold * _SUMMARY))
+        memory = None if self._summary_key is None else self._long_term.memory(self._summary_key)
+        self._summary = "" if memory is None else shorten(_summary_text(memory), int(self._threshold * _SUMMARY_SHARE))
 
     def history(self, kind: str) -> Iterator[Memory]:
-        """All memories of a kind in this session, newest first; messages since the last clear()."""
-        return self._back([kind], lambda key: key.startswith("msg_") and _number(key) < self._began)
+        """Yield the memories of a kind in this session, newest first; messages only since the last clear()."""
+        return self._newest_first([kind], lambda key: key.startswith("msg_") and _number(key) < self._began)
 
-    def _back(self, kinds: Sequence[str], ended: Callable[[str], bool]) -> Iterator[Memory]:
+    def _newest_first(self, kinds: Sequence[str], is_over: Callable[[str], bool]) -> Iterator[Memory]:
         where = Filter.of({"agent": self._long_term.namespace, "session": self._session, "type": list(kinds)})
-        offset, fresh = 0, True
-        while fresh:
+        offset, more = 0, True
+        while more:
             page = self._long_term.records.select(where, order="last step", limit=_PAGE, offset=offset)
-            current = [memory for memory in page if not ended(self._long_term.key_of(memory))]
+            current = [memory for memory in page if not is_over(self._long_term.key_of(memory))]
             yield from current
-            offset, fresh = offset + len(page), bool(current)
+            offset, more = offset + len(page), bool(current)
 
-    def _left(self, key: str) -> bool:
+    def _was_removed(self, key: str) -> bool:
         return _number(key) < self._first.get(key.rpartition("_")[0], 0)
 
     # Forgetting
 
-    def retell(self, key: str) -> int:
-        """Write the summaries that told of a forgotten memory anew, without it; how many there were."""
-        told, budget = 0, int(self._threshold * _SUMMARY)
+    def rewrite_summaries(self, key: str) -> int:
+        """Rewrite the summaries that include a forgotten memory, and those that continue them; return how many."""
+        count, budget = 0, int(self._threshold * _SUMMARY_SHARE)
         with self.turn:
             where = {"agent": self._long_term.namespace, "type": "summary"}
-            waiting = self._long_term.records.select(Filter.of({**where, "attributes": {"of": key}}), order="step")
-            while waiting:
-                memory = waiting.pop(0)
-                before = memory.contents.get("previous")
-                previous = self._long_term.memory(before) if before else None
-                sources = [self._long_term.get(one) for one in memory.contents.get("of", [])]
-                texts = [*(_lines(_said(previous)) if previous else []), *(text for text in sources if text)]
-                self._long_term.brain.update(memory.memory_id, text=self.summarised(texts, budget) or _GONE)
-                mine = self._long_term.key_of(memory)
-                waiting += self._long_term.records.select(Filter.of({**where, "attributes": {"previous": mine}}))
-                told += 1
-            if told:
+            pending = self._long_term.records.select(Filter.of({**where, "attributes": {"of": key}}), order="step")
+            while pending:
+                memory = pending.pop(0)
+                previous_key = memory.contents.get("previous")
+                previous = self._long_term.memory(previous_key) if previous_key else None
+                sources = [self._long_term.get(source) for source in memory.contents.get("of", [])]
+                texts = [*(_lines(_summary_text(previous)) if previous else []), *(text for text in sources if text)]
+                self._long_term.brain.update(memory.memory_id, text=self.summarise(texts, budget) or _FORGOTTEN)
+                summary_key = self._long_term.key_of(memory)
+                pending += self._long_term.records.select(Filter.of({**where, "attributes": {"previous": summary_key}}))
+                count += 1
+            if count:
                 self.reload_summary()
-        return told
+        return count
 
 
-def _within(working: WorkingMemory, tokens: float, most: int | None) -> list[str]:
-    """The oldest keys, without which the others are within so many tokens and no more than `most`."""
+def _keys_to_remove(working: WorkingMemory, tokens: float, most: int | None) -> list[str]:
+    """Return the oldest keys to remove, so that the rest takes at most `tokens` tokens and `most` keys."""
     keys = list(working.data)
     left, kept = tokens, 0
     for key in reversed(keys):
@@ -198,13 +205,13 @@ def _within(working: WorkingMemory, tokens: float, most: int | None) -> list[str
 
 
 def _number(key: str) -> int:
-    """The 7 of msg_7; -1 for a key that is not ours."""
+    """Return 7 for msg_7; -1 for a key of another form."""
     number = key.rpartition("_")[2]
     return int(number) if number.isascii() and number.isdigit() else -1
 
 
-def _said(memory: Memory) -> str:
-    return "" if memory.text == _GONE else memory.text
+def _summary_text(memory: Memory) -> str:
+    return "" if memory.text == _FORGOTTEN else memory.text
 
 
 def _lines(text: str) -> list[str]:

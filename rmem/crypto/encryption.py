@@ -34,8 +34,8 @@ class Encryption:
         Encryption(master=lambda: vault.read("rmem"), fields=("text", "contents"), vectors=True)
 
     `master` is the key itself (32 bytes, or base64 or hex of them), a Path to a file that holds it, or a function that
-    returns it. A file and a function are asked again when the key no longer fits, so that a running process follows a
-    rotation. `vectors=True` keeps vectors, which tell roughly what a text is about, in the clear.
+    returns it. A file or function is read again when the key no longer works, so that a running process
+    follows a rotation. `vectors=True` keeps vectors, which tell roughly what a text is about, in the clear.
     """
 
     master: Master = field(repr=False)
@@ -59,7 +59,7 @@ class Encryption:
 
     @classmethod
     def of(cls, given: Encryption | Literal[False] | None) -> Encryption | None:
-        """What was given; for None what the environment says; nothing for False."""
+        """Return `given`; for None the encryption of the environment, for False none."""
         if given is None:
             return cls.from_environment()
         if given is False:
@@ -70,30 +70,30 @@ class Encryption:
 
     @classmethod
     def from_environment(cls) -> Encryption | None:
-        """With the key of RMEM_MASTER_KEY or RMEM_MASTER_KEY_FILE; None if neither is set."""
+        """Use the key in RMEM_MASTER_KEY or RMEM_MASTER_KEY_FILE; None if neither is set."""
         master = master_from(MASTER_KEY, MASTER_KEY_FILE)
         return None if master is None else cls(master=master)
 
     def master_key(self) -> bytes:
-        """The 32 bytes, read anew from a file or a function."""
+        """Return the 32 bytes; read a file or call a function each time."""
         if isinstance(self.master, Path):
-            return key_of(_content(self.master), f"the key file {self.master}")
+            return key_of(_read_key_file(self.master), f"the key file {self.master}")
         if callable(self.master):
             try:
                 given = self.master()
-            except Exception as error:  # whose words may tell more than they should
-                raise ConfigError(f"the function of master raised {type(error).__name__}") from None
+            except Exception as error:  # its message could contain the key
+                raise ConfigError(f"the function given as master raised {type(error).__name__}") from None
             return key_of(given, "what the function of master returned")
         return key_of(self.master, "master")
 
     @property
     def hides_vectors(self) -> bool:
-        """Whether vectors would tell what is encrypted."""
+        """Whether to encrypt vectors too, which would reveal what an encrypted text is about."""
         return not self.vectors and ("text" in self.fields or "contents" in self.fields)
 
 
 def master_from(variable: str, file_variable: str | None = None) -> str | Path | None:
-    """A master key that the environment names, checked; None if it names none."""
+    """Return the master key named by two environment variables, checked; None if neither is set."""
     key = os.environ.get(variable, "").strip()
     path = os.environ.get(file_variable, "").strip() if file_variable else ""
     if key and path:
@@ -105,25 +105,25 @@ def master_from(variable: str, file_variable: str | None = None) -> str | Path |
 
 
 def new_master_key() -> str:
-    """A fresh master key as base64."""
+    """Generate a master key as base64."""
     return base64.b64encode(os.urandom(KEY_BYTES)).decode()
 
 
 def key_of(given: object, name: str) -> bytes:
-    """The 32 bytes of a key; a ConfigError that tells nothing of it otherwise."""
+    """Decode a key to its 32 bytes; the ConfigError for a bad one does not reveal it."""
     raw = given.encode("utf-8", "replace") if isinstance(given, str) else given
     if not isinstance(raw, bytes):
         raise ConfigError(f"{name} must be a text or bytes; {_ADVICE}")
     if len(raw) != KEY_BYTES or isinstance(given, str):
-        raw = _decoded(raw.decode("latin-1").strip())
+        raw = _decode(raw.decode("latin-1").strip())
         if raw is None:
             raise ConfigError(f"{name} is not a key; {_ADVICE}")
-    if len(set(raw)) < 12 or all(32 <= byte < 127 for byte in raw):  # random bytes never are
+    if len(set(raw)) < 12 or all(32 <= byte < 127 for byte in raw):  # random bytes never look like that
         raise ConfigError(f"{name} is not random; {_ADVICE}")
     return raw
 
 
-def _decoded(text: str) -> bytes | None:
+def _decode(text: str) -> bytes | None:
     if _HEX.fullmatch(text):
         return bytes.fromhex(text)
     if not _BASE64.fullmatch(text):
@@ -135,7 +135,7 @@ def _decoded(text: str) -> bytes | None:
     return raw if len(raw) == KEY_BYTES else None
 
 
-def _content(path: Path) -> bytes:
+def _read_key_file(path: Path) -> bytes:
     try:
         with path.expanduser().open("rb") as file:
             return file.read(4096)

@@ -27,10 +27,10 @@ class ValueCipher:
         self._cipher = cipher_of(blake2b(_BOUND, key=key, digest_size=KEY_BYTES).digest())
 
     def encrypt(self, value: str) -> str:
-        """A text of letters, digits, - and _, another one each time."""
+        """Return the ciphertext as letters, digits, - and _; different each time."""
         nonce = os.urandom(_NONCE)
-        hidden = nonce + self._cipher.encrypt(nonce, value.encode("utf-8", "surrogatepass"), _BOUND)
-        return base64.urlsafe_b64encode(hidden).decode().rstrip("=")
+        ciphertext = nonce + self._cipher.encrypt(nonce, value.encode("utf-8", "surrogatepass"), _BOUND)
+        return base64.urlsafe_b64encode(ciphertext).decode().rstrip("=")
 
     def decrypt(self, written: str) -> str:
         from cryptography.exceptions import InvalidTag
@@ -38,7 +38,7 @@ class ValueCipher:
         try:
             raw = base64.b64decode(written + "=" * (-len(written) % 4), altchars=b"-_", validate=True)
         except (binascii.Error, ValueError):
-            raise InputError("written must be what encrypt gave", field="written") from None
+            raise InputError("written must be a text that encrypt() returned", field="written") from None
         try:
             return self._cipher.decrypt(raw[:_NONCE], raw[_NONCE:], _BOUND).decode("utf-8", "surrogatepass")
         except (InvalidTag, ValueError):

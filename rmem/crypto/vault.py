@@ -26,8 +26,8 @@ Hashes = npt.NDArray[np.uint64]
 
 KINDS = (*FIELDS, "terms")
 _NONCE = 12
-_PART = Struct("<BI")  # the number of a field, and how many bytes its nonce and ciphertext have
-_REMEMBERED = 1 << 16
+_PART = Struct("<BI")  # number of the field, and length of its nonce and ciphertext in bytes
+_MAX_CACHED = 1 << 16
 
 
 class WrappedKey(NamedTuple):
@@ -41,16 +41,16 @@ class WrappedKey(NamedTuple):
 
 
 class BlindTerms(dict[int, int]):
-    """The blind terms of one key, as far as they were asked for: words come again and again."""
+    """Cache of the keyed hashes of terms under one key: the same words come again and again."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     def __missing__(self, term: int) -> int:
-        if len(self) >= _REMEMBERED:
+        if len(self) >= _MAX_CACHED:
             self.clear()
-        hidden = blake2b(term.to_bytes(8, "little"), key=self._key, digest_size=8).digest()
-        blind = self[term] = int.from_bytes(hidden, "little")
+        digest = blake2b(term.to_bytes(8, "little"), key=self._key, digest_size=8).digest()
+        blind = self[term] = int.from_bytes(digest, "little")
         return blind
 
     def __repr__(self) -> str:
@@ -58,7 +58,7 @@ class BlindTerms(dict[int, int]):
 
 
 class DataKeys(NamedTuple):
-    """The opened keys of one version."""
+    """The unwrapped keys of one version."""
 
     ciphers: Mapping[str, AESGCM]
     terms: BlindTerms
@@ -72,34 +72,37 @@ def cipher_of(key: bytes) -> AESGCM:
 
 
 def fingerprint(master: bytes) -> str:
-    """Tells master keys apart without telling anything of them."""
+    """Return a hash that identifies a master key without revealing it."""
     return blake2b(b"remanence master key", key=master, digest_size=6).hexdigest()
 
 
 def wrap(master: bytes, kind: str, version: int, key: bytes) -> bytes:
     nonce = os.urandom(_NONCE)
-    return nonce + cipher_of(master).encrypt(nonce, key, _bound("key", kind, str(version)))
+    return nonce + cipher_of(master).encrypt(nonce, key, _associated_data("key", kind, str(version)))
 
 
 def unwrap(master: bytes, key: WrappedKey) -> bytes | None:
-    """The data key; None if another master key wrapped it, or somebody changed it."""
-    opened = _opened(cipher_of(master), key.wrapped, _bound("key", key.kind, str(key.version)))
-    return opened if opened is not None and len(opened) == KEY_BYTES else None
+    """Decrypt a data key; None if another master key wrapped it or it was changed."""
+    key_bytes = _decrypt(cipher_of(master), key.wrapped, _associated_data("key", key.kind, str(key.version)))
+    return key_bytes if key_bytes is not None and len(key_bytes) == KEY_BYTES else None
 
 
 def new_keys(master: bytes, version: int, now: float) -> list[WrappedKey]:
-    """Fresh data keys of one version."""
-    told = fingerprint(master)
-    return [WrappedKey(kind, version, wrap(master, kind, version, os.urandom(KEY_BYTES)), told, now) for kind in KINDS]
+    """Generate the data keys of one version, wrapped."""
+    master_id = fingerprint(master)
+    return [
+        WrappedKey(kind, version, wrap(master, kind, version, os.urandom(KEY_BYTES)), master_id, now) for kind in KINDS
+    ]
 
 
 def sealed_fields(sealed: bytes) -> tuple[str, ...]:
-    """Which fields a sealed value holds; no key is needed to know."""
-    return tuple(FIELDS[number] for number, _, _ in _parts(sealed))
+    """Return the names of the fields in a sealed value; needs no key."""
+    return tuple(FIELDS[number] for number, _, _ in _split_parts(sealed))
 
 
 class Vault:
-    """Opens with what `encryption` gives. `fetch` reads the store's wrapped keys, for a version not met before."""
+    """Encrypts and decrypts with the data keys of a store. `encryption` gives the master key; `fetch` reads the wrapped
+    keys again when a version is unknown."""
 
     def __init__(self, encryption: Encryption | None, fetch: Callable[[], Sequence[WrappedKey]]) -> None:
         self.encryption = encryption
@@ -108,28 +111,30 @@ class Vault:
         self._versions: frozenset[int] = frozenset()
         self._keys: dict[int, DataKeys] = {}
         self._disguises: Callable[[int], tuple[int, ...]] | None = None
-        self._problem: ConfigError | None = None  # why there is no master key to try
+        self._problem: ConfigError | None = None  # why the master key could not be read
         self._lock = new_lock()
 
     def follow(self, wrapped: Sequence[WrappedKey]) -> None:
-        """Take the keys that the store has now; those that do not open are left closed."""
+        """Unwrap the current keys of the store; those that the master key does not unwrap stay unavailable."""
         with self._lock:
-            given = tuple(wrapped)
-            if given == self._wrapped and len(self._keys) == len(self._versions):
+            current = tuple(wrapped)
+            if current == self._wrapped and len(self._keys) == len(self._versions):
                 return
             known = {(key.kind, key.version): key for key in self._wrapped}
-            versions = sorted({key.version for key in given})
-            opened = {}
+            versions = sorted({key.version for key in current})
+            unwrapped = {}
             for version in versions:
-                own = [key for key in given if key.version == version]
-                same = all(known.get((key.kind, version), key).created == key.created for key in own)
-                held = self._keys.get(version) if same else None  # wrapped anew, a key is still the same key
-                found = held or self._open(own)
+                of_version = [key for key in current if key.version == version]
+                same = all(known.get((key.kind, version), key).created == key.created for key in of_version)
+                same_keys = (
+                    self._keys.get(version) if same else None
+                )  # wrapped again after a rotation, it is still the same data key
+                found = same_keys or self._open(of_version)
                 if found is not None:
-                    opened[version] = found
-            if opened.keys() != self._keys.keys() or any(opened[one] is not self._keys[one] for one in opened):
-                self._disguises = _disguises([keys.terms for keys in opened.values()])
-            self._wrapped, self._versions, self._keys = given, frozenset(versions), opened
+                    unwrapped[version] = found
+            if unwrapped.keys() != self._keys.keys() or any(unwrapped[one] is not self._keys[one] for one in unwrapped):
+                self._disguises = _disguises([keys.terms for keys in unwrapped.values()])
+            self._wrapped, self._versions, self._keys = current, frozenset(versions), unwrapped
 
     def _open(self, wrapped: Sequence[WrappedKey]) -> DataKeys | None:
         if self.encryption is None:
@@ -138,7 +143,7 @@ class Vault:
         try:
             master = self.encryption.master_key()
             raw = {key.kind: unwrap(master, key) for key in wrapped}
-        except ConfigError as error:  # other memories can be read all the same
+        except ConfigError as error:  # memories that are not encrypted can still be read
             self._problem = error
             return None
         if any(raw.get(kind) is None for kind in KINDS):
@@ -148,31 +153,32 @@ class Vault:
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """The versions that are open, oldest first."""
+        """Return the unwrapped versions, oldest first."""
         return tuple(self._keys)
 
     @property
     def opens(self) -> bool:
-        """Whether encrypted memories of this store can be read, as far as its keys tell."""
+        """Whether encrypted memories of this store can be read: a master key unwraps some of its keys, or it has
+        none."""
         return self.encryption is not None and (bool(self._keys) or not self._wrapped)
 
     @property
     def latest(self) -> int | None:
-        """The version of the store's newest keys, open or not."""
+        """Return the newest version of the store's keys, unwrapped or not."""
         return max((key.version for key in self._wrapped), default=None)
 
     def keys(self, version: int) -> DataKeys:
-        """The keys of a version; KeyMissingError or KeyWrongError where they cannot be had."""
+        """Return the keys of a version; KeyMissingError or KeyWrongError if they cannot be unwrapped."""
         found = self._keys.get(version)
         if found is None and self.encryption is not None:
             self.follow(self._fetch())
             found = self._keys.get(version)
         if found is not None:
             return found
-        raise self._refusal(version)
+        raise self._key_error(version)
 
-    def _refusal(self, version: int) -> KeyMissingError | KeyWrongError:
-        """Why the keys of a version cannot be had."""
+    def _key_error(self, version: int) -> KeyMissingError | KeyWrongError:
+        """Build the error for keys that cannot be unwrapped."""
         if self.encryption is None:
             return KeyMissingError(
                 f"this memory is encrypted; set {MASTER_KEY} or {MASTER_KEY_FILE}, or pass Brain(encryption=…)"
@@ -186,33 +192,35 @@ class Vault:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all keys of the store are open, or no key was given to open them with."""
+        """Whether all keys of the store are unwrapped, or no master key was given."""
         return self.encryption is None or len(self._keys) == len(self._versions)
 
     def check(self) -> None:
-        """Raise where a key was given and does not open all keys of the store. It is read anew before: a file may hold
-        another one by now."""
+        """Raise if the given master key does not unwrap all keys of the store. The key is read again first: its file
+        may have changed."""
         if not self.is_whole:
             self.follow(self._fetch())
         if not self.is_whole:
-            raise self._refusal(max(self._versions.difference(self._keys)))
+            raise self._key_error(max(self._versions.difference(self._keys)))
 
     def seal(self, memory_id: str, values: Mapping[str, bytes], version: int) -> bytes:
-        """Fields as one value that only opens for this memory."""
+        """Encrypt fields into one value, bound to this memory."""
         ciphers, sealed = self.keys(version).ciphers, bytearray()
         for number, name in enumerate(FIELDS):
             if name in values:
                 nonce = os.urandom(_NONCE)
-                hidden = ciphers[name].encrypt(nonce, values[name], _bound("field", name, str(version), memory_id))
-                sealed += _PART.pack(number, _NONCE + len(hidden)) + nonce + hidden
+                ciphertext = ciphers[name].encrypt(
+                    nonce, values[name], _associated_data("field", name, str(version), memory_id)
+                )
+                sealed += _PART.pack(number, _NONCE + len(ciphertext)) + nonce + ciphertext
         return bytes(sealed)
 
     def open(self, memory_id: str, sealed: bytes, version: int) -> dict[str, bytes]:
-        """The reverse of `seal`."""
+        """Reverse `seal`; StoreCorruptError if the value was changed."""
         ciphers, values = self.keys(version).ciphers, {}
-        for number, start, end in _parts(sealed):
+        for number, start, end in _split_parts(sealed):
             name = FIELDS[number]
-            value = _opened(ciphers[name], sealed[start:end], _bound("field", name, str(version), memory_id))
+            value = _decrypt(ciphers[name], sealed[start:end], _associated_data("field", name, str(version), memory_id))
             if value is None:
                 raise StoreCorruptError(
                     f"the encrypted {name} of memory {memory_id!r} was changed, or belongs to another memory; "
@@ -222,24 +230,30 @@ class Vault:
         return values
 
     def seal_whole(self, memory_id: str, value: bytes, version: int) -> bytes:
-        """All of a memory as one value, for where it has no columns."""
+        """Encrypt a whole memory into one value, for stores without columns."""
         nonce = os.urandom(_NONCE)
-        hidden = self.keys(version).ciphers["contents"].encrypt(nonce, value, _bound("whole", str(version), memory_id))
-        return nonce + hidden
+        ciphertext = (
+            self.keys(version)
+            .ciphers["contents"]
+            .encrypt(nonce, value, _associated_data("whole", str(version), memory_id))
+        )
+        return nonce + ciphertext
 
     def open_whole(self, memory_id: str, sealed: bytes, version: int) -> bytes:
-        value = _opened(self.keys(version).ciphers["contents"], sealed, _bound("whole", str(version), memory_id))
+        value = _decrypt(
+            self.keys(version).ciphers["contents"], sealed, _associated_data("whole", str(version), memory_id)
+        )
         if value is None:
             raise StoreCorruptError(f"the encrypted memory {memory_id!r} was changed; restore it from a backup")
         return value
 
     def blind(self, hashes: Hashes, version: int) -> Hashes:
-        """Term or attribute hashes as they stand in the rows of encrypted memories."""
+        """Return the keyed hashes under which encrypted memories store term or attribute hashes."""
         known = self.keys(version).terms
         return np.fromiter(map(known.__getitem__, hashes.tolist()), np.uint64, hashes.size)
 
     def disguises(self) -> Callable[[int], tuple[int, ...]] | None:
-        """A function that tells under which blind terms a term may also stand now; None while there are none."""
+        """Return a function from a term to its blind terms under all unwrapped keys; None without keys."""
         return self._disguises
 
 
@@ -247,23 +261,23 @@ def _disguises(keys: Sequence[BlindTerms]) -> Callable[[int], tuple[int, ...]] |
     return (lambda term: tuple([known[term] for known in keys])) if keys else None
 
 
-def _bound(*names: str) -> bytes:
-    """Associated data: names that nobody can shift into one another."""
+def _associated_data(*names: str) -> bytes:
+    """Build the associated data: names with their lengths, so that no two lists give the same bytes."""
     encoded = [name.encode("utf-8", "surrogatepass") for name in ("remanence", *names)]
     return b"".join(len(name).to_bytes(4, "little") + name for name in encoded)
 
 
-def _opened(cipher: AESGCM, value: bytes, bound: bytes) -> bytes | None:
+def _decrypt(cipher: AESGCM, value: bytes, associated: bytes) -> bytes | None:
     from cryptography.exceptions import InvalidTag
 
     try:
-        return cipher.decrypt(value[:_NONCE], value[_NONCE:], bound)
-    except (InvalidTag, ValueError):  # ValueError: too short to be anything
+        return cipher.decrypt(value[:_NONCE], value[_NONCE:], associated)
+    except (InvalidTag, ValueError):  # ValueError: too short for a nonce and a tag
         return None
 
 
-def _parts(sealed: bytes) -> list[tuple[int, int, int]]:
-    """(number of the field, start, end) of the parts of a sealed value."""
+def _split_parts(sealed: bytes) -> list[tuple[int, int, int]]:
+    """Split a sealed value: (number of the field, start, end) of each part."""
     parts, at = [], 0
     while at < len(sealed):
         if at + _PART.size > len(sealed):

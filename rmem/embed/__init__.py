@@ -36,7 +36,7 @@ _KNOWN = (
 
 
 def embedder_for(spec: EmbedderSpec = None) -> Embedder:
-    """The embedder that `spec` names; None stands for the environment's RMEM_EMBEDDER, or "static".
+    """Return the embedder that `spec` names; None means the environment's RMEM_EMBEDDER, or "static".
 
     >>> embedder_for("static").name
     'static:minilm-256'
@@ -45,7 +45,7 @@ def embedder_for(spec: EmbedderSpec = None) -> Embedder:
         return spec
     name = spec_of(spec)
     if name is not None:
-        return _named(name)
+        return _from_name(name)
     if callable(spec) and not isinstance(spec, type):
         from rmem.embed.function import FunctionEmbedder
 
@@ -54,8 +54,8 @@ def embedder_for(spec: EmbedderSpec = None) -> Embedder:
 
 
 def embedder_of_store(spec: EmbedderSpec, known: str | None) -> Embedder:
-    """The same for a store that holds vectors of the embedder named `known`. Where that is an earlier table of the
-    static embedder, a stand-in that gives no vectors, with a warning."""
+    """Return the embedder for a store that holds vectors of the embedder named `known`. If that is an earlier table of
+    the static embedder, warn and return a RetiredEmbedder."""
     embedder = embedder_for(spec)
     if known is None or known == embedder.name or spec_of(spec) != "static":
         return embedder
@@ -65,7 +65,7 @@ def embedder_of_store(spec: EmbedderSpec, known: str | None) -> Embedder:
         return embedder
     warnings.warn(
         f"this store holds vectors of {known!r}, an earlier table of the static embedder: it is searched by words "
-        "alone until `rmem reindex` embeds it anew",
+        "alone until `rmem reindex` embeds it again",
         FutureWarning,
         stacklevel=4,
     )
@@ -73,13 +73,13 @@ def embedder_of_store(spec: EmbedderSpec, known: str | None) -> Embedder:
 
 
 def spec_of(spec: EmbedderSpec) -> str | None:
-    """The name by which `embedder_for` finds this embedder again; None if there is none."""
+    """Return the name by which `embedder_for` finds this embedder again; None for an object or a function."""
     if spec is None:
         return os.environ.get("RMEM_EMBEDDER", "").strip() or "static"
     return spec if isinstance(spec, str) else None
 
 
-def _named(spec: str) -> Embedder:
+def _from_name(spec: str) -> Embedder:
     kind, _, rest = spec.partition(":")
     if spec == "static":
         return static_embedder()
@@ -105,33 +105,33 @@ def _from_plugin(plugin: Plugin, rest: str) -> Embedder:
     from rmem.plugins import reason
 
     make = plugin.load()
-    told = f"the embedder plugin {plugin.name!r} of {plugin.origin}"
+    who = f"the embedder plugin {plugin.name!r} of {plugin.origin}"
     try:
         embedder = make(rest)
     except RemanenceError:
         raise
     except Exception as error:
-        raise EmbedderError(f"{told} failed: {reason(error)}") from error
+        raise EmbedderError(f"{who} failed: {reason(error)}") from error
     if not isinstance(embedder, Embedder):
-        raise ConfigError(f"{told} must give an Embedder, but gave a {type(embedder).__name__}")
+        raise ConfigError(f"{who} must return an Embedder, but returned a {type(embedder).__name__}")
     return embedder
 
 
 @cache
 def static_embedder() -> StaticEmbedder:
-    """One for the process: every store and agent shares its tables."""
+    """Return the one static embedder of the process: every store and agent shares its table."""
     from rmem.embed.static import StaticEmbedder
 
     return StaticEmbedder()
 
 
 def word_vectors(words: Sequence[str]) -> Matrix:
-    """Vectors of single words for soft matching, always the static embedder's."""
+    """Embed single words for soft matching, always with the static embedder."""
     return static_embedder().word_vectors(words)
 
 
 def question_vectors(questions: Sequence[str]) -> Matrix:
-    """Vectors by which questions are compared with each other, always the static embedder's."""
+    """Embed questions to compare them with each other, always with the static embedder."""
     return static_embedder().embed(questions)
 
 

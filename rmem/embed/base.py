@@ -31,10 +31,10 @@ class Embedder(ABC):
         """One float32 row of unit length (or all zeros for a text without content) for each text."""
 
     def embed_query(self, text: str, weigh: Callable[[str], float] | None = None) -> Vector:
-        """The vector of a question; the same space as `embed`.
+        """Embed a question, in the same space as `embed`.
 
-        `weigh`, called with a word in lower case, tells how much it counts beside the others (its rarity in a
-        store, say). Embedders that pool words use it; the others read the question as a whole.
+        `weigh` returns the weight of a lower-case word, such as its rarity in a store. Embedders that pool words use
+        it; others embed the question as a whole.
         """
         vector: Vector = self.embed([text])[0]
         return vector

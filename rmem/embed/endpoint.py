@@ -48,7 +48,7 @@ class Endpoint:
         retries: int,
         longest_wait: float,
     ) -> None:
-        """`longest_wait` is how long a server may ask us to wait (Retry-After) before we give up instead."""
+        """`longest_wait` is the longest Retry-After, in seconds, that is obeyed; above it the request fails."""
         self._path = path
         self._key_variable = key_variable
         self._host, self.url = self._address(base_url, what)
@@ -63,7 +63,7 @@ class Endpoint:
         return self.url.removesuffix(self._path)
 
     def post(self, payload: dict[str, Any]) -> Any:
-        """Send one request, again after failures that may pass, and return the parsed answer."""
+        """Send one request, retry temporary failures, and return the parsed answer."""
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if key := self._key():
             headers["Authorization"] = f"Bearer {key}"
@@ -78,7 +78,7 @@ class Endpoint:
                 break
             except urllib.error.HTTPError as error:
                 with error:
-                    failure = f"answered {error.code} {error.reason}: {self.excerpt(_told(error))}"
+                    failure = f"answered {error.code} {error.reason}: {self.excerpt(_message_of(error))}"
                     wait = _retry_after(error.headers)
                 if error.code not in (408, 429) and error.code < 500:
                     raise self.failed(failure + self._advice(error.code)) from None
@@ -104,17 +104,17 @@ class Endpoint:
         return self._error(f"{self.url} {self._without_key(what)}")
 
     def excerpt(self, answer: Any) -> str:
-        """The beginning of an answer; the key goes first, or a cut through it would leave half of it."""
+        """Return the start of an answer, without the key. The key is removed before the cut, which could split it."""
         text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else json.dumps(answer)
         return self._without_key(text.strip())[:_EXCERPT] or "(nothing)"
 
     def _without_key(self, text: str) -> str:
-        """Servers repeat a key in their complaints about it."""
+        """Remove the key from a text: servers repeat it in errors about it."""
         key = self._key()
         return text.replace(key, "[key]") if key else text
 
     def _key(self) -> str:
-        """The key for our host, or nothing. Keys of known providers are sent to them alone."""
+        """Return the key for this host, or nothing. Keys of known providers are sent only to them."""
         for variable in self._key_variables():
             key = os.environ.get(variable, "").strip()
             if key and not (key.isascii() and key.isprintable()):
@@ -131,7 +131,7 @@ class Endpoint:
         return f". Check the key in {' or '.join(self._key_variables())}" if status in (401, 403) else ""
 
     def _address(self, base_url: str, what: str) -> tuple[str, str]:
-        """Host and full address of the endpoint, or a ConfigError."""
+        """Check the address; return its host and the full URL of the endpoint."""
         try:
             parts = urllib.parse.urlsplit(base_url)
             host = parts.hostname
@@ -150,21 +150,21 @@ class Endpoint:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Lets a redirect surface as the HTTP error that it is for us."""
+    """Makes a redirect an HTTP error."""
 
     def redirect_request(self, *_args: Any, **_kwargs: Any) -> None:
         return None
 
 
-def _told(error: urllib.error.HTTPError) -> bytes:
+def _message_of(error: urllib.error.HTTPError) -> bytes:
     try:
         return error.read(4096)
-    except (OSError, http.client.HTTPException):  # the status alone must do
+    except (OSError, http.client.HTTPException):  # report the status alone
         return b""
 
 
 def _retry_after(headers: Message) -> float | None:
-    """Seconds to wait by the header Retry-After, which holds a number or a date."""
+    """Return the seconds in the header Retry-After, which is a number or a date."""
     value = str(headers.get("Retry-After", "")).strip()
     if re.fullmatch(r"\d+(\.\d+)?", value):
         return float(value)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from rmem.embed.base import Embedder, Matrix
-from rmem.embed.vectors import checked_rows, has_content
+from rmem.embed.vectors import check_rows, has_content
 from rmem.errors import ConfigError, EmbedderError
 
 
 class FunctionEmbedder(Embedder):
-    """Wraps `function(texts) -> vectors`; the answer is checked and brought to unit length.
+    """Wraps `function(texts) -> vectors`; checks the answer and scales it to unit length.
 
     >>> FunctionEmbedder(lambda texts: [[len(text), 1.0] for text in texts], name="lengths").dimension
     2
@@ -60,7 +60,7 @@ class FunctionEmbedder(Embedder):
             answer = self._function(texts)
         except Exception as error:  # the caller's own code: whatever it raises, the embedder failed
             raise EmbedderError(f"{self.name} failed: {type(error).__name__}: {error}") from error
-        return checked_rows(answer, count=len(texts), dimension=dimension, source=self.name)
+        return check_rows(answer, count=len(texts), dimension=dimension, source=self.name)
 
 
 def _qualified_name(function: Callable[..., Any]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from rmem.embed.base import Embedder, Matrix
 from rmem.embed.endpoint import Endpoint
-from rmem.embed.vectors import checked_rows, has_content, unit_rows, windows
+from rmem.embed.vectors import check_rows, has_content, unit_rows, windows
 from rmem.errors import ConfigError, EmbedderError
 
 _KEY_VARIABLE = "RMEM_EMBED_API_KEY"
@@ -42,7 +42,7 @@ class HttpEmbedder(Embedder):
         retries: int = 4,
         longest_wait: float = 60.0,
     ) -> None:
-        """`longest_wait` is how long a server may ask us to wait (Retry-After) before we give up instead."""
+        """`longest_wait` is the longest Retry-After, in seconds, that is obeyed; above it the request fails."""
         if not model:
             raise ConfigError("the HTTP embedder needs a model name, such as google/gemini-embedding-001")
         if batch < 1 or max_characters < 1 or timeout <= 0 or retries < 0:
@@ -65,7 +65,7 @@ class HttpEmbedder(Embedder):
 
     @classmethod
     def from_spec(cls, spec: str) -> HttpEmbedder:
-        """`http`, `http:MODEL` or `http:MODEL@URL`; what is left out comes from the environment."""
+        """Parse `http`, `http:MODEL` or `http:MODEL@URL`; missing parts come from the environment."""
         match = re.fullmatch(r"http(?::(?P<model>(?!//).+?)(?:@(?P<url>https?://.+))?)?", spec)
         if match is None:
             raise ConfigError(f"{_without_login(spec)!r} is not an HTTP embedder; write http:MODEL@URL")
@@ -83,12 +83,12 @@ class HttpEmbedder(Embedder):
 
     @property
     def dimension(self) -> int:
-        return self._known_dimension or self._ask(["dimension"]).shape[1]
+        return self._known_dimension or self._request(["dimension"]).shape[1]
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         sums: Matrix | None = None
         for pieces in self._batches(texts):
-            rows = self._ask([piece for _, piece in pieces])
+            rows = self._request([piece for _, piece in pieces])
             if sums is None:
                 sums = np.zeros((len(texts), rows.shape[1]), dtype=np.float32)
             shares = np.array([len(piece) for _, piece in pieces], dtype=np.float32)
@@ -96,7 +96,7 @@ class HttpEmbedder(Embedder):
         return np.zeros((len(texts), self.dimension), dtype=np.float32) if sums is None else unit_rows(sums)
 
     def _batches(self, texts: Sequence[str]) -> Iterator[list[_Piece]]:
-        """All texts with content, in requests of at most `batch` pieces and `_BATCH_CHARACTERS`."""
+        """Split texts into requests of at most `batch` pieces and `_BATCH_CHARACTERS`; skip blank texts."""
         pieces: list[_Piece] = []
         characters = 0
         for row, text in enumerate(texts):
@@ -113,17 +113,17 @@ class HttpEmbedder(Embedder):
         if pieces:
             yield pieces
 
-    def _ask(self, texts: list[str]) -> Matrix:
-        """Unit vectors of `texts`, in order, from one request."""
+    def _request(self, texts: list[str]) -> Matrix:
+        """Request the unit vectors of `texts`, in order."""
         readable = [text.encode("utf-8", "replace").decode() for text in texts]  # JSON has no lone surrogates
         answer = self._endpoint.post({"model": self._model, "input": readable})
-        vectors = self._in_order(answer, len(texts))
-        rows = checked_rows(vectors, count=len(texts), dimension=self._known_dimension, source=self._endpoint.url)
+        vectors = self._vectors_in_order(answer, len(texts))
+        rows = check_rows(vectors, count=len(texts), dimension=self._known_dimension, source=self._endpoint.url)
         self._known_dimension = rows.shape[1]
         return rows
 
-    def _in_order(self, answer: Any, count: int) -> list[Any]:
-        """The vectors of an answer sorted by their "index"."""
+    def _vectors_in_order(self, answer: Any, count: int) -> list[Any]:
+        """Return the vectors of an answer, sorted by their "index"."""
         data = answer.get("data") if isinstance(answer, dict) else None
         if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
             raise self._endpoint.failed(

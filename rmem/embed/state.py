@@ -23,61 +23,61 @@ if TYPE_CHECKING:
 
 Vector = npt.NDArray[np.float32]
 
-_SMALLEST, _LARGEST = 1e-3, 1e300  # numbers below the one look alike, and so do those above the other
-_WIDTHS = (0.3, 1.0, 3.0)  # frequencies: one wave in about twenty, six and two logarithms
-_WORDS_KEPT = 4096
-_TOGETHER, _MOST_NUMBERS = 64, 1024  # more numbers than that are an array of data, not a state
+_SMALLEST, _LARGEST = 1e-3, 1e300  # smaller numbers give the same vector, and so do larger ones
+_WIDTHS = (0.3, 1.0, 3.0)  # scales of the frequencies: a period of about 20, 6 and 2 units of the logarithm
+_MAX_CACHED = 4096
+_CHUNK, _MAX_NUMBERS = 64, 1024  # per product; and in all: more numbers are an array of data, not a state
 
 
 class MemoryVectors:
-    """The vectors that one embedder gives to memories. Records of one kind share their words, which are kept."""
+    """Embeds memories with one embedder. Records of one kind have the same words, whose vectors are cached."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
         self._words: dict[str, Vector] = {}
 
     def of(self, memories: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Vector]:
-        """The vectors of (text, contents), in this order."""
-        if len(memories) == 1 and (lone := self._of_known_words(memories[0][1])) is not None:
+        """Return the vectors of (text, contents) pairs, in order."""
+        if len(memories) == 1 and (lone := self._from_cache(memories[0][1])) is not None:
             return [lone]
         records = [laid_out(contents) if is_record(contents) else None for _, contents in memories]
-        said = [
+        texts = [
             text if record is None else words_in(*record) for record, (text, _) in zip(records, memories, strict=True)
         ]
-        known = {words: vector for words in said if (vector := self._words.get(words)) is not None}
-        if fresh := [words for words in dict.fromkeys(said) if words not in known]:
-            known.update(zip(fresh, self.embedder.embed(fresh), strict=True))
+        known = {words: vector for words in texts if (vector := self._words.get(words)) is not None}
+        if new_texts := [words for words in dict.fromkeys(texts) if words not in known]:
+            known.update(zip(new_texts, self.embedder.embed(new_texts), strict=True))
         result = []
-        for words, record in zip(said, records, strict=True):
+        for words, record in zip(texts, records, strict=True):
             vector = known[words]
             if record is not None:
-                self._keep(words, vector)
-                vector = blended(vector, *numbers_at(*record))
+                self._cache_words(words, vector)
+                vector = blend(vector, *numbers_at(*record))
             result.append(vector)
         return result
 
-    def _of_known_words(self, contents: Mapping[str, Any]) -> Vector | None:
-        """The vector of a record whose words were embedded before, as those of an agent's next state were."""
+    def _from_cache(self, contents: Mapping[str, Any]) -> Vector | None:
+        """Return the vector of a record whose words are cached, as an agent's next state usually is; None otherwise."""
         if not is_record(contents):
             return None
         layout, values = laid_out(contents)
         vector = self._words.get(words_in(layout, values))
-        return None if vector is None else blended(vector, *numbers_at(layout, values))
+        return None if vector is None else blend(vector, *numbers_at(layout, values))
 
-    def _keep(self, words: str, vector: Vector) -> None:
+    def _cache_words(self, words: str, vector: Vector) -> None:
         if words not in self._words:
-            if len(self._words) >= _WORDS_KEPT:
+            if len(self._words) >= _MAX_CACHED:
                 self._words.clear()
             self._words[words] = vector
 
 
-def blended(words: Vector, paths: tuple[int, ...], values: list[float]) -> Vector:
-    """Words and the numbers under hashed paths in one vector of unit length, each with half of it."""
+def blend(words: Vector, paths: tuple[int, ...], values: list[float]) -> Vector:
+    """Combine the vector of words and the numbers under hashed paths, with equal weight, to unit length."""
     if not paths:
         return words
-    waves = _wave(paths[:_TOGETHER], values[:_TOGETHER], words.size)
-    for start in range(_TOGETHER, min(len(paths), _MOST_NUMBERS), _TOGETHER):
-        waves += _wave(paths[start : start + _TOGETHER], values[start : start + _TOGETHER], words.size)
+    waves = _sum_waves(paths[:_CHUNK], values[:_CHUNK], words.size)
+    for start in range(_CHUNK, min(len(paths), _MAX_NUMBERS), _CHUNK):
+        waves += _sum_waves(paths[start : start + _CHUNK], values[start : start + _CHUNK], words.size)
     length = math.sqrt(waves @ waves)
     if length:
         waves *= 1 / length
@@ -88,25 +88,25 @@ def blended(words: Vector, paths: tuple[int, ...], values: list[float]) -> Vecto
     return waves
 
 
-def _wave(paths: tuple[int, ...], values: list[float], size: int) -> Vector:
-    """The sum of the waves of some numbers."""
-    frequencies, phases, each = _waves(paths, size)
+def _sum_waves(paths: tuple[int, ...], values: list[float], size: int) -> Vector:
+    """Sum the waves of some numbers."""
+    frequencies, phases, ones = _frequencies_of(paths, size)
     if max(values) > _LARGEST or min(values) < -_LARGEST:
         values = [max(-_LARGEST, min(value, _LARGEST)) for value in values]
     angles = frequencies * np.array([[math.asinh(value / _SMALLEST)] for value in values], np.float32)
     angles += phases
     np.cos(angles, angles)
-    summed: Vector = each @ angles  # a product, as those below: less code to wake up than for a sum
-    return summed
+    total: Vector = ones @ angles  # a product with ones: faster than np.sum, whose code is rarely in the cache
+    return total
 
 
 @lru_cache(maxsize=256)
-def _waves(paths: tuple[int, ...], size: int) -> tuple[Vector, Vector, Vector]:
-    """The frequencies and phases of some paths, a line for each; and a one for each."""
+def _frequencies_of(paths: tuple[int, ...], size: int) -> tuple[Vector, Vector, Vector]:
+    """Return the frequencies and phases of some paths, a row for each, and a vector of ones."""
     widths = np.resize(np.array(_WIDTHS), size)
     frequencies, phases = np.empty((len(paths), size), np.float32), np.empty((len(paths), size), np.float32)
     for at, path in enumerate(paths):
-        drawn = np.random.Generator(np.random.PCG64(path))
-        frequencies[at] = drawn.standard_normal(size) * widths
-        phases[at] = drawn.random(size) * 2 * np.pi
+        random = np.random.Generator(np.random.PCG64(path))
+        frequencies[at] = random.standard_normal(size) * widths
+        phases[at] = random.random(size) * 2 * np.pi
     return frequencies, phases, np.ones(len(paths), np.float32)

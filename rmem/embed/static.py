@@ -25,15 +25,15 @@ from rmem.index.arrays import distinct
 
 _DIMENSION = 256
 _DATA = Path(__file__).with_name("data")
-_WINDOW_CHARACTERS = 4096  # a limit of memory, not of length: every word of a text counts
+_WINDOW_CHARACTERS = 4096  # longer texts are read in windows to save memory; every word counts
 _ROWS_AT_ONCE = 16_384
-_FEW_WORDS = 32  # that are not worth the preparations for many
+_FEW_WORDS = 32  # up to this many, embedding one by one is faster
 _WORDS = re.compile(r"\w+(?:['’]\w+)?")
 RETIRED = frozenset({"static:l2_supercat_256"})  # names of earlier tables
 
 
 class StaticEmbedder(Embedder):
-    """Sum of the piece vectors of a text, each word by the root of how often it occurs, at unit length.
+    """Sum of the piece vectors of a text, each word weighted by the square root of its count, at unit length.
 
     >>> StaticEmbedder().embed(["the car broke down", ""]).shape
     (2, 256)
@@ -76,7 +76,7 @@ class StaticEmbedder(Embedder):
         return vector
 
     def word_vectors(self, words: Sequence[str]) -> Matrix:
-        """The vector of each single word, for matching words of like meaning; same space as `embed`."""
+        """Embed single words, to match words of similar meaning; in the same space as `embed`."""
         if len(words) > _FEW_WORDS:
             return self.embed(words)
         vectors = np.zeros((len(words), _DIMENSION), np.float32)
@@ -87,7 +87,7 @@ class StaticEmbedder(Embedder):
         return unit_rows(vectors)
 
     def _rows_of(self, text: str) -> tuple[list[int], list[float] | None]:
-        """The rows of the distinct words of a text, and their weights unless all are one."""
+        """Return the rows of the distinct words of a text, and their weights; None if all weights are 1."""
         pieces = self._pieces
         if len(text) <= _WINDOW_CHARACTERS:
             words = words_of(text)
@@ -112,7 +112,7 @@ class StaticEmbedder(Embedder):
         if not waiting:
             return
         numbers = np.fromiter(chain.from_iterable(rows for _, rows, _ in waiting), np.intp)
-        vectors = self._floats.with_all(numbers)
+        vectors = self._floats.convert(numbers)
         start = 0
         for place, rows, weights in waiting:
             end = start + len(rows)
@@ -137,8 +137,8 @@ class StaticEmbedder(Embedder):
         return WordPieces(pieces)
 
     @cached_property
-    def _floats(self) -> _Floats:
-        return _Floats(*self._table)
+    def _floats(self) -> _FloatRows:
+        return _FloatRows(*self._table)
 
     @cached_property
     def _table(self) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
@@ -146,8 +146,8 @@ class StaticEmbedder(Embedder):
 
 
 class RetiredEmbedder(Embedder):
-    """Stands for an embedder of an earlier version, whose table is gone. It gives no vectors, so a store that holds its
-    vectors is searched by words until `rmem reindex` moves it to the embedder that replaced it."""
+    """Placeholder for an embedder of an earlier version whose table no longer exists. It returns zero vectors, so that
+    a store with its vectors is searched by words until `rmem reindex` embeds it again."""
 
     dimension = _DIMENSION
 
@@ -158,37 +158,37 @@ class RetiredEmbedder(Embedder):
         return np.zeros((len(texts), _DIMENSION), np.float32)
 
 
-class _Floats:
-    """The rows of the table as float32, each converted when it is first asked for: texts use the same few thousand
-    pieces again and again. Pages that nobody asked for take no memory."""
+class _FloatRows:
+    """The rows of the table as float32, each converted on first use: texts use the same few thousand pieces again and
+    again. Pages that are never used take no memory."""
 
     def __init__(self, codes: npt.NDArray[np.int8], scales: npt.NDArray[np.float32]) -> None:
         self._codes, self._scales = codes, scales
         self._rows: Matrix = np.empty(codes.shape, np.float32)
         self._known = np.zeros(len(codes), np.bool_)
 
-    def with_all(self, numbers: npt.NDArray[np.intp]) -> Matrix:
-        """The whole matrix, in which the rows of these numbers are right."""
+    def convert(self, numbers: npt.NDArray[np.intp]) -> Matrix:
+        """Convert the rows of these numbers; return the whole matrix, of which only converted rows are valid."""
         missing = numbers[~self._known.take(numbers)]
         if missing.size:
             missing = distinct(missing)
             self._rows[missing] = self._codes[missing] * self._scales[missing, None]
-            self._known[missing] = True  # last: other threads read along
+            self._known[missing] = True  # last: other threads may read at the same time
         return self._rows
 
     def of(self, numbers: npt.NDArray[np.intp]) -> Matrix:
-        """The rows of these numbers."""
-        return self.with_all(numbers).take(numbers, axis=0)
+        """Return the rows of these numbers."""
+        return self.convert(numbers).take(numbers, axis=0)
 
 
 def load_table(folder: Path) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
-    """The int8 rows of the table, mapped, and the scale of each."""
+    """Return the int8 rows of the table, memory-mapped, and the scale of each."""
     path = folder / "static_codes.npy"
     try:
         mapped = np.load(path, mmap_mode="r", allow_pickle=False)
         scales = np.load(folder / "static_scales.npy", allow_pickle=False)
         if mapped.dtype != np.int8 or mapped.shape != (len(scales), _DIMENSION) or scales.dtype != np.float32:
             raise ValueError(f"expected int8 rows of {_DIMENSION}, got {mapped.dtype} of the shape {mapped.shape}")
-        return np.asarray(mapped), scales  # a plain array: memmap takes ten microseconds more for each look
+        return np.asarray(mapped), scales  # a plain array: indexing a memmap takes ten microseconds more
     except (OSError, ValueError, EOFError) as error:
         raise EmbedderError(f"{path} is damaged or of another version ({error}). Install rmem again") from error

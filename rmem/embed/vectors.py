@@ -12,12 +12,12 @@ from rmem.errors import EmbedderError
 
 
 def has_content(text: str) -> bool:
-    """False for an empty or white-space text, whose vector is all zeros."""
+    """Whether a text is not blank; the vector of a blank text is all zeros."""
     return bool(text) and not text.isspace()
 
 
 def windows(text: str, size: int) -> Iterator[str]:
-    """The whole text in pieces of at most `size` characters, cut before a space where there is one."""
+    """Split a text into pieces of at most `size` characters, before a space if there is one."""
     start = 0
     while len(text) - start > size:
         cut = text.rfind(" ", start + 1, start + size)
@@ -36,8 +36,8 @@ def unit_rows(rows: Matrix) -> Matrix:
     return rows
 
 
-def checked_rows(answer: Any, *, count: int, dimension: int | None, source: str) -> Matrix:
-    """The answer of a foreign embedder as unit rows, or an EmbedderError naming what is wrong with it."""
+def check_rows(answer: Any, *, count: int, dimension: int | None, source: str) -> Matrix:
+    """Check the answer of an external embedder and scale it to unit rows; EmbedderError if it is malformed."""
     try:
         rows = np.array(answer, dtype=np.float32)
     except (TypeError, ValueError) as error:

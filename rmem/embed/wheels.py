@@ -9,7 +9,7 @@ from rmem.errors import EmbedderError
 
 
 def file_in_wheel(package: str, relative: str, *, install: str) -> Path:
-    """Path of `relative` inside the top-level `package`; `install` is the command that brings it."""
+    """Return the path of `relative` inside the top-level `package`; `install` is the command that installs it."""
     spec = find_spec(package)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(folder, relative)

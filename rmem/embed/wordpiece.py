@@ -21,7 +21,8 @@ _WORD = re.compile(rf"[{_SIGN}]{{1,{_LONGEST_WORD}}}|[^\W_{_SIGN}]{{1,{_LONGEST_
 
 
 def _plain_letters() -> dict[int, str | int | None]:
-    """Latin letters without their accents, Arabic without vowel signs and with one form of alef, Russian without ё."""
+    """Build a translation table: Latin without accents, Arabic without vowel marks and with one alef, Russian without
+    ё."""
     table: dict[int, str | int | None] = dict.fromkeys([*range(0x300, 0x370), *range(0x64B, 0x653), 0x640, 0x670])
     for code in [*range(0xC0, 0x250), *range(0x1E00, 0x1F00)]:
         base = unicodedata.normalize("NFD", chr(code))[0]
@@ -36,19 +37,19 @@ _PLAIN = _plain_letters()
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, in small letters; a run of Chinese, Japanese or Korean signs is one."""
+    """Split a text into lower-case words; a run of Chinese, Japanese or Korean characters is one word."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
     return _WORD.findall(unicodedata.normalize("NFKC", text).lower().translate(_PLAIN))
 
 
 def is_sign(word: str) -> bool:
-    """Whether a word or piece begins with a Chinese, Japanese or Korean sign."""
+    """Whether a word or piece begins with a Chinese, Japanese or Korean character."""
     return _SIGNS.match(word) is not None
 
 
 class WordPieces:
-    """Turns words into row numbers. `pieces` are the rows in order, without the spare ones behind them."""
+    """Turns words into row numbers. `pieces` are the tokens in row order, without the spare rows after them."""
 
     def __init__(self, pieces: Sequence[str]) -> None:
         self._rows = {piece: row for row, piece in enumerate(pieces)}
@@ -57,7 +58,7 @@ class WordPieces:
         self._remembered: dict[str, tuple[int, ...]] = {}
 
     def rows(self, words: Iterable[str]) -> list[int]:
-        """The rows of these words, one word after the other."""
+        """Return the rows of these words, one word after the other."""
         found: list[int] = []
         known = self._remembered
         for word in words:
@@ -66,12 +67,12 @@ class WordPieces:
         return found
 
     def of_word(self, word: str) -> tuple[int, ...]:
-        """The rows of one word."""
+        """Return the rows of one word."""
         rows = self._remembered.get(word)
         return self._learn(word) if rows is None else rows
 
     def spare_rows(self, text: str) -> list[int]:
-        """The rows of a text without words: one for each character but white space."""
+        """Return the rows of a text without words: one for each character that is not white space."""
         return [self._spare(sign) for sign in text if not sign.isspace()]
 
     def _learn(self, word: str) -> tuple[int, ...]:
@@ -94,7 +95,7 @@ class WordPieces:
         return tuple(rows)
 
     def _of_word(self, word: str) -> tuple[int, ...]:
-        """The longest piece that the rest of the word begins with, again and again."""
+        """Split a word greedily into the longest known pieces, from the left."""
         get = self._rows.get
         rows: list[int] = []
         start, size = 0, len(word)

@@ -20,7 +20,7 @@ MEASURES = ("first", "among ten")
 
 
 def read(path: str | Path) -> list[dict[str, Any]]:
-    """The sets of a file, checked as far as they are needed."""
+    """Read the sets of a file and check the fields that are used."""
     file = Path(path)
     try:
         raw = file.read_bytes()
@@ -47,13 +47,13 @@ def read(path: str | Path) -> list[dict[str, Any]]:
 def evaluate(
     path: str | Path, *, settings: Setting | None = None, on_progress: Progress | None = None
 ) -> dict[str, Any]:
-    """The share of each set's questions whose answer is in the first hit, and in the first ten."""
+    """Return the share of each set's questions whose answer is in the first hit, and in the first ten."""
     from ..brain import Brain
 
     sets = read(path)
     how = settings or Setting("default")
     total, done = sum(len(one["questions"]) for one in sets), 0
-    told = []
+    reports = []
     for one in sets:
         rows = []
         with TemporaryDirectory() as folder, Brain(Path(folder) / "memories.db", embedder=how.embedder) as brain:
@@ -72,10 +72,10 @@ def evaluate(
                 if on_progress is not None:
                     on_progress(done, total)
         measured = {name: sum(row[name] for row in rows) / max(len(rows), 1) for name in MEASURES}
-        told.append(
+        reports.append(
             {"name": one["name"], "facts": len(one["facts"]), "questions": len(rows), **measured, "by_question": rows}
         )
-    return {"sets": told}
+    return {"sets": reports}
 
 
 def _answers(text: str, answers: list[str]) -> bool:

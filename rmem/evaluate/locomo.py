@@ -27,9 +27,9 @@ Turn = tuple[int, int]
 
 DEPTHS = (1, 5, 10, 20, 50)
 GRANULARITIES = ("turn", "session")
-_HITS = {"turn": 50, "session": 1000}  # turns to read; sessions are ranked by all of theirs
+_HITS = {"turn": 50, "session": 1000}  # hits to read; a session is ranked by all of its turns
 GROUPS = {"1-4": (1, 2, 3, 4), "5": (5,), "all": (1, 2, 3, 4, 5), "1": (1,), "2": (2,), "3": (3,), "4": (4,)}
-"""Categories reported together; 5 holds the adversarial questions, which have no answer."""
+"""Categories reported together; 5 are the adversarial questions, which have no answer."""
 
 _SESSION = re.compile(r"session_(\d+)")
 _TURN = re.compile(r"D:?(\d+):(\d+)")
@@ -60,7 +60,7 @@ def evaluate(
     limit_conversations: int | None = None,
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Recall in percent by group of categories and depth, with what was measured and how many questions.
+    """Return recall in percent by group of categories and depth, with the setting and the number of questions.
 
     >>> evaluate("locomo.json")["recall"]["1-4"]["10"]  # doctest: +SKIP
     80.9
@@ -75,13 +75,13 @@ def evaluate(
     asked = skipped = 0
     shares: list[tuple[int, dict[int, float]]] = []
     with Brain(":memory:", embedder=embedder) as brain:
-        known = {one.name: _remembered(brain, one) for one in conversations}
+        known = {one.name: _remember_turns(brain, one) for one in conversations}
         for one in conversations:
             for question in one.questions:
                 asked += 1
                 if question.evidence:
                     ranking = _ranking(brain, question, one.name, known[one.name], granularity)
-                    shares.append((question.category, _found(question.evidence, ranking, granularity)))
+                    shares.append((question.category, _evidence_found(question.evidence, ranking, granularity)))
                 else:
                     skipped += 1
                 if on_progress is not None:
@@ -96,21 +96,21 @@ def evaluate(
     }
 
 
-def _remembered(brain: Brain, conversation: Conversation) -> dict[str, Turn]:
+def _remember_turns(brain: Brain, conversation: Conversation) -> dict[str, Turn]:
     kept = brain.remember_many(list(conversation.turns.values()))
     return {memory.memory_id: turn for memory, turn in zip(kept, conversation.turns, strict=True)}
 
 
 def _ranking(brain: Brain, question: Question, name: str, turn_of: dict[str, Turn], granularity: str) -> list[Any]:
-    """Turns, or numbers of sessions, best first."""
+    """Rank turns, or numbers of sessions, best first."""
     hits = brain.recall(question.text, k=_HITS[granularity], where={"agent": name})
     if granularity == "session":
         return [turn_of[found.hits[0].memory.memory_id][0] for found in by_session(hits)]
     return [turn_of[hit.memory.memory_id] for hit in hits]
 
 
-def _found(evidence: Iterable[Turn], ranked: Sequence[Any], granularity: str) -> dict[int, float]:
-    """The share of the evidence (turns, or their sessions) among the first k."""
+def _evidence_found(evidence: Iterable[Turn], ranked: Sequence[Any], granularity: str) -> dict[int, float]:
+    """Return the share of the evidence (turns, or their sessions) among the first k, by k."""
     wanted: set[Any] = set(evidence)
     if granularity == "session":
         wanted = {session for session, _ in wanted}
@@ -128,7 +128,7 @@ def _means(shares: Sequence[tuple[int, dict[int, float]]], categories: tuple[int
 
 
 def read(path: str | Path) -> list[Conversation]:
-    """The conversations of a LoCoMo file; an InputError says where a file differs from that format."""
+    """Read the conversations of a LoCoMo file; an InputError says where it differs from that format."""
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -136,18 +136,18 @@ def read(path: str | Path) -> list[Conversation]:
     except ValueError as error:  # also text that is not UTF-8
         raise InputError(f"{path} is not a JSON file: {error}", field="file") from None
     if not isinstance(data, list) or not data:
-        raise _unlike(path, "it must be a list of conversations")
+        raise _format_error(path, "it must be a list of conversations")
     try:
         found = [_conversation(at, sample) for at, sample in enumerate(data)]
         names = [one.name for one in found]
         if len(set(names)) < len(names):
             raise InputError("sample_id must be different for each conversation")
     except InputError as error:
-        raise _unlike(path, str(error)) from None
+        raise _format_error(path, str(error)) from None
     return found
 
 
-def _unlike(path: str | Path, why: str) -> InputError:
+def _format_error(path: str | Path, why: str) -> InputError:
     return InputError(f"{path} is not in the LoCoMo format: {why}", field="file")
 
 
@@ -197,7 +197,7 @@ def _question(name: str, item: object, turns: dict[Turn, dict[str, Any]]) -> Que
     category = item.get("category")
     if category not in (1, 2, 3, 4, 5):
         raise checks.refuse(f"category of a question of {name}", "1 to 5", category)
-    # Evidence comes as ['D1:3'], ['D8:6; D9:17'] and ['D:11:26']; what names no turn is left out.
+    # Evidence is written as ['D1:3'], ['D8:6; D9:17'] or ['D:11:26']; ignore what names no turn.
     written = " ".join(map(str, item.get("evidence") or ()))
     named = {(int(session), int(turn)) for session, turn in _TURN.findall(written)}
     text = checks.text(f"question of {name}", item.get("question"))

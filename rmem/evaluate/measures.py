@@ -10,8 +10,8 @@ MEASURES = ("recall", "ndcg")
 
 
 def gains(ranking: Sequence[str], wanted: Mapping[str, int], grades: Sequence[float]) -> list[float]:
-    """What each place of a ranking is worth. `wanted` tells which thing that was looked for a memory is; of several
-    memories that are the same thing only the first counts."""
+    """Return the grade of each place of a ranking. `wanted` maps a memory to an item of `grades`; if several memories
+    are the same item, only the first counts."""
     seen: set[int] = set()
     result = []
     for key in ranking:
@@ -23,23 +23,23 @@ def gains(ranking: Sequence[str], wanted: Mapping[str, int], grades: Sequence[fl
 
 
 def recall(found: Sequence[float], grades: Sequence[float], k: int) -> float:
-    """The share of what was looked for among the first k."""
+    """Return the share of the wanted items among the first k."""
     return sum(gain > 0 for gain in found[:k]) / len(grades)
 
 
 def ndcg(found: Sequence[float], grades: Sequence[float], k: int) -> float:
-    """Gains discounted by the logarithm of their rank, as a share of the best possible order."""
+    """Return nDCG@k: gains discounted by the logarithm of their rank, as a share of the best possible order."""
     best = _discounted(sorted(grades, reverse=True)[:k])
     return _discounted(found[:k]) / best
 
 
 def reciprocal_rank(found: Sequence[float]) -> float:
-    """1 / rank of the first that was looked for; 0 if there is none."""
+    """Return 1 / rank of the first wanted item; 0 if there is none."""
     return next((1 / rank for rank, gain in enumerate(found, 1) if gain > 0), 0.0)
 
 
-def measured(found: Sequence[float], grades: Sequence[float], depths: Sequence[int]) -> dict[str, float]:
-    """Every measure of one question: `{"recall@5", "ndcg@5", …, "mrr"}`."""
+def measure(found: Sequence[float], grades: Sequence[float], depths: Sequence[int]) -> dict[str, float]:
+    """Compute every measure of one question: `{"recall@5": …, "ndcg@5": …, …, "mrr": …}`."""
     result = {}
     for k in depths:
         result[f"recall@{k}"] = recall(found, grades, k)

@@ -1,10 +1,11 @@
 """Recall on a question set: every question goes through `Brain.recall`, under one setting or two, and is measured.
-Two settings answer the same questions, so they are compared question by question."""
+Two settings answer the same questions, so they are compare question by question."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from ..errors import InputError
 from ..recall.engine import MODES
 from ..recall.settings import RecallSettings
 from . import question_sets
-from .measures import gains, measured
+from .measures import gains, measure
 from .significance import LEVEL, paired_interval, paired_p
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _EXTRA = ("mode", "embedder")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How to recall: the fields of RecallSettings, `mode`, and `embedder` where the file brings its memories."""
+    """How to recall: the fields of RecallSettings, `mode`, and `embedder` if the file contains memories."""
 
     name: str
     recall: RecallSettings = field(default_factory=RecallSettings)
@@ -58,9 +59,9 @@ def evaluate(
     seed: int = 0,
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Recall@k, nDCG@k and MRR on a question set, and how two settings compare.
+    """Return recall@k, nDCG@k and MRR on a question set, and the comparison of two settings.
 
-    A file that brings memories is asked in a store of its own; any other needs a `brain`, which is only read.
+    A file with memories is evaluated in a temporary store; any other needs a `brain`, which is only read.
 
     >>> evaluate("questions.jsonl")["settings"][0]["measures"]["recall@10"]  # doctest: +SKIP
     0.91
@@ -71,12 +72,13 @@ def evaluate(
     questions = question_sets.read(path)
     chosen = [one for one in (settings or Setting("default"), against) if one is not None]
     if not questions.memories and brain is None:
-        raise InputError(f"{path} brings no memories; name the store that is to be asked", field="memories")
+        raise InputError(f"{path} contains no memories; name the store to evaluate", field="memories")
     total = len(chosen) * len(questions.questions)
     runs = []
     for number, setting in enumerate(chosen):
         done = number * len(questions.questions)
-        runs.append(_run(questions, setting, brain, depths, lambda at, done=done: _told(on_progress, done + at, total)))  # type: ignore[misc]
+        report_done = partial(_report_progress, on_progress, done, total)
+        runs.append(_run(questions, setting, brain, depths, report_done))
     report: dict[str, Any] = {
         "file": str(path),
         "questions": len(questions.questions),
@@ -88,18 +90,18 @@ def evaluate(
         ],
     }
     if len(runs) == 2 and runs[0].scores:
-        report["comparison"] = compared(*(list(run.scores.values()) for run in runs), seed=seed)
+        report["comparison"] = compare(*(list(run.scores.values()) for run in runs), seed=seed)
     return report
 
 
-def _told(on_progress: Progress | None, done: int, total: int) -> None:
+def _report_progress(on_progress: Progress | None, before: int, total: int, done: int) -> None:
     if on_progress is not None:
-        on_progress(done, total)
+        on_progress(before + done, total)
 
 
 @dataclass(slots=True)
 class _Run:
-    """The measures of every question that could be asked, by line."""
+    """The measures of every question that has something relevant, by line."""
 
     setting: Setting
     embedder: str
@@ -108,30 +110,30 @@ class _Run:
 
 
 def _run(
-    questions: QuestionSet, setting: Setting, brain: Brain | None, depths: Sequence[int], told: Callable[[int], None]
+    questions: QuestionSet, setting: Setting, brain: Brain | None, depths: Sequence[int], report: Callable[[int], None]
 ) -> _Run:
     from ..brain import Brain
 
     if questions.memories:
-        with Brain(":memory:", embedder=setting.embedder) as own:
-            _remember(own, questions)
-            return _ask(own, questions, setting, depths, told, strict=True)
+        with Brain(":memory:", embedder=setting.embedder) as temporary:
+            _remember(temporary, questions)
+            return _ask(temporary, questions, setting, depths, report, strict=True)
     assert brain is not None
     if setting.embedder is not None:
         raise InputError("embedder must be left out: the store has its own", field="embedder")
-    return _ask(brain, questions, setting, depths, told, strict=False)
+    return _ask(brain, questions, setting, depths, report, strict=False)
 
 
 def _remember(brain: Brain, questions: QuestionSet) -> None:
     try:
         brain.remember_many(questions.memories)
     except InputError:
-        for line, memory in zip(questions.lines, questions.memories, strict=True):  # which of them was it?
+        for line, memory in zip(questions.lines, questions.memories, strict=True):  # find the line of the wrong one
             try:
                 brain.remember_many([memory])
             except InputError as error:
-                told = str(error).removeprefix("item 0: ")
-                raise type(error)(f"line {line}: memories: {told}", field=error.field) from None
+                message = str(error).removeprefix("item 0: ")
+                raise type(error)(f"line {line}: memories: {message}", field=error.field) from None
         raise
 
 
@@ -140,16 +142,16 @@ def _ask(
     questions: QuestionSet,
     setting: Setting,
     depths: Sequence[int],
-    told: Callable[[int], None],
+    report: Callable[[int], None],
     *,
     strict: bool,
 ) -> _Run:
     run = _Run(setting, brain.embedder, {}, 0)
     for number, question in enumerate(questions.questions, 1):
-        wanted, grades, missing = _resolved(brain, question)
+        wanted, grades, missing = _resolve_relevant(brain, question)
         if missing and strict:
             raise InputError(
-                f"line {question.line}: relevant names {missing[0]!r}, which is no id or text of the file's memories",
+                f"line {question.line}: relevant names {missing[0]!r}, which no memory of the file has as id or text",
                 field="relevant",
             )
         run.missing += len(missing)
@@ -164,18 +166,18 @@ def _ask(
                 touch=False,
             )
             found = gains([hit.memory.memory_id for hit in hits], wanted, grades)
-            run.scores[question.line] = measured(found, grades, depths)
-        told(number)
+            run.scores[question.line] = measure(found, grades, depths)
+        report(number)
     return run
 
 
-def _resolved(brain: Brain, question: Question) -> tuple[dict[str, int], list[float], list[str]]:
-    """Which memory is which thing that the question looks for, what each thing is worth, and what is not there."""
+def _resolve_relevant(brain: Brain, question: Question) -> tuple[dict[str, int], list[float], list[str]]:
+    """Return the wanted item of each memory, the grade of each item, and the names that match no memory."""
     wanted: dict[str, int] = {}
     grades: list[float] = []
     missing = []
     for name, worth in question.relevant.items():
-        ids = _named(brain, name)
+        ids = _ids_named(brain, name)
         if not ids:
             missing.append(name)
             continue
@@ -185,8 +187,8 @@ def _resolved(brain: Brain, question: Question) -> tuple[dict[str, int], list[fl
     return wanted, grades, missing
 
 
-def _named(brain: Brain, name: str) -> list[str]:
-    """The memory with that id, or all with that text."""
+def _ids_named(brain: Brain, name: str) -> list[str]:
+    """Return the id of the memory with that id, or those of all with that text."""
     if name in brain.store:
         return [name]
     return [memory.memory_id for memory, _ in brain.store.match(name, k=100) if memory.text.strip() == name.strip()]
@@ -197,10 +199,10 @@ def _means(scores: Mapping[int, Mapping[str, float]]) -> dict[str, float | None]
     return {name: sum(one[name] for one in every) / len(every) for name in every[0]} if every else {}
 
 
-def compared(
+def compare(
     first: Sequence[Mapping[str, float]], second: Sequence[Mapping[str, float]], *, seed: int = 0
 ) -> dict[str, Any]:
-    """For each measure: the mean difference (first less second), its 95 % interval, p, and which is better."""
+    """Return for each measure the mean difference (first - second), its 95 % interval, p, and which is better."""
     result = {}
     for name in first[0]:
         differences = [one[name] - other[name] for one, other in zip(first, second, strict=True)]

@@ -27,21 +27,21 @@ def report(
     by: str = "week",
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Success rate, hit ratio and mean reciprocal rank: over all, for each agent and type, and by window of time."""
+    """Return success rate, hit ratio and mean reciprocal rank: overall, by agent and type, and by time window."""
     checks.one_of("by", by, WINDOWS)
     chosen = [
         one
         for one in feedback
         if not one.passed_over and (not agent or one.agent in agent) and (not type or one.type in type)
     ]
-    groups = _grouped(chosen, lambda one: (one.agent, one.type))
+    groups = _group_by(chosen, lambda one: (one.agent, one.type))
     return {
         "by": by,
         "overall": _figures(chosen),
         "drift": drift(chosen, by, seed=seed),
         "windows": [
             {"from": start.isoformat(), **_figures(inside)}
-            for start, inside in sorted(_grouped(chosen, lambda one: window(one.time, by)).items())
+            for start, inside in sorted(_group_by(chosen, lambda one: window(one.time, by)).items())
         ],
         "groups": [
             {"agent": whose, "type": kind, **_figures(inside), "drift": drift(inside, by, seed=seed)}
@@ -51,18 +51,18 @@ def report(
 
 
 def window(seconds: float, by: str) -> date:
-    """The local day of a moment, or the Monday of its week."""
+    """Return the local day of a time, or the Monday of its week."""
     day = datetime.fromtimestamp(seconds).date()
     return day if by == "day" else day - timedelta(days=day.weekday())
 
 
 def drift(feedback: Sequence[Feedback], by: str, *, seed: int = 0) -> dict[str, Any] | None:
-    """The last window beside the one before that has feedback: change and p of each measure.
+    """Compare the last window with the one before it that has feedback: change and p of each measure.
 
     None where there are fewer than two windows. `direction` is that of the first measure that changed by more than
     luck (success rate, then hit ratio, then MRR), or "steady".
     """
-    windows = sorted(_grouped(feedback, lambda one: window(one.time, by)).items())
+    windows = sorted(_group_by(feedback, lambda one: window(one.time, by)).items())
     if len(windows) < 2:
         return None
     (before_from, before), (last_from, last) = windows[-2:]
@@ -92,8 +92,8 @@ def _figures(feedback: Sequence[Feedback]) -> dict[str, Any]:
 
 
 def _samples(feedback: Sequence[Feedback]) -> dict[str, list[float]]:
-    """One number for each recall, or for each judged hit, whose means are the measures."""
-    recalls = _grouped(feedback, lambda one: one.recall_id).values()
+    """Return one number per recall, or per judged hit; their means are the measures."""
+    recalls = _group_by(feedback, lambda one: one.recall_id).values()
     ranks = [min((one.rank for one in recall if one.useful), default=0) for recall in recalls]
     return {
         "success_rate": [float(rank > 0) for rank in ranks],
@@ -106,7 +106,7 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def _grouped(feedback: Iterable[Feedback], key: Callable[[Feedback], Any]) -> dict[Any, list[Feedback]]:
+def _group_by(feedback: Iterable[Feedback], key: Callable[[Feedback], Any]) -> dict[Any, list[Feedback]]:
     groups: dict[Any, list[Feedback]] = defaultdict(list)
     for one in feedback:
         groups[key(one)].append(one)

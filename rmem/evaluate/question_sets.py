@@ -23,7 +23,7 @@ FIELDS = ("question", "relevant", "where", "now", "memories")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, and what it is looking for: ids or whole texts of memories, with their worth."""
+    """A question, and its relevant memories by id or whole text, with their grades."""
 
     line: int
     text: str
@@ -34,7 +34,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """Questions, and the memories that the file brings along; without any, a store is asked."""
+    """The questions and memories of a file; without memories, an existing store is evaluated."""
 
     questions: list[Question]
     memories: list[dict[str, Any]]
@@ -44,11 +44,11 @@ class QuestionSet:
 
 
 def read(path: str | Path) -> QuestionSet:
-    """The questions and memories of a file."""
+    """Read the questions and memories of a file."""
     found = QuestionSet([], [], [])
     for number, line in _lines(path):
         try:
-            _take(number, line, found)
+            _read_line(number, line, found)
         except InputError as error:
             raise InputError(f"{path}, line {number}: {error}", field=error.field) from None
     if not found.questions:
@@ -68,7 +68,7 @@ def _lines(path: str | Path) -> Iterator[tuple[int, str]]:
         raise InputError(f"{path} must be UTF-8 text; byte {error.start} is not", field="file") from None
 
 
-def _take(number: int, line: str, found: QuestionSet) -> None:
+def _read_line(number: int, line: str, found: QuestionSet) -> None:
     try:
         item = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -78,7 +78,7 @@ def _take(number: int, line: str, found: QuestionSet) -> None:
     checks.known_fields("a line of a question set", item, FIELDS)
     memories = item.get("memories")
     if memories is None and "question" not in item:
-        raise InputError("question must be there, or memories", field="question")
+        raise InputError("a line must have a question or memories", field="question")
     if memories is not None:
         found.memories.extend(_memories(memories))
         found.lines.extend([number] * (len(found.memories) - len(found.lines)))
@@ -87,7 +87,7 @@ def _take(number: int, line: str, found: QuestionSet) -> None:
         return
     for key in ("relevant", "where", "now"):
         if key in item:
-            raise InputError(f"{key} must stand beside a question", field=key)
+            raise InputError(f"{key} needs a question on the same line", field=key)
 
 
 def _memories(value: object) -> Iterator[dict[str, Any]]:

@@ -26,7 +26,7 @@ import numpy as np
 
 from .. import checks
 from ..errors import InputError
-from .offline import Progress, Setting, compared
+from .offline import Progress, Setting, compare
 
 if TYPE_CHECKING:
     from ..brain import Brain
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 BASELINES = ("bm25", "rrf")
 MEASURES = ("r@1", "r@5", "r@10", "mrr", "any@5", "all@5")
-_DEEP = 100  # hits of each question
+_HITS = 100  # per question
 _K1, _B, _RRF = 1.2, 0.75, 60
-_EAST = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-_WORD = re.compile(rf"[{_EAST}]|(?:(?![{_EAST}])\w)+")  # a sign of Chinese, Japanese or Korean, or a word
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+_WORD = re.compile(rf"[{_CJK}]|(?:(?![{_CJK}])\w)+")  # a Chinese, Japanese or Korean character, or a word
 _FIELDS = ("text", "actor", "session", "when")
 
 Ranking = list[int]  # places of memories, best first
@@ -55,7 +55,7 @@ class RecallSet:
 
 
 def files_in(paths: Sequence[str | Path]) -> list[Path]:
-    """The files that are named, and those of the folders that are."""
+    """Return the given files, and the set files in the given folders."""
     found: list[Path] = []
     for path in map(Path, paths):
         inside = sorted([*path.glob("*.json"), *path.glob("*.json.gz")]) if path.is_dir() else [path]
@@ -66,7 +66,7 @@ def files_in(paths: Sequence[str | Path]) -> list[Path]:
 
 
 def read(path: Path) -> RecallSet:
-    """A set, checked as far as it is needed."""
+    """Read a set and check the fields that are used."""
     try:
         raw = path.read_bytes()
         given = json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)
@@ -103,29 +103,30 @@ def evaluate(
     seed: int = 0,
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """The measures of each set and their means, for one setting or two; two are compared question by question."""
+    """Return the measures of each set and their means, for one setting or two; compare two question by question."""
     chosen = [one for one in (settings or Setting("default"), against) if one is not None]
     sets = [read(path) for path in files_in(paths)]
     total, done = sum(one.questions for one in sets), 0
-    told = []
+    reports = []
     for one in sets:
         measured: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for store in one.stores:
-            for row in _measured(one, store, chosen, baselines):
+            for row in _measure_store(one, store, chosen, baselines):
                 for system, values in row.items():
                     measured[system].append(values)
             done += len(store["questions"])
             if on_progress is not None:
                 on_progress(done, total)
-        told.append(_told(one, measured, chosen, seed))
-    systems = list(told[0]["systems"])
+        reports.append(_report_of(one, measured, chosen, seed))
+    systems = list(reports[0]["systems"])
     means = {
-        system: {name: _mean([one["systems"][system][name] for one in told]) for name in MEASURES} for system in systems
+        system: {name: _mean([one["systems"][system][name] for one in reports]) for name in MEASURES}
+        for system in systems
     }
-    return {"sets": told, "mean": means}
+    return {"sets": reports, "mean": means}
 
 
-def _told(
+def _report_of(
     one: RecallSet, measured: dict[str, list[dict[str, Any]]], chosen: Sequence[Setting], seed: int
 ) -> dict[str, Any]:
     systems = {
@@ -143,14 +144,14 @@ def _told(
         first, second = (
             [{name: row[name] for name in MEASURES} for row in measured[setting.name]] for setting in chosen
         )
-        report["comparison"] = compared(first, second, seed=seed)
+        report["comparison"] = compare(first, second, seed=seed)
     return report
 
 
-def _measured(
+def _measure_store(
     one: RecallSet, store: dict[str, Any], chosen: Sequence[Setting], baselines: bool
 ) -> Iterator[dict[str, dict[str, Any]]]:
-    """The measures of each question of a store that has an answer, by system."""
+    """Yield the measures of each question that has an answer, by system."""
     from ..brain import Brain
 
     memories = memories_of(store)
@@ -174,8 +175,8 @@ def _measured(
             if words is not None:
                 brain, places = brains[chosen[0].embedder]
                 rankings["bm25"] = words.rank(question["question"], inside)
-                near = ask(brain, question, Setting("vectors", mode="vector"))
-                rankings["rrf"] = fused([rankings["bm25"], [places[hit.id] for hit in near]])
+                nearest = ask(brain, question, Setting("vectors", mode="vector"))
+                rankings["rrf"] = fused([rankings["bm25"], [places[hit.id] for hit in nearest]])
             yield {
                 system: {"question": question["question"], "kind": question.get("kind"), **values}
                 for system, ranking in rankings.items()
@@ -187,16 +188,16 @@ def _measured(
 
 
 def memories_of(store: dict[str, Any]) -> list[dict[str, Any]]:
-    """The memories of a store as `remember_many` takes them."""
+    """Return the memories of a store as arguments of `remember_many`."""
     return [{key: memory[key] for key in _FIELDS if memory.get(key) is not None} for memory in store["memories"]]
 
 
 def ask(brain: Brain, question: dict[str, Any], setting: Setting) -> Hits:
-    """What is found for a question, without a trace in the store."""
+    """Recall for a question without recording the access."""
     now = question.get("now")
     return brain.recall(
         question["question"],
-        k=_DEEP,
+        k=_HITS,
         where={"session": question["session"]} if question.get("session") is not None else None,
         mode=setting.mode,
         settings=setting.recall,
@@ -206,7 +207,7 @@ def ask(brain: Brain, question: dict[str, Any], setting: Setting) -> Hits:
 
 
 def measures(ranking: Ranking, relevant: Sequence[int], sessions: Sequence[Any] | None) -> dict[str, float]:
-    """r@1 and any@5 are whether a right one is there, r@5 and r@10 which share of them is."""
+    """Measure a ranking: r@1 and any@5 are 1 if a relevant item is there, r@5 and r@10 the share of them that is."""
     found: list[Any] = ranking
     wanted: set[Any] = set(relevant)
     if sessions is not None:
@@ -229,25 +230,25 @@ def measures(ranking: Ranking, relevant: Sequence[int], sessions: Sequence[Any] 
 
 
 class PlainBM25:
-    """BM25 as twenty lines have it: words in small letters, no stems, nothing left out, k1 1.2 and b 0.75."""
+    """A plain BM25 baseline: lower-case words, no stemming, no stop words, k1 1.2 and b 0.75."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         counts = [Counter(_words(text)) for text in texts]
-        self._held: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._postings: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for at, one in enumerate(counts):
             for word, count in one.items():
-                self._held[word].append((at, count))
+                self._postings[word].append((at, count))
         lengths = np.array([one.total() for one in counts], float)
         self._norm = _K1 * (1 - _B + _B * lengths / max(float(lengths.mean()), 1e-9))
 
     def rank(self, question: str, inside: Sequence[int]) -> Ranking:
         scores = np.zeros(self._norm.size)
         for word in _words(question):
-            held = self._held.get(word, [])
-            idf = math.log(1 + (scores.size - len(held) + 0.5) / (len(held) + 0.5))
-            for at, count in held:
+            postings = self._postings.get(word, [])
+            idf = math.log(1 + (scores.size - len(postings) + 0.5) / (len(postings) + 0.5))
+            for at, count in postings:
                 scores[at] += idf * count * (_K1 + 1) / (count + self._norm[at])
-        return sorted(inside, key=lambda at: -scores[at])[:_DEEP]
+        return sorted(inside, key=lambda at: -scores[at])[:_HITS]
 
 
 def fused(rankings: Sequence[Ranking]) -> Ranking:
@@ -268,26 +269,24 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def plot(report: dict[str, Any], measure: str = "mrr") -> str:
-    """A picture of one measure, all sets and systems, as SVG."""
+    """Draw one measure of all sets and systems as SVG."""
     colours = ("#2b6cb0", "#dd6b20", "#718096", "#38a169")
     systems = list(report["mean"])
     rows = [*((one["name"], one["systems"]) for one in report["sets"]), ("mean", report["mean"])]
     high, parts, top = 14 * len(systems) + 14, [], 40
     for name, values in rows:
-        parts.append(f'<text x="130" y="{top + high / 2 - 4:.0f}" text-anchor="end">{_escaped(name)}</text>')
+        parts.append(f'<text x="130" y="{top + high / 2 - 4:.0f}" text-anchor="end">{_escape(name)}</text>')
         for at, system in enumerate(systems):
             width, y = 420 * values[system][measure], top + 14 * at
             parts.append(f'<rect x="140" y="{y}" width="{width:.1f}" height="12" fill="{colours[at % 4]}"/>')
             parts.append(f'<text x="{146 + width:.1f}" y="{y + 10}">{100 * values[system][measure]:.1f}</text>')
         top += high
     for at, system in enumerate(systems):
-        parts.append(
-            f'<text x="{140 + 130 * at}" y="20" fill="{colours[at % 4]}">{_escaped(system)} ({measure})</text>'
-        )
+        parts.append(f'<text x="{140 + 130 * at}" y="20" fill="{colours[at % 4]}">{_escape(system)} ({measure})</text>')
     body = "".join(parts)
     style = "font: 12px system-ui, sans-serif"
     return f'<svg xmlns="http://www.w3.org/2000/svg" width="640" height="{top}" style="{style}">{body}</svg>\n'
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;")

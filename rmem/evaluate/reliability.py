@@ -14,11 +14,11 @@ from .offline import Progress, Setting
 from .recall_sets import RecallSet, ask, files_in, memories_of, read
 
 BINS = 10
-FEWEST = 10  # hits that a point of the picture stands for, at least
+FEWEST = 10  # hits in a bin, at least, for a point in the diagram
 
 
-class Said(NamedTuple):
-    """What was said of a first hit, and whether it is right."""
+class FirstHit(NamedTuple):
+    """The relevance of a first hit, and whether the hit is right."""
 
     relevance: float
     right: bool
@@ -32,35 +32,37 @@ def evaluate(
     seed: int = 0,
     on_progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
-    """For each set: how well relevance tells right first hits from wrong ones (auc), how far it is off on average
-    (error), and its bins, from `most` questions of its own and as many without an answer."""
+    """Return for each set how well relevance separates right from wrong first hits (auc), its mean error, and its bins,
+    from `most` questions of the set and as many without an answer."""
     sets = [read(path) for path in files_in(paths)]
     stores, done = sum(len(one.stores) for one in sets), 0
-    told = []
+    reports = []
     for one in sets:
-        said: list[Said] = []
+        hits: list[FirstHit] = []
         rng = random.Random(seed)
         for at in range(len(one.stores)):
-            said += _asked(one, at, setting or Setting("default"), -(-most // len(one.stores)), rng)
+            hits += _first_hits(one, at, setting or Setting("default"), -(-most // len(one.stores)), rng)
             done += 1
             if on_progress is not None:
                 on_progress(done, stores)
-        told.append({"name": one.name, "hits": len(said), "auc": auc(said), "error": error(said), "bins": bins(said)})
-    return told
+        reports.append(
+            {"name": one.name, "hits": len(hits), "auc": auc(hits), "error": error(hits), "bins": bins(hits)}
+        )
+    return reports
 
 
-def _asked(one: RecallSet, at: int, setting: Setting, most: int, rng: random.Random) -> list[Said]:
+def _first_hits(one: RecallSet, at: int, setting: Setting, most: int, rng: random.Random) -> list[FirstHit]:
     from ..brain import Brain
 
     store = one.stores[at]
     sessions = [memory.get("session") for memory in store["memories"]]
     others = [question for other in one.stores if other is not store for question in other["questions"]]
-    asked = rng.sample(store["questions"], min(most, len(store["questions"])))
-    strange = [{**question, "relevant": []} for question in rng.sample(others, min(len(asked), len(others)))]
-    said: list[Said] = []
+    answerable = rng.sample(store["questions"], min(most, len(store["questions"])))
+    unanswerable = [{**question, "relevant": []} for question in rng.sample(others, min(len(answerable), len(others)))]
+    first_hits: list[FirstHit] = []
     with Brain(":memory:", embedder=setting.embedder) as brain:
         places = {memory.memory_id: place for place, memory in enumerate(brain.remember_many(memories_of(store)))}
-        for question in (*asked, *strange):
+        for question in (*answerable, *unanswerable):
             if question.get("session") is not None and question["session"] not in sessions:
                 question = {**question, "session": rng.choice(sessions)}
             hits = ask(brain, question, setting)
@@ -69,14 +71,14 @@ def _asked(one: RecallSet, at: int, setting: Setting, most: int, rng: random.Ran
                 right = place in question["relevant"]
                 if one.by_session:
                     right = sessions[place] in {sessions[other] for other in question["relevant"]}
-                said.append(Said(hits[0].relevance or 0.0, right))
-    return said
+                first_hits.append(FirstHit(hits[0].relevance or 0.0, right))
+    return first_hits
 
 
-def bins(said: Sequence[Said]) -> list[dict[str, float]]:
-    """What was said and what is, by tenths of relevance."""
-    parts: list[list[Said]] = [[] for _ in range(BINS)]
-    for one in said:
+def bins(hits: Sequence[FirstHit]) -> list[dict[str, float]]:
+    """Return mean relevance and share of right hits, by tenths of relevance."""
+    parts: list[list[FirstHit]] = [[] for _ in range(BINS)]
+    for one in hits:
         parts[min(int(one.relevance * BINS), BINS - 1)].append(one)
     return [
         {
@@ -89,23 +91,23 @@ def bins(said: Sequence[Said]) -> list[dict[str, float]]:
     ]
 
 
-def error(said: Sequence[Said]) -> float:
-    """How far what is said is from what is, over all bins."""
-    off = sum(part["hits"] * abs(part["said"] - part["right"]) for part in bins(said))
-    return off / len(said) if said else 0.0
+def error(hits: Sequence[FirstHit]) -> float:
+    """Return the mean difference between relevance and share of right hits, over all bins (ECE)."""
+    off = sum(part["hits"] * abs(part["said"] - part["right"]) for part in bins(hits))
+    return off / len(hits) if hits else 0.0
 
 
-def auc(said: Sequence[Said]) -> float | None:
-    """How often a right hit is said to be likelier than a wrong one; None without both."""
-    right, wrong = ([one.relevance for one in said if one.right is is_right] for is_right in (True, False))
+def auc(hits: Sequence[FirstHit]) -> float | None:
+    """Return how often a right hit has a higher relevance than a wrong one; None without both."""
+    right, wrong = ([one.relevance for one in hits if one.right is is_right] for is_right in (True, False))
     if not right or not wrong:
         return None
     wins = sum((mine > other) + 0.5 * (mine == other) for mine in right for other in wrong)
     return wins / (len(right) * len(wrong))
 
 
-def plot(told: Sequence[dict[str, Any]]) -> str:
-    """A reliability diagram as SVG: what was said (x), what is (y), a line for each set; on the diagonal both agree."""
+def plot(reports: Sequence[dict[str, Any]]) -> str:
+    """Draw a reliability diagram as SVG: relevance (x), share of right hits (y), a line per set."""
     colours = ("#2b6cb0", "#dd6b20", "#38a169", "#805ad5", "#d53f8c", "#718096", "#b7791f", "#319795")
     parts = [
         '<rect x="50" y="10" width="300" height="300" fill="none" stroke="#a0aec0"/>',
@@ -116,7 +118,7 @@ def plot(told: Sequence[dict[str, Any]]) -> str:
     for tick in (0, 0.5, 1):
         parts.append(f'<text x="{50 + 300 * tick:.0f}" y="326" text-anchor="middle">{tick:g}</text>')
         parts.append(f'<text x="44" y="{314 - 300 * tick:.0f}" text-anchor="end">{tick:g}</text>')
-    for at, one in enumerate(told):
+    for at, one in enumerate(reports):
         colour = colours[at % len(colours)]
         places = [
             (50 + 300 * part["said"], 310 - 300 * part["right"]) for part in one["bins"] if part["hits"] >= FEWEST

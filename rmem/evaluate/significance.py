@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 
 
 def paired_p(differences: Sequence[float], *, rounds: int = ROUNDS, seed: int = 0) -> float:
-    """Two-sided p of a mean difference between two systems that answered the same questions.
+    """Return the two-sided p of a mean difference between two systems that answered the same questions.
 
     If the systems were the same, the sign of each difference would be a toss-up: how often do tossed signs give a
     mean at least as far from zero?
@@ -38,7 +38,7 @@ def paired_p(differences: Sequence[float], *, rounds: int = ROUNDS, seed: int = 
 
 
 def paired_interval(differences: Sequence[float], *, rounds: int = ROUNDS, seed: int = 0) -> tuple[float, float]:
-    """The middle 95 % of the mean difference when the questions are drawn again with replacement."""
+    """Return the 95 % bootstrap interval of the mean difference (questions drawn with replacement)."""
     values = np.asarray(differences, np.float64)
     rng = np.random.default_rng(seed)
     means: list[Array] = []
@@ -52,13 +52,13 @@ def paired_interval(differences: Sequence[float], *, rounds: int = ROUNDS, seed:
 
 
 def unpaired_p(before: Sequence[float], after: Sequence[float], *, rounds: int = ROUNDS, seed: int = 0) -> float:
-    """Two-sided p of a difference of means between two groups: shuffled labels, how often as far apart?"""
+    """Return the two-sided p of a difference of means between two groups, by shuffling the labels."""
     pooled = np.asarray([*before, *after], np.float64)
     if not before or not after or np.ptp(pooled) < _CLOSE:
         return 1.0
     rng = np.random.default_rng(seed)
     size, total = len(after), float(pooled.sum())
-    # With the sum of one group, the difference of means is known; compare the sums with what chance expects.
+    # The sum of one group determines the difference of means, so compare sums with their expected value.
     expected = total * size / pooled.size
     seen = abs(float(np.sum(after)) - expected)
     extreme = done = 0

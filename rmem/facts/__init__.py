@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from .model import FoundFact
 
 VERSION = 1
-"""Of the rules. A store whose facts were read by others reads them again in `rmem reindex`."""
+"""Version of the extraction rules. `rmem reindex` extracts again where a store holds facts of another version."""
 
 
 def facts_of(memory: Memory) -> tuple[FoundFact, ...]:
-    """All facts that a memory says."""
+    """Return all facts of a memory: the stated one, or those extracted from its text and fields."""
     from .extract import facts_in
     from .stated import stated_facts
 

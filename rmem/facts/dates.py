@@ -18,30 +18,30 @@ _UNTIL = re.compile(rf",? (?:until|till|up to|to) {_DATE}(?![\w-])")
 
 
 def validity(sentence: str) -> tuple[float | None, float | None, str]:
-    """From when and until when it holds, and the sentence without saying so."""
+    """Return the start and end of validity (Unix seconds or None), and the sentence without these dates."""
     if _YEAR.search(sentence) is None:
         return None, None, sentence
     start = end = None
     since = _SINCE.search(sentence)
     if since is not None:
-        start = _moment(since)
+        start = _timestamp(since)
         sentence = sentence[: since.start()] + sentence[since.end() :]
     until = _UNTIL.search(sentence) if since is not None or " until " in sentence or " till " in sentence else None
     if until is not None:
-        end = _moment(until)
+        end = _timestamp(until)
         sentence = sentence[: until.start()] + sentence[until.end() :]
     return start, end, sentence
 
 
-def _moment(found: re.Match[str]) -> float | None:
-    year, month, day, before, name, after, named_year, alone = found.groups()
+def _timestamp(match: re.Match[str]) -> float | None:
+    year, month, day, day_before, month_name, day_after, month_year, lone_year = match.groups()
     try:
         if year:
             when = datetime(int(year), int(month), int(day or 1))
-        elif name:
-            when = datetime(int(named_year), _MONTHS[name[:3].lower()], int(before or after or 1))
+        elif month_name:
+            when = datetime(int(month_year), _MONTHS[month_name[:3].lower()], int(day_before or day_after or 1))
         else:
-            when = datetime(int(alone), 1, 1)
+            when = datetime(int(lone_year), 1, 1)
         return when.timestamp()
     except (ValueError, OverflowError, OSError):
         return None

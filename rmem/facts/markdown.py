@@ -10,7 +10,7 @@ from . import names
 from .model import SURE, FoundFact
 from .relations import canonical
 
-_FRONT = re.compile(r"\A---\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
+_FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
 _FIELD = re.compile(r"^([A-Za-z][\w -]{0,40}): +(\S.*)$", re.MULTILINE)
 _LINE = re.compile(
     r"^(?P<heading>#{1,6}) +(?P<title>\S[^\n]*)$"
@@ -18,22 +18,22 @@ _LINE = re.compile(
     r"|\[\[(?P<link>[^\]\n|#]{1,100})(?:#[^\]\n|]*)?(?:\|[^\]\n]*)?\]\]",
     re.MULTILINE,
 )
-_ITEMS = re.compile(r", *(?=\[\[)")
-_NAMED = ("title", "name")
-_PASSED = frozenset("title name date created updated layout permalink draft description summary slug".split())
+_LINK_SEPARATOR = re.compile(r", *(?=\[\[)")
+_TITLE_KEYS = ("title", "name")
+_IGNORED_KEYS = frozenset("title name date created updated layout permalink draft description summary slug".split())
 
 
 def facts_in_markdown(memory: Memory, text: str) -> Iterator[FoundFact]:
-    """The facts of a note. They are about its title: front matter, a tag or a field `title`, the nearest heading."""
-    subject = next((str(one[key]) for one in (memory.tags, memory.contents) for key in _NAMED if one.get(key)), "")
-    front = _FRONT.match(text)
+    """Yield the facts of a note. Their subject is its title: front matter, tag or field `title`, or heading."""
+    subject = next((str(one[key]) for one in (memory.tags, memory.contents) for key in _TITLE_KEYS if one.get(key)), "")
+    front = _FRONT_MATTER.match(text)
     at = 0
     if front is not None:
         at = front.end()
         fields = {found[1].strip().lower(): found for found in _FIELD.finditer(text, front.start(1), front.end(1))}
-        subject = next((names.clean(fields[key][2]) for key in _NAMED if key in fields), subject)
+        subject = next((names.clean(fields[key][2]) for key in _TITLE_KEYS if key in fields), subject)
         for name, found in fields.items():
-            if subject and name not in _PASSED:
+            if subject and name not in _IGNORED_KEYS:
                 for target in found[2].strip("[] ").split(","):
                     yield from _fact(subject, name.removesuffix("s") if name == "tags" else name, target, found)
     for found in _LINE.finditer(text, at):
@@ -43,7 +43,7 @@ def facts_in_markdown(memory: Memory, text: str) -> Iterator[FoundFact]:
         elif not subject:
             continue
         elif found["relation"]:
-            for target in _ITEMS.split(found["target"]):
+            for target in _LINK_SEPARATOR.split(found["target"]):
                 yield from _fact(subject, found["relation"], target, found)
         else:
             yield from _fact(subject, "links to", found["link"], found)

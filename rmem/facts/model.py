@@ -16,36 +16,36 @@ import numpy as np
 import numpy.typing as npt
 
 STATED, SURE, LIKELY = 1.0, 0.9, 0.6
-"""How far to trust a fact: said as one, read by a rule that is nearly always right, or by one that often is."""
+"""Confidence of a fact: stated as a fact, extracted by a rule that is nearly always right, or by one that often is."""
 
 
 class FoundFact(NamedTuple):
-    """A fact as it was read from a memory."""
+    """A fact as extracted from a memory, before a store gives it ids."""
 
     subject: str
     relation: str
     object: str
     is_value: bool = False
-    """Whether the object is a number, a date or words, and not an entity that facts can be about."""
+    """Whether the object is a literal (a number, a date, words) and not an entity."""
     confidence: float = SURE
     start: int = 0
     end: int = 0
-    """The place of the statement in the text; both 0 where it was read from other fields."""
+    """Character range of the statement in the text; 0 and 0 if it comes from other fields."""
     valid_from: float | None = None
-    """When it became true; None if nothing was said, which counts from the time of the memory."""
+    """When it became true (Unix seconds); None if not said: then the time of the memory counts."""
     valid_until: float | None = None
     negated: bool = False
     single: bool = False
-    """Whether the words say that there is one value: "the capital of X is Y"."""
+    """Whether the wording implies one value at a time: "the capital of X is Y"."""
 
 
 class StoredFact(NamedTuple):
-    """A fact as a store keeps it. Subject, relation and object are told apart by the ids that `name_id` gives."""
+    """A fact as a store keeps it. Subject, relation and object are ids from `name_id`; the names are for display."""
 
     seq: int
-    """The row of the memory that is its evidence."""
+    """Row of the memory that is the evidence."""
     number: int
-    """Which of the facts of that memory."""
+    """Position among the facts of that memory, from 0."""
     subject: int
     relation: int
     object: int
@@ -62,7 +62,7 @@ class StoredFact(NamedTuple):
     memory_id: str
     agent: str
     place: str | None = None
-    """That of the memory: who may see it, where several share a store."""
+    """Place of the memory: who may see it in a shared store."""
     tags: str | None = None
     """JSON; None where there are none or they are encrypted."""
 
@@ -80,7 +80,7 @@ class StoredFact(NamedTuple):
 
     @property
     def is_dated(self) -> bool:
-        """Whether `valid_from` was said; otherwise it is the time of the memory."""
+        """Whether the text gives `valid_from`; otherwise it is the time of the memory."""
         return bool(self.flags & DATED)
 
 
@@ -88,7 +88,7 @@ VALUE, NEGATED, SINGLE, DATED = 1, 2, 4, 8
 
 
 class FactEdges(NamedTuple):
-    """All facts of a store as numbers, for algorithms that need the whole graph."""
+    """All facts of a store as columns of ids, for algorithms over the whole graph."""
 
     subject: npt.NDArray[np.int64]
     relation: npt.NDArray[np.int64]
@@ -97,7 +97,7 @@ class FactEdges(NamedTuple):
 
 
 def flags_of(fact: FoundFact) -> int:
-    """The marks of a fact in one number, as stores keep them."""
+    """Encode the boolean properties of a fact as a bit set."""
     dated = DATED if fact.valid_from is not None else 0
     return VALUE * fact.is_value | NEGATED * fact.negated | SINGLE * fact.single | dated
 
@@ -109,7 +109,7 @@ _EDGES = " \t\n\"'`“”‘’«»()[]{}<>,;:!?"
 
 @lru_cache(maxsize=1 << 14)
 def name_key(name: str) -> str:
-    """What different spellings of one name have in common: "The Staging-DB" and "staging db" are one entity."""
+    """Normalise a name, so that spellings match: "The Staging-DB" and "staging db" are one entity."""
     plain = unicodedata.normalize("NFKC", name).casefold().strip(_EDGES)
     plain = _SEPARATORS.sub(" ", plain).strip(_EDGES)
     plain = plain.removesuffix("'s").removesuffix("’s")
@@ -120,5 +120,5 @@ def name_key(name: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def name_id(name: str) -> int:
-    """The number under which stores keep a name: 64 bits of a hash of its key, signed as databases like it."""
+    """Return the id of a name in stores: a 64-bit hash of `name_key`, signed because SQL integers are."""
     return int.from_bytes(blake2b(name_key(name).encode(), digest_size=8).digest(), "little", signed=True)

@@ -6,10 +6,10 @@ import re
 
 _UPPER = "A-ZÀ-ÖØ-ÞĀĂĄĆĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮİĶĹĻĽŁŃŅŇŌŎŐŔŖŘŚŜŞŠŢŤŨŪŬŮŰŲŴŶŸŹŻŽΑ-ΩА-Я"
 CAPITAL = re.compile(rf"[{_UPPER}0-9\"“'‘`(.@#/~$]")
-"""How a name begins, and a lower-case noun does not."""
+"""Matches the first character of a name; a lower-case noun does not match."""
 
 LOOSE_LINKS = re.compile(r" (?:to|in|for|on|at|with|from|by|or|as) ")
-"""Words inside titles that elsewhere stand between two names."""
+"""Words that occur inside titles but usually separate two names."""
 _LINKS = (
     "of|the|and|to|in|for|on|at|de|du|la|le|les|von|van|der|den|di|da|dos|al|bin|ibn|y|e|a|an|with|from|by|or|as|et|i|und|"
     "am|zu|-|–|&"
@@ -28,7 +28,7 @@ PROPER = re.compile(
     rf"(?:(?:,? (?:(?:{_LINKS}) ){{0,3}}|/){_TOKEN}| (?:(?:{_LINKS}) ){{0,3}}(?:{_QUOTED})"
     r"|, (?:Jr|Sr|Inc|Ltd|LLC)\b\.?)*"
 )
-"""A proper name, a quotation or an identifier, at its longest."""
+"""The longest proper name, quotation or identifier."""
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec)[a-z]*\.?"
 _NUMBER = r"[-+~≈<>]?[$€£¥]?\d[\d,._]*(?:[eE][-+]?\d+)?"
@@ -41,7 +41,7 @@ VALUE = re.compile(
     re.IGNORECASE,
 )
 
-_NOBODY = frozenset(
+_NOT_A_NAME = frozenset(
     """like i you he she it we they me him her us them this that these those there here what which who whom whose why
     how where when everything something anything nothing everyone someone anyone nobody one ones all some most
     many much both each either neither none such another other others his hers its their theirs your yours our
@@ -50,7 +50,7 @@ _NOBODY = frozenset(
     ever always also too just only even still again and or but because since while although though until unless
     after before during whether maybe perhaps another every any more less few several lots""".split()
 )
-_STOP = _NOBODY | frozenset(
+_FUNCTION_WORDS = _NOT_A_NAME | frozenset(
     """is was are were be been being am has have had do does did will would can could shall should may might must go
     goes went get gets got make makes made let lets say says said think thinks thought know knows knew want
     wants wanted feel feels felt seem seems seemed really very quite pretty like likes for to of in on at by
@@ -61,18 +61,18 @@ _STOP = _NOBODY | frozenset(
 _WORD = re.compile(r"[^\s,]+")
 _NOUNS = re.compile(r"[a-z][\w'’-]*(?: [a-z0-9][\w'’-]*){0,3}")
 _ACRONYM = re.compile(r"(?:[Tt]he )?[a-z][\w-]*(?: [a-z][\w-]*)? [A-Z][A-Z0-9]{1,5}")
-_LEADING = re.compile(r"(?:the|an?|our|your|some|any) ", re.IGNORECASE)
+_ARTICLE = re.compile(r"(?:the|an?|our|your|some|any) ", re.IGNORECASE)
 _INITIALS = re.compile(rf"(?:\b[{_UPPER}]\.)+[{_UPPER}]$")
 LONGEST = 100
-"""Characters of a name."""
+"""Most characters of a name."""
 
 
 def clean(name: str) -> str:
-    """A name without the quotes and signs around it; initials get their last dot back, which ended the sentence."""
+    """Strip quotes and punctuation around a name; restore the last dot of initials, which the end of sentence took."""
     name = name.strip(" \t,;:–—*_")
     if _INITIALS.search(name):
         name += "."
-    if len(name) > 2 and (name[0], name[-1]) in _PAIRS:
+    if len(name) > 2 and (name[0], name[-1]) in _QUOTE_PAIRS:
         name = name[1:-1].strip()
     if name.startswith("[[") and name.endswith("]]"):
         name = name[2:-2].partition("|")[0].strip()
@@ -80,43 +80,43 @@ def clean(name: str) -> str:
 
 
 _CODE = re.compile(r"[`\"/_.@#=]\w|\(\)|[a-z][A-Z]|^-")
-_CONTRACTED = re.compile(
+_CONTRACTION = re.compile(
     r"\b(?:I|it|he|she|that|there|they|we|you|who|what|let|here|don|doesn|didn|can|won|should|would|could|must)['’]\w+"
     r"(?: [a-z]|$)",
     re.I,
 )
-_POINTING = frozenset(
+_DETERMINERS = frozenset(
     "this these those that my our your his her their its when where while after before since if like one some many "
     "most all".split()
 )
-_PASSING = frozenset("last first next previous initial final latest new old current".split())
+_ORDER_WORDS = frozenset("last first next previous initial final latest new old current".split())
 _ADVERB = re.compile(r"[A-Z][a-z]+ly, | [a-z]+ly$")
-_PAIRS = {('"', '"'), ("“", "”"), ("`", "`"), ("‘", "’"), ("'", "'"), ("(", ")")}
+_QUOTE_PAIRS = {('"', '"'), ("“", "”"), ("`", "`"), ("‘", "’"), ("'", "'"), ("(", ")")}
 
 
 def is_value(name: str) -> bool:
-    """Whether it is a number, a date, a version or a switch, and nothing that facts can be about."""
+    """Whether it is a literal (a number, date, version or command-line switch), which no fact can be about."""
     return VALUE.fullmatch(name) is not None
 
 
 def is_proper(name: str) -> bool:
-    """Whether the whole of it is a proper name, a quotation or an identifier."""
+    """Whether the whole text is a proper name, a quotation or an identifier."""
     found = PROPER.match(name)
     return found is not None and found.end() >= len(name) - name.endswith(".")
 
 
 def is_noun_phrase(name: str) -> bool:
     """Whether it is one to four lower-case words with no function word among them: "association football"."""
-    return _NOUNS.fullmatch(name) is not None and not any(word in _STOP for word in name.split())
+    return _NOUNS.fullmatch(name) is not None and not any(word in _FUNCTION_WORDS for word in name.split())
 
 
 def is_contracted(name: str) -> bool:
-    """Whether it holds a pronoun with its verb: "it's popular"."""
-    return ("'" in name or "’" in name) and _CONTRACTED.search(name) is not None
+    """Whether it contains a contraction of pronoun and verb: "it's popular"."""
+    return ("'" in name or "’" in name) and _CONTRACTION.search(name) is not None
 
 
 def is_code(name: str) -> bool:
-    """Whether it is an identifier, a path, a quotation or a version, by its signs."""
+    """Whether punctuation or case shows it to be an identifier, a path, a quotation or a version."""
     return _CODE.search(name) is not None
 
 
@@ -128,23 +128,23 @@ def subject_trust(name: str) -> int:
     if first is None or (_ADVERB.search(name) and name.count(" ") < 3):
         return 0
     word = first[0].lower()
-    if word in _NOBODY and (name.count(" ") < 1 or not is_proper(name)):
+    if word in _NOT_A_NAME and (name.count(" ") < 1 or not is_proper(name)):
         return 0
-    if word in _POINTING and (name.count(" ") < 2 or not name[first.end() :].lstrip(" ,")[0].isupper()):
-        return 0  # "This PR", "One in Dubai", but "When Harry Met Sally"
-    if word in _PASSING:  # "Last usage was removed"
+    if word in _DETERMINERS and (name.count(" ") < 2 or not name[first.end() :].lstrip(" ,")[0].isupper()):
+        return 0  # "This PR" and "One in Dubai" name nothing; "When Harry Met Sally" does
+    if word in _ORDER_WORDS:  # "Last usage was removed"
         return 1
     if _ACRONYM.fullmatch(name):  # "the staging DB"
         return 2
     if is_proper(name):
-        return 0 if name.lower() in _STOP else 2
+        return 0 if name.lower() in _FUNCTION_WORDS else 2
     found = PROPER.match(name)
-    if found is not None:  # "Tunisia national football team": nouns behind a name
+    if found is not None:  # a name followed by nouns: "Tunisia national football team"
         rest = name[found.end() :].strip()
-        return 2 if rest and " " in name and is_noun_phrase(rest) and first[0].lower() not in _STOP else 0
+        return 2 if rest and " " in name and is_noun_phrase(rest) and first[0].lower() not in _FUNCTION_WORDS else 0
     if is_noun_phrase(name):
         return 2
-    bare = _LEADING.sub("", name, count=1)
+    bare = _ARTICLE.sub("", name, count=1)
     if bare != name and (is_noun_phrase(bare) or is_proper(bare)):
         return 2 if is_proper(bare) else 1
     found = re.fullmatch(r"([a-z][\w-]*(?: [a-z][\w-]*)?) (.+)", name)

@@ -75,7 +75,7 @@ _INVERSE = {
     "owns": "owner",
     "directed": "director",
 }
-"""Said of who did it, kept with what it was done to: "Keats wrote Endymion" is the author of Endymion."""
+"""Relations stored from the object's side: "Keats wrote Endymion" is stored as the author of Endymion."""
 
 _SINGLE = frozenset(
     """born_in died_in married_to lives_in works_at moved_to located_in headquarters_located_in capital founder author
@@ -84,7 +84,7 @@ _SINGLE = frozenset(
 )
 
 
-def _third(verb: str) -> str:
+def _third_person(verb: str) -> str:
     if verb == "have":
         return "has"
     if re.search(r"(?:s|x|z|ch|sh|o)$", verb):
@@ -92,7 +92,7 @@ def _third(verb: str) -> str:
     return verb[:-1] + "ies" if re.search(r"[^aeiou]y$", verb) else verb + "s"
 
 
-def _past(verb: str) -> str:
+def _past_tense(verb: str) -> str:
     if verb.endswith("e"):
         return verb + "d"
     if verb in ("drop", "stop", "plan", "refer", "map"):
@@ -100,62 +100,62 @@ def _past(verb: str) -> str:
     return verb[:-1] + "ied" if re.search(r"[^aeiou]y$", verb) else verb + "ed"
 
 
-def _forms() -> dict[str, str]:
-    """Each form of the listed verbs with the relation it states; what was so once is a relation of its own."""
+def _verb_forms() -> dict[str, str]:
+    """Map each form of the listed verbs to its relation; the past tense is a relation of its own."""
     found: dict[str, str] = {}
     for entry in _VERBS.split():
         base, *irregular = entry.split("/")
         verb, _, rest = base.partition("_")
         tail = " " + rest.replace("_", " ") if rest else ""
-        past = irregular[-1].replace("_", " ").removesuffix(tail) if irregular else _past(verb)
-        for form in (verb, _third(verb)):
-            if form != "found":  # mostly of "find"
-                found.setdefault(form + tail, _third(verb) + tail)
+        past = irregular[-1].replace("_", " ").removesuffix(tail) if irregular else _past_tense(verb)
+        for form in (verb, _third_person(verb)):
+            if form != "found":  # usually the past tense of "find"
+                found.setdefault(form + tail, _third_person(verb) + tail)
         found.setdefault(past + tail, past + tail)
     return found
 
 
-FORMS = _forms()
+FORMS = _verb_forms()
 FIRST_WORDS = frozenset(form.split(" ")[0] for form in FORMS)
 BASES = frozenset(entry.split("/")[0].split("_")[0] for entry in _VERBS.split())
 _IN_PLACE = re.compile(r"^(.+) the (?:city|town|country|state|continent|village|region|county) of$")
 
 
-_OF_THINGS = frozenset(
+_SOFTWARE_RELATIONS = frozenset(
     """depends_on requires supports uses runs_on runs_in replaces contains includes returns defaults_to listens_on
     belongs_to extends implements imports inherits_from points_to connects_to conflicts_with produces consumes owns
     maintains provides exposes consists_of""".split()
 )
 
 
-def is_of_things(relation: str) -> bool:
-    """Whether programs and parts are commonly said to do it, whose names are often in small letters."""
-    return relation.replace(" ", "_") in _OF_THINGS
+def is_about_software(relation: str) -> bool:
+    """Whether software commonly is the subject, whose names are often lower-case: "depends on", "listens on"."""
+    return relation.replace(" ", "_") in _SOFTWARE_RELATIONS
 
 
 def canonical(relation: str) -> str:
-    """The relation that a wording states."""
+    """Return the one name for all wordings of a relation."""
     plain = relation.strip().lower()
     return _SAME.get(plain, plain)
 
 
 @lru_cache(maxsize=1 << 12)
 def relation_id(relation: str) -> int:
-    """The number under which stores keep a relation, one for all of its wordings."""
+    """Return the id of a relation in stores; the same for all of its wordings."""
     return name_id(canonical(relation))
 
 
 def inverse(relation: str) -> str | None:
-    """The relation that holds from the object to the subject, where that is the one that is kept."""
+    """Return the relation from object to subject under which stores keep this one; None if it is kept as it is."""
     return _INVERSE.get(relation)
 
 
 def has_many(relation: str) -> bool:
-    """Whether a subject may well have several values at one time."""
+    """Whether a subject often has several values at one time: "uses", "knows"."""
     return relation.replace(" ", "_") in _MANY
 
 
 def has_one(relation: str) -> bool:
-    """Whether a subject has one value at a time, by what the words mean."""
+    """Whether a subject can have only one value at a time: "born in", "capital"."""
     place = _IN_PLACE.match(relation)
     return (relation if place is None else place[1]).replace(" ", "_") in _SINGLE

@@ -24,14 +24,14 @@ _OPEN_VERB = re.compile(rf" ([a-z]{{2,}}(?:s|ed)(?: (?:{_PREPOSITIONS}))?)(?= )"
 _COPULAS = frozenset(
     "is was are were am isn't wasn't aren't weren't isn’t wasn’t aren’t weren’t became remains".split()
 )
-_BETWEEN = frozenset("now also still currently always usually mainly longer never".split())
+_ADVERBS_BEFORE_VERB = frozenset("now also still currently always usually mainly longer never".split())
 _ANCHORS = _COPULAS | relations.FIRST_WORDS | {"been", "I'm", "I’m"}
 _NO_NAME = frozenset(
     """i it you he she they we this that which who so but because really just get got go my your our their his its me
     him them us what there then than i'm it's you're that's is was are were am been be have had has""".split()
 )
-_MOST_HEAD = 16  # words before the verb
-_ASSUMED = frozenset(
+_MAX_HEAD = 16  # words before the verb
+_HYPOTHETICAL_WORDS = frozenset(
     """might may could would should shall will won't can can't cannot if unless whether wish hope hopes hoping plan
     plans planning want wants wanted going gonna used supposed imagine suppose pretend let's lets wouldn't
     couldn't shouldn't won’t can’t let’s wouldn’t couldn’t shouldn’t if, would, when why how""".split()
@@ -51,7 +51,7 @@ _IMPERATIVES = frozenset(
 )
 _NOT_VERBS = frozenset("was is has as this his its us yes thus always perhaps besides towards sometimes".split())
 _FIRST_PERSON = frozenset(("I", "I'm", "I’m", "My", "I've"))
-_PASSED = frozenset(
+_SKIPPED_OPENINGS = frozenset(
     """You You're You've It It's It’s That That's That’s This There There's We We're We've They They're He She He's
     She's What What's How When Where Who Why Which Do Does Did Is Are Was Were Can Could Would Should Will Have
     Has Thanks Thank Wow Glad Let Let's Let’s Sounds Looks Seems Congrats Hope Please Your Its Their These Those
@@ -69,9 +69,9 @@ _OF = re.compile(r" (of|in|for|at|on) (?:the )?(?=(\S))")
 _PROPERTY = re.compile(r"(?:the|a|an) ", re.IGNORECASE)
 _NAME_OF = re.compile(r"(?:(?:name|title|value) of (?:the )?)?(?:current |actual |new |present )?")
 _CLAUSE = re.compile(r"(?:the )?([a-z][a-z ]{1,40}?) (where|that|which|who|whom|in which|at which|on which) (.+)", re.I)
-_OWN = re.compile(r"(my|our) (.+)", re.IGNORECASE)
+_MY = re.compile(r"(my|our) (.+)", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"(.+?)(?:'s|’s|s'|s’) ([a-z][\w -]{1,50})")
-_CLAUSED = re.compile(r" (?:where|that|which|who|whom) ")
+_RELATIVE_PRONOUN = re.compile(r" (?:where|that|which|who|whom) ")
 _GOVERNMENT = re.compile(r"(.+) government")
 _ARTICLE = re.compile(r"(?:a|an|one of the) ")
 _THE = re.compile(r"the ((?:[a-z][\w-]*|[A-Z]{2,5})(?: [a-z][\w-]*){0,3}) (of|for|in|at|behind) (.+)")
@@ -93,18 +93,18 @@ _CUT = re.compile(
     r"instead|throughout|anyway|yet|already|here|there|today|a lot|the most|the best)\b"
     r"|[,;] (?=[a-z]|I\b)| [-–—]+ | \(|; "
 )
-_DOING = re.compile(r"[a-z]+ing \S+ \S")  # "making nice things evil"
-_THIS_ONE = re.compile(r"(?:the|an?) [a-z]+$")  # "Stephen King wrote the book": which one?
+_GERUND_PHRASE = re.compile(r"[a-z]+ing \S+ \S")  # "making nice things evil"
+_BARE_NOUN = re.compile(r"(?:the|an?) [a-z]+$")  # "Stephen King wrote the book": which one?
 _OF_NAME = re.compile(r"(?:the|an?) [a-z][\w-]*(?: [a-z][\w-]*)? (?:of|for|in|from) (?=\S)")
-_LISTED = re.compile(r",? and |, ")
+_LIST_SEPARATOR = re.compile(r",? and |, ")
 _ALSO_NOUNS = frozenset("links imports calls fixes blocks reads watches hosts stores coaches adds drops".split())
-_ANY = frozenset(
+_GENERIC_SUBJECTS = frozenset(
     """user users commit code test tests function method class file files client server table tables patch change docs
     python application app people kids given everyone data value values option options""".split()
 )
 _IS_CLEAR = re.compile(rf"the |[a-z]+ (?:by|{_PREPOSITIONS}) (?=[A-Z])")
 _IS_OF_KIND = re.compile(rf"[a-z]+ (?:{_PREPOSITIONS}) the [a-z]+ of ")
-_PARTICIPLED = re.compile(
+_PERFECT_TENSE = re.compile(
     r"(?:[a-z]+(?:ed|en|wn)|been|done|made|gone|had|see|got|read|come|become|found|lost|won|met|to)\b"
 )
 _DO_NOT = frozenset("doesn't don't didn't doesn’t don’t didn’t".split())
@@ -115,28 +115,28 @@ class _Statement(NamedTuple):
     subject: str
     relation: str
     object: str
-    trust: int  # 2 by a rule that may be sure, 1 by one that may not
+    trust: int  # 2: the fact may become SURE; 1: LIKELY at most
     single: bool = False
 
 
 def facts_in_sentence(text: str, start: int, end: int, actor: str | None) -> Iterator[FoundFact]:
-    """The facts that one sentence states; `start` and `end` are its place in the text of the memory."""
+    """Yield the facts that one sentence states; `start` and `end` are its character range in the memory."""
     words = text.split()
     if words and words[0] in ("*", "-", "•", ">", "+"):
         del words[0]
     if len(words) < 3 or text.endswith("?"):
         return
-    titled = words[1][0].isupper()  # "Will Schuester", "We Will Rock You"
-    if not titled and (words[0] in _PASSED or (actor is None and words[0] in _FIRST_PERSON)):
+    may_be_title = words[1][0].isupper()  # "Will Schuester", "We Will Rock You"
+    if not may_be_title and (words[0] in _SKIPPED_OPENINGS or (actor is None and words[0] in _FIRST_PERSON)):
         return
-    if _ANCHORS.isdisjoint(words) and (words[0] in _IMPERATIVES or not (titled or names.is_code(words[0]))):
+    if _ANCHORS.isdisjoint(words) and (words[0] in _IMPERATIVES or not (may_be_title or names.is_code(words[0]))):
         return
-    if not _ASSUMED.isdisjoint(words):
+    if not _HYPOTHETICAL_WORDS.isdisjoint(words):
         return
-    head = words[: 2 + _MOST_HEAD]
+    head = words[: 2 + _MAX_HEAD]
     if words[0] in _IMPERATIVES and _COPULAS.isdisjoint(head):
         return
-    hedged = not _HEDGES.isdisjoint(words)
+    is_hedged = not _HEDGES.isdisjoint(words)
     body = " ".join(words)
     if body.endswith((".", "!")):
         body = body[:-1]
@@ -148,91 +148,93 @@ def facts_in_sentence(text: str, start: int, end: int, actor: str | None) -> Ite
     if actor is not None and body.startswith(("I'm ", "I’m ")):
         body = "I am " + body[4:]
     valid_from, valid_until, body = validity(body)
-    found, negated = _read(body, actor)
-    for one in found:
-        subject, relation = names.clean(one.subject), relations.canonical(one.relation)
-        for value, sure in _objects(one.object, relation):
+    found, negated = _read_sentence(body, actor)
+    for statement in found:
+        subject, relation = names.clean(statement.subject), relations.canonical(statement.relation)
+        for value, is_sure in _split_objects(statement.object, relation):
             if not subject or not value or len(relation) > 60 or subject.lower() == value.lower():
                 continue
-            turned = None if names.is_value(value) else relations.inverse(relation)
-            about, of, what = (value, turned, subject) if turned else (subject, relation, value)
+            inverse = None if names.is_value(value) else relations.inverse(relation)
+            about, of, what = (value, inverse, subject) if inverse else (subject, relation, value)
             yield FoundFact(
                 about,
                 of,
                 what,
                 is_value=names.is_value(what),
-                confidence=SURE if sure and one.trust == 2 and not hedged and not _THIS_ONE.match(about) else LIKELY,
+                confidence=SURE
+                if is_sure and statement.trust == 2 and not is_hedged and not _BARE_NOUN.match(about)
+                else LIKELY,
                 start=start,
                 end=end,
                 valid_from=valid_from,
                 valid_until=valid_until,
                 negated=negated,
-                single=(one.single or relations.has_one(of)) and not relations.has_many(of),
+                single=(statement.single or relations.has_one(of)) and not relations.has_many(of),
             )
 
 
-def _read(body: str, actor: str | None) -> tuple[list[_Statement], bool]:
-    """What a sentence states, and whether it denies it."""
+def _read_sentence(body: str, actor: str | None) -> tuple[list[_Statement], bool]:
+    """Return what a sentence states, and whether it is negated."""
     words = body.split(" ")
     anchors = [at for at, word in enumerate(words) if word in _ANCHORS]
     if not anchors:
-        return _by_open_verb(body, len(body))
-    owned = words[0] in ("The", "the")
+        return _read_unlisted_verb(body, len(body))
+    is_property = words[0] in ("The", "the")
     if anchors[0] > 1 and words[anchors[0] - 1] == "I" and (words[anchors[0]] == "was" or words[anchors[0]][-1] != "s"):
-        return [], False  # "last year I had": a first person whose sentence began before
-    if anchors[0] > _MOST_HEAD or not (owned or _NO_NAME.isdisjoint(words[1 : anchors[0]])):
+        return [], False  # "last year I had": words before "I" are not the subject
+    if anchors[0] > _MAX_HEAD or not (is_property or _NO_NAME.isdisjoint(words[1 : anchors[0]])):
         return [], False
     copulas = [at for at in anchors if words[at] in _COPULAS or words[at] == "been"]
-    if len(copulas) > 1 and not owned:
+    if len(copulas) > 1 and not is_property:
         copulas = copulas[:1]
     for at in reversed(copulas):  # "The author of Life is a Dream is Calderón"
         at -= words[at] == "been"
         copula = _COPULA.match(body, len(" ".join(words[:at]))) if at > 0 else None
         if copula is None:
             continue
-        found = _copular(body[: copula.start()], body[copula.end() + 1 :], actor)
+        found = _read_copula(body[: copula.start()], body[copula.end() + 1 :], actor)
         if found is not None:
             return [found], copula[2] is not None or bool(_NEGATED.search(copula[5]))
     for at in anchors:
         if at in copulas:
             break
         if at and words[at] in relations.FIRST_WORDS:
-            found, negated = _verbal(words, at, actor)
+            found, negated = _read_verb(words, at, actor)
             if found is not None:
                 return [found], negated
-    return _by_open_verb(body, len(" ".join(words[: copulas[0]])) if copulas else len(body))
+    return _read_unlisted_verb(body, len(" ".join(words[: copulas[0]])) if copulas else len(body))
 
 
-def _by_open_verb(body: str, end: int) -> tuple[list[_Statement], bool]:
-    """NAME verbs OBJECT, whatever the verb: a relation that nobody listed, and never a sure one."""
-    opened = _OPEN_VERB.search(body, 0, end)
-    if opened is None or opened[1].split(" ")[0] in _NOT_VERBS:
+def _read_unlisted_verb(body: str, end: int) -> tuple[list[_Statement], bool]:
+    """NAME verbs OBJECT with any verb that the table does not list; LIKELY at most."""
+    verb = _OPEN_VERB.search(body, 0, end)
+    if verb is None or verb[1].split(" ")[0] in _NOT_VERBS:
         return [], False
-    subject, right = body[: opened.start()], body[opened.end() + 1 :]
-    named = names.is_code(subject) or (" " in subject and subject.split(" ", 1)[0] not in _IMPERATIVES)
-    if named and _ENTITY.match(right) and names.subject_trust(subject) == 2 and names.is_proper(subject):
-        return [_Statement(subject, opened[1], right, 1)], False
+    subject, right = body[: verb.start()], body[verb.end() + 1 :]
+    is_named = names.is_code(subject) or (" " in subject and subject.split(" ", 1)[0] not in _IMPERATIVES)
+    if is_named and _ENTITY.match(right) and names.subject_trust(subject) == 2 and names.is_proper(subject):
+        return [_Statement(subject, verb[1], right, 1)], False
     return [], False
 
 
-def _copular(left: str, right: str, actor: str | None) -> _Statement | None:
+def _read_copula(left: str, right: str, actor: str | None) -> _Statement | None:
     """LEFT is RIGHT."""
-    subject = _property(left, actor)
+    subject = _read_property(left, actor)
     if subject is not None:
         about, relation, trust = subject
-        placed = _PARTICIPLE.fullmatch(right)
-        if placed and placed[1] in ("located", "based", "situated", "set", "kept", "stored", "found"):
-            noun = f" the {placed[3]} of" if placed[3] else ""
-            return _Statement(about, f"{relation} {placed[1]} {placed[2]}{noun}", placed[4], trust, True)
+        participle = _PARTICIPLE.fullmatch(right)
+        if participle and participle[1] in ("located", "based", "situated", "set", "kept", "stored", "found"):
+            noun = f" the {participle[3]} of" if participle[3] else ""
+            return _Statement(about, f"{relation} {participle[1]} {participle[2]}{noun}", participle[4], trust, True)
         right = re.sub(r"^(?:called|named|set to|equal to) ", "", right)
-        if placed and placed[1] in _LOOSE:
+        if participle and participle[1] in _LOOSE:
             return None
-        if placed and names.subject_trust(left) == 2:  # "The Wheel of Time was written by"
-            return _described(left, right, 2)
+        if participle and names.subject_trust(left) == 2:  # "The Wheel of Time was written by"
+            return _read_predicate(left, right, 2)
         first = right.split(" ", 1)[0]
         if first in _LOOSE or first in ("a", "an") or _ADJECTIVE.match(right):
             return None
-        vague = right.isalpha() and right.islower() and not _CLAUSED.search(relation)
+        vague = right.isalpha() and right.islower() and not _RELATIVE_PRONOUN.search(relation)
         if vague or (about.islower() and about != actor and not names.is_code(about)):
             trust = trust if names.is_value(right) else 1  # "the university of iowa locker room is pink"
         return _Statement(about, relation, right, trust, not _is_plural(relation))
@@ -241,7 +243,7 @@ def _copular(left: str, right: str, actor: str | None) -> _Statement | None:
         left, trust = actor, 2
     if not trust:
         return None
-    found = _described(left, right, trust)
+    found = _read_predicate(left, right, trust)
     if found is None or left == actor or names.is_code(left):
         return found
     if _IS_OF_KIND.match(right):
@@ -253,26 +255,28 @@ def _copular(left: str, right: str, actor: str | None) -> _Statement | None:
     return found._replace(trust=1)  # "results are sorted in descending order": which ones?
 
 
-def _described(subject: str, right: str, trust: int) -> _Statement | None:
+def _read_predicate(subject: str, right: str, trust: int) -> _Statement | None:
     """SUBJECT is RIGHT, where the subject is a name."""
     article = _ARTICLE.match(right)
     if article is not None:
-        return _classified(subject, right[article.end() :], trust)
+        return _read_class(subject, right[article.end() :], trust)
     the = _THE.fullmatch(right)
     if the is not None:
         if the[1].rsplit(" ", 1)[-1] in _VAGUE:
             return None
         return _Statement(the[3], the[1], subject, trust, True) if names.subject_trust(the[3]) == 2 else None
-    named = _PARTICIPLE.fullmatch(right)
-    if named is not None and named[1] not in _LOOSE:
-        noun = f" the {named[3]} of" if named[3] else ""
+    participle = _PARTICIPLE.fullmatch(right)
+    if participle is not None and participle[1] not in _LOOSE:
+        noun = f" the {participle[3]} of" if participle[3] else ""
         to_verb = (
-            named[2] == "to" and not noun and named[1] not in ("married", "related", "moved", "connected", "assigned")
+            participle[2] == "to"
+            and not noun
+            and participle[1] not in ("married", "related", "moved", "connected", "assigned")
         )
-        if to_verb and not names.CAPITAL.match(named[4]):
+        if to_verb and not names.CAPITAL.match(participle[4]):
             return None
-        regular = named[1].endswith(("ed", "en")) or named[1] in _STRONG
-        return _Statement(subject, f"{named[1]} {named[2]}{noun}", named[4], trust if regular else 1)
+        regular = participle[1].endswith(("ed", "en")) or participle[1] in _IRREGULAR_PARTICIPLES
+        return _Statement(subject, f"{participle[1]} {participle[2]}{noun}", participle[4], trust if regular else 1)
     place = _PLACE.fullmatch(right)
     if place is not None and names.CAPITAL.match(place[3]):
         noun = f" the {place[2]} of" if place[2] else ""
@@ -296,10 +300,12 @@ _VAGUE = frozenset(
     problem issue question matter mistake success win deal source reason help relief treat honor feeling story
     case point step sign example mix""".split()
 )
-_STRONG = frozenset("born famous known made built made written set run led held sold bought found kept sent".split())
+_IRREGULAR_PARTICIPLES = frozenset(
+    "born famous known made built made written set run led held sold bought found kept sent".split()
+)
 
 
-def _classified(subject: str, right: str, trust: int) -> _Statement | None:
+def _read_class(subject: str, right: str, trust: int) -> _Statement | None:
     """SUBJECT is a citizen of France; SUBJECT is a web framework."""
     kind = _KIND_OF.fullmatch(right)
     if kind is not None and kind[1].split(" ")[-1] not in _LOOSE and names.CAPITAL.match(kind[3]):
@@ -316,34 +322,34 @@ def _classified(subject: str, right: str, trust: int) -> _Statement | None:
     return _Statement(subject, "is a", right, trust)
 
 
-def _property(left: str, actor: str | None) -> tuple[str, str, int] | None:
-    """`The R of S`, `S's R`, `my R` or `The N that S V` before the verb: the subject, the relation, how clear it is."""
-    own = _OWN.fullmatch(left)
-    if own is not None:
-        if own[1].lower() == "our" or actor is None:
+def _read_property(left: str, actor: str | None) -> tuple[str, str, int] | None:
+    """Read `The R of S`, `S's R`, `my R` or `The N that S V` before the verb: subject, relation, trust."""
+    first_person = _MY.fullmatch(left)
+    if first_person is not None:
+        if first_person[1].lower() == "our" or actor is None:
             return None
-        held = _POSSESSIVE.fullmatch(own[2])
-        if held is not None or not names.is_noun_phrase(own[2]):
+        possessive = _POSSESSIVE.fullmatch(first_person[2])
+        if possessive is not None or not names.is_noun_phrase(first_person[2]):
             return None
-        return actor, own[2], 2
+        return actor, first_person[2], 2
     article = _PROPERTY.match(left)
     if article is not None:
         bare = left[article.end() :]
         bare = bare[_NAME_OF.match(bare).end() :]  # type: ignore[union-attr]
         clause = _CLAUSE.fullmatch(bare)
         if clause is not None:
-            found = _clause(*clause.groups())
+            found = _read_relative_clause(*clause.groups())
             if found is not None:
                 return found
-        return _of(bare)
-    held = _POSSESSIVE.fullmatch(left)
-    if held is not None and names.is_noun_phrase(held[2]):
-        trust = names.subject_trust(held[1])
-        return (held[1], held[2], trust) if trust else None
+        return _read_property_of(bare)
+    possessive = _POSSESSIVE.fullmatch(left)
+    if possessive is not None and names.is_noun_phrase(possessive[2]):
+        trust = names.subject_trust(possessive[1])
+        return (possessive[1], possessive[2], trust) if trust else None
     return None
 
 
-def _clause(noun: str, joint: str, rest: str) -> tuple[str, str, int] | None:
+def _read_relative_clause(noun: str, joint: str, rest: str) -> tuple[str, str, int] | None:
     """The company that produced S; the university where S was educated."""
     words = rest.split(" ")
     if words[0].islower() and words[0].endswith("ed") and len(words) > 1:
@@ -355,8 +361,8 @@ def _clause(noun: str, joint: str, rest: str) -> tuple[str, str, int] | None:
     return verb[1], f"{noun} {joint} {re.sub('^(?:was|is|were|has) ', '', verb[2])}", 2
 
 
-def _of(bare: str) -> tuple[str, str, int] | None:
-    """R of S, the preposition being the first before a name: "head of state in Poland"."""
+def _read_property_of(bare: str) -> tuple[str, str, int] | None:
+    """Read `R of S`, split at the first preposition before a name: "head of state in Poland"."""
     joints = list(_OF.finditer(bare))
     if not joints:
         return None
@@ -365,7 +371,7 @@ def _of(bare: str) -> tuple[str, str, int] | None:
     if joint is joints[0] and joint[1] != "of" and not names.CAPITAL.match(joint[2]):
         return None
     words = relation.split(" ")
-    if _CLAUSED.search(relation):
+    if _RELATIVE_PRONOUN.search(relation):
         return None
     if len(words) > 4 or not words[0] or words[0] in _LOOSE or words[0] in ("rest", "end", "way", "fact", "number"):
         return None
@@ -383,22 +389,22 @@ def _is_plural(relation: str) -> bool:
     return last.endswith("s") and not last.endswith(("ss", "us", "is", "headquarters", "status"))
 
 
-def _verbal(words: list[str], at: int, actor: str | None) -> tuple[_Statement | None, bool]:
+def _read_verb(words: list[str], at: int, actor: str | None) -> tuple[_Statement | None, bool]:
     """SUBJECT uses OBJECT; SUBJECT does not use OBJECT."""
-    form, end, negated, helped = words[at], at, False, False
-    while end and words[end - 1] in _BETWEEN:
+    form, end, negated, has_auxiliary = words[at], at, False, False
+    while end and words[end - 1] in _ADVERBS_BEFORE_VERB:
         end -= 1
         negated = negated or words[end] in ("longer", "never")
         end -= words[end] == "longer" and words[end - 1] == "no"
     if words[end - 1] in _DO_NOT or (words[end - 1] == "not" and words[end - 2] in ("does", "do", "did")):
         end -= 2 if words[end - 1] == "not" else 1
-        negated = helped = True
+        negated = has_auxiliary = True
     left, right = " ".join(words[:end]), " ".join(words[at + 1 :])
     tail = _VERB_TAIL.match(right)
     if tail is None or end <= 0:
         return None, False
-    together = f"{form} {tail[1].strip()}" if tail[1] else form
-    relation = relations.FORMS.get(together)
+    verb_and_preposition = f"{form} {tail[1].strip()}" if tail[1] else form
+    relation = relations.FORMS.get(verb_and_preposition)
     if relation is None:
         if tail[1] or form not in relations.FORMS:
             return None, False
@@ -416,13 +422,13 @@ def _verbal(words: list[str], at: int, actor: str | None) -> tuple[_Statement | 
             and not tail[2]
             and (
                 " " in left
-                or left in _ANY
+                or left in _GENERIC_SUBJECTS
                 or form in _ALSO_NOUNS
-                or (left.islower() and not relations.is_of_things(relation))
+                or (left.islower() and not relations.is_about_software(relation))
             )
         ):
             trust = 1  # "user provides a path", "Surface links to X": perhaps no statement
-        if not form.endswith("s") and not helped:
+        if not form.endswith("s") and not has_auxiliary:
             if form in relations.BASES:
                 return None, False  # "Sounds like X", "Document use of X"
             if form.endswith("ed") and not (" " in left or names.is_code(left)):
@@ -430,20 +436,20 @@ def _verbal(words: list[str], at: int, actor: str | None) -> tuple[_Statement | 
     if tail[2]:
         relation = f"{relation} the {tail[2]} of"
     if form in ("has", "have", "had") and not _ENTITY.match(right):
-        if _PARTICIPLED.match(right):
+        if _PERFECT_TENSE.match(right):
             return None, False  # "I have played Nintendo"
         trust = 1
     return _Statement(subject, relation, right, trust), negated
 
 
-def _objects(text: str, relation: str) -> Iterator[tuple[str, bool]]:
-    """What a sentence says of its subject: each object, and whether it is clear that it is the whole of it."""
+def _split_objects(text: str, relation: str) -> Iterator[tuple[str, bool]]:
+    """Yield each object, and whether it surely is the whole object and not a part of a longer phrase."""
     text = text.strip()
     if names.is_contracted(text):
         return
     if relations.has_many(relation) and ("," in text or " and " in text):
-        parts = _LISTED.split(text)
-        if len(parts) > 1 and all(_is_clear(part) for part in parts):
+        parts = _LIST_SEPARATOR.split(text)
+        if len(parts) > 1 and all(_is_whole_phrase(part) for part in parts):
             bare = [re.sub(r"^(?:the|an?) ", "", part) for part in parts]
             named = all(names.is_proper(part) for part in bare)
             if named or names.is_code(text) or len(parts) > 2:
@@ -451,16 +457,16 @@ def _objects(text: str, relation: str) -> Iterator[tuple[str, bool]]:
             else:  # "the color and texture" may be one thing
                 yield names.clean(text), False
             return
-    if _is_clear(text):
+    if _is_whole_phrase(text):
         yield names.clean(text), not names.LOOSE_LINKS.search(text) or text.startswith(('"', "“", "`", "The ", "A "))
         return
     cut = _CUT.search(text)
     if cut is not None and cut.start():
-        kept = text[: cut.start()]
-        if _is_clear(kept):
-            yield names.clean(kept), bool(names.is_proper(kept) or names.is_value(kept))
+        before_cut = text[: cut.start()]
+        if _is_whole_phrase(before_cut):
+            yield names.clean(before_cut), bool(names.is_proper(before_cut) or names.is_value(before_cut))
             return
-        text = kept
+        text = before_cut
     described = _OF_NAME.match(text)
     proper = names.PROPER.match(text, described.end() if described else 0)
     if described is not None and proper is not None:
@@ -469,8 +475,8 @@ def _objects(text: str, relation: str) -> Iterator[tuple[str, bool]]:
         yield names.clean(proper[0]), False
 
 
-def _is_clear(text: str) -> bool:
-    """Whether the whole of it is a name, a value or a short noun."""
+def _is_whole_phrase(text: str) -> bool:
+    """Whether the whole text is a name, a value or a short noun."""
     if not text or len(text) > names.LONGEST:
         return False
     bare = re.sub(r"^(?:the|an?|about|around) ", "", text)
@@ -479,5 +485,5 @@ def _is_clear(text: str) -> bool:
     if names.is_value(bare):
         return True
     if names.is_noun_phrase(bare):
-        return not bare.endswith("ly") and not _DOING.match(bare)
+        return not bare.endswith("ly") and not _GERUND_PHRASE.match(bare)
     return names.subject_trust(bare) == 2

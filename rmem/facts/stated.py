@@ -33,16 +33,16 @@ def stated_contents(
     negated: bool = False,
     confidence: float = STATED,
 ) -> dict[str, Any]:
-    """The contents of the memory that states a fact."""
+    """Build the contents of a memory that states a fact; `since` and `until` in Unix seconds."""
     fact = {"subject": subject, "relation": relation, "object": object}
-    beside = {"value": is_value or None, "since": since, "until": until, "not": negated or None}
+    details = {"value": is_value or None, "since": since, "until": until, "not": negated or None}
     if confidence != STATED:
-        beside["confidence"] = confidence
-    return {"fact": fact | {key: value for key, value in beside.items() if value is not None}}
+        details["confidence"] = confidence
+    return {"fact": fact | {key: value for key, value in details.items() if value is not None}}
 
 
 def sentence(subject: str, relation: str, object: str, *, negated: bool = False) -> str:
-    """The text of such a memory, by which it is found in words."""
+    """Write a fact as a sentence: the text of the memory that states it, for word search."""
     if relation == SAME_AS:
         return f"{subject} is another name of {object}."
     if relation == VALUES:
@@ -53,26 +53,26 @@ def sentence(subject: str, relation: str, object: str, *, negated: bool = False)
 
 
 def stated_facts(memory: Memory) -> tuple[FoundFact, ...] | None:
-    """The facts of a memory that states them; None if it is another memory."""
-    given = memory.contents.get("fact") if memory.type == TYPE else None
-    if not isinstance(given, Mapping):
+    """Return the fact that a memory states, as a tuple of one; None if the memory is not of the type `fact`."""
+    fields = memory.contents.get("fact") if memory.type == TYPE else None
+    if not isinstance(fields, Mapping):
         return None
-    parts = [given.get(key) for key in ("subject", "relation", "object")]
+    parts = [fields.get(key) for key in ("subject", "relation", "object")]
     if not all(isinstance(part, str) and part for part in parts):
         return None
-    since, until, trust = given.get("since"), given.get("until"), given.get("confidence", STATED)
+    since, until, confidence = fields.get("since"), fields.get("until"), fields.get("confidence", STATED)
     subject, relation, object_ = parts
     return (
         FoundFact(
             str(subject),
             str(relation),
             str(object_),
-            is_value=given.get("value") is True,
-            confidence=float(trust) if isinstance(trust, int | float) else STATED,
+            is_value=fields.get("value") is True,
+            confidence=float(confidence) if isinstance(confidence, int | float) else STATED,
             end=len(memory.text),
             valid_from=float(since) if isinstance(since, int | float) else None,
             valid_until=float(until) if isinstance(until, int | float) else None,
-            negated=given.get("not") is True,
+            negated=fields.get("not") is True,
             single=has_one(canonical(str(relation))),
         ),
     )

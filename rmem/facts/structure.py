@@ -8,33 +8,33 @@ from typing import Any
 from ..models import Memory
 from .model import SURE, FoundFact
 
-_MOST = 8  # files of one commit, changes of one action
-_LONGEST = 200
-_OTHERS = ("target", "other_agent", "target_agent", "with", "partner", "recipient", "to")
-_STATE = ("status", "goal", "task", "role", "mood", "job", "current_task", "inventory")
+_MAX_ITEMS = 8  # files of one commit, or changes of one action
+_MAX_VALUE = 200
+_PARTNER_FIELDS = ("target", "other_agent", "target_agent", "with", "partner", "recipient", "to")
+_STATE_FIELDS = ("status", "goal", "task", "role", "mood", "job", "current_task", "inventory")
 
 
 def facts_in_fields(memory: Memory) -> Iterator[FoundFact]:
-    """What the contents, the place and the type of a memory say, few and useful."""
+    """Yield facts from the contents, place and type of a record of an agent, a team note or a commit."""
     contents = memory.contents
     if memory.type in ("state", "action", "interaction"):
-        yield from _of_agent(memory, contents)
+        yield from _facts_of_agent(memory, contents)
     elif "repository" in contents or "commit" in contents or "files" in contents:
-        yield from _of_team(memory, contents)
+        yield from _facts_of_team(memory, contents)
 
 
-def _of_agent(memory: Memory, contents: Mapping[str, Any]) -> Iterator[FoundFact]:
+def _facts_of_agent(memory: Memory, contents: Mapping[str, Any]) -> Iterator[FoundFact]:
     agent = memory.agent_id
     if memory.place is not None:
         yield _fact(agent, "located in", memory.place, single=True)
     if memory.type == "state":
-        for name in _STATE:
+        for name in _STATE_FIELDS:
             value = contents.get(name)
             if isinstance(value, str) and _is_short(value):
                 yield _fact(agent, name.replace("_", " "), value, single=True, is_value=True)
         return
     if memory.type == "interaction":
-        other = next((contents[name] for name in _OTHERS if isinstance(contents.get(name), str)), None)
+        other = next((contents[name] for name in _PARTNER_FIELDS if isinstance(contents.get(name), str)), None)
         if other and _is_short(other):
             kind = contents.get("interaction_type") or contents.get("type")
             yield _fact(agent, str(kind) if isinstance(kind, str) and _is_short(kind) else "interacted with", other)
@@ -50,36 +50,36 @@ def _of_agent(memory: Memory, contents: Mapping[str, Any]) -> Iterator[FoundFact
             yield _fact(action if of_action else agent, relation, value, is_value=of_action)
     changes = contents.get("state_difference")
     if isinstance(changes, Mapping):
-        for path, change in list(changes.items())[:_MOST]:
+        for path, change in list(changes.items())[:_MAX_ITEMS]:
             after = change[-1] if isinstance(change, list | tuple) and change else change
             if isinstance(after, str) and _is_short(after):
                 yield _fact(agent, str(path).replace("_", " "), after, single=True, is_value=True)
 
 
-def _of_team(memory: Memory, contents: Mapping[str, Any]) -> Iterator[FoundFact]:
+def _facts_of_team(memory: Memory, contents: Mapping[str, Any]) -> Iterator[FoundFact]:
     repository, commit = contents.get("repository"), contents.get("commit")
     error, fix = contents.get("error"), contents.get("fix") or contents.get("command")
     files = contents.get("files")
-    named = [one for one in files if isinstance(one, str)] if isinstance(files, Sequence) else []
+    paths = [one for one in files if isinstance(one, str)] if isinstance(files, Sequence) else []
     if isinstance(commit, str) and commit and memory.agent_id == "git":
         about = commit[:12]
         if memory.actor:
             yield _fact(about, "author", memory.actor, single=True)
         if isinstance(repository, str):
             yield _fact(about, "in repository", repository, single=True)
-        for name in named[:_MOST]:
+        for name in paths[:_MAX_ITEMS]:
             yield _fact(about, "changes", name)
     elif memory.actor and isinstance(repository, str) and repository:
         yield _fact(memory.actor, "works on", repository)
     if isinstance(error, str) and isinstance(fix, str) and error and fix:
-        what = error.strip().splitlines()[-1][:_LONGEST]
-        yield _fact(what, "fixed by", fix.strip()[:_LONGEST], is_value=True)
-        for name in named[:_MOST]:
+        what = error.strip().splitlines()[-1][:_MAX_VALUE]
+        yield _fact(what, "fixed by", fix.strip()[:_MAX_VALUE], is_value=True)
+        for name in paths[:_MAX_ITEMS]:
             yield _fact(what, "occurs in", name)
 
 
 def _is_short(value: str) -> bool:
-    return 0 < len(value) <= _LONGEST and "\n" not in value
+    return 0 < len(value) <= _MAX_VALUE and "\n" not in value
 
 
 def _fact(subject: str, relation: str, what: str, *, single: bool = False, is_value: bool = False) -> FoundFact:

@@ -1,5 +1,5 @@
-"""How people ask for a relation: the words of a question that mean a word of a relation, though no stem and no vector
-says so. Each line is a word of relations, the words that mean it, and behind the bar those that may."""
+"""Synonyms between questions and relations, for words that neither stems nor vectors match. Each line: a word of a
+relation, the question words that mean it and, after the bar, those that may mean it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import Stemmer
 
-_MEANT = """
+_SYNONYMS = """
 married: spouse wife husband partner marriage wed significant wives marital consort bride groom wedded
     betrothed companion | other
 citizen: citizenship nationality national country nation passport nationals homeland citizens patriot subject
@@ -102,14 +102,14 @@ _english = Stemmer.Stemmer("english")
 
 @lru_cache(maxsize=1 << 13)
 def stem(word: str) -> str:
-    """The stem of an English word in small letters."""
+    """Return the stem of a lower-case English word."""
     found: str = _english.stemWord(word)
     return found
 
 
 def _read_table() -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
-    for line in _MEANT.replace("\n    ", " ").strip().splitlines():
+    for line in _SYNONYMS.replace("\n    ", " ").strip().splitlines():
         head, _, rest = line.partition(":")
         means, _, may = rest.partition("|")
         words = {stem(word): MAY_MEAN for word in may.split()} | {stem(word): MEANS for word in means.split()}
@@ -120,6 +120,6 @@ def _read_table() -> dict[str, dict[str, float]]:
 _TABLE = _read_table()
 
 
-def meaning(word: str, asked: str) -> float:
-    """How far a word of a question means a word of a relation, by the table; both are stems."""
-    return _TABLE.get(word, {}).get(asked, 0.0)
+def meaning(word: str, question_word: str) -> float:
+    """Return how well a question word matches a word of a relation, 0 to 1; both are stems."""
+    return _TABLE.get(word, {}).get(question_word, 0.0)

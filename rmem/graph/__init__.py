@@ -1,6 +1,6 @@
-"""What is known, as a graph of facts: questions about them (`graph`), how they are read (`reader`), how long they hold
-(`validity`), ways through them (`paths`), patterns with variables (`patterns`), the whole graph (`whole`), and files
-(`formats`). What a fact is and how it is read from a memory is in `rmem.facts`.
+"""The graph of facts. `graph` is the API; `reader` reads facts from a store, `validity` computes how long they hold,
+`paths` finds paths, `patterns` matches queries with variables, `whole` analyses the whole graph, and `formats` reads
+and writes files. What a fact is and how it is extracted from a memory is in `rmem.facts`.
 
     brain.graph.add("staging", "runs on", "port 5433", since="2026-05-01")
     brain.graph.neighbours("staging")

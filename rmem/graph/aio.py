@@ -6,22 +6,22 @@ import asyncio
 from collections.abc import AsyncIterator
 from itertools import islice
 
-from ..aio import _Awaited, _Face
+from ..aio import _AsyncWrapper, _Awaited
 from ..annotations import Where
 from .graph import Graph
 from .model import Fact
 from .reader import BATCH
 
 
-class AsyncGraph(_Face[Graph]):
+class AsyncGraph(_AsyncWrapper[Graph]):
     """`await brain.graph.facts("staging")`; the arguments are Graph's."""
 
     def where(self, where: Where) -> AsyncGraph:
-        """The same graph, limited to facts whose evidence is inside a filter."""
+        """Return this graph restricted to facts whose memories match a filter."""
         return AsyncGraph(self.sync.where(where))
 
     async def all_facts(self, *, history: bool = False, likely: bool = False) -> AsyncIterator[Fact]:
-        """Every fact, in the order in which they were learned."""
+        """Yield every fact, in the order in which they were learned."""
         found = self.sync.all_facts(history=history, likely=likely)
         while page := await asyncio.to_thread(lambda: list(islice(found, BATCH))):
             for fact in page:

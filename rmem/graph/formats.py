@@ -20,12 +20,12 @@ from .whole import to_networkx
 _BASE, _RDF, _XSD = "urn:rmem:", "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.w3.org/2001/XMLSchema#"
 _FIELDS = ("valid_from", "valid_until", "learned_at", "confidence", "memory_id", "agent", "dated", "negated")
 _TRIPLE = re.compile(r'<([^>]*)>\s+<([^>]*)>\s+(?:<([^>]*)>|"((?:[^"\\]|\\.)*)"(?:\^\^<[^>]*>|@[\w-]+)?)\s*\.\s*\Z')
-_WIDTH, _HEIGHT, _MOST = 960, 640, 200  # of a picture, and entities that fit in it
-_LABEL = 32  # characters of a name; all of it is shown when a pointer rests on it
+_WIDTH, _HEIGHT, _MAX_ENTITIES = 960, 640, 200  # of an SVG picture: pixels, and entities that stay legible
+_LABEL = 32  # characters of a name shown; the tooltip has all of it
 _HALO = 'stroke="#fff" stroke-width="3" paint-order="stroke"'
 
 
-# Files to keep
+# Writing files to exchange
 
 
 def _jsonl(facts: Iterable[Fact]) -> Iterator[str]:
@@ -38,18 +38,18 @@ def _graphml(facts: Iterable[Fact]) -> Iterator[str]:
     import networkx
 
     graph = to_networkx(facts)
-    for _, _, told in graph.edges(data=True):
-        told["tags"] = json.dumps(told["tags"], ensure_ascii=False)
-        for name in [name for name, value in told.items() if value is None]:
-            del told[name]
+    for _, _, fields in graph.edges(data=True):
+        fields["tags"] = json.dumps(fields["tags"], ensure_ascii=False)
+        for name in [name for name, value in fields.items() if value is None]:
+            del fields[name]
     yield from (line + "\n" for line in networkx.generate_graphml(graph))
 
 
 def _ntriples(facts: Iterable[Fact]) -> Iterator[str]:
     for fact in facts:
         about = f"{_BASE}fact:{quote(fact.id, safe='')}"
-        end = _literal(fact.object) if fact.is_value else f"<{_name('entity', fact.object)}>"
-        subject, relation = f"<{_name('entity', fact.subject)}>", f"<{_name('relation', fact.relation)}>"
+        end = _literal(fact.object) if fact.is_value else f"<{_iri('entity', fact.object)}>"
+        subject, relation = f"<{_iri('entity', fact.subject)}>", f"<{_iri('relation', fact.relation)}>"
         if not fact.negated:
             yield f"{subject} {relation} {end} .\n"
         yield f"<{about}> <{_RDF}type> <{_RDF}Statement> .\n"
@@ -59,7 +59,7 @@ def _ntriples(facts: Iterable[Fact]) -> Iterator[str]:
         for name in _FIELDS:
             value = getattr(fact, name)
             if value is not None:
-                yield f"<{about}> <{_BASE}{name}> {_typed(name, value)} .\n"
+                yield f"<{about}> <{_BASE}{name}> {_typed_literal(name, value)} .\n"
 
 
 def _jsonld(facts: Iterable[Fact]) -> Iterator[str]:
@@ -79,9 +79,9 @@ def _jsonld(facts: Iterable[Fact]) -> Iterator[str]:
         node: dict[str, Any] = {
             "@id": f"{_BASE}fact:{quote(fact.id, safe='')}",
             "@type": "rdf:Statement",
-            "subject": _name("entity", fact.subject),
-            "relation": _name("relation", fact.relation),
-            "object": {"@value": fact.object} if fact.is_value else {"@id": _name("entity", fact.object)},
+            "subject": _iri("entity", fact.subject),
+            "relation": _iri("relation", fact.relation),
+            "object": {"@value": fact.object} if fact.is_value else {"@id": _iri("entity", fact.object)},
         }
         for name in _FIELDS:
             value = getattr(fact, name)
@@ -91,7 +91,7 @@ def _jsonld(facts: Iterable[Fact]) -> Iterator[str]:
     yield "\n]}\n"
 
 
-def _name(kind: str, name: str) -> str:
+def _iri(kind: str, name: str) -> str:
     return f"{_BASE}{kind}:{quote(name, safe='')}"
 
 
@@ -100,7 +100,7 @@ def _literal(value: str) -> str:
     return f'"{escaped}"'
 
 
-def _typed(name: str, value: Any) -> str:
+def _typed_literal(name: str, value: Any) -> str:
     if name in ("valid_from", "valid_until", "learned_at"):
         return f'"{iso(value)}"^^<{_XSD}dateTime>'
     if isinstance(value, bool):
@@ -110,7 +110,7 @@ def _typed(name: str, value: Any) -> str:
     return _literal(str(value))
 
 
-# Pictures
+# Writing pictures
 
 
 def _dot(facts: Iterable[Fact]) -> Iterator[str]:
@@ -126,16 +126,16 @@ def _mermaid(facts: Iterable[Fact]) -> Iterator[str]:
 
     def node(name: str) -> str:
         number = numbers.setdefault(name, len(numbers))
-        return f'n{number}["{_entities(name)}"]'
+        return f'n{number}["{_mermaid_text(name)}"]'
 
     yield "graph LR\n"
     for fact in facts:
         arrow = "-.->" if fact.valid_until is not None or fact.negated else "-->"
-        yield f'  {node(fact.subject)} {arrow}|"{_entities(fact.relation)}"| {node(fact.object)}\n'
+        yield f'  {node(fact.subject)} {arrow}|"{_mermaid_text(fact.relation)}"| {node(fact.object)}\n'
 
 
-def _entities(text: str) -> str:
-    """Text inside the quotes of Mermaid."""
+def _mermaid_text(text: str) -> str:
+    """Escape text for a quoted label in Mermaid."""
     return escape(text, quote=False).replace("&", "#").replace('"', "#quot;")
 
 
@@ -146,11 +146,11 @@ def _svg(facts: Iterable[Fact]) -> Iterator[str]:
     chosen = list(facts)
     graph: networkx.Graph[str] = networkx.Graph()
     graph.add_edges_from((fact.subject, fact.object) for fact in chosen)
-    if len(graph) > _MOST:
-        raise InputError(f"a picture holds at most {_MOST} entities, not {len(graph):,}; choose one to look around")
-    places = networkx.spring_layout(graph, seed=0, k=1.6 / max(1, len(graph)) ** 0.5, iterations=120)
-    at = {
-        name: (80 + (x + 1) / 2 * (_WIDTH - 160), 40 + (y + 1) / 2 * (_HEIGHT - 80)) for name, (x, y) in places.items()
+    if len(graph) > _MAX_ENTITIES:
+        raise InputError(f"a picture holds at most {_MAX_ENTITIES} entities, not {len(graph):,}; choose an entity")
+    layout = networkx.spring_layout(graph, seed=0, k=1.6 / max(1, len(graph)) ** 0.5, iterations=120)
+    positions = {
+        name: (80 + (x + 1) / 2 * (_WIDTH - 160), 40 + (y + 1) / 2 * (_HEIGHT - 80)) for name, (x, y) in layout.items()
     }
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif" '
@@ -159,14 +159,14 @@ def _svg(facts: Iterable[Fact]) -> Iterator[str]:
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>\n'
     )
     for fact in chosen:
-        (x, y), (u, v) = at[fact.subject], at[fact.object]
+        (x, y), (u, v) = positions[fact.subject], positions[fact.object]
         dashed = ' stroke-dasharray="4 3"' if fact.valid_until is not None or fact.negated else ""
         yield (
             f'<line x1="{x:.0f}" y1="{y:.0f}" x2="{u:.0f}" y2="{v:.0f}" stroke="#888"{dashed} marker-end="url(#a)"/>'
             f'<text x="{(x + u) / 2:.0f}" y="{(y + v) / 2 - 3:.0f}" fill="#666" text-anchor="middle" font-size="10" '
             f"{_HALO}>{escape(fact.relation)}</text>\n"
         )
-    for name, (x, y) in at.items():
+    for name, (x, y) in positions.items():
         yield (
             f'<circle cx="{x:.0f}" cy="{y:.0f}" r="6" fill="#3b6ea5"/>'
             f'<text x="{x:.0f}" y="{y - 10:.0f}" text-anchor="middle" {_HALO}>{escape(shortened(name, _LABEL))}'
@@ -187,7 +187,7 @@ WRITERS: dict[str, Callable[[Iterable[Fact]], Iterator[str]]] = {
 
 
 def write(facts: Iterable[Fact], kind: str) -> Iterator[str]:
-    """The text of a file of facts, piece by piece."""
+    """Yield the text of a file of facts in the format `kind`, piece by piece."""
     return WRITERS[checks.one_of("format", kind, list(WRITERS))](facts)
 
 
@@ -195,33 +195,33 @@ def write(facts: Iterable[Fact], kind: str) -> Iterator[str]:
 
 
 def read(lines: Iterable[str], kind: str) -> list[Fact]:
-    """The facts of a file; InputError with the line or the fact that is wrong."""
+    """Read the facts of a file; an InputError names the line or the fact that is wrong."""
     return READERS[checks.one_of("format", kind, list(READERS))](lines)
 
 
-def _fact(where: str, told: Any) -> Fact:
-    """A fact from a mapping of its fields."""
-    if not isinstance(told, dict):
+def _build_fact(where: str, fields: Any) -> Fact:
+    """Build a fact from its fields; `where` names it in errors."""
+    if not isinstance(fields, dict):
         raise InputError(f"{where} must be an object with subject, relation and object", field=where)
     for name in ("subject", "relation", "object"):
-        if not isinstance(told.get(name), str) or not told[name]:
-            raise checks.refuse(f"{where}: {name}", "a text", told.get(name))
-    tags = told.get("tags") or {}
-    start, until = told.get("valid_from"), told.get("valid_until")
+        if not isinstance(fields.get(name), str) or not fields[name]:
+            raise checks.refuse(f"{where}: {name}", "a text", fields.get(name))
+    tags = fields.get("tags") or {}
+    start, until = fields.get("valid_from"), fields.get("valid_until")
     return Fact(
         id="",
-        subject=told["subject"],
-        relation=told["relation"],
-        object=told["object"],
+        subject=fields["subject"],
+        relation=fields["relation"],
+        object=fields["object"],
         valid_from=checks.moment(f"{where}: valid_from", start if start is not None else "now"),
         learned_at=0.0,
         memory_id="",
         valid_until=None if until is None else checks.moment(f"{where}: valid_until", until),
-        confidence=checks.share(f"{where}: confidence", told.get("confidence", STATED)),
-        is_value=told.get("is_value") is True,
-        negated=told.get("negated") is True,
-        dated=told.get("dated") is True or (start is not None and "dated" not in told),
-        agent=checks.name(f"{where}: agent", told.get("agent", "default")),
+        confidence=checks.share(f"{where}: confidence", fields.get("confidence", STATED)),
+        is_value=fields.get("is_value") is True,
+        negated=fields.get("negated") is True,
+        dated=fields.get("dated") is True or (start is not None and "dated" not in fields),
+        agent=checks.name(f"{where}: agent", fields.get("agent", "default")),
         tags=checks.labels(f"{where}: tags", json.loads(tags) if isinstance(tags, str) else tags),
     )
 
@@ -231,10 +231,10 @@ def _read_jsonl(lines: Iterable[str]) -> list[Fact]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                told = json.loads(line)
+                fields = json.loads(line)
             except ValueError as error:
                 raise InputError(f"line {number} is not JSON: {error}", field=f"line {number}") from None
-            found.append(_fact(f"line {number}", told))
+            found.append(_build_fact(f"line {number}", fields))
     return found
 
 
@@ -244,16 +244,16 @@ def _read_graphml(lines: Iterable[str]) -> list[Fact]:
 
     try:
         graph = networkx.parse_graphml("".join(lines), force_multigraph=True)
-    except Exception as error:  # of the XML parser and of networkx, which has none of its own
+    except Exception as error:  # of the XML parser or networkx, which have no common base class
         raise InputError(f"the file is not GraphML: {error}", field="file") from None
     return [
-        _fact(f"edge {number}", {"relation": told.get("label", ""), **told, "subject": start, "object": goal})
-        for number, (start, goal, told) in enumerate(graph.edges(data=True), 1)
+        _build_fact(f"edge {number}", {"relation": fields.get("label", ""), **fields, "subject": start, "object": goal})
+        for number, (start, goal, fields) in enumerate(graph.edges(data=True), 1)
     ]
 
 
 def _read_ntriples(lines: Iterable[str]) -> list[Fact]:
-    """Statements with what is said about them; plain triples where there are none of their subject and object."""
+    """Read reified statements with their fields, and those plain triples that no statement repeats."""
     about: dict[str, dict[str, Any]] = {}
     plain: dict[tuple[str, ...], dict[str, Any]] = {}
     for number, line in enumerate(lines, 1):
@@ -261,27 +261,27 @@ def _read_ntriples(lines: Iterable[str]) -> list[Fact]:
             continue
         found = _TRIPLE.match(line.strip())
         if found is None:
-            raise InputError(f"line {number} is no triple: {line.strip()[:80]!r}", field=f"line {number}")
+            raise InputError(f"line {number} is not a triple: {line.strip()[:80]!r}", field=f"line {number}")
         subject, predicate, goal, literal = found.groups()
-        value = _unescaped(literal) if goal is None else _plain(goal)
+        value = _unescape(literal) if goal is None else _name_in_iri(goal)
         if predicate.startswith(_RDF) or (subject.startswith(f"{_BASE}fact:") and predicate.startswith(_BASE)):
-            told = about.setdefault(subject, {})
+            fields = about.setdefault(subject, {})
             name = predicate.removeprefix(_RDF).removeprefix(_BASE)
-            told["relation" if name == "predicate" else name] = value
+            fields["relation" if name == "predicate" else name] = value
             if name == "object":
-                told["is_value"] = goal is None
+                fields["is_value"] = goal is None
         else:
-            triple = (_plain(subject), _plain(predicate), value)
+            triple = (_name_in_iri(subject), _name_in_iri(predicate), value)
             plain[triple] = dict(zip(("subject", "relation", "object"), triple, strict=True))
             plain[triple]["is_value"] = goal is None
-    for told in about.values():
-        plain.pop((told.get("subject", ""), told.get("relation", ""), told.get("object", "")), None)
-        told.pop("type", None)
+    for fields in about.values():
+        plain.pop((fields.get("subject", ""), fields.get("relation", ""), fields.get("object", "")), None)
+        fields.pop("type", None)
         for name in ("dated", "negated"):
-            told[name] = told.get(name) == "true"
-        if "confidence" in told:
-            told["confidence"] = float(told["confidence"])
-    return [_fact(f"statement {at}", told) for at, told in enumerate([*about.values(), *plain.values()], 1)]
+            fields[name] = fields.get(name) == "true"
+        if "confidence" in fields:
+            fields["confidence"] = float(fields["confidence"])
+    return [_build_fact(f"statement {at}", fields) for at, fields in enumerate([*about.values(), *plain.values()], 1)]
 
 
 def _read_jsonld(lines: Iterable[str]) -> list[Fact]:
@@ -292,28 +292,30 @@ def _read_jsonld(lines: Iterable[str]) -> list[Fact]:
         raise InputError('the file must be JSON-LD with a "@graph" of statements', field="file") from None
     found = []
     for number, node in enumerate(nodes, 1):
-        told = dict(node) if isinstance(node, dict) else {}
-        goal = told.get("object")
+        fields = dict(node) if isinstance(node, dict) else {}
+        goal = fields.get("object")
         if isinstance(goal, dict):
-            told |= (
-                {"object": goal["@value"], "is_value": True} if "@value" in goal else {"object": _plain(goal["@id"])}
+            fields |= (
+                {"object": goal["@value"], "is_value": True}
+                if "@value" in goal
+                else {"object": _name_in_iri(goal["@id"])}
             )
         for name in ("subject", "relation"):
-            if isinstance(told.get(name), str):
-                told[name] = _plain(told[name])
-        found.append(_fact(f"statement {number}", told))
+            if isinstance(fields.get(name), str):
+                fields[name] = _name_in_iri(fields[name])
+        found.append(_build_fact(f"statement {number}", fields))
     return found
 
 
-def _plain(address: str) -> str:
-    """The name behind an address: of ours as it was, of others what stands at the end."""
+def _name_in_iri(iri: str) -> str:
+    """Return the name in an IRI: ours unquoted, else its last segment."""
     for kind in ("entity", "relation"):
-        if address.startswith(f"{_BASE}{kind}:"):
-            return unquote(address.removeprefix(f"{_BASE}{kind}:"))
-    return unquote(re.split(r"[/#:]", address.rstrip("/#"))[-1]).replace("_", " ") or address
+        if iri.startswith(f"{_BASE}{kind}:"):
+            return unquote(iri.removeprefix(f"{_BASE}{kind}:"))
+    return unquote(re.split(r"[/#:]", iri.rstrip("/#"))[-1]).replace("_", " ") or iri
 
 
-def _unescaped(literal: str) -> str:
+def _unescape(literal: str) -> str:
     return re.sub(
         r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)",
         lambda found: (
@@ -336,9 +338,9 @@ SUFFIXES |= {".mmd": "mermaid", ".mermaid": "mermaid", ".svg": "svg"}
 
 
 def format_of(path: str, known: Sequence[str]) -> str:
-    """The format that the end of a file's name says."""
+    """Return the format for a file's suffix, one of `known`."""
     suffix = next((suffix for suffix in SUFFIXES if path.lower().endswith(suffix)), None)
     if suffix is None or SUFFIXES[suffix] not in known:
         ends = ", ".join(suffix for suffix, kind in SUFFIXES.items() if kind in known)
-        raise InputError(f"{path} does not say its format; end it in one of {ends}, or give --format", field="format")
+        raise InputError(f"{path} has no known suffix; end it in one of {ends}, or give --format", field="format")
     return SUFFIXES[suffix]

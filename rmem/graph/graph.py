@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 Direction = Literal["out", "in", "both"]
 DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both")
 TREES = frozenset(map(relation_id, ("part of", "is part of", "contains", "belongs to", "subclass of", "inside")))
-"""Relations in which nothing can be above itself."""
+"""Relations that form a tree: nothing can be part of itself."""
 _PAGE = 100
-_GROUPS = 400  # subjects and relations that are looked at together
-_DEEPEST = 64  # steps of a closure
+_GROUPS = 400  # pairs of subject and relation resolved in one batch
+_MAX_DEPTH = 64  # steps of a closure
 
 
 class Scope(NamedTuple):
-    """Whose graph it is, where several people share a store."""
+    """What a caller sees and writes in a store that several people share."""
 
     sees: Sees
     fields: Mapping[str, Any]
-    """Arguments of `Brain.remember` for all that is stated, such as its author."""
+    """Arguments of `Brain.remember` for every stated fact, such as its author."""
 
 
 class Graph:
@@ -56,7 +56,7 @@ class Graph:
         graph.facts("staging", at="2026-04-01")          # what was true then
         graph.facts("staging", believed="2026-04-01")    # what was known then
 
-    Names are matched without regard to case, articles, hyphens and underscores; `alias` joins names that differ more.
+    Names match without regard to case, articles, hyphens and underscores; `alias` joins names that differ more.
     Facts are read from every memory as it is remembered; those that are only likely are left out unless `likely=True`.
     `where` limits all answers to facts whose evidence is inside a filter.
     """
@@ -74,7 +74,7 @@ class Graph:
         )
 
     def where(self, where: Where) -> Graph:
-        """The same graph, limited to facts whose evidence is inside a filter."""
+        """Return this graph restricted to facts whose memories match a filter."""
         return Graph(self.brain, where, self._scope)
 
     # Writing
@@ -101,8 +101,10 @@ class Graph:
         number is a value; words are the name of an entity unless `is_value`. `place` is that of the memory: who sees it
         on a server.
         """
-        told = checks.name("object", object) if isinstance(object, str) else f"{checks.number('object', object):g}"
-        names = checks.name("subject", subject), checks.name("relation", relation), told
+        object_name = (
+            checks.name("object", object) if isinstance(object, str) else f"{checks.number('object', object):g}"
+        )
+        names = checks.name("subject", subject), checks.name("relation", relation), object_name
         if name_key(relation).startswith("rmem:"):
             raise InputError("relation must not begin with 'rmem:'", field="relation")
         for field, name in zip(("subject", "relation", "object"), names, strict=True):
@@ -128,7 +130,7 @@ class Graph:
         )
 
     def _check_tree(self, subject: str, relation: str, object: str) -> None:
-        """Refuse a fact by which something would be part of itself."""
+        """Refuse a fact that would make something part of itself."""
         if relation_id(relation) not in TREES:
             return
         above = [name for name, _ in self.closure(object, relation)]
@@ -139,8 +141,8 @@ class Graph:
             )
 
     def add_many(self, facts: Iterable[Fact], on_progress: Progress | None = None) -> int:
-        """State facts that were read from a file, or come from another store; how many. All are checked before the
-        first is written. They get ids of their own and count as learned now."""
+        """State facts from a file or another store; return how many. All are checked before the first is written. They
+        get new ids and count as learned now."""
         items = []
         for number, fact in enumerate(facts):
             names = {"subject": fact.subject, "relation": fact.relation, "object": fact.object}
@@ -186,7 +188,7 @@ class Graph:
             graph.map_table("deploys", client.query("SELECT * FROM deploys"),
                             subject="service", relation="runs on", object="host", since="deployed_at")
 
-        Called again, it adds what is new and takes back what the table no longer says.
+        Called again, it adds new facts and removes those that the table no longer states.
         """
         columns = {"subject": subject, "object": object, "since": since, "until": until}
         checked = {part: None if one is None else checks.name(part, one) for part, one in columns.items()}
@@ -240,19 +242,19 @@ class Graph:
         tags: Mapping[str, Any] | None = None,
         when: Moment | None = None,
         place: str | None = None,
-        **beside: Any,
+        **details: Any,
     ) -> Fact:
-        text = sentence(subject, relation, object, negated=beside.get("negated", False))
-        contents = stated_contents(subject, relation, object, **beside)
+        text = sentence(subject, relation, object, negated=details.get("negated", False))
+        contents = stated_contents(subject, relation, object, **details)
         fields = {"agent": agent, "place": place, **({} if self._scope is None else self._scope.fields)}
         memory = self.brain.remember(text, type=TYPE, tags=tags, when=when, metadata=contents, **fields)
         found = self._of_memory(memory.memory_id)
         if not found:
-            raise ConfigError("the privacy policy left nothing of this fact")
+            raise ConfigError("the privacy policy removed the names of this fact")
         return found[0]
 
     def end(self, fact: Fact | str, when: Moment | None = None) -> Fact:
-        """Say that a fact is no longer true, from `when` on; `undo` takes that back. The fact stays findable. Whoever
+        """State that a fact is no longer true from `when` on; `undo` reverts that. It stays in the history. Whoever
         sees the fact sees its end."""
         ended = self.get(fact)
         at = time.time() if when is None else checks.moment("when", when)
@@ -263,26 +265,25 @@ class Graph:
         return self._state(ended.id, ENDS, ended.id, since=at, place=place, tags=ended.tags)
 
     def alias(self, name: str, other: str) -> Fact:
-        """Say that two names mean one entity."""
+        """State that two names mean one entity."""
         if name_id(checks.name("name", name)) == name_id(checks.name("other", other)):
             raise InputError("name and other are the same name already", field="other")
         return self._state(name, SAME_AS, other)
 
     def declare(self, relation: str, *, single: bool) -> Fact:
-        """Say whether a relation has one value at a time, so that a newer value ends the older one, or many."""
+        """State whether a relation has one value at a time, so that a newer value ends the older one, or many."""
         return self._state(checks.name("relation", relation), VALUES, ONE if checks.flag("single", single) else MANY)
 
     def undo(self, fact: Fact | str) -> bool:
-        """Take back what was stated: a fact, an end, an alias or a declaration. Facts that were read from a memory go
-        with that memory."""
+        """Remove a stated fact, end, alias or declaration. To remove an extracted fact, forget its memory."""
         memory_id = memory_of(fact)
         memory = self.brain.get(memory_id)
         if memory is not None and not (self._scope is None or self._scope.sees(memory.place)):
             raise NotFoundError(memory_id)
         if memory is not None and memory.type != TYPE:
             raise InputError(
-                f"fact must be a stated one; this was read from the memory {memory_id!r}: forget that memory, or end "
-                "the fact with `end`",
+                f"fact must be a stated one; this was extracted from the memory {memory_id!r}: forget that memory, or "
+                "end the fact with `end`",
                 field="fact",
             )
         if not self.brain.forget(memory_id):
@@ -292,7 +293,7 @@ class Graph:
     # Reading
 
     def get(self, fact: Fact | str) -> Fact:
-        """A fact by its id."""
+        """Return a fact by its id; NotFoundError if there is none."""
         wanted = fact.id if isinstance(fact, Fact) else checks.name("fact", fact)
         for found in self._of_memory(memory_of(wanted)):
             if found.id == wanted:
@@ -300,12 +301,12 @@ class Graph:
         raise NotFoundError(wanted)
 
     def of_memory(self, memory_id: str) -> list[Fact]:
-        """The facts that a memory is the evidence of."""
+        """Return the facts whose evidence is this memory."""
         return self._of_memory(checks.memory_id("memory_id", memory_id))
 
     def _of_memory(self, memory_id: str) -> list[Fact]:
         def read() -> list[Fact]:
-            return self._reader.shown(self._reader.periods(self._reader.visible(self.store.facts_of([memory_id]))))
+            return self._reader.to_facts(self._reader.periods(self._reader.visible(self.store.facts_of([memory_id]))))
 
         return self.store.read_transaction(read)
 
@@ -322,8 +323,8 @@ class Graph:
         limit: int = _PAGE,
         offset: int = 0,
     ) -> list[Fact]:
-        """Facts that fit: what is true now, or at a time (`at`), as far as it was known at a time (`believed`). With
-        `history` also what is over."""
+        """Return matching facts that are true now or at the time `at`, using only what was known at the time
+        `believed`. With `history`, include facts that are over."""
         checks.whole("limit", limit, low=1)
         checks.whole("offset", offset)
 
@@ -331,9 +332,9 @@ class Graph:
             view = self._reader.view(at, believed, history, likely)
             first, last = self._reader.ids_of(subject, "subject"), self._reader.ids_of(object, "object")
             found: Iterator[Period] = view.stream(first, self._reader.relation_ids(relation), last)
-            turned = self._reader.inverse_ids(relation)
-            found = chain(found, view.stream(last, turned, first)) if turned else found
-            return self._reader.shown(list(islice(found, offset, offset + limit)))
+            inverse = self._reader.inverse_ids(relation)
+            found = chain(found, view.stream(last, inverse, first)) if inverse else found
+            return self._reader.to_facts(list(islice(found, offset, offset + limit)))
 
         return self.store.read_transaction(read)
 
@@ -349,7 +350,7 @@ class Graph:
         limit: int = _PAGE,
         offset: int = 0,
     ) -> list[Neighbour]:
-        """What a fact connects with an entity, in the order in which it was learned; a page of it."""
+        """Return a page of what facts connect with an entity, in the order in which they were learned."""
         checks.one_of("direction", direction, DIRECTIONS)
         checks.whole("limit", limit, low=1)
         checks.whole("offset", offset)
@@ -368,7 +369,7 @@ class Graph:
                 Neighbour(fact.object, fact, True)
                 if period.fact.subject in about
                 else Neighbour(fact.subject, fact, False)
-                for period, fact in zip(page, self._reader.shown(page), strict=True)
+                for period, fact in zip(page, self._reader.to_facts(page), strict=True)
             ]
 
         return self.store.read_transaction(read)
@@ -376,20 +377,20 @@ class Graph:
     def as_of(
         self, time: Moment, entity: str | None = None, *, believed: Moment | None = None, limit: int = _PAGE
     ) -> list[Fact]:
-        """What was true at a time, of one entity or of all; `believed` asks what was thought so at another time."""
+        """Return what was true at `time`, of one entity or of all, using only what was known at the time `believed`."""
         if entity is None:
             return self.facts(at=time, believed=believed, limit=limit)
         found = [one.fact for one in self.neighbours(entity, at=time, believed=believed, limit=limit)]
         return list({fact.id: fact for fact in found}.values())
 
     def timeline(self, entity: str, *, believed: Moment | None = None, limit: int = 1000) -> list[Change]:
-        """All that began and ended about an entity, oldest first."""
+        """Return when each fact about an entity began and ended, oldest first."""
         return self._changes(entity, believed, limit)
 
     def between(
         self, start: Moment, end: Moment, entity: str | None = None, *, believed: Moment | None = None
     ) -> list[Change]:
-        """What changed between two times: facts that began, and facts that ended."""
+        """Return the facts that began or ended between two times."""
         first, last = checks.moment("start", start), checks.moment("end", end, end_of_day=True)
         if last <= first:
             raise InputError("end must be after start", field="end")
@@ -401,7 +402,7 @@ class Graph:
             stored = self.store.facts_about(ids, limit=limit)
             if ids:
                 stored += self.store.facts_about((), (), ids, limit=limit)
-            facts = {fact.id: fact for fact in self._reader.shown(view.of(stored))}
+            facts = {fact.id: fact for fact in self._reader.to_facts(view.select(stored))}
             changes = [Change(fact.valid_from, True, fact) for fact in facts.values()]
             changes += [
                 Change(fact.valid_until, False, fact) for fact in facts.values() if fact.valid_until is not None
@@ -411,37 +412,39 @@ class Graph:
         return self.store.read_transaction(read)
 
     def contradictions(self, *, limit: int = _PAGE, offset: int = 0) -> list[Contradiction]:
-        """Pairs of facts that cannot both be true at one time, with both pieces of evidence."""
+        """Return pairs of facts that cannot both be true at one time, with the evidence of both."""
         checks.whole("limit", limit, low=1)
         checks.whole("offset", offset)
 
         def read() -> list[Contradiction]:
             found: list[tuple[StoredFact, StoredFact]] = []
-            for group in self._contested():
+            for group in self._resolve_repeated():
                 found += group.conflicts
                 if len(found) >= offset + limit:
                     break
             pairs = [
-                self._reader.shown([Period(first, first.valid_until, None), Period(second, second.valid_until, None)])
+                self._reader.to_facts(
+                    [Period(first, first.valid_until, None), Period(second, second.valid_until, None)]
+                )
                 for first, second in found[offset : offset + limit]
             ]
             return [Contradiction(first, second) for first, second in pairs]
 
         return self.store.read_transaction(read)
 
-    def _contested(self) -> Iterator[Resolved]:
-        """Every subject and relation of which more than one fact is known."""
+    def _resolve_repeated(self) -> Iterator[Resolved]:
+        """Resolve every pair of subject and relation that has more than one fact."""
         edges = self._reader.edges()
         pairs = np.stack([edges.subject, edges.relation], axis=1)
         _, group, sizes = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
         several = np.unique(pairs[sizes[group.ravel()] > 1], axis=0)
         for start in range(0, len(several), _GROUPS):
-            yield from self._reader.resolved([tuple(pair) for pair in several[start : start + _GROUPS].tolist()])
+            yield from self._reader.resolve_pairs([tuple(pair) for pair in several[start : start + _GROUPS].tolist()])
 
     def closure(
-        self, entity: str, relation: str, *, direction: Literal["out", "in"] = "out", depth: int = _DEEPEST
+        self, entity: str, relation: str, *, direction: Literal["out", "in"] = "out", depth: int = _MAX_DEPTH
     ) -> list[tuple[str, int]]:
-        """All that is reached by one relation alone, with the number of steps; each is given once, circles or not."""
+        """Return every entity reachable through one relation, with the number of steps; each once, even in cycles."""
         checks.one_of("direction", direction, ("out", "in"))
         checks.whole("depth", depth, low=1)
 
@@ -452,7 +455,7 @@ class Graph:
             for step in range(1, depth + 1):
                 ends = (front, kinds) if direction == "out" else ((), kinds, front)
                 following: dict[int, str] = {}
-                for period in view.of(self.store.facts_about(*ends)):
+                for period in view.select(self.store.facts_about(*ends)):
                     fact = period.fact
                     key, name = (
                         (fact.object, fact.object_name) if direction == "out" else (fact.subject, fact.subject_name)
@@ -480,8 +483,8 @@ class Graph:
         believed: Moment | None = None,
         likely: bool = False,
     ) -> list[Path]:
-        """The shortest ways from one entity to another, at most `k`, each of at most `max_hops` facts; `relations` are
-        those that may be used. Facts are walked in both directions, through entities of at most 2,000 facts."""
+        """Return the `k` shortest paths between two entities, each of at most `max_hops` facts of the given relations.
+        Facts are followed in both directions, but not through entities with more than 2,000 facts."""
         checks.whole("max_hops", max_hops, low=1, high=8)
         checks.whole("k", k, low=1, high=1000)
 
@@ -494,11 +497,11 @@ class Graph:
     def query(
         self, pattern: str, *, at: Moment | None = None, believed: Moment | None = None, limit: int = 100
     ) -> list[dict[str, str]]:
-        """The values of the variables of a pattern: facts with variables, separated by commas.
+        """Return the values of the variables of a pattern: facts with variables, separated by commas.
 
             graph.query("?who owns ?service, ?service depends on redis")
 
-        Names of several words may stand in quotes. The relation may be a variable, too.
+        Names of several words may be quoted. The relation may be a variable, too.
         """
         checks.whole("limit", limit, low=1)
 
@@ -509,22 +512,22 @@ class Graph:
         return self.store.read_transaction(read)
 
     def important(self, limit: int = 20) -> list[tuple[str, float]]:
-        """Entities by PageRank, the most important first; shares that sum to 1 over all."""
+        """Return entities by PageRank, the most important first; the shares of all entities sum to 1."""
         return whole.important(self.store, self._reader.edges(), checks.whole("limit", limit, low=1))
 
     def communities(self, *, smallest: int = 3, limit: int = 20) -> list[list[str]]:
-        """Groups of entities with many facts among them, the largest first (Louvain; beyond 200,000 facts label
+        """Return groups of entities with many facts among them, the largest first (Louvain; above 200,000 facts label
         propagation)."""
         smallest, limit = checks.whole("smallest", smallest, low=1), checks.whole("limit", limit, low=1)
         return whole.communities(self.store, self._reader.edges(), smallest, limit)
 
     def to_networkx(self, *, history: bool = False) -> networkx.MultiDiGraph[Any]:
-        """All facts that hold now, or all, as a networkx.MultiDiGraph: entities by their names, facts as edges with
-        their fields, by their ids."""
+        """Return the facts that hold now, or with `history` all, as a networkx.MultiDiGraph. Nodes are names of
+        entities; edges have the fields of a fact, and its id as key."""
         return whole.to_networkx(self.all_facts(history=history))
 
     def explain(self, fact: Fact | str) -> Explanation:
-        """The sentence that says a fact, and other facts of the same subject and relation."""
+        """Return the sentence that states a fact, and other facts of the same subject and relation."""
         shown = self.get(fact)
         memory = self.brain.get(shown.memory_id)
         text = "" if memory is None else memory.text
@@ -536,7 +539,7 @@ class Graph:
         return Explanation(shown, text[shown.start : shown.end] or text, text, same, others)
 
     def entities(self, like: str | None = None, *, limit: int = _PAGE) -> list[tuple[str, int]]:
-        """Entities with the number of facts about them, the most first; `like` is a part of the name."""
+        """Return entities and how many facts each has, the most first; `like` is a part of the name."""
         edges = whole.without_reserved(self._reader.edges())
         ids = np.concatenate([edges.subject, edges.object[edges.flags & VALUE == 0]])
         found, counts = np.unique(ids, return_counts=True)
@@ -555,7 +558,7 @@ class Graph:
         return names[:limit]
 
     def relations(self) -> list[tuple[str, int]]:
-        """Relations with the number of their facts, the most first."""
+        """Return relations and how many facts each has, the most first."""
         kinds, counts = np.unique(self._reader.edges().relation, return_counts=True)
         order = np.argsort(-counts, kind="stable")
         found = []
@@ -566,18 +569,18 @@ class Graph:
         return found
 
     def all_facts(self, *, history: bool = False, likely: bool = False) -> Iterator[Fact]:
-        """Every fact, in the order in which they were learned."""
+        """Yield every fact, in the order in which they were learned."""
         found = self._reader.view(None, None, history, likely).stream()
         while page := list(islice(found, BATCH)):
-            yield from self._reader.shown(page)
+            yield from self._reader.to_facts(page)
 
     def __len__(self) -> int:
-        """How many facts there are, with those that are over."""
+        """Count the facts, including those that are over."""
         return self._reader.count()
 
 
 def memory_of(fact: Fact | str) -> str:
-    """The id of the memory that a fact was read from."""
+    """Return the id of the memory that a fact comes from."""
     if isinstance(fact, Fact):
         return fact.memory_id
     memory_id, mark, number = checks.name("fact", fact).rpartition("#")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Mapped(NamedTuple):
-    """What mapping a table changed."""
+    """How many facts a mapping added, left unchanged and removed."""
 
     added: int
     unchanged: int
@@ -33,45 +33,45 @@ def map_rows(
     relation: str,
     on_progress: Progress | None,
 ) -> Mapped:
-    """State the facts of rows; facts of this table that no row states any more are taken back."""
-    wanted: dict[str, dict[str, Any]] = {}
+    """State the fact of each row; remove facts of this table that no row states any more."""
+    stated: dict[str, dict[str, Any]] = {}
     for number, row in enumerate(rows, 1):
         item = _item(f"row {number}", name, row, columns, relation)
         if item is not None:
-            wanted[item["id"]] = item
+            stated[item["id"]] = item
     where = {"type": TYPE, "tags": {"table": name}}
-    held = {memory.memory_id for memory in brain.memories(where, limit=None)}
-    gone = sorted(held - wanted.keys())
-    for key in gone:
+    stored = {memory.memory_id for memory in brain.memories(where, limit=None)}
+    removed = sorted(stored - stated.keys())
+    for key in removed:
         brain.forget(key)
-    fresh = [item for key, item in wanted.items() if key not in held]
-    brain.remember_many(fresh, on_progress=on_progress)
-    return Mapped(len(fresh), len(wanted) - len(fresh), len(gone))
+    added = [item for key, item in stated.items() if key not in stored]
+    brain.remember_many(added, on_progress=on_progress)
+    return Mapped(len(added), len(stated) - len(added), len(removed))
 
 
 def _item(
     where: str, name: str, row: Mapping[str, Any], columns: Mapping[str, str | None], relation: str
 ) -> dict[str, Any] | None:
-    """The memory that states the fact of a row; None where its subject or object is empty."""
+    """Build the memory that states the fact of a row; None if its subject or object is empty."""
     for column in columns.values():
         if column is not None and column not in row:
-            known = ", ".join(map(repr, row))
-            raise InputError(f"{where} of table {name!r} has no column {column!r}; it has {known}", field=str(column))
-    told = {part: None if column is None else row[column] for part, column in columns.items()}
-    if told["subject"] in (None, "") or told["object"] in (None, ""):
+            names = ", ".join(map(repr, row))
+            raise InputError(f"{where} of table {name!r} has no column {column!r}; it has {names}", field=str(column))
+    values = {part: None if column is None else row[column] for part, column in columns.items()}
+    if values["subject"] in (None, "") or values["object"] in (None, ""):
         return None
-    subject, goal = str(told["subject"]), str(told["object"])
+    subject, goal = str(values["subject"]), str(values["object"])
     for part, value in (("subject", subject), ("object", goal)):
         if not name_key(checks.name(f"{where}: {part}", value)):
             raise checks.refuse(f"{where}: {part}", "a name with letters or digits", value)
     since, until = (
-        None if told[part] is None else checks.moment(f"{where}: {part}", told[part]) for part in ("since", "until")
+        None if values[part] is None else checks.moment(f"{where}: {part}", values[part]) for part in ("since", "until")
     )
-    is_value = not isinstance(told["object"], str)
+    is_value = not isinstance(values["object"], str)
     contents = stated_contents(subject, relation, goal, is_value=is_value, since=since, until=until)
-    print_ = blake2b(repr((name, sorted(contents["fact"].items(), key=str))).encode(), digest_size=10).hexdigest()
+    digest = blake2b(repr((name, sorted(contents["fact"].items(), key=str))).encode(), digest_size=10).hexdigest()
     return {
-        "id": f"table-{print_}",
+        "id": f"table-{digest}",
         "text": sentence(subject, relation, goal),
         "type": TYPE,
         "tags": {"table": name},

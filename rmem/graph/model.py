@@ -33,7 +33,7 @@ class Fact:
     is_value: bool = False
     negated: bool = False
     dated: bool = False
-    """Whether it was said when it began; otherwise `valid_from` is the time of the memory."""
+    """Whether the text gives the start; otherwise `valid_from` is the time of the memory."""
     start: int = 0
     end: int = 0
     agent: str = "default"
@@ -50,20 +50,20 @@ class Fact:
         return next((name for least, name in CONFIDENCE.items() if self.confidence >= least), "likely")
 
     def is_true_at(self, time: float) -> bool:
-        """Whether the fact holds at a time, as far as is known now."""
+        """Whether the fact holds at a time (Unix seconds), as far as is known now."""
         return self.valid_from <= time and (self.valid_until is None or time < self.valid_until)
 
     def to_dict(self) -> dict[str, Any]:
-        """The fact as JSON; times in ISO format."""
-        told = asdict(self) | {"tags": dict(self.tags), "trust": self.trust}
+        """Convert to a JSON object; times in ISO format."""
+        document = asdict(self) | {"tags": dict(self.tags), "trust": self.trust}
         for name in ("valid_from", "valid_until", "learned_at"):
-            told[name] = None if told[name] is None else iso(told[name])
-        return told
+            document[name] = None if document[name] is None else iso(document[name])
+        return document
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Fact:
-        """The reverse of `to_dict`, as far as the fields are known here."""
-        given = {one.name: told[one.name] for one in fields(cls) if one.name in told}
+    def from_dict(cls, document: Mapping[str, Any]) -> Fact:
+        """Reverse `to_dict`; ignore unknown fields."""
+        given = {one.name: document[one.name] for one in fields(cls) if one.name in document}
         for name in ("valid_from", "valid_until", "learned_at"):
             given[name] = None if given[name] is None else seconds(given[name])
         return cls(**given)
@@ -76,7 +76,7 @@ class Fact:
 
 
 def iso(time: float) -> str:
-    """A time in ISO format, in UTC; years that no calendar has are given as numbers."""
+    """Format a time in ISO format, UTC; as a number if outside the years of the calendar."""
     try:
         return datetime.fromtimestamp(time, UTC).isoformat()
     except (OverflowError, ValueError, OSError):
@@ -84,7 +84,7 @@ def iso(time: float) -> str:
 
 
 def seconds(time: str) -> float:
-    """The reverse of `iso`."""
+    """Reverse `iso`."""
     try:
         return datetime.fromisoformat(time).timestamp()
     except ValueError:
@@ -92,16 +92,16 @@ def seconds(time: str) -> float:
 
 
 class Neighbour(NamedTuple):
-    """An entity or value beside another one, and the fact that connects them."""
+    """An entity or value, and the fact that connects it with the entity that was asked for."""
 
     name: str
     fact: Fact
     outgoing: bool
-    """Whether the fact is about the entity that was asked for; otherwise it is about the neighbour."""
+    """Whether the asked entity is the subject of the fact; otherwise the neighbour is."""
 
 
 class Path(NamedTuple):
-    """A way from one entity to another, fact by fact."""
+    """A path from one entity to another, fact by fact."""
 
     names: tuple[str, ...]
     facts: tuple[Fact, ...]
@@ -122,7 +122,7 @@ class Contradiction(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Something that began or ended."""
+    """The beginning or end of a fact."""
 
     time: float
     began: bool
@@ -130,13 +130,13 @@ class Change(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Why a fact is believed: the sentence that says it, and what came before or after it."""
+    """The evidence of a fact: the sentence that states it, and other facts of the same subject and relation."""
 
     fact: Fact
     sentence: str
     text: str
-    """The whole memory that is the evidence."""
+    """Whole text of the memory that is the evidence."""
     same: list[Fact]
-    """Facts of other memories that say the same."""
+    """Facts of other memories that state the same."""
     others: list[Fact]
     """Other values of the same relation, oldest first."""

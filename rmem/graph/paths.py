@@ -1,4 +1,4 @@
-"""Ways from one entity to another."""
+"""Find the shortest paths between two entities, by search from both ends."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from .reader import View
     from .validity import Period
 
-_WIDEST = 2000  # facts of one entity that a path may be looked for in
+_MAX_DEGREE = 2000  # average facts per entity read in one step of the search
 
 
 class _Step(NamedTuple):
-    """A fact, walked from one of its ends to the other."""
+    """A fact followed in one direction: the id and name of the entity reached."""
 
     goal: int
     name: str
@@ -24,24 +24,24 @@ class _Step(NamedTuple):
 
 
 def find(view: View, start: str, goal: str, hops: int, k: int, kinds: Sequence[int]) -> list[Path]:
-    """The shortest ways from one entity to another."""
+    """Return the `k` shortest paths of at most `hops` facts whose relation is in `kinds` (any if empty)."""
     first, last = set(view.reader.ids_of(start, "start")), set(view.reader.ids_of(goal, "goal"))
     if first & last:
         return []
     steps = _explore(view, kinds, first, last, hops)
     return [
-        Path((start, *names), tuple(view.reader.shown(periods)))
-        for names, periods in _ways(steps, first, last, hops, k)
+        Path((start, *names), tuple(view.reader.to_facts(periods)))
+        for names, periods in _shortest_paths(steps, first, last, hops, k)
     ]
 
 
 def _explore(view: View, kinds: Sequence[int], first: set[int], last: set[int], hops: int) -> dict[int, list[_Step]]:
-    """The facts on all ways of at most so many hops: from both ends, the smaller front first."""
+    """Collect the facts of all paths of at most `hops` facts, from both ends, expanding the smaller front each time."""
     steps: dict[int, list[_Step]] = defaultdict(list)
     fronts, seen = [set(first), set(last)], [set(first), set(last)]
     for _ in range(hops):
         side = 0 if len(fronts[0]) <= len(fronts[1]) else 1
-        expanded = _around(view, kinds, fronts[side])
+        expanded = _steps_from(view, kinds, fronts[side])
         following: set[int] = set()
         for here, step in expanded:
             if side == 0:
@@ -59,13 +59,13 @@ def _explore(view: View, kinds: Sequence[int], first: set[int], last: set[int], 
     return steps
 
 
-def _around(view: View, kinds: Sequence[int], front: set[int]) -> Iterator[tuple[int, _Step]]:
-    """All facts that touch some entities, walked away from them."""
+def _steps_from(view: View, kinds: Sequence[int], front: set[int]) -> Iterator[tuple[int, _Step]]:
+    """Yield (entity, step) for every fact about the entities of `front`, followed away from them."""
     ids = sorted(front)
     store = view.reader.store
-    near = store.facts_about(ids, kinds, limit=_WIDEST * max(1, len(ids)))
-    near += store.facts_about((), kinds, ids, limit=_WIDEST * max(1, len(ids)))
-    for period in view.of(near):
+    facts = store.facts_about(ids, kinds, limit=_MAX_DEGREE * max(1, len(ids)))
+    facts += store.facts_about((), kinds, ids, limit=_MAX_DEGREE * max(1, len(ids)))
+    for period in view.select(facts):
         fact = period.fact
         if fact.subject in front and not fact.is_value:
             yield fact.subject, _Step(fact.object, fact.object_name, period)
@@ -73,28 +73,28 @@ def _around(view: View, kinds: Sequence[int], front: set[int]) -> Iterator[tuple
             yield fact.object, _Step(fact.subject, fact.subject_name, period)
 
 
-def _ways(
+def _shortest_paths(
     steps: dict[int, list[_Step]], first: set[int], last: set[int], hops: int, k: int
 ) -> Iterator[tuple[list[str], list[Period]]]:
-    """The shortest ways, level by level; none of them visits an entity twice."""
+    """Yield names and facts of the shortest paths, by length; no path visits an entity twice."""
     found = 0
-    waiting: list[tuple[int, tuple[_Step, ...]]] = [(here, ()) for here in sorted(first)]
+    paths: list[tuple[int, tuple[_Step, ...]]] = [(here, ()) for here in sorted(first)]
     for _ in range(hops):
         longer: list[tuple[int, tuple[_Step, ...]]] = []
-        for here, way in waiting:
-            visited = {step.goal for step in way} | first
-            taken: set[tuple[int, int]] = set()
+        for here, path in paths:
+            visited = {step.goal for step in path} | first
+            used: set[tuple[int, int]] = set()
             for step in steps.get(here, ()):
                 fact = step.period.fact
-                if step.goal in visited or (step.goal, fact.relation) in taken:
+                if step.goal in visited or (step.goal, fact.relation) in used:
                     continue
-                taken.add((step.goal, fact.relation))
+                used.add((step.goal, fact.relation))
                 if step.goal in last:
-                    whole = (*way, step)
-                    yield [one.name for one in whole], [one.period for one in whole]
+                    complete = (*path, step)
+                    yield [part.name for part in complete], [part.period for part in complete]
                     found += 1
                     if found == k:
                         return
                 else:
-                    longer.append((step.goal, (*way, step)))
-        waiting = longer
+                    longer.append((step.goal, (*path, step)))
+        paths = longer

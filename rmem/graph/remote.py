@@ -17,12 +17,12 @@ from .model import Change, Contradiction, Explanation, Fact, Neighbour, Path, se
 if TYPE_CHECKING:
     from ..brain import Brain
 
-_AT_ONCE = 1000  # entries of one answer, as the server gives them
+_PAGE = 1000  # entries of one response; the limit of the server
 Ask = Callable[..., Any]
 
 
 class RemoteGraph(Graph):
-    """The facts of a workspace of a server, as far as the token may see them."""
+    """The facts of a server's workspace that the token may see."""
 
     def __init__(self, brain: Brain, ask: Ask, where: Where | None = None) -> None:
         self.brain = brain
@@ -106,9 +106,9 @@ class RemoteGraph(Graph):
         limit: int = 100,
         offset: int = 0,
     ) -> list[Fact]:
-        asked = {"subject": subject, "relation": _names(relation), "object": object, **_times(at, believed)}
-        asked |= {"history": checks.flag("history", history), "likely": checks.flag("likely", likely)}
-        return _facts(self._pages("/facts", "facts", limit, offset, **asked))
+        parameters = {"subject": subject, "relation": _names(relation), "object": object, **_times(at, believed)}
+        parameters |= {"history": checks.flag("history", history), "likely": checks.flag("likely", likely)}
+        return _facts(self._pages("/facts", "facts", limit, offset, **parameters))
 
     def neighbours(
         self,
@@ -123,25 +123,25 @@ class RemoteGraph(Graph):
         offset: int = 0,
     ) -> list[Neighbour]:
         checks.one_of("direction", direction, DIRECTIONS)
-        asked = {
+        parameters = {
             "entity": checks.name("entity", entity),
             "relation": _names(relations),
             "direction": direction,
             "likely": checks.flag("likely", likely),
             **_times(at, believed),
         }
-        found = self._pages("/neighbours", "neighbours", limit, offset, **asked)
+        found = self._pages("/neighbours", "neighbours", limit, offset, **parameters)
         return [Neighbour(one["name"], Fact.from_dict(one["fact"]), one["outgoing"]) for one in found]
 
     def timeline(self, entity: str, *, believed: Moment | None = None, limit: int = 1000) -> list[Change]:
-        asked = {"entity": checks.name("entity", entity), "limit": checks.whole("limit", limit, low=1)}
-        return _changes(self._get("/timeline", **asked, **_times(None, believed))["changes"])
+        parameters = {"entity": checks.name("entity", entity), "limit": checks.whole("limit", limit, low=1)}
+        return _changes(self._get("/timeline", **parameters, **_times(None, believed))["changes"])
 
     def between(
         self, start: Moment, end: Moment, entity: str | None = None, *, believed: Moment | None = None
     ) -> list[Change]:
-        asked = {"start": _time("start", start), "end": _time("end", end, end_of_day=True), "entity": entity}
-        return _changes(self._pages("/between", "changes", None, 0, **asked, **_times(None, believed)))
+        parameters = {"start": _time("start", start), "end": _time("end", end, end_of_day=True), "entity": entity}
+        return _changes(self._pages("/between", "changes", None, 0, **parameters, **_times(None, believed)))
 
     def contradictions(self, *, limit: int = 100, offset: int = 0) -> list[Contradiction]:
         found = self._pages("/contradictions", "contradictions", limit, offset)
@@ -151,9 +151,9 @@ class RemoteGraph(Graph):
         self, entity: str, relation: str, *, direction: Literal["out", "in"] = "out", depth: int = 64
     ) -> list[tuple[str, int]]:
         checks.one_of("direction", direction, ("out", "in"))
-        asked = {"entity": checks.name("entity", entity), "relation": checks.name("relation", relation)}
-        asked |= {"direction": direction, "depth": str(checks.whole("depth", depth, low=1))}
-        return [(one["name"], one["steps"]) for one in self._pages("/closure", "reached", None, 0, **asked)]
+        parameters = {"entity": checks.name("entity", entity), "relation": checks.name("relation", relation)}
+        parameters |= {"direction": direction, "depth": str(checks.whole("depth", depth, low=1))}
+        return [(one["name"], one["steps"]) for one in self._pages("/closure", "reached", None, 0, **parameters)]
 
     def paths(
         self,
@@ -167,7 +167,7 @@ class RemoteGraph(Graph):
         believed: Moment | None = None,
         likely: bool = False,
     ) -> list[Path]:
-        asked = {
+        parameters = {
             "start": checks.name("start", start),
             "goal": checks.name("goal", goal),
             "max_hops": checks.whole("max_hops", max_hops, low=1, high=8),
@@ -175,28 +175,31 @@ class RemoteGraph(Graph):
             "relation": _names(relations),
             "likely": checks.flag("likely", likely),
         }
-        found = self._get("/paths", **asked, **_times(at, believed))["paths"]
+        found = self._get("/paths", **parameters, **_times(at, believed))["paths"]
         return [Path(tuple(one["names"]), tuple(_facts(one["facts"]))) for one in found]
 
     def query(
         self, pattern: str, *, at: Moment | None = None, believed: Moment | None = None, limit: int = 100
     ) -> list[dict[str, str]]:
-        asked = {"pattern": checks.text("pattern", pattern), **_times(at, believed)}
-        return self._pages("/query", "matches", limit, 0, **asked)
+        parameters = {"pattern": checks.text("pattern", pattern), **_times(at, believed)}
+        return self._pages("/query", "matches", limit, 0, **parameters)
 
     def important(self, limit: int = 20) -> list[tuple[str, float]]:
         found = self._get("/important", limit=checks.whole("limit", limit, low=1))["entities"]
         return [(one["name"], one["share"]) for one in found]
 
     def communities(self, *, smallest: int = 3, limit: int = 20) -> list[list[str]]:
-        asked = {"smallest": checks.whole("smallest", smallest, low=1), "limit": checks.whole("limit", limit, low=1)}
-        found: list[list[str]] = self._get("/communities", **asked)["communities"]
+        parameters = {
+            "smallest": checks.whole("smallest", smallest, low=1),
+            "limit": checks.whole("limit", limit, low=1),
+        }
+        found: list[list[str]] = self._get("/communities", **parameters)["communities"]
         return found
 
     def explain(self, fact: Fact | str) -> Explanation:
-        told = self._get(f"{_path(fact)}/explain")
-        shown, same, others = Fact.from_dict(told["fact"]), _facts(told["same"]), _facts(told["others"])
-        return Explanation(shown, told["sentence"], told["text"], same, others)
+        answer = self._get(f"{_path(fact)}/explain")
+        shown, same, others = Fact.from_dict(answer["fact"]), _facts(answer["same"]), _facts(answer["others"])
+        return Explanation(shown, answer["sentence"], answer["text"], same, others)
 
     def entities(self, like: str | None = None, *, limit: int = 100) -> list[tuple[str, int]]:
         return [(one["name"], one["facts"]) for one in self._pages("/entities", "entities", limit, 0, like=like)]
@@ -205,36 +208,38 @@ class RemoteGraph(Graph):
         return [(one["name"], one["facts"]) for one in self._get("/relations")["relations"]]
 
     def all_facts(self, *, history: bool = False, likely: bool = False) -> Iterator[Fact]:
-        asked = {"history": checks.flag("history", history), "likely": checks.flag("likely", likely)}
-        for page in self._each_page("/facts", asked):
+        parameters = {"history": checks.flag("history", history), "likely": checks.flag("likely", likely)}
+        for page in self._each_page("/facts", parameters):
             yield from _facts(page["facts"])
 
     def __len__(self) -> int:
         count: int = self._get("")["facts"]
         return count
 
-    def _pages(self, path: str, key: str, limit: int | None, offset: int, **asked: Any) -> list[Any]:
-        """Entries of a list, those after `offset`; `limit` of them or all."""
+    def _pages(self, path: str, key: str, limit: int | None, offset: int, **parameters: Any) -> list[Any]:
+        """Fetch the entries of a list after `offset`: `limit` of them, or all if None."""
         passed = checks.whole("offset", offset)
         wanted = None if limit is None else passed + checks.whole("limit", limit, low=1)
         found: list[Any] = []
-        for page in self._each_page(path, asked, wanted):
+        for page in self._each_page(path, parameters, wanted):
             found += page[key]
         return found[passed:wanted]
 
-    def _each_page(self, path: str, asked: Mapping[str, Any], wanted: int | None = None) -> Iterator[Any]:
-        told, cursor = 0, None
-        while wanted is None or told < wanted:
-            limit = _AT_ONCE if wanted is None else min(_AT_ONCE, wanted - told)
-            page = self._get(path, **asked, limit=limit, cursor=cursor)
+    def _each_page(self, path: str, parameters: Mapping[str, Any], wanted: int | None = None) -> Iterator[Any]:
+        fetched, cursor = 0, None
+        while wanted is None or fetched < wanted:
+            limit = _PAGE if wanted is None else min(_PAGE, wanted - fetched)
+            page = self._get(path, **parameters, limit=limit, cursor=cursor)
             yield page
-            told, cursor = told + limit, page["next_cursor"]
+            fetched, cursor = fetched + limit, page["next_cursor"]
             if cursor is None:
                 return
 
-    def _get(self, path: str, **asked: Any) -> Any:
+    def _get(self, path: str, **parameters: Any) -> Any:
         where = None if self._where is None else json.dumps(self._where)
-        given = {name: _word(value) for name, value in {**asked, "where": where}.items() if value is not None}
+        given = {
+            name: _query_value(value) for name, value in {**parameters, "where": where}.items() if value is not None
+        }
         return self._ask("GET", f"/graph{path}?{urlencode(given, doseq=True)}")
 
 
@@ -243,12 +248,12 @@ def _path(fact: Fact | str) -> str:
     return f"/facts/{quote(key, safe='')}"
 
 
-def _facts(told: Sequence[Mapping[str, Any]]) -> list[Fact]:
-    return [Fact.from_dict(one) for one in told]
+def _facts(items: Sequence[Mapping[str, Any]]) -> list[Fact]:
+    return [Fact.from_dict(one) for one in items]
 
 
-def _changes(told: Sequence[Mapping[str, Any]]) -> list[Change]:
-    return [Change(seconds(one["time"]), one["began"], Fact.from_dict(one["fact"])) for one in told]
+def _changes(items: Sequence[Mapping[str, Any]]) -> list[Change]:
+    return [Change(seconds(one["time"]), one["began"], Fact.from_dict(one["fact"])) for one in items]
 
 
 def _names(given: Names | None) -> list[str] | None:
@@ -263,5 +268,5 @@ def _time(field: str, given: Moment | None, *, end_of_day: bool = False) -> floa
     return None if given is None else checks.moment(field, given, end_of_day=end_of_day)
 
 
-def _word(value: Any) -> Any:
+def _query_value(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..facts.model import SURE, StoredFact
 
 Key = tuple[int, int]
-"""The row and the number of a fact."""
+"""Row of the memory and number of the fact in it."""
 
 
 class Period(NamedTuple):
@@ -25,7 +25,7 @@ class Period(NamedTuple):
 
 
 class Resolved(NamedTuple):
-    """The facts of one subject and relation."""
+    """The facts of one subject and relation: how long each holds, and pairs that contradict each other."""
 
     periods: list[Period]
     conflicts: list[tuple[StoredFact, StoredFact]]
@@ -36,25 +36,25 @@ def key_of(fact: StoredFact) -> Key:
 
 
 def resolve(facts: Sequence[StoredFact], *, single: bool, ends: Mapping[Key, StoredFact]) -> Resolved:
-    """Work out how long each of the facts of one subject and relation holds.
+    """Compute how long each of the facts of one subject and relation holds.
 
     A denial ends what it denies. If a relation is `single`, a newer value ends the older one, unless it is trusted less
-    or both are said to begin at the same time; then they are in conflict. `ends` are facts that were ended outright.
+    or both state the same start; then they are in conflict. `ends` maps facts to the statement that ended them.
     """
     ordered = sorted(facts, key=lambda fact: (fact.valid_from, *key_of(fact)))
     periods: list[Period] = []
     conflicts: list[tuple[StoredFact, StoredFact]] = []
     for at, fact in enumerate(ordered):
         until, ended_by = fact.valid_until, None
-        outright = ends.get(key_of(fact))
-        if outright is not None and (until is None or outright.valid_from < until):
-            until, ended_by = outright.valid_from, outright
+        end = ends.get(key_of(fact))
+        if end is not None and (until is None or end.valid_from < until):
+            until, ended_by = end.valid_from, end
         for later in ordered[at + 1 :]:
             if until is not None and later.valid_from >= until:
                 break
-            differs = single and not (later.negated or fact.negated) and later.object != fact.object
+            replaces = single and not (later.negated or fact.negated) and later.object != fact.object
             denies = later.negated != fact.negated and later.object == fact.object
-            if not differs and not denies:
+            if not replaces and not denies:
                 continue
             if _is_conflict(fact, later):
                 if min(fact.confidence, later.confidence) >= SURE:

@@ -17,22 +17,23 @@ if TYPE_CHECKING:
     from ..stores.capabilities import FactTable
     from .model import Fact
 
-_DAMPING, _ROUNDS, _CLOSE = 0.85, 100, 1e-9
-_LARGE = 200_000  # facts from which on communities are found by a faster algorithm
+_DAMPING, _MAX_ROUNDS, _TOLERANCE = 0.85, 100, 1e-9
+_LARGE = 200_000  # facts above which communities are found by a faster algorithm
 
 
 def important(store: FactTable, edges: FactEdges, limit: int) -> list[tuple[str, float]]:
-    """Entities by PageRank. It is computed here: networkx needs scipy for it, which is larger than all of rmem."""
+    """Rank entities by PageRank. Computed here because networkx needs scipy for it, which is larger than all of
+    rmem."""
     names, (sources, goals) = _entities(edges)
     if not names.size:
         return []
     out = np.bincount(sources, minlength=names.size)
     rank = np.full(names.size, 1 / names.size)
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         flow = np.bincount(goals, weights=(rank / np.maximum(out, 1))[sources], minlength=names.size)
         lost = rank[out == 0].sum() / names.size
         fresh = (1 - _DAMPING) / names.size + _DAMPING * (flow + lost)
-        if np.abs(fresh - rank).sum() < _CLOSE:
+        if np.abs(fresh - rank).sum() < _TOLERANCE:
             break
         rank = fresh
     best = np.argsort(-rank, kind="stable")[:limit]
@@ -41,7 +42,7 @@ def important(store: FactTable, edges: FactEdges, limit: int) -> list[tuple[str,
 
 
 def communities(store: FactTable, edges: FactEdges, smallest: int, limit: int) -> list[list[str]]:
-    """Groups of entities with many facts among them, the largest first."""
+    """Find groups of entities with many facts among them, the largest first."""
     require("graph", "communities")
     import networkx
 
@@ -57,7 +58,7 @@ def communities(store: FactTable, edges: FactEdges, smallest: int, limit: int) -
 
 
 def to_networkx(facts: Iterable[Fact]) -> networkx.MultiDiGraph[Any]:
-    """Facts as the edges of a graph of networkx."""
+    """Build a networkx graph whose edges are facts."""
     require("graph", "to_networkx")
     import networkx
 
@@ -68,7 +69,7 @@ def to_networkx(facts: Iterable[Fact]) -> networkx.MultiDiGraph[Any]:
 
 
 def _entities(edges: FactEdges) -> tuple[np.ndarray[Any, Any], tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
-    """The ids of all entities, and the facts between two of them by the places of those."""
+    """Return the ids of all entities, and the facts between them as two columns of positions in those ids."""
     edges = without_reserved(edges)
     between = edges.flags & (VALUE | NEGATED) == 0
     sources, goals = edges.subject[between], edges.object[between]
@@ -77,6 +78,6 @@ def _entities(edges: FactEdges) -> tuple[np.ndarray[Any, Any], tuple[np.ndarray[
 
 
 def without_reserved(edges: FactEdges) -> FactEdges:
-    """The facts that are not about other facts."""
+    """Drop statements about facts (aliases, declarations, ends)."""
     own = ~np.isin(edges.relation, [name_id(one) for one in RESERVED])
     return FactEdges(*(column[own] for column in edges))

@@ -1,5 +1,5 @@
-"""Values by key: the stores of the Advanced Memory System Guide. Texts in the first place, any JSON value where it is
-natural; each with a search, and all with one behaviour, so that one can stand for another.
+"""Key-value stores of the Advanced Memory System Guide: texts and other JSON values by key, with search. All behave
+alike, so that one can replace another.
 
 This module is the list of public names and nothing else; each is loaded when it is first used."""
 

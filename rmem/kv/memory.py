@@ -8,12 +8,12 @@ from typing import Any
 
 from ..forks import new_rlock
 from ..privacy.choice import PrivacySpec, policy_of
-from .base import Entry, Hits, KeyedStore, checked_query, own, text_of
+from .base import Entry, Hits, KeyedStore, check_query, copy_value, text_of
 from .word_search import WordSearch
 
 
 class InMemoryStore(KeyedStore):
-    """`store.data` and `store.meta` are the dictionaries themselves, as in the guide: what is put there is found."""
+    """A store in a dictionary. As in the guide, `store.data` and `store.meta` are live: changes to them take effect."""
 
     def __init__(self, *, privacy: PrivacySpec = None) -> None:
         self.privacy = policy_of(privacy)
@@ -30,9 +30,9 @@ class InMemoryStore(KeyedStore):
     def meta(self) -> dict[str, dict[str, Any]]:
         return self._meta
 
-    def _put(self, given: Sequence[Entry]) -> None:
+    def _put(self, entries: Sequence[Entry]) -> None:
         with self._lock:
-            for one in given:
+            for one in entries:
                 self.data[one.key] = one.value
                 self.meta.pop(one.key, None)
                 if one.meta:
@@ -41,7 +41,7 @@ class InMemoryStore(KeyedStore):
     def _get_many(self, keys: Sequence[str]) -> list[Entry | None]:
         with self._lock:
             return [
-                Entry(key, own(self.data[key]), own(self.meta.get(key, {}))) if key in self.data else None
+                Entry(key, copy_value(self.data[key]), copy_value(self.meta.get(key, {}))) if key in self.data else None
                 for key in keys
             ]
 
@@ -50,12 +50,12 @@ class InMemoryStore(KeyedStore):
             return list(self.data)
 
     def search(self, query: str, top_k: int = 5) -> Hits:
-        """Values that hold the query, then those that hold some of its words."""
-        count = checked_query(query, top_k)
+        """Return values that contain the query, then those that contain some of its words."""
+        count = check_query(query, top_k)
         with self._lock:
-            held = dict(self.data)
-        ranked = self._words.rank(query, {key: text_of(value) for key, value in held.items()}, count)
-        return [(key, own(held[key]), score) for key, score in ranked]
+            values = dict(self.data)
+        ranked = self._words.rank(query, {key: text_of(value) for key, value in values.items()}, count)
+        return [(key, copy_value(values[key]), score) for key, score in ranked]
 
     def _forget(self, key: str) -> bool:
         with self._lock:

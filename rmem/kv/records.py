@@ -12,13 +12,13 @@ from .. import checks
 from ..filters import Filter
 from ..models import Bookkeeping, Memory
 from ..stores.base import RecordStore
-from .base import MAX_NAMESPACE, Entry, Hits, KeyedStore, checked_query
+from .base import MAX_NAMESPACE, Entry, Hits, KeyedStore, check_query
 from .word_search import shares_words
 
 
 class RecordValues(KeyedStore):
     """The values of one namespace: memories of the agent of that name, of some types, whose id is `namespace/key`.
-    A namespace that itself has a slash is told by a hash: "a/b" and "c" must not be the id of "a" and "b/c"."""
+    A namespace with a slash is replaced by a hash, so that "a/b" and "c" do not collide with "a" and "b/c"."""
 
     types: tuple[str, ...] = ("value",)
 
@@ -32,7 +32,7 @@ class RecordValues(KeyedStore):
             self._rename(f"{self.namespace}/")
 
     def _rename(self, prefix: str) -> None:
-        """Give values that an older version kept under another prefix their ids of now."""
+        """Give values that an older version stored under the prefix `prefix` their current ids."""
         old = [memory for memory in self.records.select(self.where) if memory.memory_id.startswith(prefix)]
         renamed = [memory.copied() for memory in old]
         for memory in renamed:
@@ -41,11 +41,11 @@ class RecordValues(KeyedStore):
             self.records.put(renamed)
             self.records.forget_many([memory.memory_id for memory in old])
 
-    def _put(self, given: Sequence[Entry]) -> None:
+    def _put(self, entries: Sequence[Entry]) -> None:
         now = time.time()
-        memories = [self._memory(one, now) for one in given]
+        memories = [self._memory(one, now) for one in entries]
         for memory, old in zip(memories, self.records.get_many([m.memory_id for m in memories]), strict=True):
-            if old is not None and self._ours(old):  # it keeps its place
+            if old is not None and self._is_ours(old):  # a replaced value keeps its place in the order
                 memory.step_number, memory.timestamp = old.step_number, old.timestamp
         self._keep(memories)
 
@@ -69,7 +69,7 @@ class RecordValues(KeyedStore):
         )
 
     def id_of(self, key: str) -> str:
-        """The id of a value as a memory."""
+        """Return the id of the memory that holds the value of a key."""
         return self.prefix + key
 
     def key_of(self, memory: Memory) -> str:
@@ -79,12 +79,12 @@ class RecordValues(KeyedStore):
         contents = memory.contents
         return Entry(self.key_of(memory), contents.get("value", memory.text), contents.get("meta", {}))
 
-    def _ours(self, memory: Memory) -> bool:
+    def _is_ours(self, memory: Memory) -> bool:
         return memory.agent_id == self.namespace and memory.type in self.types
 
     def _get_many(self, keys: Sequence[str]) -> list[Entry | None]:
         found = self.records.get_many([self.id_of(key) for key in keys])
-        return [self.entry_of(memory) if memory is not None and self._ours(memory) else None for memory in found]
+        return [self.entry_of(memory) if memory is not None and self._is_ours(memory) else None for memory in found]
 
     def _all(self) -> list[Entry]:
         return [self.entry_of(memory) for memory in self.records.select(self.where, order="step")]
@@ -96,17 +96,17 @@ class RecordValues(KeyedStore):
         return self.records.count(self.where)
 
     def search(self, query: str, top_k: int = 5) -> Hits:
-        """BM25 over the words of the values."""
-        wanted = checked_query(query, top_k)
-        asked = wanted
+        """Rank values by BM25."""
+        count = check_query(query, top_k)
+        limit = count
         while True:
-            matched = self.records.match(query, self.where, k=asked)
-            # A memory is found by its date too; for a value that would be by accident.
-            held = [(memory, score) for memory, score in matched if shares_words(memory.text, query)]
-            if len(held) >= wanted or len(matched) < asked:
+            matched = self.records.match(query, self.where, k=limit)
+            # A memory also matches by its date, which means nothing for a value.
+            hits = [(memory, score) for memory, score in matched if shares_words(memory.text, query)]
+            if len(hits) >= count or len(matched) < limit:
                 break
-            asked *= 4
-        return [(one.key, one.value, score) for one, score in ((self.entry_of(m), s) for m, s in held[:wanted])]
+            limit *= 4
+        return [(one.key, one.value, score) for one, score in ((self.entry_of(m), s) for m, s in hits[:count])]
 
     def _forget(self, key: str) -> bool:
         return key in self and self.records.forget(self.id_of(key))

@@ -40,7 +40,7 @@ class SqliteStore(RecordValues):
 
 
 def sqlite_path(path_or_url: object) -> Path:
-    """The file behind a path or a sqlite:/// URL; other databases are refused."""
+    """Return the file of a path or sqlite:/// URL; ConfigError for other databases."""
     if not isinstance(path_or_url, str | Path):
         raise checks.refuse("path_or_url", "a path or sqlite:///path", path_or_url)
     written = checks.text("path_or_url", str(path_or_url))

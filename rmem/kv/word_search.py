@@ -11,38 +11,38 @@ from ..forks import new_lock
 from ..index.analyser import Word, analyse, question_words
 
 
-class _Known(NamedTuple):
+class _AnalysedText(NamedTuple):
     text: str
     lowered: str
     terms: frozenset[int]
 
 
 class WordSearch:
-    """Ranks texts for a query. A text that holds the query as it stands scores 1.0, as in the guide; any other scores
-    its share of the query's words, rare words counting more, which is below 1. Texts without any are left out.
+    """Ranks texts for a query. A text that contains the whole query scores 1.0, as in the guide; others score the share
+    of the query's words that they contain, weighted by rarity, below 1. Texts without any of them are left out.
 
-    Texts are analysed once: what was asked about before is compared with what is there now."""
+    A text is analysed once and again only if it changes."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Known] = {}
-        self._holding: dict[int, set[str]] = defaultdict(set)  # the keys of the texts that hold a term
+        self._texts: dict[str, _AnalysedText] = {}
+        self._keys_of_term: dict[int, set[str]] = defaultdict(set)  # term -> keys of the texts that contain it
         self._lock = new_lock()
 
     def rank(self, query: str, texts: Mapping[str, str], count: int) -> list[tuple[str, float]]:
-        """(key, score) of the best of {key: text}, best first; equal ones stay in their order."""
+        """Return (key, score) of the best of {key: text}, best first; ties keep their order."""
         if not query.strip():
             return []
-        lowered = query.lower()
+        lower_query = query.lower()
         with self._lock:
-            self._follow(texts)
-            shares = self._shares(_telling(query), len(texts))
-            whole = {key for key in texts if lowered in self._known[key].lowered}
-        found = [(key, 1.0 if key in whole else shares[key]) for key in texts if key in whole or key in shares]
+            self._update(texts)
+            shares = self._word_shares(_content_words(query), len(texts))
+            exact = {key for key in texts if lower_query in self._texts[key].lowered}
+        found = [(key, 1.0 if key in exact else shares[key]) for key in texts if key in exact or key in shares]
         found.sort(key=lambda hit: -hit[1])
         return found[:count]
 
-    def _shares(self, words: list[Word], size: int) -> dict[str, float]:
-        found = [set().union(*(self._holding.get(term, ()) for term in word.hashes)) for word in words]
+    def _word_shares(self, words: list[Word], size: int) -> dict[str, float]:
+        found = [set().union(*(self._keys_of_term.get(term, ()) for term in word.hashes)) for word in words]
         weights = [math.log(1 + (size - len(keys) + 0.5) / (len(keys) + 0.5)) for keys in found]
         total = sum(weights)
         shares: dict[str, float] = defaultdict(float)
@@ -51,32 +51,32 @@ class WordSearch:
                 shares[key] += 0.99 * weight / total
         return shares
 
-    def _follow(self, texts: Mapping[str, str]) -> None:
-        for key in self._known.keys() - texts.keys():
+    def _update(self, texts: Mapping[str, str]) -> None:
+        for key in self._texts.keys() - texts.keys():
             self._drop(key)
         for key, text in texts.items():
-            known = self._known.get(key)
+            known = self._texts.get(key)
             if known is None or known.text != text:
                 if known is not None:
                     self._drop(key)
                 terms = frozenset(analyse(text).hashes.tolist())
-                self._known[key] = _Known(text, text.lower(), terms)
+                self._texts[key] = _AnalysedText(text, text.lower(), terms)
                 for term in terms:
-                    self._holding[term].add(key)
+                    self._keys_of_term[term].add(key)
 
     def _drop(self, key: str) -> None:
-        for term in self._known.pop(key).terms:
-            self._holding[term].discard(key)
-            if not self._holding[term]:
-                del self._holding[term]
+        for term in self._texts.pop(key).terms:
+            self._keys_of_term[term].discard(key)
+            if not self._keys_of_term[term]:
+                del self._keys_of_term[term]
 
 
-def _telling(query: str) -> list[Word]:
+def _content_words(query: str) -> list[Word]:
     words = question_words(query)
     return [word for word in words if not word.stop] or list(words)
 
 
 def shares_words(text: str, query: str) -> bool:
-    """Whether a text holds any word of a query."""
+    """Whether a text contains any word of a query."""
     terms = set(analyse(text).hashes.tolist())
     return any(not terms.isdisjoint(word.hashes) for word in question_words(query))

@@ -21,10 +21,10 @@ Result = TypeVar("Result")
 _asked: ContextVar[Asked] = ContextVar("asked")
 
 
-async def noted(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Note who asks, for the threads in which the call is answered."""
-    known = ctx.session.client_params
-    before = _asked.set(Asked(None if known is None else known.client_info.name, ctx.request))
+async def store_request(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Store the client and the request of a call in a context variable, for the thread that answers it."""
+    client = ctx.session.client_params
+    before = _asked.set(Asked(None if client is None else client.client_info.name, ctx.request))
     try:
         return await call_next(ctx)
     finally:
@@ -32,48 +32,48 @@ async def noted(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Han
 
 
 class Calls:
-    """The calls that a host answers."""
+    """Runs calls in the threads of a host, with the rights of the caller."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
 
-    async def reading(self, call: Callable[[], Result]) -> Result:
-        """Do what only looks, in a thread of the host."""
+    async def run_read(self, call: Callable[[], Result]) -> Result:
+        """Run a call that only reads, in a thread of the host."""
         return await self.host.reading(call, _asked.get(Asked()))
 
-    async def writing(self, call: Callable[[], Result]) -> Result:
-        """Do what changes something, in a thread of the host."""
+    async def run_write(self, call: Callable[[], Result]) -> Result:
+        """Run a call that writes, in a thread of the host."""
         return await self.host.writing(call, _asked.get(Asked()))
 
     @contextmanager
-    def anybody(self) -> Iterator[Caller]:
-        """Whoever asks. Our errors are for the agent to read; all others are faults."""
-        asked = _asked.get(Asked())
+    def any_caller(self) -> Iterator[Caller]:
+        """Identify the caller, whatever its rights. Turn our own errors into ToolErrors, which the agent can read."""
+        request = _asked.get(Asked())
         try:
-            with self.host.caller(asked) as caller:
+            with self.host.caller(request) as caller:
                 yield caller
         except RemanenceError as error:
-            raise ToolError(self.host.told(error, asked)) from error
+            raise ToolError(self.host.told(error, request)) from error
 
     @contextmanager
     def reader(self) -> Iterator[Caller]:
-        """Somebody who may be told what the team knows."""
-        with self.anybody() as caller:
+        """Identify a caller who may read; ToolError otherwise."""
+        with self.any_caller() as caller:
             if caller.no_reading:
                 raise ToolError(caller.no_reading)
             yield caller
 
     @contextmanager
     def writer(self) -> Iterator[Caller]:
-        """Somebody who may change what the team knows."""
-        with self.anybody() as caller:
+        """Identify a caller who may write; ToolError otherwise."""
+        with self.any_caller() as caller:
             if caller.no_writing:
                 raise ToolError(caller.no_writing)
             yield caller
 
 
-def visible(caller: Caller, memory_id: str, place: Place, *, field: str = "id") -> Experience:
-    """A memory that the caller may see; one that exists for others only does not exist."""
+def visible_memory(caller: Caller, memory_id: str, place: Place, *, field: str = "id") -> Experience:
+    """Return a memory that the caller may see; ToolError as for an unknown id if it belongs to others."""
     one = caller.team.get(memory_id)
     if one is None or one.memory.place not in caller.team.visible(place):
         where = place.id if isinstance(place, Repository) else place
@@ -81,9 +81,9 @@ def visible(caller: Caller, memory_id: str, place: Place, *, field: str = "id") 
         raise ToolError(
             f"{field}: there is no memory {memory_id!r} {here}; name its repository if it belongs to another"
         )
-    return checked(caller, one, place)
+    return check_stale(caller, one, place)
 
 
-def checked(caller: Caller, one: Experience, place: Place) -> Experience:
-    """With whether it may be out of date, where the files are at hand."""
+def check_stale(caller: Caller, one: Experience, place: Place) -> Experience:
+    """Check whether a memory may be out of date, if the caller's repository is on this machine."""
     return caller.team.checked(one, place) if isinstance(place, Repository) else one

@@ -20,15 +20,14 @@ from ..team.memory import TeamMemory
 from ..team.sessions import Sessions
 
 Result = TypeVar("Result")
-NOBODYS = Sessions(Path(os.devnull))
-"""No sessions at all, for a host where none run."""
-_LONGEST = 64  # characters of a client's name
+NO_SESSIONS = Sessions(Path(os.devnull))
+"""An empty list of sessions, for a host without any."""
+_MAX_CLIENT_NAME = 64  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What came with a call beside its arguments: what the client calls itself, and the HTTP request if there is
-    one."""
+    """The context of a call: the name that the client gives itself, and the HTTP request if there is one."""
 
     client: str | None = None
     request: Any = None
@@ -36,8 +35,8 @@ class Asked:
 
 @dataclass(slots=True)
 class Caller:
-    """Whose memory a call is about, from where, and what they may do. `no_reading` and `no_writing` say why
-    something may not be done, and are empty where it may."""
+    """Who calls: the memory and repository to use, the agent, and its rights. `no_reading` and `no_writing` are the
+    reason for a refusal, or empty if it is allowed."""
 
     team: TeamMemory
     repository: Repository | str | None
@@ -46,12 +45,12 @@ class Caller:
     no_reading: str = ""
     no_writing: str = ""
     may_forget_all: bool = True
-    sessions: Sessions = NOBODYS
+    sessions: Sessions = NO_SESSIONS
     clean: Callable[[str], str] = str
-    """Takes secrets out of a text, where the store does not do so itself."""
+    """Removes secrets from a text, for a store that does not."""
 
     def place(self, named: str | None) -> Repository | str | None:
-        """The repository that a call is about: the one it names, else the caller's."""
+        """Return the repository of a call: the one it names, or the caller's."""
         if named is None:
             return self.repository
         id = repository_id(checks.name("repository", named))
@@ -59,26 +58,26 @@ class Caller:
 
 
 class Host(ABC):
-    """Where the tools run."""
+    """Decides whose memory a call uses and where it runs."""
 
     @abstractmethod
     def caller(self, asked: Asked) -> AbstractContextManager[Caller]:
-        """Whose memory a call is about, for as long as it takes."""
+        """Identify the caller; hold its store open while the context lasts."""
 
     async def reading(self, call: Callable[[], Result], asked: Asked) -> Result:
-        """Do what only looks, in a thread."""
+        """Run a call that only reads, in a thread."""
         return await to_thread.run_sync(call)
 
     async def writing(self, call: Callable[[], Result], asked: Asked) -> Result:
-        """Do what changes something, in a thread."""
+        """Run a call that writes, in a thread."""
         return await to_thread.run_sync(call)
 
     def told(self, error: RemanenceError, asked: Asked) -> str:
-        """What a client may know of an error."""
+        """Return the message of an error as far as the client may see it."""
         return str(error)
 
 
 def agent_of(client: str | None) -> str:
-    """The coding agent behind what a client calls itself: "codex-mcp-client" is codex."""
-    told = "".join(letter for letter in client or "" if letter.isprintable()).strip().lower()[:_LONGEST]
-    return next((agent for agent in AGENTS if agent in told.replace(" ", "-")), told or "mcp")
+    """Return the coding agent for the name of a client: "codex-mcp-client" is codex."""
+    name = "".join(letter for letter in client or "" if letter.isprintable()).strip().lower()[:_MAX_CLIENT_NAME]
+    return next((agent for agent in AGENTS if agent in name.replace(" ", "-")), name or "mcp")

@@ -22,13 +22,13 @@ ORIGIN = "mcp stdio"
 
 
 class LocalHost(Host):
-    """The store is opened by the first call: a client that merely asks which tools there are does not wait for it,
-    and one that is broken is told of where the agent can read it."""
+    """Opens the store at the first call: listing the tools does not wait for it, and an error about a broken store
+    reaches the agent as the answer of a tool."""
 
     def __init__(self, address: str | None, folder: Path, agent: str | None = None) -> None:
         self._address, self._folder, self._agent = address, folder, agent
         self._brain: Brain | None = None
-        self._opening = Lock()
+        self._open_lock = Lock()
 
     @contextmanager
     def caller(self, asked: Asked) -> Iterator[Caller]:
@@ -41,20 +41,20 @@ class LocalHost(Host):
         where = repository(folder)
         if where is not None and may_recall:
             known_repositories.note_repository(where.id)
-        team = TeamMemory(self._opened(), author=author(folder), origin=ORIGIN, workspace=workspace)
+        team = TeamMemory(self._open_brain(), author=author(folder), origin=ORIGIN, workspace=workspace)
         yield Caller(
             team,
             where,
             self._agent or agent_of(asked.client),
-            # The whole organisation is told by `rmem share` only: a file that came with a clone does not decide that.
+            # Only `rmem share` shares with the whole organisation: a file that came with a clone must not.
             scope="personal" if settings is not None and settings.scope == "personal" else "repository",
-            no_reading="" if may_recall else _opted_out("recall"),
-            no_writing="" if may_capture else _opted_out("capture"),
+            no_reading="" if may_recall else _refusal("recall"),
+            no_writing="" if may_capture else _refusal("capture"),
             sessions=Sessions(),
         )
 
-    def _opened(self) -> Brain:
-        with self._opening:
+    def _open_brain(self) -> Brain:
+        with self._open_lock:
             if self._brain is None:
                 self._brain = Brain(self._address, privacy="default")
             return self._brain
@@ -69,5 +69,5 @@ class LocalHost(Host):
             self._brain.close()
 
 
-def _opted_out(what: str) -> str:
+def _refusal(what: str) -> str:
     return f"this repository opted out of the team memory: {what} = false in {REPOSITORY_FILES[0]}, or a mistake there"

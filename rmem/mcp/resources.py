@@ -14,15 +14,15 @@ from ..team.briefing import Briefing
 from ..team.events import Event, Kind
 from ..team.identity import Repository
 from .answers import memory_of
-from .calls import Calls, visible
+from .calls import Calls, visible_memory
 
-_LISTED = 20
+_MAX_LISTED = 20
 _TITLE = 100  # characters
 
 
 def resources(server: MCPServer[Any], calls: Calls) -> None:
-    """Offer all of them."""
-    reading = calls.reading
+    """Register all resources."""
+    reading = calls.run_read
 
     @server.resource(
         "remanence://briefing",
@@ -52,11 +52,11 @@ def resources(server: MCPServer[Any], calls: Calls) -> None:
 
 
 def recent(calls: Calls) -> list[Resource]:
-    """The newest memories as resources that can be chosen from a list."""
-    with calls.anybody() as caller:
+    """List the newest memories as resources."""
+    with calls.any_caller() as caller:
         if caller.no_reading:
             return []
-        found = caller.team.recent(repository=caller.repository, limit=_LISTED)
+        found = caller.team.recent(repository=caller.repository, limit=_MAX_LISTED)
         caller.team.audit("list", [one.id for one in found], agent=caller.agent)
         return [
             Resource(
@@ -76,8 +76,8 @@ def _briefing(calls: Calls, named: str | None) -> str:
             place = caller.place(named)
             where = str(place.root) if isinstance(place, Repository) else ""
             event = Event("briefing", caller.agent, Kind.SESSION_START, "briefing", where, 0.0)
-            told = Briefing(caller.team.brain, caller.sessions).text_for(event, caller.team, place)
-            return told or "The team memory knows nothing of this repository yet."
+            text = Briefing(caller.team.brain, caller.sessions).text_for(event, caller.team, place)
+            return text or "The team memory knows nothing of this repository yet."
     except ToolError as error:
         raise ResourceError(str(error)) from error
 
@@ -85,7 +85,7 @@ def _briefing(calls: Calls, named: str | None) -> str:
 def _memory(calls: Calls, id: str) -> str:
     try:
         with calls.reader() as caller:
-            one = visible(caller, id, caller.repository)
+            one = visible_memory(caller, id, caller.repository)
             caller.team.audit("read", [id], agent=caller.agent)
             return json.dumps(memory_of(one), ensure_ascii=False)
     except ToolError as error:

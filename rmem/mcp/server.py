@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from .. import __version__, checks
 from ..errors import UnknownFieldError
 from ..team.private_text import without_private
-from .calls import Calls, noted
+from .calls import Calls, store_request
 from .host import Host
 from .resources import recent, resources
 from .tools import tools
@@ -41,7 +41,7 @@ class TeamServer(MCPServer[Any]):
             title="Remanence team memory",
             instructions=INSTRUCTIONS,
             version=__version__,
-            middleware=[noted],
+            middleware=[store_request],
             subscriptions=False,
         )
         self._calls = calls
@@ -50,7 +50,7 @@ class TeamServer(MCPServer[Any]):
 
     @property
     def low_level(self) -> Server[Any]:
-        """The SDK's own server, for transports that are mounted elsewhere."""
+        """Return the SDK's own server, for HTTP transports."""
         return self._lowlevel_server
 
     async def call_tool(
@@ -67,32 +67,35 @@ class TeamServer(MCPServer[Any]):
         except ToolError as error:
             cause = error.__cause__
             if isinstance(cause, ValidationError):
-                raise ToolError("; ".join(_complaint(one) for one in cause.errors()[:5])) from cause
+                raise ToolError("; ".join(_validation_message(one) for one in cause.errors()[:5])) from cause
             raise (cause if type(cause) is ToolError else error) from None
 
     async def list_tools(self) -> list[Tool]:
-        return [one.model_copy(update={"input_schema": _short(one.input_schema)}) for one in await super().list_tools()]
+        return [
+            one.model_copy(update={"input_schema": _compact_schema(one.input_schema)})
+            for one in await super().list_tools()
+        ]
 
     async def list_resources(self) -> list[Resource]:
-        return [*await super().list_resources(), *await self._calls.reading(partial(recent, self._calls))]
+        return [*await super().list_resources(), *await self._calls.run_read(partial(recent, self._calls))]
 
 
 def build(host: Host) -> TeamServer:
-    """The server with its tools and resources."""
-    # The SDK sets up logging for the whole process unless somebody has; that is not for a library to do.
-    root, somebody = logging.getLogger(), logging.NullHandler()
-    root.addHandler(somebody)
+    """Build the server with its tools and resources."""
+    # The SDK configures logging of the whole process unless the root logger has a handler; a library must not.
+    root, placeholder = logging.getLogger(), logging.NullHandler()
+    root.addHandler(placeholder)
     try:
         return TeamServer(Calls(host))
     finally:
-        root.removeHandler(somebody)
+        root.removeHandler(placeholder)
 
 
-def _short(schema: Any) -> Any:
-    """A schema without what says nothing to an agent: titles, defaults that are null or empty, and that an optional
-    argument may be null (which it may all the same)."""
+def _compact_schema(schema: Any) -> Any:
+    """Drop what an agent does not need from a schema: titles, null or empty defaults, and "or null" for optional
+    arguments (null stays allowed)."""
     if isinstance(schema, list):
-        return [_short(one) for one in schema]
+        return [_compact_schema(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
@@ -101,9 +104,9 @@ def _short(schema: Any) -> Any:
         kept = {**real[0], **{key: value for key, value in kept.items() if key != "anyOf"}}
     if kept.get("default", 0) in (None, ""):
         del kept["default"]
-    return {key: _short(value) for key, value in kept.items()}
+    return {key: _compact_schema(value) for key, value in kept.items()}
 
 
-def _complaint(error: Any) -> str:
-    """`limit: Input should be less than or equal to 50`, without the value, which may be long or secret."""
+def _validation_message(error: Any) -> str:
+    """Format a validation error without the value, which may be long or secret: `limit: Input should be …`."""
     return f"{'.'.join(str(part) for part in error['loc'])}: {error['msg']}"

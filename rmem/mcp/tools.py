@@ -23,11 +23,11 @@ from ..team.identity import Repository
 from ..team.notes import CURRENT, KINDS, Experience, Note, audience
 from ..timewords import time_ago
 from .answers import fact_of, memory_of, page_of
-from .calls import Calls, Place, checked, visible
+from .calls import Calls, Place, check_stale, visible_memory
 from .host import Caller
 
-_WAYS = 3  # from one thing to another that are told
-_BAR = 0.15  # of relevance: whoever asks wants to see more than whoever is told unasked
+_MAX_PATHS = 3  # in an answer of `connect`
+_MIN_RELEVANCE = 0.15  # lower than for hooks: an agent that searches wants more than one that is told unasked
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 REMOVES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
@@ -39,42 +39,42 @@ Id = Annotated[str, Field(min_length=1, max_length=400, description='"team-3f2a�
 Offset = Annotated[int, Field(ge=0, le=10_000, description="The next_offset of the page before.")]
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 Answer = dict[str, Any]
-Turn = Callable[[Callable[[], Any]], Awaitable[Any]]
-Offer = Callable[[str], Callable[[Any], Any]]
+RunCall = Callable[[Callable[[], Any]], Awaitable[Any]]
+Register = Callable[[str], Callable[[Any], Any]]
 
 
 def tools(server: MCPServer[Any], calls: Calls) -> None:
-    """Offer all of them."""
-    _searching(_offering(server, calls.reading, READS), calls)
-    _looking_up(_offering(server, calls.reading, READS), calls)
-    _asking_for_facts(_offering(server, calls.reading, READS), calls)
-    _adding(_offering(server, calls.writing, ADDS), calls)
-    _stating(_offering(server, calls.writing, ADDS), calls)
-    _removing(_offering(server, calls.writing, REMOVES), calls)
+    """Register all tools."""
+    _add_search_tools(_registrar(server, calls.run_read, READS), calls)
+    _add_lookup_tools(_registrar(server, calls.run_read, READS), calls)
+    _add_fact_tools(_registrar(server, calls.run_read, READS), calls)
+    _add_write_tools(_registrar(server, calls.run_write, ADDS), calls)
+    _add_state_fact(_registrar(server, calls.run_write, ADDS), calls)
+    _add_forget(_registrar(server, calls.run_write, REMOVES), calls)
 
 
-def _offering(server: MCPServer[Any], turn: Turn, hints: ToolAnnotations) -> Offer:
-    """A decorator that offers a function as a tool which is answered in a thread. Answers have no published schema: it
-    would cost more than the rest of the definitions, and they say themselves what they are."""
+def _registrar(server: MCPServer[Any], run_call: RunCall, hints: ToolAnnotations) -> Register:
+    """Return a decorator that registers a function as a tool and runs it in a thread. Answers have no published schema:
+    it would cost an agent more tokens than all other definitions, and the answers explain themselves."""
 
-    def titled(title: str) -> Callable[[Any], Any]:
-        def offered(call: Callable[..., Answer]) -> Callable[..., Answer]:
+    def with_title(title: str) -> Callable[[Any], Any]:
+        def register(call: Callable[..., Answer]) -> Callable[..., Answer]:
             @wraps(call)
-            async def answered(**given: Any) -> CallToolResult:
-                told = await turn(partial(call, **given))
-                text = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
-                return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=told)
+            async def answer(**arguments: Any) -> CallToolResult:
+                result = await run_call(partial(call, **arguments))
+                text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
+                return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=result)
 
-            described = " ".join((inspect.getdoc(call) or "").split())
-            server.add_tool(answered, title=title, description=described, annotations=hints, structured_output=False)
+            description = " ".join((inspect.getdoc(call) or "").split())
+            server.add_tool(answer, title=title, description=description, annotations=hints, structured_output=False)
             return call
 
-        return offered
+        return register
 
-    return titled
+    return with_title
 
 
-def _searching(tool: Offer, calls: Calls) -> None:
+def _add_search_tools(tool: Register, calls: Calls) -> None:
     @tool("Recall what the team knows")
     def recall(
         query: Annotated[Text, Field(description="A task, a question or an error message.")],
@@ -93,20 +93,20 @@ def _searching(tool: Offer, calls: Calls) -> None:
         relevance between 0 and 1; `get_memory` tells the rest. One with `stale` may be out of date: check it against
         the code."""
         with calls.reader() as caller:
-            place, chosen, when = caller.place(repository), tuple(kinds or KINDS), _moment(as_of)
+            place, chosen, when = caller.place(repository), tuple(kinds or KINDS), _time_of(as_of)
 
             def search(bar: float) -> list[Experience]:
                 return caller.team.recall(
                     query, repository=place, k=offset + limit + 1, kinds=chosen, as_of=when, bar=bar
                 )[offset:]
 
-            found = search(0.0 if weak else _BAR)
+            found = search(0.0 if weak else _MIN_RELEVANCE)
             page = found[:limit]
             caller.team.audit("recall", [one.id for one in page], agent=caller.agent)
             rest = [] if found or weak else search(0.0)
             hint = "nothing is relevant enough; weak=true shows the rest" if rest else None
             recall_id = next((one.recall_id for one in (*page, *rest)), None)
-            return page_of(page, _next(found, limit, offset), recall_id=recall_id, hint=hint)
+            return page_of(page, _next_offset(found, limit, offset), recall_id=recall_id, hint=hint)
 
     @tool("Who knows about a topic")
     def who_knows(
@@ -117,19 +117,19 @@ def _searching(tool: Offer, calls: Calls) -> None:
         """The people whose agents learned most about a topic, with the ids of the memories that show it: whom to ask,
         or who should review a change."""
         with calls.reader() as caller:
-            found = caller.team.who_knows(topic, repository=caller.place(repository), k=limit, bar=_BAR)
+            found = caller.team.who_knows(topic, repository=caller.place(repository), k=limit, bar=_MIN_RELEVANCE)
             ids = list(dict.fromkeys(id for one in found for id in one["memories"]))
             caller.team.audit("recall", ids, agent=caller.agent)
             return {"experts": found}
 
 
-def _looking_up(tool: Offer, calls: Calls) -> None:
+def _add_lookup_tools(tool: Register, calls: Calls) -> None:
     @tool("Get one memory")
     def get_memory(id: Id, repository: Repo = None) -> Answer:
         """One memory in full: its words, error and fix, files, author, agent, time, commit, how often it was learned,
         and whether it may be out of date or was superseded."""
         with calls.reader() as caller:
-            one = visible(caller, id, caller.place(repository))
+            one = visible_memory(caller, id, caller.place(repository))
             caller.team.audit("read", [id], agent=caller.agent)
             return memory_of(one)
 
@@ -185,7 +185,7 @@ def _looking_up(tool: Offer, calls: Calls) -> None:
             return {"found": True, "state": state.to_dict()}
 
 
-def _asking_for_facts(tool: Offer, calls: Calls) -> None:
+def _add_fact_tools(tool: Register, calls: Calls) -> None:
     @tool("Facts about a thing")
     def facts(
         about: Annotated[str, Field(description='A service, host, file, library, person: "staging".')],
@@ -206,9 +206,9 @@ def _asking_for_facts(tool: Offer, calls: Calls) -> None:
                 found += graph.facts(None, relation, about, at=at, history=history, limit=more)
             found = list({fact.id: fact for fact in found}.values())[offset:]
             page = found[:limit]
-            _note_read(caller, page)
-            told: Answer = {"facts": [fact_of(fact) for fact in page]}
-            return told | ({"next_offset": offset + limit} if len(found) > limit else {})
+            _audit_read(caller, page)
+            answer: Answer = {"facts": [fact_of(fact) for fact in page]}
+            return answer | ({"next_offset": offset + limit} if len(found) > limit else {})
 
     @tool("How two things are connected")
     def connect(
@@ -219,12 +219,12 @@ def _asking_for_facts(tool: Offer, calls: Calls) -> None:
     ) -> Answer:
         """The shortest ways from one thing to another by what is true now: why a change here matters there."""
         with calls.reader() as caller:
-            found = _graph(caller, caller.place(repository)).paths(start, goal, max_hops, k=_WAYS)
-            _note_read(caller, [fact for one in found for fact in one.facts])
+            found = _graph(caller, caller.place(repository)).paths(start, goal, max_hops, k=_MAX_PATHS)
+            _audit_read(caller, [fact for one in found for fact in one.facts])
             return {"paths": [{"path": str(one), "facts": [fact.id for fact in one.facts]} for one in found]}
 
 
-def _stating(tool: Offer, calls: Calls) -> None:
+def _add_state_fact(tool: Register, calls: Calls) -> None:
     @tool("State, end or correct a fact")
     def state_fact(
         subject: Annotated[str | None, Field(description='"staging"')] = None,
@@ -242,37 +242,38 @@ def _stating(tool: Offer, calls: Calls) -> None:
             given = [caller.clean(name) for name in names if name is not None]
             if len(given) != 3 and (given or ends is None):
                 raise ToolError("subject, relation and object must be given together, or `ends` alone")
-            ended = None if ends is None else _ended(graph, ends, since)
-            told: Answer = {} if ended is None else {"ended": ends}
+            ended = None if ends is None else _end_fact(graph, ends, since)
+            answer: Answer = {} if ended is None else {"ended": ends}
             try:
-                stated = _stated(graph, caller, place, given, since) if given else None
+                stated = _state_fact(graph, caller, place, given, since) if given else None
             except RemanenceError:
                 if ended is not None:
                     graph.undo(ended)
                 raise
             new = [fact.memory_id for fact in (ended, stated) if fact is not None]
             caller.team.audit("remember", new, agent=caller.agent, kind=FACT)
-            return told if stated is None else told | fact_of(stated)
+            return answer if stated is None else answer | fact_of(stated)
 
 
 def _graph(caller: Caller, place: Place) -> Graph:
-    """What this caller may know: what its team sees in a repository, and what belongs to nobody."""
+    """Return the graph of the facts that the caller may see: those of its team in a repository, and those of no
+    place."""
     seen = caller.team.visible(place)
     fields = {"actor": caller.team.author, "agent": caller.agent}
     return Graph(caller.team.brain, None, Scope(lambda one: one is None or one in seen, fields))
 
 
-def _ended(graph: Graph, ends: str, since: str | None) -> Fact | None:
-    """End a fact, unless it is over."""
+def _end_fact(graph: Graph, ends: str, since: str | None) -> Fact | None:
+    """End a fact; None if it is already over."""
     try:
         fact = graph.get(ends)
     except (InputError, NotFoundError):
-        raise ToolError(f"ends: there is no fact {ends!r} here; `facts` tells ids, such as team-3f2a…#0") from None
+        raise ToolError(f"ends: there is no fact {ends!r} here; `facts` lists ids, such as team-3f2a…#0") from None
     return graph.end(fact, since) if fact.valid_until is None else None
 
 
-def _stated(graph: Graph, caller: Caller, place: Place, names: list[str], since: str | None) -> Fact:
-    """State a fact, unless it is known."""
+def _state_fact(graph: Graph, caller: Caller, place: Place, names: list[str], since: str | None) -> Fact:
+    """State a fact; return the known one if it is already stated."""
     subject, relation, object = names
     start = None if since is None else checks.moment("since", since)
     for known in graph.facts(subject, relation, object):
@@ -285,11 +286,11 @@ def _stated(graph: Graph, caller: Caller, place: Place, names: list[str], since:
     return graph.add(subject, relation, object, since=start, tags=tags, place=audience_)
 
 
-def _note_read(caller: Caller, facts: Sequence[Fact]) -> None:
+def _audit_read(caller: Caller, facts: Sequence[Fact]) -> None:
     caller.team.audit("read", list(dict.fromkeys(fact.memory_id for fact in facts)), agent=caller.agent)
 
 
-def _adding(tool: Offer, calls: Calls) -> None:
+def _add_write_tools(tool: Register, calls: Calls) -> None:
     @tool("Remember for the team")
     def remember(
         text: Annotated[Text, Field(description="What was learned, so that a stranger understands it.")],
@@ -319,7 +320,7 @@ def _adding(tool: Offer, calls: Calls) -> None:
         with calls.writer() as caller:
             place = caller.place(repository)
             if supersedes is not None:
-                visible(caller, supersedes, place, field="supersedes")
+                visible_memory(caller, supersedes, place, field="supersedes")
             note = Note(
                 caller.clean(text),
                 kind,
@@ -337,8 +338,8 @@ def _adding(tool: Offer, calls: Calls) -> None:
             else:
                 note.repository = place
             memory = caller.team.remember(note)
-            told = {"id": memory.memory_id, "count": int(memory.contents.get("count", 1)), "scope": note.reach}
-            return told if note.repository is None else {**told, "repository": note.repository}
+            answer = {"id": memory.memory_id, "count": int(memory.contents.get("count", 1)), "scope": note.reach}
+            return answer if note.repository is None else {**answer, "repository": note.repository}
 
     @tool("Say whether a memory helped")
     def feedback(
@@ -354,46 +355,46 @@ def _adding(tool: Offer, calls: Calls) -> None:
             try:
                 caller.team.brain.feedback(recall_id, memory_id=id, useful=useful)
             except InputError as error:
-                raise ToolError(_judging(error, recall_id, id)) from error
+                raise ToolError(_feedback_error(error, recall_id, id)) from error
             store, team = caller.team.brain.store, caller.team
             store.record(team.author, "feedback", [id], origin=team.origin, agent=caller.agent, useful=useful)
             return {"done": True}
 
 
-def _removing(tool: Offer, calls: Calls) -> None:
+def _add_forget(tool: Register, calls: Calls) -> None:
     @tool("Forget a memory")
     def forget(id: Id, repository: Repo = None) -> Answer:
         """Remove a memory for good, for everybody: a wrong one, or one that should never have been kept. Over HTTP
         only your own, unless you are an administrator. For what merely changed, `remember` with `supersedes`."""
         with calls.writer() as caller:
-            one = visible(caller, id, caller.place(repository))
+            one = visible_memory(caller, id, caller.place(repository))
             if not caller.may_forget_all and one.author != caller.team.author:
                 raise ToolError("id: only its author or an administrator may forget this memory")
-            # The log's own entry of what was forgotten does not say by which agent and from where.
+            # The audit entry of the removal itself does not name the agent and the origin.
             caller.team.audit("ask to forget", [id], agent=caller.agent)
             return {"done": caller.team.forget(id)}
 
 
 def _page(caller: Caller, place: Place, found: list[Experience], limit: int, offset: int) -> Answer:
-    page = [checked(caller, one, place) for one in found[:limit]]
+    page = [check_stale(caller, one, place) for one in found[:limit]]
     caller.team.audit("read", [one.id for one in page], agent=caller.agent)
-    return page_of(page, _next(found, limit, offset))
+    return page_of(page, _next_offset(found, limit, offset))
 
 
-def _next(found: list[Experience], limit: int, offset: int) -> int | None:
+def _next_offset(found: list[Experience], limit: int, offset: int) -> int | None:
     return offset + limit if len(found) > limit else None
 
 
-def _judging(error: InputError, recall_id: str, memory_id: str | None) -> str:
-    """What is wrong with a feedback, in the words of the tool."""
+def _feedback_error(error: InputError, recall_id: str, memory_id: str | None) -> str:
+    """Rewrite an error about feedback in terms of the tool's arguments."""
     if error.field == "recalled":
-        return f"recall_id: there is no recall {recall_id!r} any more that could be judged; use the one of a new recall"
+        return f"recall_id: the recall {recall_id!r} is no longer known; use the recall_id of a new recall"
     if memory_id is None:
         return "id: name the memory that was useful, or say useful=false if nothing helped"
-    return f"id: {memory_id!r} is none of the memories that this recall found"
+    return f"id: {memory_id!r} is not among the memories that this recall found"
 
 
-def _moment(words: str | None) -> float | None:
+def _time_of(words: str | None) -> float | None:
     if words is None:
         return None
     ago = time_ago(words, datetime.now())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ..feedback import Feedback, hashed_question
+from ..feedback import Feedback, hash_question
 from ..forks import new_lock
 from ..index.bits import VectorColumns
 from .hybrid import Ranked
@@ -95,7 +95,7 @@ class LearnedFeedback:
         ((near, cosines),) = self._vectors.nearby(self._embed([question]), _DIFFERING)
         shares = np.square(np.clip((cosines - ALIKE) / (1 - ALIKE), 0, 1))
         alike = {place: share for place, share in zip(near.tolist(), shares.tolist(), strict=True) if share > 0}
-        for same in (question, hashed_question(question)):
+        for same in (question, hash_question(question)):
             if same in self._places:
                 alike[self._places[same]] = 1.0
         return alike

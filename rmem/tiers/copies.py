@@ -16,29 +16,29 @@ _KEY = "redis_tiers"
 
 
 def register(archive: RecordStore, stores: Sequence[HotStore]) -> None:
-    """Note stores that hold copies of an archive's memories from now on."""
-    known = _known(archive)
-    if new := [dict(store.place) for store in stores if dict(store.place) not in known]:
-        archive.set_meta(_KEY, json.dumps([*known, *new]))
+    """Add Redis stores to the list of those that hold copies of an archive's memories."""
+    registered = _registered(archive)
+    if new := [dict(store.place) for store in stores if dict(store.place) not in registered]:
+        archive.set_meta(_KEY, json.dumps([*registered, *new]))
     archive.copies = tuple(stores)
 
 
 @contextmanager
-def opened(archive: RecordStore) -> Iterator[list[HotStore]]:
-    """All stores that hold copies; StoreUnreachableError if one does not answer."""
-    at_hand = {json.dumps(dict(store.place)): store for store in archive.copies}
+def open_copies(archive: RecordStore) -> Iterator[list[HotStore]]:
+    """Open all stores that hold copies; StoreUnreachableError if one does not answer."""
+    open_stores = {json.dumps(dict(store.place)): store for store in archive.copies}
     with ExitStack() as closing:
         found = []
-        for place in _known(archive):
-            store = at_hand.get(json.dumps(place))
+        for place in _registered(archive):
+            store = open_stores.get(json.dumps(place))
             found.append(store if store is not None else closing.enter_context(_open(place)))
         for store in found:
             try:
-                store.get_meta("embedder")  # any question will do
+                store.get_meta("embedder")  # any read shows whether it answers
             except StoreUnreachableError as error:
                 raise StoreUnreachableError(
-                    f"memories of this store are also in {store!r}, which cannot be asked: {error}. Nothing was "
-                    f"changed. If that Redis is gone for good, brain.store.set_meta({_KEY!r}, '[]') says so"
+                    f"memories of this store are also in {store!r}, which cannot be reached: {error}. Nothing was "
+                    f"changed. If that Redis no longer exists, call brain.store.set_meta({_KEY!r}, '[]')"
                 ) from error
         yield found
 
@@ -49,5 +49,5 @@ def _open(place: Mapping[str, Any]) -> HotStore:
     return RedisRecordStore(**place)
 
 
-def _known(archive: RecordStore) -> list[dict[str, Any]]:
+def _registered(archive: RecordStore) -> list[dict[str, Any]]:
     return list(json.loads(archive.get_meta(_KEY) or "[]"))

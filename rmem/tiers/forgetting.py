@@ -36,30 +36,31 @@ DAY = 86_400.0
 class ForgettingPolicy:
     """What is pruned, and how fast memories fade.
 
-    ForgettingPolicy(below=0.05)                  # what is all but forgotten
+    ForgettingPolicy(below=0.05)                  # what has almost faded
     ForgettingPolicy(max_count=100_000)           # the most faded beyond a hundred thousand
-    ForgettingPolicy(below=0.05, grace_days=0)    # for good at once
-    ForgettingPolicy(below=0.05, steps_per_day=1000)  # for agents that live in steps
+    ForgettingPolicy(below=0.05, grace_days=0)    # delete at once, without a grace period
+    ForgettingPolicy(below=0.05, steps_per_day=1000)  # for agents whose time is counted in steps
     """
 
     below: float | None = None
     """Retention under which a memory is pruned."""
     max_count: int | None = None
-    """Memories that are kept at most."""
+    """Most memories to keep."""
     max_bytes: int | None = None
-    """Bytes that rows may take at most."""
+    """Most bytes that the rows may take."""
     min_age_days: float = 1.0
     """Younger memories are never pruned."""
     steps_per_day: float | None = None
-    """Count in steps: so many steps of its agent after a memory are a day. Recalls then only make it more stable."""
+    """Measure age in steps of the agent, this many to a day. A recall then adds stability but does not reset the
+    age."""
     grace_days: float = 30.0
-    """How long pruned memories can be restored; 0 deletes them for good at once."""
+    """How long pruned memories can be restored; 0 deletes them at once."""
     stability: float = 7.0
-    """Days after which a memory without any importance has faded to 37 %."""
+    """Days after which the retention of a memory of importance 0 has fallen to 37 %."""
     importance_weight: float = 4.0
-    """How many times more stable importance 1 makes a memory, beside the one."""
+    """Importance 1 multiplies stability by 1 + this."""
     growth: float = 1.6
-    """How many times more stable each doubling of the number of recalls makes a memory."""
+    """Factor on stability for each doubling of 1 + the number of recalls."""
 
     def __post_init__(self) -> None:
         for name in ("below",):
@@ -84,12 +85,14 @@ class ForgettingPolicy:
         return cls(**policy)
 
     def retention(self, importance: float, days: float, recalls: int = 0) -> float:
-        """How well a memory is retained, between 0 and 1, so many days after it was last used."""
+        """Return the retention of a memory, 0 to 1, `days` after it was last used."""
         try:
-            stable = self.stability * (1 + self.importance_weight * importance) * self.growth ** math.log2(1 + recalls)
-        except OverflowError:  # it grows beyond all numbers: such a memory does not fade
-            stable = math.inf
-        return math.exp(-max(days, 0.0) / stable)
+            stability = (
+                self.stability * (1 + self.importance_weight * importance) * self.growth ** math.log2(1 + recalls)
+            )
+        except OverflowError:  # beyond the largest float: such a memory does not fade
+            stability = math.inf
+        return math.exp(-max(days, 0.0) / stability)
 
     def retention_of(self, trace: Trace, now: float) -> float:
         return self.retention(trace.importance, self._days(trace, now - trace.last_used), trace.recalls)
@@ -97,8 +100,8 @@ class ForgettingPolicy:
     def _days(self, trace: Trace, seconds: float) -> float:
         return seconds / DAY if self.steps_per_day is None else trace.steps_behind / self.steps_per_day
 
-    def chosen(self, traces: Iterable[Trace], now: float) -> list[tuple[Trace, float]]:
-        """What this policy prunes, the most faded first, with its retention."""
+    def choose(self, traces: Iterable[Trace], now: float) -> list[tuple[Trace, float]]:
+        """Choose what this policy prunes, the most faded first, with its retention."""
         known = [(trace, self.retention_of(trace, now)) for trace in traces]
         count, size = len(known), sum(trace.bytes for trace, _ in known)
         candidates = [
@@ -122,11 +125,11 @@ class ForgettingPolicy:
 def prune(
     store: RecordStore, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False
 ) -> list[tuple[str, float]]:
-    """Remove what a policy chooses, or set it aside for the policy's grace period; (id, retention), the most faded
-    first. What was set aside long enough goes for good."""
+    """Remove what a policy chooses, or set it aside for the policy's grace period; return (id, retention), the most
+    faded first. Delete what was set aside earlier and whose grace period is over."""
     chosen = ForgettingPolicy.of(policy)
     now = time.time()
-    found = [(trace.memory_id, retained) for trace, retained in chosen.chosen(store.traces(), now)]
+    found = [(trace.memory_id, retained) for trace, retained in chosen.choose(store.traces(), now)]
     if checks.flag("dry_run", dry_run):
         return found
     keys = [key for key, _ in found]
@@ -140,7 +143,7 @@ def prune(
 
 
 def forget_where(store: RecordStore, where: Filter, *, dry_run: bool = False) -> list[str]:
-    """Remove the memories inside a filter, which must have a field; their ids."""
+    """Remove the memories that match a filter; return their ids. An empty filter is refused."""
     if not where:
         raise InputError("where must name at least one field, or everything would be forgotten", field="where")
     _refuse_unreadable(store, "the filter")
@@ -153,28 +156,28 @@ def forget_where(store: RecordStore, where: Filter, *, dry_run: bool = False) ->
 def forget_subject(
     store: RecordStore, subject: object, *, dry_run: bool = False, on_progress: Progress | None = None
 ) -> list[str]:
-    """Remove all that concerns a person or an agent, also from the file and from copies in Redis; the ids of the
-    memories."""
-    somebody = Subject(checks.name("subject", subject))
+    """Remove all that concerns a person or an agent, also from free pages of the file and copies in Redis; return the
+    ids of the memories."""
+    person = Subject(checks.name("subject", subject))
     checks.flag("dry_run", dry_run)
-    keys, judged = _concerning(store, somebody), _feedback_about(store, somebody)
-    with copies.opened(store) as hot:
-        copied = [_concerning(copy, somebody) for copy in hot]
-        if dry_run or not (keys or judged or any(copied)):
+    keys, feedback = _ids_about(store, person), _feedback_about(store, person)
+    with copies.open_copies(store) as redis_stores:
+        ids_in_copies = [_ids_about(copy, person) for copy in redis_stores]
+        if dry_run or not (keys or feedback or any(ids_in_copies)):
             return keys
-        store.remove_feedback(judged)
+        store.remove_feedback(feedback)
         if keys:
             store.erase(keys, who=config.user(), reason="subject", named=False)
             store.repack(on_progress)
         store.scrub()
-        for copy, its_keys in zip(hot, copied, strict=True):
-            copy.forget_many(list(dict.fromkeys([*its_keys, *keys])))
+        for copy, ids in zip(redis_stores, ids_in_copies, strict=True):
+            copy.forget_many(list(dict.fromkeys([*ids, *keys])))
             copy.scrub()
     return keys
 
 
 class Subject:
-    """Somebody who is to be forgotten, however the name is written: case, accents, width and spaces do not count."""
+    """The name of a person or agent to forget; case, accents, character width and spacing do not matter."""
 
     def __init__(self, name: str) -> None:
         self._name = fold(name)
@@ -189,40 +192,40 @@ class Subject:
 
 
 def clear_agent(store: RecordStore, agent: str, tiers: Sequence[str] = TIERS) -> list[str]:
-    """Remove the memories of an agent in some tiers, also those set aside; their ids. Memories of others stay, even if
-    they name the agent."""
+    """Remove the memories of an agent in some tiers, also those set aside; return their ids. Memories of others stay,
+    even if they name the agent."""
     _refuse_unreadable(store, f"the memories of {agent!r}")
     keys = store.ids_at(store.filtered_rows(Filter(agent=(agent,), tier=tuple(tiers))).seq.tolist())
     keys += [one.memory.memory_id for one in store.aside() if one.memory.agent_id == agent and one.memory.tier in tiers]
     return store.erase(keys, who=config.user(), reason="clear") if keys else []
 
 
-def _refuse_unreadable(store: RecordStore, wanted: str) -> None:
-    if hidden := store.unreadable():
+def _refuse_unreadable(store: RecordStore, what: str) -> None:
+    if count := store.unreadable():
         raise KeyMissingError(
-            f"{hidden:,} encrypted memories cannot be searched for {wanted} without their key, so nothing was "
+            f"{count:,} encrypted memories cannot be searched for {what} without their key, so nothing was "
             "forgotten; set RMEM_MASTER_KEY or RMEM_MASTER_KEY_FILE"
         )
 
 
-def _concerning(store: RecordStore, subject: Subject) -> list[str]:
-    """The ids of all memories, also of those set aside, that belong to a person or an agent or that name it."""
+def _ids_about(store: RecordStore, subject: Subject) -> list[str]:
+    """Return the ids of all memories, also those set aside, that belong to a person or an agent or that name it."""
     _refuse_unreadable(store, "the subject")
-    kept = store.select()
+    stored = store.select()
     aside = [one.memory for one in store.aside()]
-    return [memory.memory_id for memory in (*kept, *aside) if _concerns(memory, subject)]
+    return [memory.memory_id for memory in (*stored, *aside) if _is_about(memory, subject)]
 
 
 def _feedback_about(store: RecordStore, subject: Subject) -> list[Feedback]:
-    """The feedback on recalls that were made for somebody or whose questions name them."""
+    """Return the feedback on recalls by the subject or whose questions name it."""
     return [one for one in store.feedback() if subject.is_among(one.agent) or subject.is_named_in(one.question or "")]
 
 
-def _concerns(memory: Memory, subject: Subject) -> bool:
+def _is_about(memory: Memory, subject: Subject) -> bool:
     if subject.is_among(memory.agent_id, memory.actor, memory.session):
         return True
-    told = (memory.memory_id, memory.text, memory.place or "", *memory.tags.values(), *_texts(memory.contents))
-    return any(map(subject.is_named_in, told))
+    texts = (memory.memory_id, memory.text, memory.place or "", *memory.tags.values(), *_texts(memory.contents))
+    return any(map(subject.is_named_in, texts))
 
 
 def _texts(contents: Mapping[str, Any]) -> Iterator[str]:

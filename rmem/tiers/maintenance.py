@@ -15,37 +15,37 @@ from ..index.filtered_rows import FilteredRows
 from ..models import TIERS
 from ..stores.base import RecordStore
 from ..stores.capabilities import RowVectors
-from .policy import Bounds, Positions, leaving
+from .policy import Bounds, Positions, rows_to_move
 from .storage import TieredStore, Vector
 
-_DOWN = (("stm", "im"), ("im", "ltm"))
+_MOVES = (("stm", "im"), ("im", "ltm"))
 _CHUNK = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class TierMaintenance:
-    """The rules: what each tier holds of one agent, and how fast priorities fade."""
+    """Moves memories down the tiers: `bounds` of each tier per agent, and how fast priorities `decay`."""
 
     bounds: Mapping[str, Bounds]
     decay: float
 
     def rebalance(self, tiers: TieredStore, agent: str) -> dict[str, int]:
-        """Move what has to move; how many went each way."""
-        return {f"{source}_to_{target}": self._move(tiers, agent, source, target) for source, target in _DOWN}
+        """Move the memories of an agent that exceed the bounds of their tier; return how many moved each way."""
+        return {f"{source}_to_{target}": self._move(tiers, agent, source, target) for source, target in _MOVES}
 
     def _move(self, tiers: TieredStore, agent: str, source: str, target: str) -> int:
-        """Chunk by chunk, each looked for anew: another process may rebalance the same agent."""
+        """Move in chunks, and search again for each: another process may rebalance the same agent."""
         moved, more = 0, True
         while more:
             found_rows = tiers.archive.filtered_rows(Filter(agent=(agent,), tier=(source,)))
-            at = self._leaving(tiers.archive, agent, source, found_rows)
+            at = self._excess_rows(tiers.archive, agent, source, found_rows)
             seqs, more = found_rows.seq[at[:_CHUNK]], at.size > _CHUNK
             keys = tiers.archive.ids_at(seqs.tolist())
-            vectors = _vectors(tiers.archive, found_rows, seqs, keys) if target != TIERS[-1] else None
+            vectors = _original_vectors(tiers.archive, found_rows, seqs, keys) if target != TIERS[-1] else None
             moved += tiers.move(agent, keys, source, target, vectors) if keys else 0
         return moved
 
-    def _leaving(self, archive: RecordStore, agent: str, tier: str, found_rows: FilteredRows) -> Positions:
+    def _excess_rows(self, archive: RecordStore, agent: str, tier: str, found_rows: FilteredRows) -> Positions:
         if not found_rows.size:
             return np.empty(0, np.int64)
         newest = int(archive.filtered_rows(Filter(agent=(agent,))).column("step").max())
@@ -55,16 +55,16 @@ class TierMaintenance:
             counts = archive.recalls_at(seqs)
             return np.array([counts.get(seq, 0) for seq in seqs], np.float64)
 
-        return leaving(
+        return rows_to_move(
             found_rows, self.bounds[tier], decay=self.decay, now=time.time(), newest_step=newest, focus=focus
         )
 
 
-def _vectors(
+def _original_vectors(
     archive: RecordStore, found_rows: FilteredRows, seqs: npt.NDArray[np.int64], keys: Sequence[str]
 ) -> dict[str, Vector]:
-    """What memories on their way down take with them, in case that another process has brought them further down in
-    this moment: for them it is the way up."""
+    """Read the original vectors of memories that move down; needed if another process already moved them further down,
+    where vectors are compressed."""
     if found_rows.dimension is None or not isinstance(archive, RowVectors) or len(keys) != seqs.size:
         return {}
     found = archive.vectors_at(seqs, found_rows.dimension)

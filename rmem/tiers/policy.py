@@ -14,22 +14,22 @@ from ..index.filtered_rows import FilteredRows
 
 Positions = npt.NDArray[np.int64]
 
-FADING_STEPS = 100  # after so many steps a priority is worth `decay` of itself
-_FOCUS = 0.1  # what the logarithm of the retrieval count adds to a priority
+FADING_STEPS = 100  # a priority is multiplied by `decay` every 100 steps
+_FOCUS = 0.1  # weight of the logarithm of the retrieval count in a priority
 _SPARE = 16
-_NEWEST = 10  # one in so many of a full tier is there for being new
+_NEWEST = 10  # the newest tenth of a full tier stays whatever its priority
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much a tier holds of one agent; None is no bound."""
+    """How much a tier holds of one agent: memories, seconds and steps of age; None means no limit."""
 
     memory_limit: int | None = None
     ttl: float | None = None
     max_steps: int | None = None
 
 
-def leaving(
+def rows_to_move(
     found_rows: FilteredRows,
     bounds: Bounds,
     *,
@@ -38,22 +38,24 @@ def leaving(
     newest_step: int,
     focus: Callable[[Positions], npt.NDArray[np.float64]],
 ) -> Positions:
-    """Positions of the rows of one agent in one tier that have to leave it, ascending. `focus` tells how often rows
-    were focused on; it is asked for few of them, because it has to read them."""
-    behind = newest_step - found_rows.column("step")
-    gone = np.zeros(found_rows.size, np.bool_)
+    """Return the positions of the rows of one agent that exceed the bounds of their tier, ascending. `focus` returns
+    how often rows were retrieved; it is called for few of them, because it reads them from the store."""
+    steps_old = newest_step - found_rows.column("step")
+    leaves = np.zeros(found_rows.size, np.bool_)
     if bounds.ttl is not None:
-        gone |= now - found_rows.column("time") > bounds.ttl
+        leaves |= now - found_rows.column("time") > bounds.ttl
     if bounds.max_steps is not None:
-        gone |= behind > bounds.max_steps
-    staying = np.flatnonzero(~gone)
-    if bounds.memory_limit is not None and staying.size > bounds.memory_limit:
-        excess = staying.size - bounds.memory_limit
+        leaves |= steps_old > bounds.max_steps
+    candidates = np.flatnonzero(~leaves)
+    if bounds.memory_limit is not None and candidates.size > bounds.memory_limit:
+        excess = candidates.size - bounds.memory_limit
         newest = max(bounds.memory_limit // _NEWEST, min(bounds.memory_limit - 1, 1))
-        staying = np.sort(staying[np.lexsort((staying, -behind[staying]))[: staying.size - newest]])
-        worth = found_rows.column_at("importance", staying) * decay ** (np.maximum(behind[staying], 0) / FADING_STEPS)
-        order = np.lexsort((staying, worth))  # of equals the older go
-        likely = order[: 2 * excess + _SPARE]
-        saved = worth[likely] + _FOCUS * np.log1p(focus(staying[likely]))
-        gone[staying[likely[np.lexsort((staying[likely], saved))[:excess]]]] = True
-    return np.flatnonzero(gone)
+        candidates = np.sort(candidates[np.lexsort((candidates, -steps_old[candidates]))[: candidates.size - newest]])
+        priority = found_rows.column_at("importance", candidates) * decay ** (
+            np.maximum(steps_old[candidates], 0) / FADING_STEPS
+        )
+        order = np.lexsort((candidates, priority))  # of equals the older leave
+        lowest = order[: 2 * excess + _SPARE]
+        with_focus = priority[lowest] + _FOCUS * np.log1p(focus(candidates[lowest]))
+        leaves[candidates[lowest[np.lexsort((candidates[lowest], with_focus))[:excess]]]] = True
+    return np.flatnonzero(leaves)

@@ -261,7 +261,7 @@ def test_a_memory_that_goes_up_and_down_while_tiers_are_searched_is_told(new_api
             tiers.move("a", [lowest.memory_id], "stm", "ltm")
         return found
 
-    answer = tiers.ask("a", ("stm", "im", "ltm"), search, Filter(agent=("a",)))
+    answer = tiers.search("a", ("stm", "im", "ltm"), search, Filter(agent=("a",)))
     assert len(asked) > 3
     assert {n for part in answer.parts for n in part} == wanted
 

@@ -51,7 +51,7 @@ def test_files_and_pictures(run, tmp_path):
     run("graph", "import", str(tmp_path / "a.jsonl"))
     assert len(json.loads(run("graph", "about", "billing", "--json"))) == 2
     wrong = run("graph", "export", str(tmp_path / "a.xyz"), code=2)
-    assert "does not say its format" in wrong
+    assert "has no known suffix" in wrong
 
 
 def test_a_table_becomes_facts(run):

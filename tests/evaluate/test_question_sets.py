@@ -9,7 +9,7 @@ import pytest
 
 from rmem import Brain
 from rmem.errors import InputError, UnknownFieldError
-from rmem.evaluate.measures import gains, measured
+from rmem.evaluate.measures import gains, measure
 from rmem.evaluate.offline import Setting, evaluate
 from rmem.evaluate.question_sets import read
 from rmem.testing import synthetic_memories
@@ -60,7 +60,7 @@ def test_measures_are_the_textbook_ones():
     wanted, grades = {"a": 0, "b": 1, "c": 2}, [1.0, 3.0, 1.0]
     found = gains(["x", "b", "a", "y"], wanted, grades)
     assert found == [0, 3, 1, 0]
-    result = measured(found, grades, (1, 3))
+    result = measure(found, grades, (1, 3))
     assert result["recall@1"] == 0
     assert result["recall@3"] == pytest.approx(2 / 3)
     ideal = 3 + 1 / math.log2(3) + 1 / 2
@@ -90,7 +90,7 @@ def test_a_file_without_memories_asks_a_store_and_leaves_it_as_it_is(tmp_path):
         assert brain.get("bird").bookkeeping.retrieval_count == 0
         with pytest.raises(InputError, match="embedder must be left out"):
             evaluate(path, brain=brain, settings=Setting.of("x", {"embedder": "static"}))
-    with pytest.raises(InputError, match="brings no memories"):
+    with pytest.raises(InputError, match="contains no memories"):
         evaluate(path)
 
 
@@ -122,7 +122,7 @@ def test_two_settings_are_compared_question_by_question(tmp_path):
     [
         ("{not json", r"line 2: not JSON"),
         ("[1]", r"line 2: a line must be an object"),
-        ("{}", r"line 2: question must be there, or memories"),
+        ("{}", r"line 2: a line must have a question or memories"),
         ('{"question": "x"}', r"line 2: relevant must be a list of ids or texts"),
         ('{"question": "x", "relevant": []}', r"line 2: relevant must be"),
         ('{"question": "x", "relevant": [5]}', r"line 2: relevant\[0\] must be a text, got 5"),
@@ -137,7 +137,7 @@ def test_two_settings_are_compared_question_by_question(tmp_path):
         ('{"memories": "x"}', r"line 2: memories must be a list"),
         ('{"memories": ["x", 5]}', r"line 2: memories\[1\] must be a text or an object"),
         ('{"memories": [{"id": "x"}]}', r"line 2: memories\[0\].text must be a text"),
-        ('{"memories": ["x"], "relevant": ["x"]}', r"line 2: relevant must stand beside a question"),
+        ('{"memories": ["x"], "relevant": ["x"]}', r"line 2: relevant needs a question on the same line"),
     ],
 )
 def test_an_error_names_the_line_and_the_field(tmp_path, line, part):

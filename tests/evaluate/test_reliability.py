@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from rmem.evaluate.reliability import Said, auc, bins, error, evaluate, plot
+from rmem.evaluate.reliability import FirstHit, auc, bins, error, evaluate, plot
 
 
 def test_what_is_said_is_compared_with_what_is_by_tenths():
-    said = [Said(0.95, True), Said(0.95, False), Said(0.05, False), Said(0.05, False)]
+    said = [FirstHit(0.95, True), FirstHit(0.95, False), FirstHit(0.05, False), FirstHit(0.05, False)]
     low, high = bins(said)
     assert (low["hits"], low["right"]) == (2, 0)
     assert (high["said"], high["right"]) == (pytest.approx(0.95), 0.5)
@@ -18,9 +18,9 @@ def test_what_is_said_is_compared_with_what_is_by_tenths():
 
 
 def test_the_area_under_the_curve_counts_pairs_and_needs_both_kinds():
-    assert auc([Said(0.9, True), Said(0.1, False)]) == 1
-    assert auc([Said(0.5, True), Said(0.5, False)]) == 0.5
-    assert auc([Said(0.5, True)]) is None
+    assert auc([FirstHit(0.9, True), FirstHit(0.1, False)]) == 1
+    assert auc([FirstHit(0.5, True), FirstHit(0.5, False)]) == 0.5
+    assert auc([FirstHit(0.5, True)]) is None
 
 
 def test_questions_of_other_stores_and_those_without_an_answer_have_no_right_hit(tmp_path):

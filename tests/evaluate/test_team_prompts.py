@@ -11,7 +11,7 @@ import pytest
 
 from rmem.errors import InputError
 from rmem.evaluate.team import BARS, Asked, Found, Prompt, builtin, measure, mistakes
-from rmem.evaluate.team.fitting import asked_of_others, examples, fit
+from rmem.evaluate.team.fitting import cross_validate, examples, fit
 from rmem.evaluate.team.repositories import imported, read_prompts
 from rmem.team.briefing import BAR
 from rmem.team.relevance import FEATURES
@@ -133,7 +133,7 @@ def test_histories_of_named_repositories_are_asked(clones, tmp_path):
     assert ("Importing etl", 5, 5) in seen
     curve = fit(known)
     assert curve.weights.keys() == FEATURES.keys()
-    assert measure(asked_of_others(known), 0.1).prompts == 10
+    assert measure(cross_validate(known), 0.1).prompts == 10
     left = [path for path in (tmp_path / "memory").rglob("*") if path.is_file()]
     assert left == [], "an evaluation leaves nothing behind"
 

@@ -82,7 +82,7 @@ def test_pictures_escape_what_texts_hold(graph):
     [
         ("jsonl", '{"subject": "a"}', "line 1: relation must be"),
         ("jsonl", "no json", "line 1 is not JSON"),
-        ("nt", "a b c", "line 1 is no triple"),
+        ("nt", "a b c", "line 1 is not a triple"),
         ("graphml", "<xml", "not GraphML"),
         ("jsonld", "[]", "@graph"),
         ("svg", "", "format must be"),

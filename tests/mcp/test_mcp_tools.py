@@ -105,7 +105,7 @@ WRONG = [
     ("list_recent", {"limit": 0}, "limit: Input should be greater than or equal to 1"),
     ("file_history", {"path": ""}, "path: String should have at least 1 character"),
     ("who_knows", {"topic": "x", "limit": 21}, "limit: Input should be less than or equal to 20"),
-    ("feedback", {"recall_id": "nonesuch", "id": "x"}, "recall_id: there is no recall 'nonesuch' any more"),
+    ("feedback", {"recall_id": "nonesuch", "id": "x"}, "recall_id: the recall 'nonesuch' is no longer known"),
     ("feedback", {"recall_id": "nonesuch", "useful": "perhaps"}, "useful: Input should be a valid boolean"),
     ("session_state", {"session": "x"}, "session_state has no field 'session'; did you mean 'session_id'?"),
     ("facts", {}, "about: Field required"),
@@ -130,7 +130,7 @@ def test_what_cannot_be_done_names_the_field(talk):
         found = await answer(client, "recall", query="what can be judged")
         assert "id: name the memory" in await refusal(client, "feedback", recall_id=found["recall_id"])
         other = await refusal(client, "feedback", recall_id=found["recall_id"], id="team-other")
-        assert other == "id: 'team-other' is none of the memories that this recall found"
+        assert other == "id: 'team-other' is not among the memories that this recall found"
         assert [one["id"] for one in (await answer(client, "list_recent"))["memories"]] == [kept["id"]]
 
     talk.having(work)

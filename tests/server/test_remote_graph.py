@@ -120,7 +120,7 @@ def test_what_is_wrong_is_named(graph):
 
 
 def test_long_lists_come_whole(server, monkeypatch):
-    monkeypatch.setattr("rmem.graph.remote._AT_ONCE", 3)
+    monkeypatch.setattr("rmem.graph.remote._PAGE", 3)
     with Brain(server.url, token=server.first_token) as brain:
         for number in range(8):
             brain.graph.add("root", "holds", f"leaf {number}")

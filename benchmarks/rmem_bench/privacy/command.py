@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from rmem.cli.face import Face
-from rmem.cli.options import answering
+from rmem.cli.cli_context import CliContext
+from rmem.cli.options import command_options
 from rmem.cli.output import aligned, one_line, table
 from rmem.cli.progress import progress
 from rmem.errors import InputError
@@ -19,7 +19,7 @@ from rmem.errors import InputError
 @click.pass_context
 def privacy(context: click.Context) -> None:
     """How well the privacy policy finds what it should (eval), and how fast it reads (speed)."""
-    context.obj = context.obj if isinstance(context.obj, Face) else Face(None, False)
+    context.obj = context.obj if isinstance(context.obj, CliContext) else CliContext(None, False)
 
 
 @privacy.command("eval")
@@ -27,8 +27,8 @@ def privacy(context: click.Context) -> None:
 @click.option("--faker", is_flag=True, help="Add made-up people of 16 countries (needs: pip install Faker).")
 @click.option("--part", default="test", show_default=True, metavar="PART", help="test, development or all samples.")
 @click.option("--wrong", is_flag=True, help="List what was missed and found too much, and findings in real text.")
-@answering
-def evaluate(face: Face, paths: tuple[Path, ...], faker: bool, part: str, wrong: bool) -> None:
+@command_options
+def evaluate(cli: CliContext, paths: tuple[Path, ...], faker: bool, part: str, wrong: bool) -> None:
     """Precision and recall by kind, on what others wrote. Values are never shown.
 
     \b
@@ -60,10 +60,10 @@ def evaluate(face: Face, paths: tuple[Path, ...], faker: bool, part: str, wrong:
         readers.append(made_up_people())
     with progress("Reading") as bar:
         result = measure(chain.from_iterable(readers), part=part, progress=bar)
-    if face.json:
-        face.document(result)
+    if cli.json:
+        cli.document(result)
         return
-    show = table if face.terminal else _plain
+    show = table if cli.is_terminal else _plain
     if result["by_kind"]:
         columns = ("KIND", "RECALL", "PRECISION", "FOUND", "MISSED", "EXTRA")
         rows = [
@@ -98,8 +98,8 @@ def _rate(value: float | None) -> str:
 
 @privacy.command()
 @click.option("--megabytes", type=float, default=4.0, show_default=True, help="How much text to read of each sort.")
-@answering
-def speed(face: Face, megabytes: float) -> None:
+@command_options
+def speed(cli: CliContext, megabytes: float) -> None:
     """How fast the policy reads logs, tool output and talk, with nothing, little and much to find.
 
     \b
@@ -114,14 +114,14 @@ def speed(face: Face, megabytes: float) -> None:
         raise InputError(f"--megabytes must be above 0, at most 1000, got {megabytes:g}", field="megabytes")
     with progress("Reading"):
         result = measure(megabytes, policy=policy_of(None))
-    if face.json:
-        face.document(result)
+    if cli.json:
+        cli.document(result)
         return
     rows = [
         (one_line(name), str(result[name]["found"]), f"{result[name]['mb_per_cpu_second']:.1f}",
          f"{result[name]['mb_per_second']:.1f}")
         for name in ("clean", "mixed", "dense")
     ]  # fmt: skip
-    show = table if face.terminal else _plain
+    show = table if cli.is_terminal else _plain
     show(("TEXT", "FOUND", "MB PER CPU SECOND", "MB PER SECOND"), rows, right=range(1, 4))
     click.echo(f"{result['megabytes']:g} MB of each; {result['promised']:g} MB per second are promised")

@@ -13,14 +13,14 @@ from ...team.memory import TeamMemory
 from ...team.notes import Experience
 
 BARS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8)
-"""Where the curve is drawn."""
+"""Thresholds of relevance at which the curve is drawn."""
 KINDS = ("issue", "error", "how", "nothing")
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt in a repository, and what ought to be told: names of memories, or beginnings of commit ids; none:
-    nothing. An "error" is the output of a command that fails, the others are typed."""
+    """A prompt in a repository, and its answers: names of memories or prefixes of commit ids; empty if nothing should
+    be told. The kind "error" is the output of a failed command; other prompts are typed."""
 
     repository: str
     kind: str
@@ -30,7 +30,7 @@ class Prompt:
 
 @dataclass(slots=True)
 class Found:
-    """A memory that may be told for a prompt."""
+    """A memory found for a prompt."""
 
     id: str
     title: str
@@ -40,7 +40,7 @@ class Found:
 
 @dataclass(slots=True)
 class Asked:
-    """A prompt and what was found for it, the most relevant first."""
+    """A prompt and the memories found for it, the most relevant first."""
 
     prompt: Prompt
     found: list[Found]
@@ -51,7 +51,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Figures:
-    """What was measured over some prompts at one bar, as counts."""
+    """Counts over some prompts at one threshold of relevance."""
 
     prompts: int = 0
     with_answer: int = 0
@@ -63,22 +63,22 @@ class Figures:
 
     @property
     def precision(self) -> float:
-        """Of the memories that were told, the share that was right."""
+        """Return the share of told memories that are right."""
         return self.right / max(self.told, 1)
 
     @property
     def recall(self) -> float:
-        """Of the prompts with an answer, the share that was told a right one."""
+        """Return the share of prompts with an answer for which a right memory was told."""
         return self.recalled / max(self.with_answer, 1)
 
     @property
     def recall_at_3(self) -> float:
-        """Of the prompts with an answer, the share that has a right one among the first three, whatever the bar."""
+        """Return the share of prompts with an answer that have a right one among the first three, at any threshold."""
         return self.first_three / max(self.with_answer, 1)
 
     @property
     def wrongly(self) -> float:
-        """Of the prompts with nothing to be told, the share that was told something."""
+        """Return the share of prompts without an answer for which something was told."""
         return self.told_anyway / max(self.prompts - self.with_answer, 1)
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,9 +101,9 @@ def ask(
     names_of: Callable[[Experience], Iterable[str]],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> list[Asked]:
-    """Ask every prompt as a hook would. `names_of` a memory are compared with the beginnings that a prompt wants."""
+    """Search for every prompt as a hook does. A memory is right if one of its `names_of` starts with an answer."""
     briefing = Briefing(team.brain)
-    asked = []
+    results = []
     for number, prompt in enumerate(prompts, 1):
         where = place_of(prompt)
         if prompt.kind == "error":
@@ -111,7 +111,7 @@ def ask(
         else:
             found = briefing.candidates(prompt.text, team, where)
         wanted = tuple(prompt.answers)
-        asked.append(
+        results.append(
             Asked(
                 prompt,
                 [
@@ -122,7 +122,7 @@ def ask(
         )
         if on_progress is not None:
             on_progress(number, len(prompts))
-    return asked
+    return results
 
 
 def is_right(names: Iterable[str], wanted: tuple[str, ...]) -> bool:
@@ -130,7 +130,7 @@ def is_right(names: Iterable[str], wanted: tuple[str, ...]) -> bool:
 
 
 def measure(asked: Iterable[Asked], bar: float) -> Figures:
-    """The figures of prompts that were asked."""
+    """Count results at one threshold of relevance."""
     figures = Figures()
     for one in asked:
         told = one.told(bar)
@@ -148,7 +148,7 @@ def measure(asked: Iterable[Asked], bar: float) -> Figures:
 
 
 def mistakes(asked: Iterable[Asked], bar: float) -> dict[str, list[str]]:
-    """What was told wrongly and what was missed, a line for each prompt."""
+    """List what was told wrongly and what was missed, one line per prompt."""
     wrong, missed = [], []
     for one in asked:
         text = " ".join(one.prompt.text.split())[:160]

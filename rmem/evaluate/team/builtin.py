@@ -20,7 +20,7 @@ def _lines(name: str) -> list[list[str]]:
 
 
 def history() -> list[tuple[str, Note]]:
-    """(name, note) of everything that the team learned."""
+    """Return (name, note) of everything that the team learned."""
     now = time.time()
     found = []
     for name, repository, kind, author, days, paths, text in _lines("history.tsv"):
@@ -50,7 +50,7 @@ def prompts() -> list[Prompt]:
 
 
 def asked() -> list[Asked]:
-    """Put the history into a memory of its own and ask every prompt."""
+    """Store the history in a temporary memory and search for every prompt."""
     with Brain(":memory:") as brain:
         team = TeamMemory(brain, author="reader@acme.io")
         names = {team.remember(note).memory_id: name for name, note in history()}

@@ -15,13 +15,13 @@ from . import Asked, Found, Prompt, is_right
 from .repositories import Histories, commits_of
 
 Table = npt.NDArray[np.float64]
-_PENALTY = 3.0  # on the squares of the weights, in deviations
+_PENALTY = 3.0  # L2, on weights of standardised features
 _ROUNDS = 30
 
 
 @dataclass(slots=True)
 class Example:
-    """The hits of one prompt."""
+    """A prompt, its hits, and the features of each hit."""
 
     prompt: Prompt
     found: list[Found]
@@ -41,7 +41,7 @@ class Curve:
 
 
 def examples(histories: Histories) -> list[Example]:
-    """Every prompt with the hits whose relevance is looked at."""
+    """Search for every prompt and compute the features of its hits."""
     found = []
     for prompt in histories.prompts:
         failure = prompt.kind == "error"
@@ -60,31 +60,31 @@ def examples(histories: Histories) -> list[Example]:
 
 
 def fit(known: Sequence[Example]) -> Curve:
-    """The curve that makes the answers of these examples most likely, by Newton's method."""
+    """Fit a penalised logistic regression by Newton's method."""
     lines = np.vstack([one.lines for one in known])
     right = np.array([found.is_right for one in known for found in one.found], np.float64)
     mean, deviation = lines.mean(axis=0), lines.std(axis=0)
     deviation[deviation == 0] = 1.0
-    scaled = np.column_stack([np.ones(len(lines)), (lines - mean) / deviation])
+    standardised = np.column_stack([np.ones(len(lines)), (lines - mean) / deviation])
     penalty = np.diag([1e-6, *[_PENALTY] * lines.shape[1]])
-    weights = np.zeros(scaled.shape[1])
+    weights = np.zeros(standardised.shape[1])
     for _ in range(_ROUNDS):
-        likely = 1 / (1 + np.exp(-scaled @ weights))
-        slope = scaled.T @ (likely - right) + penalty @ weights
-        bend = (scaled * (likely * (1 - likely))[:, None]).T @ scaled + penalty
-        weights -= np.linalg.solve(bend, slope)
-    plain = weights[1:] / deviation
-    base = float(weights[0] - mean @ plain)
-    return Curve(base, dict(zip(FEATURES, plain.tolist(), strict=True)))
+        probability = 1 / (1 + np.exp(-standardised @ weights))
+        gradient = standardised.T @ (probability - right) + penalty @ weights
+        hessian = (standardised * (probability * (1 - probability))[:, None]).T @ standardised + penalty
+        weights -= np.linalg.solve(hessian, gradient)
+    unscaled = weights[1:] / deviation
+    base = float(weights[0] - mean @ unscaled)
+    return Curve(base, dict(zip(FEATURES, unscaled.tolist(), strict=True)))
 
 
-def asked_of_others(known: Sequence[Example]) -> list[Asked]:
-    """Every prompt asked with a curve that was fitted on the other repositories only."""
+def cross_validate(known: Sequence[Example]) -> list[Asked]:
+    """Rate the hits of every prompt with a curve fitted on the other repositories (leave one out)."""
     names = dict.fromkeys(one.prompt.repository for one in known)
     curves = {name: fit([one for one in known if one.prompt.repository != name]) for name in names}
-    asked = []
+    results = []
     for one in known:
-        likely = curves[one.prompt.repository].relevances(one.lines).tolist()
-        rated = [replace(found, relevance=value) for found, value in zip(one.found, likely, strict=True)]
-        asked.append(Asked(one.prompt, sorted(rated, key=lambda found: -found.relevance)[:CONSIDERED]))
-    return asked
+        relevances = curves[one.prompt.repository].relevances(one.lines).tolist()
+        rated = [replace(found, relevance=value) for found, value in zip(one.found, relevances, strict=True)]
+        results.append(Asked(one.prompt, sorted(rated, key=lambda found: -found.relevance)[:CONSIDERED]))
+    return results

@@ -21,31 +21,31 @@ from ...team.memory import TeamMemory
 from . import KINDS, Asked, Prompt, ask
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is done, how many of it are, and of how many."""
+"""Called with a label, the number done and the total."""
 
 
 @dataclass(slots=True)
 class Histories:
-    """A memory of some repositories, and the prompts over them."""
+    """A team memory of some repositories, and prompts about them."""
 
     team: TeamMemory
     places: dict[str, Repository]
-    """The repositories by the names that the prompts have for them."""
+    """The repositories by the names used in the prompts."""
     prompts: list[Prompt]
 
     def asked(self, on_progress: Progress | None = None) -> list[Asked]:
-        told = None if on_progress is None else lambda done, total: on_progress("Asking", done, total)
+        report = None if on_progress is None else lambda done, total: on_progress("Asking", done, total)
         place_of = lambda prompt: self.places[prompt.repository]  # noqa: E731
-        return ask(self.prompts, self.team, place_of, lambda one: commits_of(one.memory), told)
+        return ask(self.prompts, self.team, place_of, lambda one: commits_of(one.memory), report)
 
 
 def commits_of(memory: Memory) -> list[str]:
-    """The commits that a memory tells of."""
+    """Return the commits that a memory is about."""
     return [str(commit)] if (commit := memory.contents.get("commit")) else []
 
 
 def read_prompts(place: Path) -> list[Prompt]:
-    """The prompts of a file of JSON Lines, or of all such files of a folder."""
+    """Read the prompts of a JSON Lines file, or of all such files in a folder."""
     paths = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
     if not paths:
         raise InputError(f"there are no .jsonl files in {place}", field="prompts")
@@ -89,17 +89,17 @@ def imported(
     sessions: Sequence[tuple[str, Path]] = (),
     on_progress: Progress | None = None,
 ) -> Iterator[Histories]:
-    """A temporary memory of these repositories and sessions (agent and folder of each), with the prompts that are
-    about one of them."""
+    """Import repositories and sessions (agent and folder of each) into a temporary memory; keep the prompts about
+    these repositories."""
     found = [_repository(path) for path in paths]
     names = dict.fromkeys(one.repository for one in prompts)
-    places = {name: place for name in names if (place := _named(name, found)) is not None}
-    asked = [one for one in prompts if one.repository in places]
-    if not asked:
+    places = {name: place for name in names if (place := _find_repository(name, found)) is not None}
+    chosen = [one for one in prompts if one.repository in places]
+    if not chosen:
         others = ", ".join(names)
         raise InputError(f"none of the prompts is about these repositories, but about {others}", field="prompts")
 
-    def under(label: str) -> Callable[[int, int], None] | None:
+    def progress_of(label: str) -> Callable[[int, int], None] | None:
         return None if on_progress is None else lambda done, total: on_progress(label, done, total)
 
     with (
@@ -107,10 +107,10 @@ def imported(
         Brain(Path(folder) / "team.db", durability="normal") as brain,
     ):
         for place in found:
-            import_git(brain, place.root, on_progress=under(f"Importing {place.root.name}"))
+            import_git(brain, place.root, on_progress=progress_of(f"Importing {place.root.name}"))
         for agent, where in sessions:
-            import_transcripts(brain, agent, folder=where, on_progress=under(f"Importing {agent}"))
-        yield Histories(TeamMemory(brain, author="reader@example.org"), places, asked)
+            import_transcripts(brain, agent, folder=where, on_progress=progress_of(f"Importing {agent}"))
+        yield Histories(TeamMemory(brain, author="reader@example.org"), places, chosen)
 
 
 def _repository(path: Path) -> Repository:
@@ -120,8 +120,8 @@ def _repository(path: Path) -> Repository:
     return found
 
 
-def _named(name: str, found: Sequence[Repository]) -> Repository | None:
-    """The repository that prompts call "pallets/click": by its id, or by its folder."""
+def _find_repository(name: str, found: Sequence[Repository]) -> Repository | None:
+    """Return the repository that prompts call "pallets/click", by its id or its folder."""
     by_id = (one for one in found if one.id == name or one.id.endswith(f"/{name}"))
     by_folder = (one for one in found if one.root.name == name.rpartition("/")[2])
     return next(chain(by_id, by_folder), None)

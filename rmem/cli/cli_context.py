@@ -1,4 +1,4 @@
-"""What every subcommand gets: the store that was asked for, and the functions that print answers."""
+"""The context of a command line: which store to open, and whether to print JSON, ids or text."""
 
 from __future__ import annotations
 
@@ -20,43 +20,44 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Face:
-    """The store's address (None for the default) and whether the answer is JSON."""
+class CliContext:
+    """The address of the store (None for the default) and the form of the output."""
 
     store: str | None = None
     json: bool = False
     quiet: bool = False
-    """Ids instead of sentences and columns, and no notes."""
+    """Print ids instead of sentences and columns, and no notes."""
 
     @property
     def address(self) -> str:
         return self.store if self.store is not None else str(config.default_store())
 
     @property
-    def remote(self) -> bool:
+    def is_remote(self) -> bool:
         """Whether the store is a server, which keeps its own audit log."""
         return self.address.startswith(("http://", "https://"))
 
     @property
-    def terminal(self) -> bool:
-        """Whether a person is looking: tables and colours then, plain text otherwise."""
+    def is_terminal(self) -> bool:
+        """Whether the output goes to a terminal: tables and colours then, plain text otherwise."""
         return not self.json and not self.quiet and (sys.stdout.isatty() or is_forced())
 
     def brain(self) -> Brain:
-        """The store, made if there is none yet."""
+        """Open the store; create it if there is none."""
         from ..brain import Brain
 
         return Brain(self.address)
 
-    def present(self) -> Brain:
-        """The store, which must be there."""
+    def existing_brain(self) -> Brain:
+        """Open the store; StoreError if there is none."""
         path = store_file(self.address)
         if path is not None and not path.exists():
             raise StoreError(f"there is no store at {path}")
         return self.brain()
 
-    def looking(self) -> Brain:
-        """The store for a command that only looks: one that is not there counts as empty and is not made."""
+    def brain_or_empty(self) -> Brain:
+        """Open the store for a command that only reads; if there is none, return an empty one without creating a
+        file."""
         path = store_file(self.address)
         if path is None or path.exists():
             return self.brain()
@@ -68,18 +69,18 @@ class Face:
         return brain
 
     def document(self, value: Any) -> None:
-        """The answer as JSON."""
+        """Print a value as JSON."""
         unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
         click.echo(json.dumps(value, ensure_ascii=not unicode, indent=2 if sys.stdout.isatty() else None))
 
     def note(self, text: str) -> None:
-        """Something worth knowing that is not the answer."""
+        """Print a remark to standard error, unless the output is JSON or quiet."""
         if not self.json and not self.quiet:
             click.echo(text, err=True)
 
 
 def store_file(address: str) -> Path | None:
-    """The file behind an address; None where there is no file to look for."""
+    """Return the file of an address; None if it names no file."""
     scheme, separator, rest = address.partition("://")
     if address == ":memory:" or (separator and scheme != "sqlite"):
         return None
@@ -87,7 +88,7 @@ def store_file(address: str) -> Path | None:
 
 
 def memory_document(memory: Memory, *, vectors: bool = False) -> dict[str, Any]:
-    """A memory for JSON; its vectors only where they were asked for."""
+    """Convert a memory for JSON, without its vectors unless `vectors`."""
     document = memory.to_dict()
     if not vectors:
         del document["embeddings"]
