@@ -80,7 +80,7 @@ def _seen(index):
     st.lists(st.integers(0, 59), max_size=30),
     st.lists(st.integers(1, 59), max_size=3, unique=True),
 )
-@settings(max_examples=60)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_an_index_packed_in_any_number_of_segments_is_the_same_index(count, dead, cuts):
     index = _index(_rows(60)[:count])
     for row in dead:
