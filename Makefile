@@ -6,7 +6,8 @@ STAMP  := $(VENV)/.installed
 DEV    := $(VENV)/.installed-dev
 
 unexport PYTHONDONTWRITEBYTECODE # or each of thousands of processes would compile everything again
-unit quick test-slow: export OPENBLAS_NUM_THREADS = 1 # threads that wait for work keep the cores of other tests busy
+# Threads of OpenBLAS that wait for work keep the cores of other tests busy.
+unit quick test-slow: export OPENBLAS_NUM_THREADS = 1
 
 .PHONY: help demo test check unit quick docs pictures wheel-test test-slow test-frameworks chaos eval bench bench-peers clean
 
