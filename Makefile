@@ -6,6 +6,8 @@ STAMP  := $(VENV)/.installed
 DEV    := $(VENV)/.installed-dev
 
 unexport PYTHONDONTWRITEBYTECODE # or each of thousands of processes would compile everything again
+# Threads of OpenBLAS that wait for work keep the cores of other tests busy.
+unit quick test-slow: export OPENBLAS_NUM_THREADS = 1
 
 .PHONY: help demo test check unit quick docs pictures wheel-test test-slow test-frameworks chaos eval bench bench-peers clean
 
@@ -50,8 +52,9 @@ pictures: $(DEV) ## the pictures of the README and the manual, from benchmarks/r
 	@$(BIN)/python benchmarks/pictures.py
 	@RMEM_PICTURES=1 $(BIN)/python -m pytest tests/server/test_ui.py
 
-test-slow: $(DEV) ## soak and million-row tests
+test-slow: $(DEV) ## soak and million-row tests, and ten times as many examples of hypothesis
 	@$(BIN)/python -m pytest -m slow
+	@$(BIN)/python -m pytest -n 2 -m 'hypothesis and not slow' --hypothesis-profile=thorough
 
 FRAMEWORKS := .venv-frameworks
 $(FRAMEWORKS)/.installed: pyproject.toml

@@ -32,9 +32,10 @@ def eventually(found: Callable[[], object], seconds: float = 20) -> object:
 
 @dataclass
 class Running:
-    """A server in a thread. `service` is its inside, for making members and tokens."""
+    """A server in a thread, on a free port unless one is given. `service` is its inside, for members and tokens."""
 
     settings: ServerSettings
+    port: int = 0
     first_token: str = ""
     clients: list[httpx.Client] = field(default_factory=list)
 
@@ -43,7 +44,8 @@ class Running:
         self.app = app
         self.service: Service = app.state.service
         self._socket = socket.socket()
-        self._socket.bind(("127.0.0.1", 0))
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._socket.bind(("127.0.0.1", self.port))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self._uvicorn = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))
         self._thread = threading.Thread(target=self._uvicorn.run, kwargs={"sockets": [self._socket]})

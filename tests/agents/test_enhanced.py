@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rmem import Brain, Encryption, EnhancedAgentMemory, SqliteStore
@@ -342,7 +342,6 @@ def test_an_empty_memory_has_nothing_to_tell(memory):
 _WORDS = st.text(st.sampled_from("abc de.fg! hi? 0123 Ä北 \n'\"-_/"), max_size=200)
 
 
-@settings(max_examples=40)
 @given(
     said=st.lists(st.tuples(st.sampled_from(["user", "assistant"]), _WORDS), max_size=25),
     known=st.lists(_WORDS.filter(str.strip), max_size=6),

@@ -109,7 +109,7 @@ def test_a_question_in_another_language_is_nearest_to_what_answers_it() -> None:
         assert right > wrong + 0.1, question
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(st.lists(st.text(max_size=60), max_size=5))
 def test_odd_texts_never_crash(texts: list[str]) -> None:
     rows = EMBEDDER.embed(texts)

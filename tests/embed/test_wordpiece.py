@@ -20,7 +20,7 @@ THEIRS: Any = tokenizers.models.WordPiece(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=1, max_size=64))
 def test_pieces_of_a_word_are_those_of_the_tokenizers_library(word: str) -> None:
     assert OURS.rows([word]) == [token.id for token in THEIRS.tokenize(word)]
@@ -50,7 +50,7 @@ def test_signs_are_read_one_by_one_with_the_pairs_that_the_table_knows() -> None
     assert pieces.rows(["数据库"]) == [0, 1, 2, 3]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20))
 def test_no_letter_is_left_out(text: str) -> None:
     rows = OURS.rows(words_of(text)) or OURS.spare_rows(text)

@@ -95,9 +95,9 @@ def test_a_file_without_memories_asks_a_store_and_leaves_it_as_it_is(tmp_path):
 
 
 def test_two_settings_are_compared_question_by_question(tmp_path):
-    memories = list(synthetic_memories(400, seed=5))
+    memories = list(synthetic_memories(200, seed=5))
     items = [{"memories": [{"id": f"m{at}", "text": one["text"]} for at, one in enumerate(memories)]}]
-    for at in range(0, 400, 4):
+    for at in range(0, 200, 4):
         rare = sorted(memories[at]["text"].split(), key=len)[-2:]
         items.append({"question": " ".join(rare), "relevant": [f"m{at}"]})
     path = written(tmp_path / "set.jsonl", *items)

@@ -59,14 +59,23 @@ def churn(store: SqliteRecordStore, rounds: int, first: int = 0) -> None:
             assert len(store.match("memory", k=1000)) == LIVE
 
 
-def test_updates_at_a_constant_size_leave_a_constant_file_and_index(tmp_path):
+@pytest.fixture
+def short_logs(monkeypatch):
+    """Everything that is cleared away when there is much of it is so much earlier."""
+    monkeypatch.setattr(cache, "SEGMENT_FROM", 256)
+    monkeypatch.setattr(cache, "CHANGES_FROM", 1024)
+    monkeypatch.setattr(cache, "CHANGES_KEPT", 512)
+    monkeypatch.setattr("rmem.index.recall_index._MANY_DEAD", 512)
+
+
+def test_updates_at_a_constant_size_leave_a_constant_file_and_index(tmp_path, short_logs):
     path = tmp_path / "memories.db"
     with SqliteRecordStore(path, durability="normal") as store, SqliteRecordStore(path, durability="normal") as other:
         store.put([memory(n, 0) for n in range(LIVE)])
         other.refresh()
-        churn(store, 60)
+        churn(store, 15)
         early = sizes(path)
-        churn(store, 60, first=60)
+        churn(store, 15, first=15)
         late = sizes(path)
         assert late["memories"] == LIVE
         assert late["changes"] <= cache.CHANGES_KEPT + cache.CHANGES_FROM + 2 * cache.SEGMENT_FROM
@@ -76,19 +85,19 @@ def test_updates_at_a_constant_size_leave_a_constant_file_and_index(tmp_path):
         assert len(other.match("memory", k=1000)) == LIVE, "a process that comes late reads its index anew"
         for one in (store, other):
             one.refresh()
-            assert one.index.size < 20_000, "dead rows are taken out of memory as well"
+            assert one.index.size < 2500, "dead rows are taken out of memory as well"
     with SqliteRecordStore(path) as fresh:
         assert len(fresh.match("memory", k=1000)) == LIVE
         assert fresh.index.size <= LIVE + 2 * cache.SEGMENT_FROM
     assert [finding for finding in examine(path) if not finding.ok] == []
 
 
-def test_tier_moves_alone_leave_a_short_change_log(tmp_path):
+def test_tier_moves_alone_leave_a_short_change_log(tmp_path, short_logs):
     path = tmp_path / "memories.db"
     keys = [f"m{n}" for n in range(LIVE)]
     with SqliteRecordStore(path, durability="normal") as store:
         store.put([memory(n, 0) for n in range(LIVE)])
-        for number in range(200):
+        for number in range(40):
             store.move(keys, ("im", "ltm")[number % 2])
         assert sizes(path)["changes"] <= cache.CHANGES_KEPT + cache.CHANGES_FROM + 2 * cache.SEGMENT_FROM
         assert {one.tier for one in store.select()} == {"ltm"}
@@ -133,7 +142,7 @@ def test_processes_that_write_all_the_time_leave_each_other_a_chance(tmp_path):
         "sqlite3.connect = lambda *a, **k: connect(*a, **k, factory=Slow)\n"
         "worst = 0.0\n"
         "with Brain(sys.argv[1]) as brain:\n"
-        "    until = time.monotonic() + 12\n"
+        "    until = time.monotonic() + 8\n"
         "    n = 0\n"
         "    while time.monotonic() < until:\n"
         "        began = time.monotonic()\n"

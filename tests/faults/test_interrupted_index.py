@@ -23,7 +23,7 @@ from rmem.stores.sql.sqlite import SqliteRecordStore
 from rmem.testing.contract import WORDS, clustered_vectors, example
 
 VECTORS = clustered_vectors(400, 48)
-SPARSE, DENSE = 61, 5  # every how many lines an exception is injected
+SPARSE, DENSE = 151, 5  # every how many lines an exception is injected
 
 
 class Injected(Exception):
@@ -164,7 +164,7 @@ def _lines_of(path: Any, work: Callable[[SqliteRecordStore], None]) -> int:
 def test_an_exception_while_a_bulk_is_handed_to_the_index_loses_and_doubles_nothing(tmp_path):
     with SqliteRecordStore(tmp_path / "counted.db", durability="normal") as store, Tripwire(-1, Injected) as wire:
         store.put(memories(0, 300))
-    for at in range(20, wire.lines, wire.lines // 25):
+    for at in range(20, wire.lines, wire.lines // 12):
         path = tmp_path / f"{at}.db"
         with SqliteRecordStore(path, durability="normal") as store:
             try:

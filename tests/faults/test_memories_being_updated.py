@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -31,6 +30,7 @@ with Brain(sys.argv[1], durability="normal") as brain:
         if n % 50 == 0:
             brain.pin(sys.argv[2].split(",")[0], n % 100 == 0)
 """
+TRIES = 40  # in the time of each, the updater changes something many times
 
 
 @contextmanager
@@ -60,16 +60,13 @@ def test_recalls_and_lists_always_find_a_memory_that_is_being_changed(address):
         brain.remember("the lighthouse keeper counts ships", id="busy")
         missed = {"lexical": 0, "hybrid": 0, "vector": 0, "list": 0, "filter": 0}
         with updating(address, "busy"):
-            until, tries = time.monotonic() + 6, 0
-            while time.monotonic() < until:
-                tries += 1
+            for _ in range(TRIES):
                 for mode in ("lexical", "hybrid", "vector"):
                     hits = brain.recall("lighthouse keeper ships", k=3, mode=mode)
                     missed[mode] += "busy" not in {hit.memory.memory_id for hit in hits}
                 missed["list"] += len(brain.memories(limit=None)) != 201
                 missed["filter"] += len(brain.memories({"agent": "default"}, order="oldest", limit=None)) != 201
-        assert tries > 20
-    assert set(missed.values()) == {0}, (tries, missed)
+    assert set(missed.values()) == {0}, missed
 
 
 def test_threads_that_recall_while_others_change_find_everything(tmp_path):
@@ -86,19 +83,20 @@ def test_threads_that_recall_while_others_change_find_everything(tmp_path):
                 brain.update(f"m{n % 20}", text=f"the lighthouse number {n}")
 
         def read():
-            while not stop.is_set():
+            for _ in range(TRIES):
                 found = {hit.memory.memory_id for hit in brain.recall("lighthouse", k=50, mode="lexical")}
                 if len(found) != 20:
                     missed.append(f"recalled {len(found)}")
                 if len(brain.memories(limit=None)) != 20:
                     missed.append("listed")
 
-        threads = [threading.Thread(target=work) for work in (update, update, read, read, read)]
-        for thread in threads:
+        writers, readers = ([threading.Thread(target=work) for _ in range(3)] for work in (update, read))
+        for thread in (*writers, *readers):
             thread.start()
-        time.sleep(6)
+        for thread in readers:
+            thread.join(120)
         stop.set()
-        for thread in threads:
+        for thread in (*writers, *readers):
             thread.join(60)
             assert not thread.is_alive()
     assert missed == []
@@ -109,7 +107,7 @@ def test_an_export_beside_a_busy_updater_has_every_memory(address, tmp_path):
         brain.remember_many([{"text": f"note {n}", "id": f"n{n}", "session": f"s{n % 7}"} for n in range(3000)])
         keys = [f"n{n}" for n in range(0, 3000, 3)]
         with updating(address, *keys):
-            for number in range(3):
+            for number in range(2):
                 done = export(brain, tmp_path / f"{number}.jsonl")
                 assert (done["memories"], done["left_out"]) == (3000, 0)
                 told = (tmp_path / f"{number}.jsonl").read_text().splitlines()[1:]
@@ -130,7 +128,7 @@ def test_the_doctor_has_no_false_alarms_while_others_write(tmp_path):
     with Brain(path) as brain:
         brain.remember_many([{"text": f"note {n} of the harbour", "id": f"n{n}"} for n in range(2500)])
     with updating(path, *(f"n{n}" for n in range(0, 2500, 50))):
-        for _ in range(6):
+        for _ in range(3):
             assert [finding for finding in examine(path) if not finding.ok] == []
 
 
@@ -195,9 +193,6 @@ def test_an_agent_finds_the_states_that_another_process_changes_all_the_time(tmp
         with Brain(path) as brain:
             keys = [memory.memory_id for memory in brain.memories(limit=None)]
         with updating(path, *keys[:5]):
-            until, tries = time.monotonic() + 4, 0
-            while time.monotonic() < until:
-                tries += 1
+            for _ in range(TRIES):
                 assert len(api.retrieve_by_time_range("a", 0, 100)) == 30
                 assert len(api.retrieve_similar_states("a", {"position": {"x": 3, "y": 1}, "health": 1.0}, k=30)) >= 25
-        assert tries > 5

@@ -80,7 +80,7 @@ def _seen(index):
     st.lists(st.integers(0, 59), max_size=30),
     st.lists(st.integers(1, 59), max_size=3, unique=True),
 )
-@settings(max_examples=60)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_an_index_packed_in_any_number_of_segments_is_the_same_index(count, dead, cuts):
     index = _index(_rows(60)[:count])
     for row in dead:
@@ -115,7 +115,7 @@ def test_rows_that_come_after_segments_join_them():
 def test_the_best_are_found_among_any_scores(seed):
     """`top` guesses a threshold from a sample in large arrays; the guess must never change the answer."""
     rng = np.random.default_rng(seed)
-    for size in (1, 10, 1000, 60_000, 200_000):
+    for size in (1, 10, 1000, 20_000, 70_000):
         for scores in (
             rng.standard_normal(size).astype(np.float32),
             rng.integers(0, 3, size).astype(np.float32),
@@ -125,8 +125,9 @@ def test_the_best_are_found_among_any_scores(seed):
             np.where(np.arange(size) % 12 == 0, 1.0, rng.random(size)).astype(np.float32),
             np.where(rng.random(size) < 0.5, -np.inf, rng.random(size)).astype(np.float32),
         ):
+            order = np.argsort(-scores, kind="stable")
             for count in (1, 10, 2000, size, size + 5):
-                expected = np.argsort(-scores, kind="stable")[:count]
+                expected = order[:count]
                 assert np.array_equal(bits.top(scores, count), expected)
                 low = bits.least(-scores, count)
                 assert len(np.unique(low)) == len(low) >= min(count, size)

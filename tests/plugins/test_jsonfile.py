@@ -31,7 +31,8 @@ def test_the_environment_has_its_own_package(environment):
 
 def test_it_passes_the_suite_and_its_own_tests(environment):
     shutil.copy(PLUGIN / "test_rmem_jsonfile.py", environment.folder)
-    done = environment.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_rmem_jsonfile.py")
+    command = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_rmem_jsonfile.py")
+    done = environment.run(*command, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")  # those of the tests' environment
     assert done.returncode == 0, done.stdout[-5000:]
     assert "passed" in done.stdout
 

@@ -211,7 +211,7 @@ PIECES = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(st.lists(PIECES, max_size=8).map("".join))
 def test_cleaning_never_fails_and_changes_nothing_the_second_time(text):
     findings = POLICY.find(text)

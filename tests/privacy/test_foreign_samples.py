@@ -163,7 +163,7 @@ DATA = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(st.dictionaries(KEYS, DATA, min_size=1, max_size=5))
 def test_numbers_and_ids_in_contents_stay_what_they_are(contents):
     kept = POLICY.apply(memory({"text": "x", **contents}))

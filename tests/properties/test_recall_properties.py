@@ -64,7 +64,7 @@ def _agree(left, right):
 
 
 @given(libraries, asked)
-@settings(max_examples=100)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_lexical_recall_is_textbook_bm25(library, question):
     with _brain(library) as brain:
         texts = {item["id"]: (item["text"], date_words(item["when"])) for item in _numbered(library)}
@@ -76,7 +76,7 @@ def test_lexical_recall_is_textbook_bm25(library, question):
 
 
 @given(libraries, asked, st.sampled_from(AGENTS), st.sampled_from(MODES))
-@settings(max_examples=80)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_a_filter_answers_as_if_nothing_else_had_ever_been_remembered(library, question, agent, mode):
     inside = [item for item in _numbered(library) if item["agent"] == agent]
     with _brain(library) as whole, Brain(":memory:") as part:
@@ -88,7 +88,7 @@ def test_a_filter_answers_as_if_nothing_else_had_ever_been_remembered(library, q
 
 
 @given(libraries, asked, st.data())
-@settings(max_examples=60)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_what_was_forgotten_leaves_no_trace_in_the_ranking(library, question, data):
     gone = data.draw(st.sets(st.integers(0, len(library) - 1)))
     with _brain(library) as brain, Brain(":memory:") as fresh:
@@ -100,7 +100,7 @@ def test_what_was_forgotten_leaves_no_trace_in_the_ranking(library, question, da
 
 
 @given(libraries, asked, st.sampled_from(MODES))
-@settings(max_examples=80)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_the_parts_of_an_explanation_add_up_to_the_score(library, question, mode):
     with _brain(library) as brain:
         plain = brain.recall(question, k=50, mode=mode, now=NOW)
@@ -169,7 +169,6 @@ def test_a_token_budget_is_kept_and_loses_only_what_does_not_fit(library, questi
 
 
 @given(libraries, st.lists(asked, min_size=1, max_size=3))
-@settings(max_examples=15)
 def test_segments_and_tail_answer_as_a_fresh_index_does(tmp_path_factory, library, questions):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cache, "SEGMENT_FROM", 5)
@@ -244,7 +243,7 @@ _OPERATORS = st.lists(
 
 
 @given(st.one_of(st.text(max_size=300), _OPERATORS, st.text(st.characters(codec=None), max_size=40)))
-@settings(max_examples=400)
+@settings(max_examples=5 * settings.default.max_examples)
 @such_as("\ud800")
 @such_as("\x00")
 @such_as("   ")
@@ -281,7 +280,7 @@ def _is_text(text):
 
 
 @given(st.text(st.characters(codec=None), max_size=300))
-@settings(max_examples=150)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_any_text_is_kept_exactly_or_clearly_refused(text):
     with Brain(":memory:") as brain:
         if not _is_text(text):
@@ -296,7 +295,7 @@ def test_any_text_is_kept_exactly_or_clearly_refused(text):
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=150)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_every_word_that_was_kept_is_found_again_by_itself(text):
     """Each word of a memory, asked for alone, finds the memory."""
     if not _is_text(text):
@@ -323,7 +322,7 @@ _TIME_TOKENS = st.lists(
 
 
 @given(_TIME_TOKENS, st.datetimes(datetime(1971, 1, 1), datetime(2100, 12, 31)))
-@settings(max_examples=500)
+@settings(max_examples=5 * settings.default.max_examples)
 def test_whatever_time_a_question_names_the_span_is_sound(text, now):
     span = time_span(text, now)
     if span is not None:
@@ -334,7 +333,7 @@ def test_whatever_time_a_question_names_the_span_is_sound(text, now):
 
 
 @given(_TIME_TOKENS)
-@settings(max_examples=60)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_time_words_as_a_filter_never_fail(mixed, text):
     for mode in ("boost", "filter", "off"):
         hits = mixed.recall(f"what happened {text}", settings={"time_words": mode}, now=NOW)

@@ -89,4 +89,4 @@ class RedisAgainstModel(StoreAgainstModel):
 
 
 TestRedisStoreAgainstModel = RedisAgainstModel.TestCase
-TestRedisStoreAgainstModel.settings = settings(max_examples=20, stateful_step_count=30)
+TestRedisStoreAgainstModel.settings = settings(max_examples=settings.default.max_examples, stateful_step_count=30)

@@ -319,6 +319,6 @@ class SqliteAgainstModel(StoreAgainstModel):
 
 
 TestInMemoryStoreAgainstModel = InMemoryAgainstModel.TestCase
-TestInMemoryStoreAgainstModel.settings = settings(max_examples=25, stateful_step_count=30)
+TestInMemoryStoreAgainstModel.settings = settings(max_examples=settings.default.max_examples, stateful_step_count=30)
 TestSqliteStoreAgainstModel = SqliteAgainstModel.TestCase
-TestSqliteStoreAgainstModel.settings = settings(max_examples=35, stateful_step_count=30)
+TestSqliteStoreAgainstModel.settings = settings(max_examples=settings.default.max_examples, stateful_step_count=30)

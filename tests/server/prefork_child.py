@@ -18,7 +18,9 @@ from rmem.server.settings import ServerSettings
 def main() -> None:
     data, port, workers, *store = sys.argv[1:]
     tokens: list[str] = []
-    settings = ServerSettings(data=Path(data), store=store[0] if store else None)
+    settings = ServerSettings(data=Path(data))
+    if store:  # without processes of its own, which the server on a file has
+        settings = ServerSettings(data=Path(data), store=store[0], workers=0, recall_workers=0)
     app = create_app(settings, on_first_token=tokens.append)
     app.state.service.control.organizations()  # in use before the fork
     listening = socket.create_server(("127.0.0.1", int(port)))

@@ -16,6 +16,8 @@ import httpx
 from running_server import TLS
 
 SERVE = ("-m", "rmem")
+ALONE = ("--workers", "0", "--recall-workers", "0")
+"""Options of a server that does everything itself: half as much to start."""
 
 
 def free_port() -> int:
@@ -48,7 +50,7 @@ class Process:
                 except httpx.HTTPError:
                     assert self.child.poll() is None, b"".join(self._lines).decode()
                     assert time.monotonic() < until
-                    time.sleep(0.02)
+                    time.sleep(0.05)
 
     def first_token(self) -> str:
         return json.loads(self.child.stdout.readline())["token"]

@@ -43,7 +43,7 @@ def client(server: Process, token: str) -> httpx.Client:
     return httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}, timeout=60)
 
 
-def test_a_copy_under_writes_has_all_that_was_acknowledged_before_it_began(tmp_path):
+def test_a_copy_under_writes_has_all_that_was_acknowledged_before_it_began(tmp_path, server_with):
     first = Process(tmp_path / "data").ready()
     token, stop = first.first_token(), threading.Event()
     memories, rows, failed = [], [], []
@@ -82,16 +82,16 @@ def test_a_copy_under_writes_has_all_that_was_acknowledged_before_it_began(tmp_p
     assert {path.name for path in found} >= {"control.db", "secret.key", "metrics.token"}
     assert {stat.S_IMODE(path.stat().st_mode) for path in found} == {0o600}
     assert stat.S_IMODE((tmp_path / "back").stat().st_mode) == 0o700
-    second = Process(tmp_path / "back").ready()
-    with client(second, token) as link:
-        for key in known:
-            assert link.get(f"{W}/memories/{key}").status_code == 200
-        count = {"query": "SELECT count(*) FROM t"}
-        assert link.post("/workspaces/lab/tables/query", json=count).json()["rows"][0][0] >= counted
-        for path in (f"{W}/audit/verify", "/workspaces/lab/audit/verify", "/audit/verify"):
-            assert link.get(path).json()["sound"], path
-        link.post(f"{W}/memories", json={"text": "written afterwards"}).raise_for_status()
-    second.end(signal.SIGTERM)
+    second = server_with(data=tmp_path / "back")
+    link = second.client(token)
+    for key in known:
+        assert link.get(f"{W}/memories/{key}").status_code == 200
+    count = {"query": "SELECT count(*) FROM t"}
+    assert link.post("/workspaces/lab/tables/query", json=count).json()["rows"][0][0] >= counted
+    for path in (f"{W}/audit/verify", "/workspaces/lab/audit/verify", "/audit/verify"):
+        assert link.get(path).json()["sound"], path
+    link.post(f"{W}/memories", json={"text": "written afterwards"}).raise_for_status()
+    second.stop()
     for path in (tmp_path / "back").rglob("*.db"):
         with sqlite3.connect(path) as file:
             assert file.execute("PRAGMA journal_mode").fetchone() == ("wal",), path

@@ -12,20 +12,20 @@ from pathlib import Path
 
 import httpx
 import pytest
-from server_process import Process
+from server_process import ALONE, Process
 
 
-def start(data: Path, **settings: float) -> Process:
+def start(data: Path, *options: str, **settings: float) -> Process:
     (data / "server.toml").write_text("".join(f"{name} = {value}\n" for name, value in settings.items()))
-    return Process(data).ready()
+    return Process(data, *options).ready()
 
 
 @pytest.fixture
 def serving(tmp_path: Path) -> Iterator:
     running: list[Process] = []
 
-    def serve(**settings: float) -> Process:
-        running.append(start(tmp_path, **settings))
+    def serve(*options: str, **settings: float) -> Process:
+        running.append(start(tmp_path, *options, **settings))
         return running[-1]
 
     yield serve
@@ -37,7 +37,7 @@ def serving(tmp_path: Path) -> Iterator:
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory) -> Iterator[Process]:
     """A server as it is by default, for all tests that leave it as it was."""
-    server = start(tmp_path_factory.mktemp("usual"))
+    server = start(tmp_path_factory.mktemp("usual"), *ALONE)
     yield server
     server.end(signal.SIGKILL)
 
@@ -45,7 +45,7 @@ def usual(tmp_path_factory) -> Iterator[Process]:
 @pytest.fixture(scope="module")
 def hurried(tmp_path_factory) -> Iterator[Process]:
     """The same for tests of requests that do not arrive."""
-    server = start(tmp_path_factory.mktemp("hurried"), head_seconds=3, body_seconds=1)
+    server = start(tmp_path_factory.mktemp("hurried"), *ALONE, head_seconds=3, body_seconds=1)
     yield server
     server.end(signal.SIGKILL)
 
@@ -106,9 +106,9 @@ def test_headers_are_bounded(usual, form):
 
 
 def test_half_open_connections_are_closed_and_hold_nobody_up(hurried):
-    halves = [connect(hurried) for _ in range(1500)]
+    halves = [connect(hurried) for _ in range(600)]
     try:
-        for link in halves[:750]:
+        for link in halves[:300]:
             link.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: ")
         started = time.monotonic()
         assert httpx.get(f"{hurried.url}/health").status_code == 200
@@ -149,7 +149,7 @@ def test_a_body_that_does_not_arrive_is_cut_off(hurried):
 
 
 def test_a_newcomer_gets_the_place_of_the_connection_that_waited_longest(serving):
-    server = serving(connections=20)
+    server = serving(*ALONE, connections=20)
     waiting = [connect(server) for _ in range(60)]
     try:
         assert httpx.get(f"{server.url}/health").status_code == 200

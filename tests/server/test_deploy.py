@@ -11,8 +11,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from click.testing import CliRunner
 from running_server import eventually
-from server_process import Process, free_port
+from server_process import ALONE, Process, free_port
+
+from rmem.cli.app import rmem
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
@@ -24,7 +27,7 @@ def needs(program: str) -> pytest.MarkDecorator:
 @pytest.fixture
 def proxied(tmp_path):
     """The address of Caddy, in front of a server of its own, and the server's first token."""
-    options = ("--root-path", "/memory", "--behind-proxy")
+    options = (*ALONE, "--root-path", "/memory", "--behind-proxy")
     server = Process(tmp_path / "data", *options).ready()
     port = free_port()
     environment = {
@@ -45,7 +48,8 @@ def proxied(tmp_path):
 @needs("caddy")
 def test_a_server_behind_caddy_answers_under_its_prefix(proxied):
     address, token = proxied
-    with httpx.Client(base_url=address, verify=False, headers={"Authorization": f"Bearer {token}"}) as link:
+    headers = {"Authorization": f"Bearer {token}"}
+    with httpx.Client(base_url=address, verify=False, headers=headers, timeout=60) as link:
         eventually(lambda: answers(f"{address}/memory/health"), 60)
         assert link.get("/memory/me").json()["member"] == "admin"
         made = link.post("/memory/workspaces/default/memories", json={"text": "through the proxy"})
@@ -58,8 +62,8 @@ def test_a_server_behind_caddy_answers_under_its_prefix(proxied):
 
 @needs("systemd-analyze")
 def test_the_unit_is_sound(tmp_path):
-    rmem = Path(sys.executable).with_name("rmem")
-    unit = (DEPLOY / "rmem.service").read_text().replace("/opt/rmem/bin/rmem", str(rmem))
+    program = Path(sys.executable).with_name("rmem")
+    unit = (DEPLOY / "rmem.service").read_text().replace("/opt/rmem/bin/rmem", str(program))
     (tmp_path / "rmem.service").write_text(unit)
     checked = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", str(tmp_path / "rmem.service")],
@@ -72,16 +76,12 @@ def test_the_unit_is_sound(tmp_path):
     ("options", "warned"),
     [((), False), (("--host", "0.0.0.0"), True), (("--host", "0.0.0.0", "--behind-proxy"), False)],
 )
-def test_listening_for_others_without_tls_is_warned_of(tmp_path, options, warned):
-    port = free_port()
-    command = [sys.executable, "-m", "rmem", "serve", "--data", str(tmp_path), "--port", str(port), *options]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        eventually(lambda: answers(f"http://127.0.0.1:{port}/ready"), 120)
-    finally:
-        child.terminate()
-        _, told = child.communicate(timeout=60)
-    assert ("cross the network in the clear" in told) == warned
+def test_listening_for_others_without_tls_is_warned_of(tmp_path, monkeypatch, options, warned):
+    started = []
+    monkeypatch.setattr("rmem.server.serve.serve", lambda settings, **_: started.append(settings))
+    told = CliRunner().invoke(rmem, ["serve", "--data", str(tmp_path), *options])
+    assert len(started) == 1, told.output
+    assert ("cross the network in the clear" in told.stderr) == warned
 
 
 def answers(url: str) -> bool:

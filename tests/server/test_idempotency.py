@@ -17,13 +17,14 @@ import psycopg
 import pytest
 from crowds import together
 from postgres_proxy import PLACES, PostgresProxy
-from running_server import eventually
-from server_process import Process, free_port
+from running_server import Running, eventually
+from server_process import ALONE, Process, free_port
 
 from rmem import receipts
 from rmem.errors import StoreUnreachableError
 from rmem.server.control import ANSWERS
 from rmem.server.idempotency import Answers
+from rmem.server.settings import ServerSettings
 from rmem.stores.sql.postgres_link import Link as MemoryLink
 from rmem.tables.engines import postgres_link as tables_link
 
@@ -331,6 +332,7 @@ KILLED = """
 import os, signal, sys, threading
 from rmem.server.control import ANSWERS
 from rmem.server.idempotency import Answers
+from rmem.server.settings import ServerSettings
 both = threading.Barrier(2, lambda: os.kill(os.getpid(), signal.SIGKILL))
 Answers.keep = lambda *_: both.wait(60)
 from rmem.cli import main
@@ -340,8 +342,9 @@ main()
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
-def test_a_server_that_is_killed_before_it_answers_did_its_work_once(tmp_path, request, engine):
-    options = ["--store", request.getfixturevalue("postgres_url")] if engine == "postgres" else []
+def test_a_server_that_is_killed_before_it_answers_did_its_work_once(tmp_path, request, engine, server_with):
+    store = request.getfixturevalue("postgres_url") if engine == "postgres" else None
+    options = ["--store", store] if store else []
     wishes = [(f"{W}/memories", {"text": "new"}), (f"{W}/tables/u/ingest", {"columns": {"y": ["a"]}})]
     dying = Process(tmp_path / "data", *options, python=("-c", KILLED)).ready()
     headers = {"Authorization": f"Bearer {dying.first_token()}"}
@@ -355,20 +358,19 @@ def test_a_server_that_is_killed_before_it_answers_did_its_work_once(tmp_path, r
         prepare(client)
     together(2, ask)
     dying.end(signal.SIGKILL)
-    last = Process(tmp_path / "data", *options).ready()
-    with httpx.Client(base_url=last.url, headers=headers, timeout=60) as client:
-        for path, body in wishes:
-            again = keyed(client, "POST", path, path, body)
-            assert again.status_code in (200, 201), again.text
-            assert again.headers["idempotent-replayed"] == "true"
-        assert memories(client) == ["known", "new"]
-        assert client.post(QUERY, json={"query": "SELECT count(*) FROM u"}).json()["rows"] == [[1]]
-    last.end(signal.SIGTERM)
+    client = server_with(data=tmp_path / "data", store=store).client(**headers)
+    for path, body in wishes:
+        again = keyed(client, "POST", path, path, body)
+        assert again.status_code in (200, 201), again.text
+        assert again.headers["idempotent-replayed"] == "true"
+    assert memories(client) == ["known", "new"]
+    assert client.post(QUERY, json={"query": "SELECT count(*) FROM u"}).json()["rows"] == [[1]]
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_servers_that_are_killed_at_any_moment_do_everything_once(tmp_path, request, engine):
-    options = ["--store", request.getfixturevalue("postgres_url")] if engine == "postgres" else []
+    store = request.getfixturevalue("postgres_url") if engine == "postgres" else None
+    options = ["--store", store] if store else []
     port = free_port()
     server = Process(tmp_path / "data", *options, port=port).ready()
     headers = {"Authorization": f"Bearer {server.first_token()}"}
@@ -405,20 +407,25 @@ def test_servers_that_are_killed_at_any_moment_do_everything_once(tmp_path, requ
     for one in writers:
         one.start()
     chance = random.Random(engine)
-    for _ in range(2):
+
+    def kill_in_the_middle() -> None:
         enough = len(done) + 18
-        eventually(lambda enough=enough: problems or len(done) >= enough, 120)
+        eventually(lambda: problems or len(done) >= enough, 120)
         time.sleep(chance.uniform(0.0, 0.1))
         server.end(signal.SIGKILL)
-        server = Process(tmp_path / "data", *options, port=port).ready()
+
+    kill_in_the_middle()
+    server = Process(tmp_path / "data", *options, *ALONE, port=port).ready()
+    kill_in_the_middle()
+    last = Running(ServerSettings(data=tmp_path / "data", store=store), port=port).start()
     over.set()
     for one in writers:
         one.join()
     assert problems == []
-    with httpx.Client(base_url=server.url, headers=headers, timeout=30) as client:
-        found = Counter(text for text in memories(client) if text.startswith("note"))
-        counted = client.post(QUERY, json={"query": "SELECT x, count(*) FROM t WHERE x > 1 GROUP BY x"}).json()["rows"]
-    server.end(signal.SIGTERM)
+    client = last.client(**headers)
+    found = Counter(text for text in memories(client) if text.startswith("note"))
+    counted = client.post(QUERY, json={"query": "SELECT x, count(*) FROM t WHERE x > 1 GROUP BY x"}).json()["rows"]
+    last.stop()
     found += Counter({f"note {x // 1000}-{x % 1000}": n for x, n in counted})
     assert found == Counter(done)
 

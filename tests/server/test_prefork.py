@@ -83,7 +83,7 @@ def test_control_data_is_used_by_parent_and_child_while_threads_write(tmp_path, 
     for thread in threads:
         thread.start()
     children = []
-    for number in range(5):
+    for number in range(3):
         time.sleep(0.05)
         pid = os.fork()
         if not pid:
@@ -99,9 +99,9 @@ def test_control_data_is_used_by_parent_and_child_while_threads_write(tmp_path, 
     stop.set()
     for thread in threads:
         thread.join(60)
-    assert (codes, failed) == ([0] * 5, [])
+    assert (codes, failed) == ([0] * 3, [])
     names = {one.name for one in control.workspaces(org, limit=100_000)}
-    assert names == {*made, *(f"c{number}-{n}" for number in range(5) for n in range(5))}
+    assert names == {*made, *(f"c{number}-{n}" for number in range(3) for n in range(5))}
     control.close()
 
 

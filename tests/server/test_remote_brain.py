@@ -215,23 +215,22 @@ def test_the_async_face_takes_a_server_too(server):
 
 
 def test_the_command_line_takes_a_server_as_its_store(server, tmp_path):
-    import os
-    import subprocess
-    import sys
+    from click.testing import CliRunner, Result
 
-    def rmem(*arguments: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "RMEM_API_KEY": server.first_token, "RMEM_HOME": str(tmp_path)}
-        command = [sys.executable, "-m", "rmem", "--store", server.url, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    from rmem.cli.app import rmem as program
+
+    def rmem(*arguments: str) -> Result:
+        environment = {"RMEM_API_KEY": server.first_token, "RMEM_HOME": str(tmp_path)}
+        return CliRunner().invoke(program, ["--store", server.url, *arguments], env=environment)
 
     assert rmem("remember", "Parquet it is", "--id", "p", "--agent", "a").stdout == "p\n"
     assert "Parquet it is" in rmem("recall", "parquet").stdout
     assert rmem("list", "-q").stdout == "p\n"
-    assert rmem("update", "p", "--importance", "1", "--tag", "repo=etl").returncode == 0
+    assert rmem("update", "p", "--importance", "1", "--tag", "repo=etl").exit_code == 0
     assert '"tags": {"repo": "etl"}' in rmem("update", "p", "--untag", "absent", "--json").stdout
     assert '"memories": 1' in rmem("stats", "--json").stdout
     assert "importance" in rmem("show", "p").stdout
     failed = rmem("export", str(tmp_path / "x.jsonl"))
-    assert failed.returncode == 4
+    assert failed.exit_code == 4
     assert "not offered by a server" in failed.stderr
     assert rmem("forget", "p", "--yes").stdout == "p\n"

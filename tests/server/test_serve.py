@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 from running_server import eventually
-from server_process import Process
+from server_process import ALONE, Process
 
 from rmem.cli.app import rmem
 from rmem.errors import ConfigError
@@ -48,7 +49,7 @@ def test_a_server_answers_its_first_request_without_building_its_routes_again(tm
     close(app.state.service)
 
 
-def test_kill_loses_no_acknowledged_write(serving):
+def test_kill_loses_no_acknowledged_write(serving, server_with, tmp_path):
     first = serving()
     token = first.first_token()
     acknowledged: list[str] = []
@@ -74,15 +75,13 @@ def test_kill_loses_no_acknowledged_write(serving):
     for one in writers:
         one.join()
     assert len(acknowledged) >= 60
-    second = serving()
-    with client(second, token) as link:
-        for key in acknowledged:
-            assert link.get(f"/workspaces/default/memories/{key}").status_code == 200
-    second.end(signal.SIGTERM)
+    link = server_with(data=tmp_path / "data").client(token)
+    for key in acknowledged:
+        assert link.get(f"/workspaces/default/memories/{key}").status_code == 200
 
 
 def test_sigterm_finishes_what_runs_and_logs_are_json(serving):
-    server = serving("--shutdown-seconds", "20")
+    server = serving(*ALONE, "--shutdown-seconds", "20")
     token = server.first_token()
     with client(server, token) as link:
         link.post("/workspaces/default/memories", json={"text": "before"}).raise_for_status()
@@ -109,14 +108,11 @@ def test_sigterm_finishes_what_runs_and_logs_are_json(serving):
     assert token not in json.dumps(log)
 
 
-def test_a_busy_port_is_told_in_one_line(serving, tmp_path):
-    server = serving()
-    done = subprocess.run(
-        [sys.executable, "-m", "rmem", "serve", "--data", str(tmp_path / "x"), "--port", str(server.port)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+def test_a_busy_port_is_told_in_one_line(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = str(busy.getsockname()[1])
+        command = [sys.executable, "-m", "rmem", "serve", "--data", str(tmp_path / "x"), "--port", port, *ALONE]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=180)
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert "address already in use" in done.stderr

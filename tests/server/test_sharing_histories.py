@@ -8,7 +8,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from running_server import Running
 
@@ -143,7 +143,6 @@ STEPS = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(ACTIONS), st.integ
 
 
 @given(STEPS)
-@settings(max_examples=30)
 @example([(0, "learn", 0), (0, "sync", 0), (1, "sync", 0), (0, "unshare", 0), (0, "sync", 0), (1, "sync", 0),
           (0, "share", 0), (0, "sync", 0), (1, "sync", 0)])  # fmt: skip
 @example([(0, "learn", 0), (0, "sync", 0), (1, "sync", 0), (1, "forget", 0), (1, "sync", 0)])

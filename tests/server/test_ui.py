@@ -126,10 +126,14 @@ class Window:
         self.page.get_by_role("navigation", name="Pages").wait_for()
         return self.page
 
-    def close(self) -> None:
+    def check(self) -> None:
         assert self.page.evaluate("window.attacked") is None
+        said, self.said = self.said, []
+        assert said == []
+
+    def close(self) -> None:
+        self.check()
         self.context.close()
-        assert self.said == []
 
 
 @pytest.fixture(scope="module")
@@ -137,11 +141,18 @@ def admin_token(team) -> str:
     return team.first_token
 
 
-@pytest.fixture
-def window(chrome, team, admin_token) -> Iterator[Window]:
+@pytest.fixture(scope="module")
+def shared_window(chrome, team, admin_token) -> Iterator[Window]:
     opened = Window(chrome, team, admin_token)
     yield opened
-    opened.close()
+    opened.context.close()
+
+
+@pytest.fixture
+def window(shared_window) -> Iterator[Window]:
+    """The admin's window: logging in takes as long as a test."""
+    yield shared_window
+    shared_window.check()
 
 
 def picture(page: sync_api.Page, name: str) -> None:
@@ -402,7 +413,8 @@ def test_a_reader_may_look_and_is_refused_when_it_edits(chrome, attacked):
     opened.close()
 
 
-def test_half_of_a_session_opens_nothing(window, team):
+def test_half_of_a_session_opens_nothing(chrome, team, admin_token):
+    window = Window(chrome, team, admin_token)
     (cookie,) = window.context.cookies()
     assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
     assert window.page.evaluate("document.cookie") == ""
@@ -418,6 +430,7 @@ def test_half_of_a_session_opens_nothing(window, team):
     window.page.get_by_role("button", name="Log out").click()
     window.page.get_by_label("Token").wait_for()
     assert httpx.get(me, headers={**sent, **key}).status_code == 401
+    window.close()
 
 
 def test_a_session_ends_with_its_token_and_when_idle(team, monkeypatch):

@@ -11,7 +11,7 @@ from rmem.embed import word_vectors
 from rmem.stores.sql.postgres import PostgresRecordStore
 from rmem.testing import synthetic_memories, synthetic_questions
 
-MEMORIES, QUESTIONS = 2000, 100
+MEMORIES, QUESTIONS = 1500, 40
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import json
 from datetime import UTC
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rmem import Client
@@ -48,7 +48,6 @@ def columns():
     )
 
 
-@settings(max_examples=30)
 @given(columns())
 def test_columns_survive_json(data):
     ready = normalize_columns(data, {name: name for name in data})
@@ -65,7 +64,6 @@ def client(tmp_path_factory):
         yield made
 
 
-@settings(max_examples=15)
 @given(data=columns())
 def test_what_goes_in_comes_out(client, data):
     client.drop_table("t", if_exists=True)

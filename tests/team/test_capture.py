@@ -327,12 +327,13 @@ def test_commands_are_the_same_attempt_whatever_their_verbosity():
     assert command_key("cd /x && pytest tests/a.py -v 2>&1 | tail -5", "/x") == command_key("pytest tests/a.py", "/x")
 
 
-def test_only_the_latest_sessions_keep_their_files(tmp_path):
+def test_only_the_latest_sessions_keep_their_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("rmem.team.sessions._MOST", 40)
     sessions = Sessions(tmp_path)
-    for number in range(650):
+    for number in range(65):
         sessions.save(SessionState("claude-code", f"s{number}", started=float(number)))
         os.utime(sessions._path("claude-code", f"s{number}"), (number + 1e9, number + 1e9))
     held = [state.session for state in sessions.all()]
-    assert 400 <= len(held) <= 500
-    assert held[0] == "s649"
+    assert 40 <= len(held) <= 50
+    assert held[0] == "s64"
     assert "s0" not in held

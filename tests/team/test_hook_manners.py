@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -47,11 +48,11 @@ def preferences(home):
 
 def daemons():
     found = []
-    for process in psutil.process_iter(["cmdline", "environ"]):
-        words = process.info["cmdline"] or []
-        home = (process.info["environ"] or {}).get("RMEM_HOME")
-        if "rmem.team.daemon" in words and home == os.environ["RMEM_HOME"]:
-            found.append(process)
+    for process in psutil.process_iter(["cmdline"]):
+        if "rmem.team.daemon" in (process.info["cmdline"] or []):
+            with suppress(psutil.NoSuchProcess):
+                if process.environ().get("RMEM_HOME") == os.environ["RMEM_HOME"]:
+                    found.append(process)
     return found
 
 
@@ -107,18 +108,18 @@ def test_a_repository_can_opt_out(home, tmp_path):
 
 
 def test_a_killed_daemon_loses_and_doubles_nothing(home, tmp_path):
-    for number in range(12):
+    for number in range(6):
         said = f"Always use the port {5000 + number} for service {number}"
         told = {"session_id": "s1", "cwd": str(tmp_path), "prompt": said}
         hook(json.dumps(told), agent="claude-code")
-        if number in (3, 7):
+        if number in (1, 3):
             for process in daemons():
                 os.kill(process.pid, signal.SIGKILL)
     wait_for(lambda: not list((home / "team" / "spool").glob("*.json")))
     wait_for(lambda: not daemons())
     with Brain(home / "memories.db") as brain:
         found = brain.memories({"type": "preference"}, limit=None)
-    assert len(found) == 12
+    assert len(found) == 6
     assert all(memory.contents["count"] == 1 for memory in found)
 
 

@@ -28,14 +28,37 @@ PAIRS = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module", params=PAIRS, ids="-".join)
+def pair(request):
+    """Both tests of a pair come one after the other, while the daemon runs."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def homes():
+    """Agents, and the homes in which they have learned the fix."""
+    return {}
+
+
 @pytest.fixture
-def team_home(tmp_path, monkeypatch):
-    """A home whose daemon ends soon after the test."""
-    home = tmp_path / "home"
-    monkeypatch.setenv("RMEM_HOME", str(home / "memory"))
-    monkeypatch.setenv("RMEM_KEEPER_IDLE", "3")
-    monkeypatch.setenv("HOME", str(home))
-    return home
+def taught(homes, tmp_path_factory, monkeypatch):
+    """A function: the home of somebody whose agent has learned the fix. Its daemon ends soon after the test."""
+
+    def home_of(agent):
+        is_new = agent not in homes
+        home = homes.setdefault(agent, tmp_path_factory.mktemp("home"))
+        monkeypatch.setenv("RMEM_HOME", str(home / "memory"))
+        monkeypatch.setenv("RMEM_KEEPER_IDLE", "3")
+        monkeypatch.setenv("HOME", str(home))
+        if is_new:
+            for event, payload in TOLD[agent](
+                story("s-1", clone(home, "ann"), "Make the import work for files of 50 GB")
+            ):
+                hook(agent, event, payload)
+            settled(home)
+        return home
+
+    return home_of
 
 
 def clone(folder, name):
@@ -83,33 +106,28 @@ def story(session, cwd, task):
     )
 
 
-@pytest.mark.parametrize(("first", "second"), PAIRS)
-def test_the_second_agent_is_handed_the_fix_before_its_first_action(team_home, tmp_path, first, second):
-    one, two = clone(tmp_path, "ann"), clone(tmp_path, "bob")
-    for event, payload in TOLD[first](story("s-1", one, "Make the import work for files of 50 GB")):
-        hook(first, event, payload)
-    settled(team_home)
+def test_the_second_agent_is_handed_the_fix_before_its_first_action(taught, tmp_path, pair):
+    first, second = pair
+    home, two = taught(first), clone(tmp_path, "bob")
     told = ""
     for event, payload in TOLD[second](story("s-2", two, VARIANT)):
         printed = hook(second, event, payload)
         if event == PROMPT[second]:
             told = printed
             break  # before its first action
-    assert "pd.read_parquet(path)" in told, (team_home / "memory" / "team" / "hooks.log").exists()
+    assert "pd.read_parquet(path)" in told, (home / "memory" / "team" / "hooks.log").exists()
     assert "to_batches(batch_size=10000)" in told
     assert "ann@acme.io" in told
     json.loads(told)
 
 
-@pytest.mark.parametrize(("first", "second"), PAIRS)
-def test_the_fix_arrives_when_the_same_command_fails_for_another_agent(team_home, tmp_path, first, second):
-    one, two = clone(tmp_path, "ann"), clone(tmp_path, "bob")
-    for event, payload in TOLD[first](story("s-1", one, "Make the import work for files of 50 GB")):
-        hook(first, event, payload)
-    settled(team_home)
+def test_the_fix_arrives_when_the_same_command_fails_for_another_agent(taught, tmp_path, pair):
+    first, second = pair
+    taught(first)
+    two = clone(tmp_path, "bob")
     printed = {}
     task = "Rename the headings of the README, then check that everything is still green"
-    for event, payload in TOLD[second](story("s-2", two, task)):
+    for event, payload in TOLD[second](story("s-3", two, task)):
         printed[len(printed)] = hook(second, event, payload)
         if len(printed) == 3:
             break  # the command has failed; its next action has not come
@@ -121,31 +139,25 @@ def test_the_fix_arrives_when_the_same_command_fails_for_another_agent(team_home
     json.loads(printed[2])
 
 
-def test_a_command_that_succeeds_is_told_nothing(team_home, tmp_path):
-    one, two = clone(tmp_path, "ann"), clone(tmp_path, "bob")
-    for event, payload in TOLD["claude-code"](story("s-1", one, "Make the import work for files of 50 GB")):
-        hook("claude-code", event, payload)
-    settled(team_home)
-    ran = {"session_id": "s-2", "cwd": str(two), "tool_name": "Bash", "tool_input": {"command": "cat build.log"}}
+def test_a_command_that_succeeds_is_told_nothing(taught, tmp_path):
+    taught("claude-code")
+    two = clone(tmp_path, "bob")
+    ran = {"session_id": "s-4", "cwd": str(two), "tool_name": "Bash", "tool_input": {"command": "cat build.log"}}
     shown = {"stdout": ERROR, "stderr": "", "interrupted": False}
     assert hook("claude-code", "PostToolUse", {**ran, "tool_use_id": "1", "tool_response": shown}) == ""
 
 
-def test_the_same_is_not_told_twice_in_a_session(team_home, tmp_path):
-    one, two = clone(tmp_path, "ann"), clone(tmp_path, "bob")
-    for event, payload in TOLD["claude-code"](story("s-1", one, "Make the import work for files of 50 GB")):
-        hook("claude-code", event, payload)
-    settled(team_home)
-    asked = {"session_id": "s-2", "cwd": str(two), "prompt": VARIANT}
+def test_the_same_is_not_told_twice_in_a_session(taught, tmp_path):
+    taught("claude-code")
+    two = clone(tmp_path, "bob")
+    asked = {"session_id": "s-5", "cwd": str(two), "prompt": VARIANT}
     assert "to_batches" in hook("claude-code", "UserPromptSubmit", asked)
     assert "to_batches" not in hook("claude-code", "UserPromptSubmit", {**asked, "prompt": VARIANT + ", please"})
 
 
-def test_an_agent_can_search_for_more_by_mcp(team_home, tmp_path):
-    one, two = clone(tmp_path, "ann"), clone(tmp_path, "bob")
-    for event, payload in TOLD["codex"](story("s-1", one, "Make the import work for files of 50 GB")):
-        hook("codex", event, payload)
-    settled(team_home)
+def test_an_agent_can_search_for_more_by_mcp(taught, tmp_path):
+    taught("codex")
+    two = clone(tmp_path, "bob")
 
     async def ask():
         arguments = ["-m", "rmem", "mcp", "--project", str(two)]

@@ -1,4 +1,4 @@
-"""A user's script, which tests/test_typing.py checks with mypy --strict and pyright --strict. It is not run."""
+"""A user's script, for mypy --strict (`make check`) and pyright --strict (tests/test_typing.py). It is not run."""
 
 from __future__ import annotations
 

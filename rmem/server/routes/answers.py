@@ -16,8 +16,13 @@ class Error(BaseModel):
     error: str
 
 
+_ERROR = {"application/json": {"schema": {"$ref": f"#/components/schemas/{Error.__name__}"}}}
+"""By reference: of `"model": Error`, FastAPI would build a validator for each status of each route, 1,200 in all, which
+took half of the time that loading the routes takes."""
+
+
 def _told(**by_status: str) -> dict[int | str, dict[str, Any]]:
-    return {int(status[1:]): {"model": Error, "description": text} for status, text in by_status.items()}
+    return {int(status[1:]): {"content": _ERROR, "description": text} for status, text in by_status.items()}
 
 
 PLAIN = _told(_400="The request cannot be read.", _405="Not this method.", _429="Too many requests.")

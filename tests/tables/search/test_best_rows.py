@@ -74,7 +74,7 @@ def searches(draw):
     limit=st.integers(0, 40),
     offset=st.sampled_from([0, 0, 1, 13]),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=2 * settings.default.max_examples, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_best_rows_are_the_first_of_all_rows(stocked, search, where, above, order, limit, offset):
     score, params, expected = search
     conditions = [part for part in (where, "" if above is None else f"{score} > {above}") if part]

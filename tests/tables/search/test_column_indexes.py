@@ -52,7 +52,7 @@ def as_dict(scores):
 
 
 @given(steps, st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 def test_bm25_follows_a_column_through_its_changes(steps, question):
     words, _, table = followed(steps)
     expected, possible = bm25({row: text for row, (text, _) in table.items()}, question)
@@ -66,7 +66,7 @@ def test_bm25_follows_a_column_through_its_changes(steps, question):
 
 
 @given(steps, st.lists(numbers, min_size=3, max_size=3), st.integers(0, 14), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 def test_the_best_cosines_are_those_of_all(steps, query, count, ties):
     _, points, table = followed(steps)
     asked = unit(np.array([query], np.float32))[0]
@@ -86,7 +86,6 @@ def test_the_best_cosines_are_those_of_all(steps, query, count, ties):
 
 
 @given(steps, st.lists(st.integers(1, 14), unique=True))
-@settings(max_examples=50, deadline=None)
 def test_scores_of_some_rows_are_those_of_all(steps, wanted):
     words, points, _ = followed(steps)
     asked = unit(np.array([[1, 1, 0]], np.float32))[0]
@@ -101,7 +100,7 @@ def test_scores_of_some_rows_are_those_of_all(steps, wanted):
 
 
 @given(steps, st.floats(0, 5), st.floats(0.01, 5))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_hybrid_scores_lie_between_0_and_1_and_need_one_side_only(steps, weight_vector, weight_words):
     words, points, table = followed(steps)
     asked = unit(np.array([[1, 2, 0]], np.float32))[0]

@@ -60,7 +60,7 @@ def damaged(draw):
 
 
 @given(sql=damaged())
-@settings(max_examples=300)
+@settings(max_examples=5 * settings.default.max_examples)
 def test_damaged_statements_are_answered_or_refused(busy, sql):
     said(busy, sql)
 
@@ -73,7 +73,7 @@ def test_damaged_statements_are_answered_or_refused(busy, sql):
     ),
     kind=st.sampled_from(["int", "text", "numeric", "float8", "bool", "jsonb", "date", "timestamptz", "float4[]", "text[]", "uuid", "bytea", "interval"]),
 )  # fmt: skip
-@settings(max_examples=200)
+@settings(max_examples=4 * settings.default.max_examples)
 def test_any_parameter_is_taken_or_refused(busy, value, kind):
     said(busy, f"SELECT $1::{kind}, $1::{kind} IS NULL", [value])
     said(busy, "SELECT * FROM emp WHERE name = $1 OR id = $1", [value])
@@ -90,7 +90,7 @@ def both(tmp_path_factory, tables_url):
 
 
 @given(expression=st.one_of(*expressions_at_random.expressions().values()))
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=3 * settings.default.max_examples, suppress_health_check=[HealthCheck.too_slow])
 def test_random_expressions_mean_the_same_on_both_engines(both, expression):
     sql = f"SELECT {expression} AS x FROM r"
     results = [outcome(workspace, sql) for workspace in both]

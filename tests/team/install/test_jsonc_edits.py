@@ -54,7 +54,7 @@ def comments(text: str) -> list[str]:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_what_is_added_and_removed_again_leaves_the_same_text(data):
     value = data.draw(st.dictionaries(KEYS, VALUES, min_size=1, max_size=3))
     new = data.draw(VALUES)
@@ -73,7 +73,7 @@ def test_what_is_added_and_removed_again_leaves_the_same_text(data):
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_removing_or_replacing_one_key_keeps_the_others_and_all_comments(data):
     value = data.draw(st.dictionaries(KEYS, st.one_of(st.integers(), st.text(alphabet="xyz")), min_size=1, max_size=4))
     text = data.draw(written(value, within=False))
@@ -88,7 +88,6 @@ def test_removing_or_replacing_one_key_keeps_the_others_and_all_comments(data):
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
 def test_strict_json_stays_strict(data):
     value = data.draw(st.dictionaries(KEYS, VALUES, max_size=3))
     text = json.dumps(value, indent=data.draw(st.sampled_from([None, 2, 4, "\t"])))
