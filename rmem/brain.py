@@ -511,7 +511,7 @@ class Brain:
             embedder = self._resolve() if request.needs_embedder else None
             return load_hits(self.store, search(self.store, rows, request, embedder, self._learned))
 
-        hits = Hits(self.store.read_transaction(read), self.new_recall(request.text, request.where))
+        hits = Hits(self.store.recall_transaction(read), self.new_recall(request.text, request.where))
         if request.touch:
             self.store.touch([hit.memory.memory_id for hit in hits], time.time())
         return hits

@@ -23,6 +23,10 @@ DATA = click.option("--data", metavar="FOLDER", help="The server's folder. Defau
 @click.option("--port", type=int, metavar="N", help="Default: 8765.")
 @DATA
 @click.option("--config", metavar="FILE", help="Settings in TOML. Default: server.toml in the folder, if there.")
+@click.option(
+    "--replica", "replicas", multiple=True, metavar="ADDRESS", help="A replica of --store, for recalls; repeatable."
+)
+@click.option("--replica-staleness", type=float, metavar="N", help="Seconds that a replica may be behind; 5.")
 @click.option("--embedder", metavar="SPEC", help="For new workspaces: static, minilm, onnx:PATH, http:MODEL@URL.")
 @click.option("--requests-per-second", type=float, metavar="N", help="Of one organisation; 2000.")
 @click.option("--burst", type=int, metavar="N", help="Requests of one organisation at a stroke; 4000.")
@@ -39,7 +43,7 @@ DATA = click.option("--data", metavar="FOLDER", help="The server's folder. Defau
 @click.option("--behind-proxy", is_flag=True, default=None, help="A reverse proxy with TLS is in front of it.")
 @click.option("--no-auth", is_flag=True, help="Ask for no tokens: whoever reaches this machine is admin.")
 @command_options
-def serve(cli: CliContext, config: str | None, no_auth: bool, **options: Any) -> None:
+def serve(cli: CliContext, config: str | None, no_auth: bool, replicas: tuple[str, ...], **options: Any) -> None:
     """Serve memories and tables over HTTP, with documentation at /docs.
 
     The first start makes an organisation and a workspace called "default" and prints the token of their admin, once.
@@ -61,7 +65,7 @@ def serve(cli: CliContext, config: str | None, no_auth: bool, **options: Any) ->
         return
     from ..server.serve import serve as run
 
-    settings = settings_of(cli, auth=False if no_auth else None, file=config, **options)
+    settings = settings_of(cli, auth=False if no_auth else None, file=config, replicas=replicas or None, **options)
     if not settings.auth:
         warning = "WARNING: no tokens are asked for; everybody on this machine can read, change and delete everything."
         click.echo(click.style(warning, fg="red", bold=True), err=True)

@@ -50,6 +50,11 @@ class RequestContext:
     on_limit: Callable[[float], None] | None = None
     """Told the time limit of a statement, by the thread that runs it."""
 
+    def note_write(self, mark: int) -> None:
+        """Let recalls see what a worker has written for this request."""
+        if mark and self.workspace_role is not None:
+            self.service.spaces.note_write(self.workspace_role.workspace_id, mark)
+
     def leave(self) -> None:
         while self.spaces:
             self.service.spaces.leave(self.spaces.pop())
@@ -79,6 +84,15 @@ class Access:
     def open_brain(self) -> Brain | None:
         """The brain if it is open already; it may then be asked for what takes no time in the event loop."""
         return self._space().open_brain
+
+    @property
+    def written(self) -> int:
+        """The mark up to which recalls have to see what was written."""
+        return self._space().written
+
+    def note_write(self, mark: int) -> None:
+        """Let recalls see what another process of this server has written."""
+        self._space().note_write(mark)
 
     @property
     def tables(self) -> Workspace:

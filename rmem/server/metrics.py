@@ -10,7 +10,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 
 class Metrics:
-    def __init__(self, open_workspaces: Callable[[], int]) -> None:
+    def __init__(self, open_workspaces: Callable[[], int], replicas_left_out: Callable[[], int]) -> None:
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "rmem_requests", "Requests answered.", ["method", "route", "status"], registry=self._registry
@@ -32,6 +32,9 @@ class Metrics:
         Gauge("rmem_open_workspaces", "Workspaces held open.", registry=self._registry).set_function(
             lambda: float(open_workspaces())
         )
+        Gauge(
+            "rmem_replicas_left_out", "Replicas that are away or too late to answer recalls.", registry=self._registry
+        ).set_function(lambda: float(replicas_left_out()))
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         self._requests.labels(method, route, str(status)).inc()

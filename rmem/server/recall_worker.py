@@ -34,6 +34,7 @@ def request_note(access: Access) -> dict[str, Any]:
         "member": access.member,
         "role": access.role,
         "id": access.context.id,
+        "written": access.written,
     }
 
 
@@ -104,6 +105,7 @@ def _answer(frame: Frame, service: Service) -> bytes:
         note["workspace_id"],
     )
     try:
+        access.note_write(note["written"])
         answer = answer_recall(access, frame.body)
     except (RemanenceError, UnicodeEncodeError) as error:
         response = error_response(error, context.id)

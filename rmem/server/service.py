@@ -42,7 +42,7 @@ class Service:
     thread_shares: FairShares = field(init=False)
 
     def __post_init__(self) -> None:
-        self.metrics = Metrics(lambda: len(self.spaces))
+        self.metrics = Metrics(lambda: len(self.spaces), self.spaces.replicas_left_out)
         self.buckets = Buckets(self.settings.limits)
         self.disk = DiskUse(self.settings)
         self.datasets = Datasets(self.settings)

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from .. import checks, config
 from ..errors import ConfigError, InputError
+from ..stores import is_postgres
 from ..tables.search.allowance import quarter_of_memory
 
 PORT = 8765
@@ -76,6 +77,10 @@ class ServerSettings:
 
     data: Path
     store: str | None = None
+    replicas: tuple[str, ...] = ()
+    """Streaming replicas of that database, which answer recalls while they are fresh enough."""
+    replica_staleness: float = 5.0
+    """Seconds that a replica may be behind; whoever wrote finds that at once all the same."""
     host: str = "127.0.0.1"
     port: int = PORT
     auth: bool = True
@@ -125,6 +130,10 @@ class ServerSettings:
             raise checks.refuse("root_path", "empty, or a path such as /memory", self.root_path)
         if self.store is not None and not self.store.startswith(("postgresql://", "postgres://")):
             raise ConfigError("store must be the address of a PostgreSQL database; SQLite files lie in the data folder")
+        object.__setattr__(self, "replicas", _addresses("replicas", self.replicas))
+        checks.number("replica_staleness", self.replica_staleness, low=0.1)
+        if self.replicas and self.store is None:
+            raise ConfigError("replicas need the address of their primary: --store postgresql://…")
         if not self.auth and not self.loopback:
             raise ConfigError(f"a server without tokens listens on this machine only (127.0.0.1), not on {self.host}")
 
@@ -169,6 +178,12 @@ class ServerSettings:
             return cls(data=data, limits=replace(Limits(), **bounds), **chosen)
         except InputError as error:
             raise ConfigError(str(error)) from None
+
+
+def _addresses(field: str, given: object) -> tuple[str, ...]:
+    if not isinstance(given, list | tuple) or not all(isinstance(one, str) and is_postgres(one) for one in given):
+        raise checks.refuse(field, "a list of addresses such as postgresql://user@host/database", given)
+    return tuple(given)
 
 
 def _toml(path: Path, *, required: bool) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from pathlib import Path
 from threading import Condition, Lock
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from ..brain import Brain
 from ..errors import ConstraintError, RemanenceError, StoreClosedError, StoreError
@@ -32,6 +33,7 @@ class Space:
         self.org, self.id, self.name = org, id, name
         self.users = 0
         self._settings = settings
+        self._written = 0
         self._lock = Lock()
         self._brain: Brain | None = None
         self._tables: Workspace | None = None
@@ -60,7 +62,20 @@ class Space:
     def _opened(self) -> Brain:
         if self._brain is None:
             self._brain = Brain(self._memories(), embedder=self._settings.embedder)
+            self._brain.store.written = self._written
         return self._brain
+
+    @property
+    def written(self) -> int:
+        """The mark of the last write to its memories through this server; recalls see what was written up to it."""
+        brain = self._brain
+        return self._written if brain is None else max(self._written, brain.store.written)
+
+    def note_write(self, mark: int) -> None:
+        """Let recalls see what another process of this server has written."""
+        self._written = max(self._written, mark)
+        if (brain := self._brain) is not None:
+            brain.store.written = mark
 
     @property
     def tables(self) -> Workspace:
@@ -84,7 +99,9 @@ class Space:
         address = self._address()
         if self._settings.store is None or self.tenant is None:
             return address
-        return tenant_address(address, self.tenant)
+        settings = self._settings
+        options = [("replica", one) for one in settings.replicas] + [("staleness", str(settings.replica_staleness))]
+        return f"{tenant_address(address, self.tenant)}&{urlencode(options)}"
 
     def _address(self) -> str:
         if self._settings.own_store is not None:
@@ -146,6 +163,8 @@ class Spaces:
         self._settings = settings
         self._open: OrderedDict[str, Space] = OrderedDict()
         self._gone: set[str] = set()
+        self._written: dict[str, int] = {}
+        """The marks of writes to workspaces that are not open, where replicas answer recalls."""
         self._change = Condition()
 
     def __len__(self) -> int:
@@ -159,12 +178,20 @@ class Spaces:
             space = self._open.get(id)
             if space is None:
                 space = self._open[id] = Space(org, id, name, self._settings)
+                space.note_write(self._written.pop(id, 0))
             space.users += 1
             self._open.move_to_end(id)
             idle = self._idle()
         for one in idle:
             one.close()
         return space
+
+    def replicas_left_out(self) -> int:
+        """How many replicas answer no recalls at the moment, as far as a workspace is open that knows."""
+        with self._change:
+            brains = [space.open_brain for space in self._open.values()]
+        states = next((brain.store.replica_states() for brain in brains if brain is not None), ())
+        return sum(state.problem is not None for state in states)
 
     def leave(self, space: Space) -> None:
         with self._change:
@@ -179,7 +206,21 @@ class Spaces:
                 break
             if not space.users:
                 chosen.append(self._open.pop(id))
+                self._keep_mark(id, space.written)
         return chosen
+
+    def note_write(self, id: str, mark: int) -> None:
+        """Let recalls see what another process of this server has written to a workspace."""
+        with self._change:
+            space = self._open.get(id)
+            if space is None:
+                self._keep_mark(id, mark)
+            else:
+                space.note_write(mark)
+
+    def _keep_mark(self, id: str, mark: int) -> None:
+        if mark:
+            self._written[id] = max(mark, self._written.get(id, 0))
 
     def close_deleted(self) -> None:
         """Close workspaces that another process has deleted."""

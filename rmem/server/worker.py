@@ -149,9 +149,12 @@ class _Answer:
         except _ReaderGone:
             pass
         finally:
+            written = max((space.written for space in context.spaces), default=0)
             context.leave()
         replayed = request is not None and request.replayed
-        self._writer.write(framed({"type": "end", "failed": self._scope.get("failed"), "replayed": replayed}))
+        self._writer.write(
+            framed({"type": "end", "failed": self._scope.get("failed"), "replayed": replayed, "written": written})
+        )
         await self._writer.drain()
 
     def _send_limit(self, seconds: float) -> None:

@@ -228,6 +228,7 @@ class _Answer:
             self.whole = True
             if self._context.request is not None:
                 self._context.request.replayed = note["replayed"]
+            self._context.note_write(note["written"])
             if note["failed"]:
                 raise WorkerFailedError(note["failed"])
             if self._last is not None:

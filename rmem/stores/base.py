@@ -119,6 +119,15 @@ Edit = Callable[[Memory | None], Edited | None]
 """Takes a memory, or None where there is none, and returns None to change nothing. It may be called several times."""
 
 
+class ReplicaState(NamedTuple):
+    """What is known of a replica: how many seconds it may be behind, if that is known, and why it is left out, if it
+    is."""
+
+    server: str
+    staleness: float | None
+    problem: str | None
+
+
 class RecordStore(MemoryStore[Memory]):
     """Memories with their words, vectors and context.
 
@@ -211,6 +220,24 @@ class RecordStore(MemoryStore[Memory]):
         """Do what reads several times. Nothing that it sees is older than this call; a store may show it all of one
         moment, and may do it again when a connection was lost."""
         return work()
+
+    def recall_transaction(self, work: Callable[[], Result]) -> Result:
+        """The same for a recall, which may be answered by a replica: it may miss what others wrote in the last moments,
+        as far as the store allows, but nothing that was written up to the mark `written`."""
+        return self.read_transaction(work)
+
+    def replica_states(self) -> Sequence[ReplicaState]:
+        """How the replicas are that answer its recalls; none where it has none."""
+        return ()
+
+    @property
+    def written(self) -> int:
+        """A mark of the last write of this process, for recalls in others; 0 where they always see everything."""
+        return 0
+
+    @written.setter
+    def written(self, mark: int) -> None:
+        """Let recalls see what another process has written."""
 
     @abstractmethod
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:

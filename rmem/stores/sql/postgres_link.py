@@ -29,29 +29,36 @@ if TYPE_CHECKING:
 
 _TENDING = 0x524D454D_0001  # an advisory lock
 _LOCK_PATIENCE = 2000  # milliseconds
+_OWN = ("tenant", "replica", "staleness")  # options of an address that are not the server's
 
 
 class Address(NamedTuple):
-    """Where a store is, and whose rows of it."""
+    """Where a store is, whose rows of it, and which replicas may answer its recalls, how many seconds behind."""
 
     url: str
     tenant: str | None
+    replicas: tuple[str, ...] = ()
+    staleness: float | None = None
 
     @classmethod
     def of(cls, written: str) -> Address:
-        """From postgresql://…; `?tenant=…` is ours and not the server's."""
+        """From postgresql://…; `?tenant=…`, `replica=…` and `staleness=…` are ours and not the server's."""
         scheme, separator, rest = written.partition("://")
         if not separator or scheme.partition("+")[0] not in ("postgresql", "postgres"):
             raise ConfigError(f"not an address of PostgreSQL: {written!r}; write postgresql://user@host/database")
         parts = urlsplit(f"postgresql://{rest}")
         options = parse_qsl(parts.query, keep_blank_values=True)
-        given = [value for key, value in options if key == "tenant"]
-        url = urlunsplit(parts._replace(query=urlencode([pair for pair in options if pair[0] != "tenant"])))
+        own: dict[str, list[str]] = {key: [value for name, value in options if name == key] for key in _OWN}
+        url = urlunsplit(parts._replace(query=urlencode([pair for pair in options if pair[0] not in own])))
         try:
             conninfo_to_dict(url)
         except psycopg.ProgrammingError as error:
             raise ConfigError(f"not an address of PostgreSQL: {line(error)}") from None
-        return cls(url, given[-1] if given else None)
+        try:
+            staleness = float(own["staleness"][-1]) if own["staleness"] else None
+        except ValueError:
+            raise ConfigError(f"staleness must be a number of seconds, got {own['staleness'][-1]!r}") from None
+        return cls(url, own["tenant"][-1] if own["tenant"] else None, tuple(own["replica"]), staleness)
 
     @property
     def shown(self) -> str:

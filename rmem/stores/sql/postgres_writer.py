@@ -21,10 +21,14 @@ _TAKE = "SELECT seq FROM heads FOR UPDATE"
 
 
 class PostgresWriter(Groups[Connection]):
-    """Writes of one tenant. Access counts that wait are written along, by the statement `touch`."""
+    """Writes of one tenant. Access counts that wait are written along, by the statement `touch`. `on_commit` is called
+    after each commit, before anybody is told of it."""
 
-    def __init__(self, link: Link, frame: Frame, touches: Touches, touch: str) -> None:
+    def __init__(
+        self, link: Link, frame: Frame, touches: Touches, touch: str, on_commit: Callable[[], None] | None = None
+    ) -> None:
         super().__init__()
+        self._on_commit = on_commit
         self._link, self._frame, self._touches, self._touch = link, frame, touches, touch
 
     def run(self, work: Callable[[Connection], Result], *, single: bool = False) -> Result:
@@ -70,6 +74,8 @@ class PostgresWriter(Groups[Connection]):
             if not written:
                 raise
             batch[0].error = error
+        if self._on_commit is not None:
+            self._on_commit()
 
     def _failed(self, batch: list[Job[Connection, Any]], taken: Waiting, error: BaseException) -> None:
         self._touches.put_back(taken)
