@@ -36,14 +36,10 @@ ELEMENTS = ("int4", "text", "int8")
 PLACES = {
     ("date_trunc", 0): ["'day'", "'month'", "'hour'", "'week'", "'year'", "'quarter'", "'second'", "'nonsense'"],
     ("date_part", 0): ["'year'", "'epoch'", "'dow'", "'minute'", "'second'", "'nonsense'"],
-    ("date_trunc", 2): ["'UTC'", "'Europe/Berlin'", "'Nowhere/Land'"],
-    ("repeat", 1): ["0", "3", "-1", "NULL::int4"],
-    ("lpad", 1): ["0", "3", "-1", "8"],
-    ("rpad", 1): ["0", "3", "-1", "8"],
     ("timezone", 0): ["'UTC'", "'America/New_York'", "'Nowhere'"],
 }
 PATTERNS = ["'a'", "'[a-z]+'", "'^(.)(.)'", "'o|l'", "'(\\w+) (\\w+)'", "'\\d'", "''", "'('"]
-RANDOM = {"random", "now", "clock_timestamp", "gen_random_uuid"}
+RANDOM = {"random", "now", "gen_random_uuid"}
 
 
 def _type(take: str, element: str, chance: random.Random) -> str:

@@ -79,9 +79,7 @@ class _Rendering:
         nodes = list(self.tree.walk())
         self._parameters([node for node in nodes if isinstance(node, exp.Parameter | exp.Placeholder)])
         for node in nodes:
-            if isinstance(node, exp.Subquery) and node.meta.get("lateral"):
-                _say_lateral(node)
-            elif isinstance(node, exp.Anonymous):
+            if isinstance(node, exp.Anonymous):
                 _say_function(node)
             elif isinstance(node, Operator) and node.op == EUCLIDEAN_DISTANCE:
                 _say_distance(node)
@@ -176,15 +174,6 @@ class _Rendering:
         if alias in self.plan.candidates:
             number = self._place(partial(_candidates, alias=alias))
             self.tree.where(exp.Var(this=f"{_row_of(alias)} = ANY(${number})"), copy=False)
-
-
-def _say_lateral(node: exp.Subquery) -> None:
-    """Binding leaves a mark in place of the word."""
-    alias = node.args.get("alias")
-    node.set("alias", None)
-    word = exp.Lateral(alias=alias)
-    node.replace(word)
-    word.set("this", node)
 
 
 def _say_function(node: exp.Anonymous) -> None:

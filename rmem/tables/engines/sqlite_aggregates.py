@@ -1,5 +1,5 @@
-"""Aggregates and window functions: SQLite's own where they do what PostgreSQL's do, ours for the rest, for DISTINCT
-with several arguments, and for ORDER BY inside an aggregate."""
+"""Compile aggregates and OVER (…): SQLite's own aggregates where they do what PostgreSQL's do, ours for the rest, for
+DISTINCT with several arguments, and for ORDER BY inside an aggregate."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ...errors import RemanenceError, SqlError
 from ..sql import functions
 from ..sql.calls import aggregate_parts
 from ..sql.functions import Call
-from ..sql.types import is_array, type_of
+from ..sql.scope import fold_name
+from ..sql.types import type_of
 from .sqlite_calls import State, Udf, scalar
-from .sqlite_order import sort_key
 from .sqlite_statistics import AGGREGATES, NULLS_COUNT
-from .sqlite_storage import reader, writer
+from .sqlite_storage import reader, sort_key, writer
 
 if TYPE_CHECKING:
     from .sqlite_expressions import ExpressionSql
@@ -33,8 +33,6 @@ def aggregate_sql(ex: ExpressionSql, node: exp.Anonymous, condition: str, over: 
     call: Call = node.meta["call"]
     name = call.signature.name
     tail = condition + over
-    if name in functions.ordered:
-        return _ordered_set(ex, node, call, tail)
     arguments, distinct, order = aggregate_parts(node)
     if not call.takes:
         return f"count(*){tail}"
@@ -55,7 +53,7 @@ def _own(ex: ExpressionSql, call: Call, item: str, distinct: str, tail: str) -> 
     collated = ex.collate(item, kind)
     if name == "count":
         return f"count({distinct}{collated}){tail}"
-    if name in ("min", "max") and not is_array(kind):
+    if name in ("min", "max"):
         return f"{name}({collated}){tail}"
     if name == "bool_and":
         return f"min({item}){tail}"
@@ -72,24 +70,7 @@ def _own(ex: ExpressionSql, call: Call, item: str, distinct: str, tail: str) -> 
     return ""
 
 
-def _ordered_set(ex: ExpressionSql, node: exp.Anonymous, call: Call, tail: str) -> str:
-    group = node.parent
-    if not isinstance(group, exp.WithinGroup):
-        raise SqlError("WITHIN GROUP is missing")
-    key = group.expression.expressions[0]
-    arguments = [*node.expressions, key.this]
-    items = [ex.sql_as(item, want) for item, want in zip(arguments, call.takes, strict=True)]
-    order = ((call.takes[-1], bool(key.args.get("desc")), False),)
-    return ex.compiler.call(collector(call.signature.name, call, False, order, last=True), [*items, items[-1]]) + tail
-
-
-def window_sql(ex: ExpressionSql, node: exp.Anonymous, over: str) -> str:
-    call: Call = node.meta["call"]
-    items = [ex.sql_as(item, want) for item, want in zip(node.expressions, call.takes, strict=True)]
-    return f"{call.signature.name}({', '.join(items)}){over}"
-
-
-def collector(name: str, call: Call, distinct: bool, order: Order, *, last: bool = False) -> Udf:
+def collector(name: str, call: Call, distinct: bool, order: Order) -> Udf:
     """An aggregate of ours: it gathers rows, sorts them, leaves out what is there twice, and then computes."""
     finish = AGGREGATES.get(call.key) or AGGREGATES.get(name)
     if finish is None:
@@ -101,7 +82,6 @@ def collector(name: str, call: Call, distinct: bool, order: Order, *, last: bool
     key_readers = [reader(kind) for kind, _, _ in order]
     write = writer(call.gives)
     keep_nulls = name in NULLS_COUNT
-    value_at = count - 1 if last else 0
     sorts = [(kind, desc, first) for kind, desc, first in order]
     if distinct and not sorts:
         sorts = [(kind, False, False) for kind in call.takes]
@@ -114,7 +94,7 @@ def collector(name: str, call: Call, distinct: bool, order: Order, *, last: bool
 
             def step(self, *arguments: Any) -> None:
                 try:
-                    if arguments[value_at] is None and not keep_nulls:
+                    if arguments[0] is None and not keep_nulls:
                         return
                     values = [
                         None if item is None else read(item)
@@ -133,7 +113,7 @@ def collector(name: str, call: Call, distinct: bool, order: Order, *, last: bool
                     raise
 
             def inverse(self, *arguments: Any) -> None:
-                if arguments[value_at] is not None or keep_nulls:
+                if arguments[0] is not None or keep_nulls:
                     self.rows.pop(0)
 
             def value(self) -> Any:
@@ -189,73 +169,77 @@ def _distinct(rows: list[tuple[list[Any], list[Any]]], takes: tuple[str, ...]) -
     return kept
 
 
-class Single:
+def single_row() -> Udf:
     """The value of a subquery that may have one row only."""
 
-    @staticmethod
-    def udf(kind: str) -> Udf:
-        def make(state: State) -> type:
-            class OnlyOne:
-                def __init__(self) -> None:
-                    self.rows = 0
-                    self.found: Any = None
+    def make(state: State) -> type:
+        class OnlyOne:
+            def __init__(self) -> None:
+                self.rows = 0
+                self.found: Any = None
 
-                def step(self, item: Any) -> None:
-                    self.rows += 1
-                    if self.rows > 1:
-                        state.error = state.error or SqlError(
-                            "more than one row returned by a subquery used as an expression"
-                        )
-                        raise ValueError
-                    self.found = item
-
-                def inverse(self, item: Any) -> None:
-                    self.rows -= 1
-
-                def value(self) -> Any:
-                    return self.found
-
-                finalize = value
-
-            return OnlyOne
-
-        return Udf("rmem_single", 1, make, kind="aggregate")
-
-
-class Items:
-    """Rows of a subquery, gathered into one value."""
-
-    @staticmethod
-    def udf(kind: str) -> Udf:
-        """An array of what a query gives; NULL where it gives no rows."""
-        signature = functions.aggregates["array_agg"][0]
-        return collector("array_agg", Call(signature, (kind,), f"{kind}[]"), False, ())
-
-    @staticmethod
-    def rows_udf(width: int) -> Udf:
-        """Whole rows as a JSON list of texts that `rmem_unpacked` reads."""
-
-        def make(state: State) -> type:
-            class Rows:
-                def __init__(self) -> None:
-                    self.rows: list[str] = []
-
-                def step(self, *items: Any) -> None:
-                    self.rows.append(
-                        json.dumps([{"b": item.hex()} if isinstance(item, bytes) else item for item in items])
+            def step(self, item: Any) -> None:
+                self.rows += 1
+                if self.rows > 1:
+                    state.error = state.error or SqlError(
+                        "more than one row returned by a subquery used as an expression"
                     )
+                    raise ValueError
+                self.found = item
 
-                def inverse(self, *items: Any) -> None:
-                    self.rows.pop(0)
+            def inverse(self, item: Any) -> None:
+                self.rows -= 1
 
-                def value(self) -> str:
-                    return json.dumps(self.rows)
+            def value(self) -> Any:
+                return self.found
 
-                finalize = value
+            finalize = value
 
-            return Rows
+        return OnlyOne
 
-        return Udf(f"rmem_rows_{width}", width, make, kind="aggregate")
+    return Udf("rmem_single", 1, make, kind="aggregate")
+
+
+# -- OVER (…) --------------------------------------------------------------------------------------------------
+
+
+def window_sql(ex: ExpressionSql, node: exp.Window) -> str:
+    """A window function, or an aggregate over a window."""
+    over = _over(ex, node)
+    target, condition = node.this, ""
+    if isinstance(target, exp.Filter):
+        condition = f" FILTER (WHERE {ex.sql_as(target.expression.this, 'bool')})"
+        target = target.this
+    if fold_name(target.this) not in functions.windows:
+        return aggregate_sql(ex, target, condition, over)
+    call: Call = target.meta["call"]
+    items = [ex.sql_as(item, want) for item, want in zip(target.expressions, call.takes, strict=True)]
+    return f"{call.signature.name}({', '.join(items)}){over}"
+
+
+def _over(ex: ExpressionSql, node: exp.Window) -> str:
+    partition, order, spec = (node.args.get(part) for part in ("partition_by", "order", "spec"))
+    parts = []
+    if partition:
+        parts.append("PARTITION BY " + ", ".join(ex.key(part) for part in partition))
+    if order is not None:
+        parts.append("ORDER BY " + ", ".join(ex.compiler.order_sql(key) for key in order.expressions))
+    if spec is not None:
+        kind = (spec.args.get("kind") or "RANGE").upper()
+        end = _bound(ex, spec, "end") if spec.args.get("end") else "CURRENT ROW"
+        parts.append(f"{kind} BETWEEN {_bound(ex, spec, 'start')} AND {end}")
+    return f" OVER ({' '.join(parts)})"
+
+
+def _bound(ex: ExpressionSql, spec: exp.WindowSpec, end: str) -> str:
+    value, side = spec.args.get(end), (spec.args.get(f"{end}_side") or "").upper()
+    if isinstance(value, exp.Expression):
+        return f"{ex.sql_as(value, 'int8')} {side}"
+    word = str(value).upper()
+    return word if word == "CURRENT ROW" else f"{word} {side}"
+
+
+# -- rows of functions in FROM ---------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ from ..deadline import check_each
 from ..sql.casts import text_of
 from ..sql.types import element
 from .sqlite_calls import native
-from .sqlite_order import sort_key
+from .sqlite_storage import sort_key
 
 List = list[Any]
 MAX_ELEMENTS = 2_000_000  # as many as generate_series gives
@@ -20,15 +20,6 @@ MAX_ELEMENTS = 2_000_000  # as many as generate_series gives
 @native("subscript")
 def _subscript(array: List, at: int) -> Any:
     return array[at - 1] if 1 <= at <= len(array) else None
-
-
-@native("slice", strict=False)
-def _slice(array: List | None, start: int | None, end: int | None) -> List | None:
-    if array is None:
-        return None
-    first = 1 if start is None else max(start, 1)
-    last = len(array) if end is None else end
-    return array[first - 1 : max(last, 0)]
 
 
 native("array_length(anyarray, int4)")(lambda array, at: (len(array) or None) if at == 1 else _depth(array, at))
@@ -57,7 +48,7 @@ def _prepend(item: Any, array: List | None) -> List:
     return [item, *(array or [])]
 
 
-@native("array_cat(anyarray, anyarray)", "||(anyarray, anyarray)", strict=False)
+@native("||(anyarray, anyarray)", strict=False)
 def _cat(left: List | None, right: List | None) -> List | None:
     return None if left is None and right is None else [*(left or []), *(right or [])]
 
@@ -113,7 +104,6 @@ def _contains(kinds: tuple[str, ...], left: List, right: List) -> bool:
 
 
 native("@>(anyarray, anyarray)", kinds=True)(_contains)
-native("<@(anyarray, anyarray)", kinds=True)(lambda kinds, left, right: _contains(kinds, right, left))
 
 
 @native("&&(anyarray, anyarray)", kinds=True)

@@ -9,26 +9,22 @@ from sqlglot import exp
 from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
 from ..catalog import ROW, Column, Table, Type
 from ..deadline import check
-from ..sql import functions
 from ..sql.group_by import has_aggregates
 from ..sql.scope import Source, fold_name, shown
 from ..sql.types import NAMES, type_of
 from .base import StaleCatalogueError
-from .sqlite_aggregates import Items, Single
+from .sqlite_aggregates import single_row
 from .sqlite_calls import Udf
 from .sqlite_expressions import ExpressionSql
 from .sqlite_layout import Compiled, Physical, Placed, Slot
 from .sqlite_sets import set_call
-from .sqlite_storage import collation, has_limits, literal_sql, writer
-from .sqlite_windows import window_of
+from .sqlite_storage import collation, has_limits
 
 MAX_SQL = 64_000_000  # characters of one expression
 _WRITTEN, _WRITTEN_AT_LEAST = 10, 10_000  # expressions that may be written: for each node of the tree, and in all
 
 
 class Compiler:
-    aggregate_names = frozenset({*functions.aggregates, *functions.ordered})
-
     def __init__(self, tables: Mapping[str, Physical], candidates: Sequence[str] = (), *, nodes: int = 0) -> None:
         """`nodes` is the size of the tree, of which so many times as many expressions may be written."""
         self.tables = tables
@@ -100,20 +96,10 @@ class Compiler:
 
     def single(self, node: exp.Subquery) -> str:
         """A subquery that stands for a value: more than one row is an error."""
-        kind = type_of(node)
         text = self.query(node)
         if _is_single(node):
             return f"({text})"
-        return f"(SELECT {self.call(Single.udf(kind), ['o1'])} FROM ({text}))"
-
-    def items(self, query: exp.Expression, kind: str) -> str:
-        """An array of what a query gives."""
-        empty = literal_sql(writer(f"{kind}[]")([]))
-        gathered = self.call(Items.udf(kind), ["o1"])
-        return f"coalesce((SELECT {gathered} FROM ({self.query(query, [kind])})), {empty})"
-
-    def window(self, node: exp.Window) -> str:
-        return window_of(self, node)
+        return f"(SELECT {self.call(single_row(), ['o1'])} FROM ({text}))"
 
     def order_sql(self, key: exp.Ordered) -> str:
         """One key of ORDER BY; the place of NULL is always written out."""
@@ -263,24 +249,11 @@ class Compiler:
     def _set_operation(self, node: exp.SetOperation, wants: Sequence[str] | None) -> str:
         head = self.with_queries(node)
         kinds = list(wants or [kind for _, kind in node.meta["columns"]])
-        own = [kind for _, kind in node.meta["columns"]]
-        kinds = [want if own[at] != want else own[at] for at, want in enumerate(kinds)]
-        word = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}[type(node)]
-        first = node.this
-        if _is_bare(first) and (node.args.get("distinct") or word == "UNION"):
-            sides = [self.query(first, kinds)]  # SQLite, too, works from left to right
-        else:
-            sides = [self._side(first, kinds)]
-        sides.append(self._side(node.expression, kinds))
+        word = type(node).__name__.upper() if node.args.get("distinct") else "UNION ALL"
+        # SQLite, too, works from left to right.
+        first = self.query(node.this, kinds) if _is_bare(node.this) else self._side(node.this, kinds)
+        body = f"{first} {word} {self._side(node.expression, kinds)}"
         outputs = [f"o{at}" for at in range(1, len(kinds) + 1)]
-        if not node.args.get("distinct") and word != "UNION":
-            # SQLite has no INTERSECT ALL and EXCEPT ALL: equal rows are told apart by a number.
-            keys = ", ".join(self.expressions.collate(name, kind) for name, kind in zip(outputs, kinds, strict=True))
-            number = f"row_number() OVER (PARTITION BY {keys}) AS n1"
-            sides = [f"SELECT {', '.join(outputs)}, {number} FROM ({side})" for side in sides]
-            body = f"SELECT {', '.join(outputs)} FROM ({sides[0]} {word} {sides[1]})"
-        else:
-            body = f"{sides[0]} {word if node.args.get('distinct') else 'UNION ALL'} {sides[1]}"
         if head or any(node.args.get(key) for key in ("order", "limit", "offset")):
             return f"{head}SELECT {', '.join(outputs)} FROM ({body}){self.tail(node)}"
         return body
@@ -337,8 +310,6 @@ class Compiler:
             text = set_call(self, node, source, alias)
         elif isinstance(node, exp.Table):
             text = self._table(node, source, alias)
-        elif node.meta.get("lateral"):
-            text = self._lateral(node, source, alias)
         else:
             body = self.query(node)
             self._place(source, alias, [f"o{at}" for at in range(1, len(source.columns) + 1)])
@@ -376,15 +347,6 @@ class Compiler:
             raise StaleCatalogueError(table.name)
         return found
 
-    def _lateral(self, node: exp.Expression, source: Source, alias: str) -> str:
-        """SQLite's subqueries in FROM do not see their neighbours, but arguments of json_each do: the rows of the
-        subquery go through JSON."""
-        kinds = [kind for _, kind in source.columns]
-        body = self.query(node, kinds)
-        packed = self.call(Items.rows_udf(len(kinds)), [f"o{at}" for at in range(1, len(kinds) + 1)])
-        self.place_expressions(source, [f"rmem_unpacked({alias}.value, {at})" for at in range(len(kinds))])
-        return f"json_each((SELECT {packed} FROM ({body}))) AS {alias}"
-
 
 def _is_single(node: exp.Expr) -> bool:
     """Whether a query can give no more than one row."""
@@ -402,11 +364,9 @@ def _is_single(node: exp.Expr) -> bool:
 
 def _is_bare(node: exp.Expression) -> bool:
     """Whether a UNION, INTERSECT or EXCEPT can stand before another one without brackets."""
-    if not isinstance(node, exp.SetOperation) or any(
+    return isinstance(node, exp.SetOperation) and not any(
         node.args.get(key) for key in ("order", "limit", "offset", "with_")
-    ):
-        return False
-    return bool(node.args.get("distinct")) or isinstance(node, exp.Union)
+    )
 
 
 def _is_constant(node: exp.Expression) -> bool:

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import ROW, Type
+from ..sql import functions
 from ..sql.casts import converter
 from ..sql.dialect import Operator
 from ..sql.expressions import ARITHMETIC
@@ -24,7 +25,7 @@ from . import (  # noqa: F401 - they register their functions
     sqlite_text,
     sqlite_times,
 )
-from .sqlite_aggregates import aggregate_sql
+from .sqlite_aggregates import aggregate_sql, window_sql
 from .sqlite_calls import Native, natives, scalar
 from .sqlite_predicates import PredicateSql
 from .sqlite_storage import has_limits, kept, literal_sql, named_column, text_sql, writer
@@ -136,20 +137,8 @@ class ExpressionSql(PredicateSql):
 
     def _bracket(self, node: exp.Bracket) -> str:
         kind = type_of(node.this)
-        subscript = node.expressions[0]
-        if kind == "jsonb":
-            want = type_of(subscript)
-            key = f"->(jsonb, {want})"
-            return self.compiler.call(scalar(key, ("jsonb", want), "jsonb"), [self.sql(node.this), self.sql(subscript)])
-        if isinstance(subscript, exp.Slice):
-            ends = [
-                "NULL" if end is None else self.sql_as(end, "int8") for end in (subscript.this, subscript.expression)
-            ]
-            run = natives["slice"]
-            return self.compiler.call(scalar("slice", (kind, "int8", "int8"), kind, run), [self.sql(node.this), *ends])
-        run = natives["subscript"]
-        udf = scalar("subscript", (kind, "int8"), element(kind), run)
-        return self.compiler.call(udf, [self.sql(node.this), self.sql_as(subscript, "int8")])
+        udf = scalar("subscript", (kind, "int8"), element(kind))
+        return self.compiler.call(udf, [self.sql(node.this), self.sql_as(node.expressions[0], "int8")])
 
     # -- operators ------------------------------------------------------------------------------------------
 
@@ -217,28 +206,19 @@ class ExpressionSql(PredicateSql):
         name = fold_name(node.this)
         if name == "rmem_score":
             return self.compiler.score(int(node.expressions[0].name), self.sql(node.expressions[1]))
-        if name == "array":
-            return self.compiler.items(node.expressions[0], element(type_of(node)))
         call: Call | None = node.meta.get("call")
         if call is None:
             raise SqlUnsupportedError(f"function {name}() is not supported here")
         special = _SPECIAL.get(name)
         if special is not None:
             return special(self, node, call)
-        if call.signature.name in self.compiler.aggregate_names:
+        if call.signature.name in functions.aggregates:
             return aggregate_sql(self, node, "", "")
         return self._called(call, node.expressions)
 
     def _filter(self, node: exp.Filter) -> str:
         condition = f" FILTER (WHERE {self.sql_as(node.expression.this, 'bool')})"
-        target = node.this.this if isinstance(node.this, exp.WithinGroup) else node.this
-        return aggregate_sql(self, target, condition, "")
-
-    def _within_group(self, node: exp.WithinGroup) -> str:
-        return aggregate_sql(self, node.this, "", "")
-
-    def _window(self, node: exp.Window) -> str:
-        return self.compiler.window(node)
+        return aggregate_sql(self, node.this, condition, "")
 
     _BRANCHES: ClassVar[dict[type[exp.Expr], Callable[..., str]]] = {
         exp.Literal: _literal,
@@ -266,14 +246,11 @@ class ExpressionSql(PredicateSql):
         exp.AtTimeZone: _at_time_zone,
         exp.CurrentTimestamp: _current,
         exp.CurrentDate: _current,
-        exp.Localtimestamp: _current,
-        exp.Localtime: _current,
         exp.Subquery: _subquery,
         exp.Exists: _exists,
         exp.Anonymous: _function,
         exp.Filter: _filter,
-        exp.WithinGroup: _within_group,
-        exp.Window: _window,
+        exp.Window: window_sql,
     }
 
 
@@ -341,7 +318,6 @@ _CAST_SQL = {
 }
 _CALL_SQL = {
     "length(text)": "length({0})",
-    "char_length(text)": "length({0})",
     "+(date, int4)": "({0} + {1})",
     "+(int4, date)": "({0} + {1})",
     "-(date, int4)": "({0} - {1})",

@@ -114,7 +114,6 @@ def _is_inner(item: Any, inner: Any) -> bool:
 
 
 native("@>(jsonb, jsonb)")(contains)
-native("<@(jsonb, jsonb)")(lambda left, right: contains(right, left))
 
 
 @native("?(jsonb, text)")
@@ -122,16 +121,6 @@ def _has(value: Any, key: str) -> bool:
     if isinstance(value, dict):
         return key in value
     return any(item == key for item in value if isinstance(item, str)) if isinstance(value, list) else value == key
-
-
-@native("?|(jsonb, text[])")
-def _has_any(value: Any, keys: list[str | None]) -> bool:
-    return any(_has(value, key) for key in keys if key is not None)
-
-
-@native("?&(jsonb, text[])")
-def _has_all(value: Any, keys: list[str | None]) -> bool:
-    return all(_has(value, key) for key in keys if key is not None)
 
 
 @native("||(jsonb, jsonb)")
@@ -149,25 +138,6 @@ def _without(value: Any, key: str) -> Any:
     if isinstance(value, list):
         return [item for item in value if item != key]
     raise SqlError("cannot delete from scalar")
-
-
-@native("-(jsonb, text[])")
-def _without_all(value: Any, keys: list[str | None]) -> Any:
-    for key in keys:
-        if key is not None:
-            value = _without(value, key)
-    if not isinstance(value, (dict, list)):
-        raise SqlError("cannot delete from scalar")
-    return value
-
-
-@native("-(jsonb, int4)")
-def _without_at(value: Any, at: int) -> Any:
-    if isinstance(value, dict):
-        raise SqlError("cannot delete from object using integer index")
-    if not isinstance(value, list):
-        raise SqlError("cannot delete from scalar")
-    return [item for place, item in enumerate(value) if place != (at if at >= 0 else at + len(value))]
 
 
 def _changed(value: Any, path: list[str | None], change: Any) -> Any:
@@ -225,13 +195,6 @@ def _length(value: Any) -> int:
     if not isinstance(value, list):
         raise SqlError(f"cannot get array length of a {'non-array' if isinstance(value, dict) else 'scalar'}")
     return len(value)
-
-
-@native("jsonb_strip_nulls(jsonb)")
-def _strip_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _strip_nulls(inner) for key, inner in value.items() if inner is not None}
-    return [_strip_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 @native("jsonb_build_object(any)", "jsonb_build_object()", strict=False, kinds=True)

@@ -135,12 +135,10 @@ def _whole(run: Callable[[float], int]) -> Callable[[float], float]:
 for _name, _run in (
     ("ceil", _whole(math.ceil)),
     ("floor", _whole(math.floor)),
-    ("trunc", _whole(math.trunc)),
     ("round", float_round),
     ("sqrt", math.sqrt),
     ("exp", math.exp),
     ("ln", math.log),
-    ("sign", lambda value: float((value > 0) - (value < 0))),
 ):
     _real(_name, _run)
 native("power(float8, float8)", "^(float8, float8)")(_float_power)

@@ -90,10 +90,7 @@ def _numeric_remainder(left: Decimal, right: Decimal) -> Decimal:
 
 native("negative(numeric)")(lambda value: EXACT.minus(value) if value else value)
 native("abs(numeric)")(lambda value: abs(value))
-native("sign(numeric)")(lambda value: Decimal((value > 0) - (value < 0)))
-
-
-for _name, _rounding in (("ceil", ROUND_CEILING), ("floor", ROUND_FLOOR), ("trunc", ROUND_DOWN)):
+for _name, _rounding in (("ceil", ROUND_CEILING), ("floor", ROUND_FLOOR)):
     native(f"{_name}(numeric)")(lambda value, how=_rounding: value.quantize(Decimal(1), rounding=how, context=EXACT))
 native("round(numeric)")(lambda value: round_half_up(value, 0))
 
@@ -101,14 +98,6 @@ native("round(numeric)")(lambda value: round_half_up(value, 0))
 @native("round(numeric, int4)")
 def _round_to(value: Decimal, scale: int) -> Decimal:
     return round_half_up(value, min(max(scale, -1000), 1000))
-
-
-@native("trunc(numeric, int4)")
-def _trunc_to(value: Decimal, scale: int) -> Decimal:
-    if scale >= 0:
-        return value.quantize(Decimal(1).scaleb(-min(scale, 1000)), rounding=ROUND_DOWN, context=EXACT)
-    shifted = value.scaleb(scale, context=EXACT).quantize(Decimal(1), rounding=ROUND_DOWN, context=EXACT)
-    return shifted.scaleb(-scale, context=EXACT).quantize(Decimal(1), context=EXACT)
 
 
 def numeric_sqrt(value: Decimal, scale: int) -> Decimal:

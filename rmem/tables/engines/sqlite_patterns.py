@@ -155,15 +155,6 @@ native("!~(text, text)")(lambda text, pattern: search(pattern, text) is None)
 native("!~*(text, text)")(lambda text, pattern: search(pattern, text, "i") is None)
 
 
-@native("substring(text, text)")
-def _substring(text: str, pattern: str) -> str | None:
-    found = search(pattern, text)
-    if found is None:
-        return None
-    text = found[1] if found.re.groups else found[0]
-    return None if text is None else str(text)
-
-
 @native("regexp_match(text, text)", "regexp_match(text, text, text)")
 def _match(text: str, pattern: str, flags: str = "") -> list[str | None] | None:
     if "g" in flags:

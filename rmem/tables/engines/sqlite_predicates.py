@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
 from ..sql.literals import read
 from ..sql.scope import shown
-from ..sql.types import UNKNOWN, type_of
-from .sqlite_any_all import any_all_sql
-from .sqlite_calls import scalar
-from .sqlite_storage import collation, literal_sql, text_sql, writer
+from ..sql.types import UNKNOWN, element, type_of
+from .sqlite_calls import Native, scalar
+from .sqlite_storage import collation, literal_sql, sort_key, text_sql, writer
 
 if TYPE_CHECKING:
     from .sqlite_compile import Compiler
@@ -69,12 +70,29 @@ class PredicateSql(ABC):
 
     def _comparison(self, node: exp.Expression, op: str) -> str:
         if isinstance(node.expression, (exp.Any, exp.All)):
-            return any_all_sql(self, node, op)
+            return self._any_all(node, node.expression, "IN" if op == "=" else "NOT IN")
         if "operands" in node.meta:
             return self._rows(node, op)
         kind = node.meta["operand"]
         other = self.sql_as(node.expression, kind)
         return f"({self.collate(self.sql_as(node.this, kind), kind, other)} {op} {other})"
+
+    def _any_all(self, node: exp.Expression, other: exp.Any | exp.All, word: str) -> str:
+        """`x = ANY(…)` is IN, and `x <> ALL(…)` is NOT IN."""
+        kind = node.meta["operand"]
+        inner = other.this.unnest() if not isinstance(other.this, exp.Subquery) else other.this
+        if isinstance(inner, exp.Query):
+            assert isinstance(inner, exp.Expression)
+            return f"({self.compare(node.this, kind)} {word} ({self.compiler.query(inner, [kind])}))"
+        array, items = type_of(other), self.sql(other.this)
+        if array == f"{kind}[]" and not collation(kind) and kind not in ("bytea", "float4", "float8"):
+            # The elements lie in JSON as values of a column lie in SQLite.
+            found = f"{self.sql_as(node.this, kind)} {word} (SELECT value FROM json_each({items}))"
+            return f"(CASE WHEN {items} IS NOT NULL THEN {found} END)"
+        run = partial(_is_element, sort_key(element(array)))
+        udf = scalar("= ANY", (kind, array), "bool", Native(run, strict=False))
+        text = self.compiler.call(udf, [self.sql_as(node.this, kind), items])
+        return text if word == "IN" else f"(NOT {text})"
 
     def _rows(self, node: exp.Expression, op: str) -> str:
         kinds = node.meta["operands"]
@@ -140,17 +158,11 @@ class PredicateSql(ABC):
         kind = node.meta["operand"]
         value = self.compare(node.this, kind)
         low, high = self.sql_as(node.args["low"], kind), self.sql_as(node.args["high"], kind)
-        text = f"({value} >= {low} AND {value} <= {high})"
-        if node.args.get("symmetric"):
-            text = f"({text} OR ({value} >= {high} AND {value} <= {low}))"
-        return text
+        return f"({value} >= {low} AND {value} <= {high})"
 
     def _like(self, node: exp.Expression, escape: str = "\\") -> str:
         folds = isinstance(node, exp.ILike)
-        pattern = node.expression
-        if isinstance(pattern, (exp.Any, exp.All)):
-            return any_all_sql(self, node, "ilike" if folds else "like")
-        left, right = self.sql_as(node.this, "text"), self.sql_as(pattern, "text")
+        left, right = self.sql_as(node.this, "text"), self.sql_as(node.expression, "text")
         if folds or len(escape) != 1:
             udf = scalar(f"{'ilike' if folds else 'like'}(text, text, text)", ("text",) * 3, "bool")
             text = self.compiler.call(udf, [left, right, text_sql(escape)])
@@ -178,3 +190,12 @@ class PredicateSql(ABC):
             text += f" WHEN {condition} THEN {self.sql_as(branch.args['true'], kind)}"
         default = node.args.get("default")
         return f"({text} ELSE {self.sql_as(default, kind) if default is not None else 'NULL'} END)"
+
+
+def _is_element(key: Callable[[Any], Any], value: Any, items: list[Any] | None) -> bool | None:
+    """Whether an array holds a value; NULL where that is not known."""
+    if items is None or (value is None and items):
+        return None
+    if any(item is not None and key(item) == key(value) for item in items):
+        return True
+    return None if None in items else False

@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import SqlError
 from ..sql.functions import Call
 from ..sql.times import Interval
 from .sqlite_json import as_json, json_key
 from .sqlite_numeric import divide, numeric_sqrt, select_scale
-from .sqlite_order import sort_key
 
 Rows = list[list[Any]]
 AGGREGATES: dict[str, Callable[[Call, Rows], Any]] = {}
@@ -43,12 +41,7 @@ def exact_sum(values: list[Decimal]) -> Decimal:
     return total
 
 
-@_aggregate("sum(int2)", "sum(int4)")
-def _sum_int(call: Call, rows: Rows) -> int | None:
-    return sum(row[0] for row in rows) if rows else None
-
-
-@_aggregate("sum(float4)", "sum(float8)")
+@_aggregate("sum(float4)")
 def _sum_float(call: Call, rows: Rows) -> float | None:
     if not rows:
         return None
@@ -63,16 +56,11 @@ def _sum_interval(call: Call, rows: Rows) -> Interval | None:
     return Interval(*(sum(column) for column in zip(*(row[0] for row in rows), strict=True))) if rows else None
 
 
-@_aggregate("avg(int2)", "avg(int4)", "avg(int8)", "avg(numeric)")
+@_aggregate("avg(int8)", "avg(numeric)")
 def _avg_numeric(call: Call, rows: Rows) -> Decimal | None:
     if not rows:
         return None
     return divide(exact_sum([Decimal(row[0]) for row in rows]), Decimal(len(rows)))
-
-
-@_aggregate("avg(float4)", "avg(float8)")
-def _avg_float(call: Call, rows: Rows) -> float | None:
-    return sum(row[0] for row in rows) / len(rows) if rows else None
 
 
 @_aggregate("avg(interval)")
@@ -81,18 +69,6 @@ def _avg_interval(call: Call, rows: Rows) -> Interval | None:
 
     total = _sum_interval(call, rows)
     return None if total is None else interval_times(total, 1 / len(rows))
-
-
-@_aggregate("min")
-def _min(call: Call, rows: Rows) -> Any:
-    key = sort_key(call.takes[0])
-    return min((row[0] for row in rows), key=key) if rows else None
-
-
-@_aggregate("max")
-def _max(call: Call, rows: Rows) -> Any:
-    key = sort_key(call.takes[0])
-    return max((row[0] for row in rows), key=key) if rows else None
 
 
 @_aggregate("string_agg(text, text)")
@@ -148,23 +124,3 @@ def _float_spread(values: list[float], *, root: bool) -> float:
 
 AGGREGATES["stddev"] = lambda call, rows: _spread(call, rows, root=True)
 AGGREGATES["variance"] = lambda call, rows: _spread(call, rows, root=False)
-
-
-def _fraction(rows: Rows) -> float | None:
-    fraction = rows[0][0]
-    if fraction is not None and not 0 <= fraction <= 1:
-        raise SqlError(f"percentile value {fraction:g} is not between 0 and 1")
-    return None if fraction is None else float(fraction)
-
-
-@_aggregate("percentile_cont")
-def _percentile_cont(call: Call, rows: Rows) -> Any:
-    if not rows or (fraction := _fraction(rows)) is None:
-        return None
-    place = fraction * (len(rows) - 1)
-    low, high = math.floor(place), math.ceil(place)
-    first, second = rows[low][1], rows[high][1]
-    if low == high:
-        return first
-    part = place - low
-    return first + (second - first) * part

@@ -321,7 +321,20 @@ def bulk_writer(column: Column) -> Callable[[Any], Stored]:
     return write
 
 
-# -- collations ------------------------------------------------------------------------------------------------
+# -- order -----------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def sort_key(kind: str) -> Callable[[Any], Any]:
+    """A function from a plain value to what Python orders and hashes as PostgreSQL does in the collation C."""
+    if kind == "jsonb":
+        return order_key
+    if kind == "interval":
+        return lambda value: value.total
+    if is_array(kind):
+        inner = sort_key(element(kind))
+        return lambda value: tuple((item is None, None if item is None else inner(item)) for item in value)
+    return _same
 
 
 @lru_cache(maxsize=4096)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from typing import Any
 
 from ...errors import SqlError
@@ -28,19 +26,10 @@ native("lower(text)")(lower)
 native("upper(text)")(upper)
 
 
-@native("initcap(text)")
-def _initcap(text: str) -> str:
-    return re.sub(r"[^\W_]+", lambda found: upper(found[0][0]) + lower(found[0][1:]), text)
-
-
 def _sized(length: int) -> int:
     if length > MAX_TEXT:
         raise SqlError("requested length too large")
     return length
-
-
-native("octet_length(text)")(lambda text: len(text.encode()))
-native("length(bytea)", "octet_length(bytea)")(len)
 
 
 @native("concat(any)", strict=False, kinds=True)
@@ -73,33 +62,9 @@ def _right(text: str, count: int) -> str:
     return text[-count:]
 
 
-@native("lpad(text, int4)", "lpad(text, int4, text)")
-def _lpad(text: str, length: int, fill: str = " ") -> str:
-    length = max(_sized(length), 0)
-    missing = length - len(text)
-    if missing <= 0 or not fill:
-        return text[:length]
-    return (fill * (missing // len(fill) + 1))[:missing] + text
-
-
-@native("rpad(text, int4)", "rpad(text, int4, text)")
-def _rpad(text: str, length: int, fill: str = " ") -> str:
-    length = max(_sized(length), 0)
-    missing = length - len(text)
-    if missing <= 0 or not fill:
-        return text[:length]
-    return text + (fill * (missing // len(fill) + 1))[:missing]
-
-
 native("btrim(text)", "btrim(text, text)")(lambda text, signs=" ": text.strip(signs) if signs else text)
 native("ltrim(text)", "ltrim(text, text)")(lambda text, signs=" ": text.lstrip(signs) if signs else text)
 native("rtrim(text)", "rtrim(text, text)")(lambda text, signs=" ": text.rstrip(signs) if signs else text)
-
-
-@native("repeat(text, int4)")
-def _repeat(text: str, count: int) -> str:
-    _sized(len(text) * max(count, 0))
-    return text * max(count, 0)
 
 
 @native("replace(text, text, text)")
@@ -108,9 +73,6 @@ def _replace(text: str, old: str, new: str) -> str:
         return text
     _sized(len(text) + text.count(old) * (len(new) - len(old)))
     return text.replace(old, new)
-
-
-native("reverse(text)")(lambda text: text[::-1])
 
 
 @native("split_part(text, text, int4)")
@@ -137,9 +99,6 @@ def _substr_of(text: str, start: int, count: int) -> str:
         raise SqlError("negative substring length not allowed")
     end = start - 1 + count
     return text[max(start - 1, 0) : max(end, 0)]
-
-
-native("md5(text)")(lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest())
 
 
 native("deeplake_sync_table(text)")(lambda name: name)

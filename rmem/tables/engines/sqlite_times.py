@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import calendar
 import datetime as dt
-import time
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -20,11 +19,10 @@ from ..sql.times import (
     date_of,
     day_number,
     in_range,
-    moment,
     to_local,
     to_utc,
 )
-from .sqlite_calls import current, native
+from .sqlite_calls import native
 
 
 def add_interval(micros: int, interval: Interval, sign: int = 1) -> int:
@@ -48,12 +46,6 @@ for _kind in ("timestamp", "timestamptz"):
 native("+(date, interval)")(lambda days, interval: add_interval(days * DAY, interval))
 native("+(interval, date)")(lambda interval, days: add_interval(days * DAY, interval))
 native("-(date, interval)")(lambda days, interval: add_interval(days * DAY, interval, -1))
-
-
-native("+(time, interval)")(lambda micros, interval: (micros + interval.micros) % DAY)
-native("+(interval, time)")(lambda interval, micros: (micros + interval.micros) % DAY)
-native("-(time, interval)")(lambda micros, interval: (micros - interval.micros) % DAY)
-native("-(time, time)")(lambda left, right: Interval(0, 0, left - right))
 
 
 @native("-(timestamp, timestamp)", "-(timestamptz, timestamptz)")
@@ -89,13 +81,6 @@ def interval_times(interval: Interval, factor: float) -> Interval:
 native("*(float8, interval)")(lambda factor, interval: interval_times(interval, factor))
 
 
-@native("/(interval, float8)")
-def _divided(interval: Interval, divisor: float) -> Interval:
-    if divisor == 0:
-        raise SqlError("division by zero")
-    return _scaled(interval, lambda part: part / divisor)
-
-
 def _scaled(interval: Interval, scale: Callable[[int], float]) -> Interval:
     """Parts of months become days, parts of days become time, as PostgreSQL does it."""
     months, days = scale(interval.months), scale(interval.days)
@@ -111,30 +96,6 @@ def _scaled(interval: Interval, scale: Callable[[int], float]) -> Interval:
 
 def _nearest(value: float) -> float:
     return round(value * 1e6) / 1e6
-
-
-@native("age(timestamp, timestamp)", "age(timestamptz, timestamptz)")
-def age(later: int, earlier: int) -> Interval:
-    """Years, months and days between two moments, counted as a person would."""
-    if later < earlier:
-        reverse = age(earlier, later)
-        return Interval(-reverse.months, -reverse.days, -reverse.micros)
-    a, b = moment(later), moment(earlier)
-    months = (a.year - b.year) * 12 + a.month - b.month
-    days = a.day - b.day
-    micros = later % DAY - earlier % DAY
-    if micros < 0:
-        micros += DAY
-        days -= 1
-    if days < 0:
-        months -= 1
-        days += calendar.monthrange(b.year, b.month)[1]
-    return Interval(months, days, micros)
-
-
-@native("age(timestamp)", "age(timestamptz)", stable=False)
-def _age_today(value: int) -> Interval:
-    return age(current.state.now // DAY * DAY, value)
 
 
 # -- fields ----------------------------------------------------------------------------------------------------
@@ -236,18 +197,8 @@ def truncate(name: str, micros: int) -> int:
 native("date_trunc(text, timestamptz)", "date_trunc(text, timestamp)")(truncate)
 
 
-@native("date_trunc(text, timestamptz, text)")
-def _truncated_in(name: str, micros: int, zone: str) -> int:
-    return to_utc(truncate(name, to_local(micros, zone)), zone)
-
-
 native("timezone(text, timestamptz)")(lambda zone, value: to_local(value, zone))
 native("timezone(text, timestamp)")(lambda zone, value: to_utc(value, zone))
-
-
-@native("clock_timestamp()", stable=False)
-def _clock() -> int:
-    return time.time_ns() // 1000
 
 
 @native("to_timestamp(float8)")

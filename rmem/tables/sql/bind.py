@@ -19,7 +19,7 @@ from .expressions import Expressions
 from .group_by import check_distinct, check_grouping
 from .names import output_name
 from .relations import Relations
-from .scope import Scope, fold_name, identifier, only, shown
+from .scope import Scope, fold_name, identifier, only, refused, shown
 from .types import UNKNOWN, common, type_of
 
 Columns = tuple[tuple[str, str], ...]
@@ -148,7 +148,7 @@ class Binder:
 
     def _select(self, node: exp.Select, outer: Scope | None, wants: Sequence[str] | None) -> Columns:
         if node.args.get("windows"):
-            raise SqlUnsupportedError("WINDOW is not supported here; PostgreSQL has it. Write OVER (…) each time")
+            raise refused("WINDOW", "Write OVER (…) each time")
         only(
             node,
             *("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"),
@@ -222,7 +222,7 @@ class Binder:
     def _group_key(self, key: exp.Expression, node: exp.Select, scope: Scope) -> None:
         for kind, words in _GROUPINGS.items():
             if isinstance(key, kind):
-                raise SqlUnsupportedError(f"{words} is not supported here; PostgreSQL has it")
+                raise refused(words)
         at = self._place(key, len(node.expressions), "GROUP BY")
         if at is None and isinstance(key, exp.Column) and not key.args.get("table"):
             name = fold_name(key.this)
@@ -293,18 +293,10 @@ class Binder:
         outside = Scope(outer=scope.outer)
         limit = node.args.get("limit")
         if isinstance(limit, exp.Fetch):
-            options = limit.args.get("limit_options")
-            if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
-                raise SqlUnsupportedError("FETCH … WITH TIES and PERCENT are not supported")
-            count = limit.args.get("count") or exp.Literal.number(1)
-            limit = exp.Limit(expression=count)
-            node.set("limit", limit)
+            raise refused("FETCH", "Use LIMIT")
         if limit is not None:
             only(limit, "expression")
-            if isinstance(limit.expression, exp.Var) and limit.expression.name.upper() == "ALL":
-                node.set("limit", None)
-            else:
-                self.expressions.number(limit.expression, outside, "LIMIT")
+            self.expressions.number(limit.expression, outside, "LIMIT")
         if node.args.get("offset") is not None:
             only(node.args["offset"], "expression")
             self.expressions.number(node.args["offset"].expression, outside, "OFFSET")
@@ -328,6 +320,8 @@ class Binder:
         left = self.query(node.this, scope, wants)
         right = self.query(node.expression, scope, wants or [kind for _, kind in left])
         word = type(node).__name__.upper()
+        if not (node.args.get("distinct") or isinstance(node, exp.Union)):
+            raise refused(f"{word} ALL")
         if len(left) != len(right):
             raise SqlError(f"each {word} query must have the same number of columns")
         columns = tuple(

@@ -8,22 +8,18 @@ from ...errors import SqlError, SqlUnsupportedError
 from . import functions
 from .expression_base import ExpressionBase
 from .predicates import NOT_COMPARABLE
-from .scope import Scope, fold_name, identifier, only, shown
+from .scope import Scope, fold_name, only, refused, shown
 from .types import UNKNOWN, is_array, is_implicit, long_name, type_of
-
-_ROW_TAKERS = ("to_jsonb", "jsonb_agg")
 
 
 class Calls(ExpressionBase):
     def _function(self, node: exp.Anonymous, scope: Scope) -> str:
         name = fold_name(node.this)
-        if name == "array" and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Query):
-            return self._array_of_query(node, scope)
+        if name == "array":
+            raise refused("ARRAY(SELECT …)", "Use (SELECT array_agg(…) …)")
         if name == "deeplake_hybrid_record":
             return self._hybrid(node, scope)
-        if name in _ROW_TAKERS:
-            self._spread_rows(node, scope)
-        if name in functions.aggregates or name in functions.ordered:
+        if name in functions.aggregates:
             return self._aggregate(node, name, scope)
         if name in functions.windows:
             raise SqlError(f"window function {name} requires an OVER clause")
@@ -62,12 +58,6 @@ class Calls(ExpressionBase):
         node.meta["call"] = functions.Call(call.signature, takes, call.gives)
         return call.gives
 
-    def _array_of_query(self, node: exp.Anonymous, scope: Scope) -> str:
-        columns = self.binder.query(node.expressions[0], scope)
-        if len(columns) != 1:
-            raise SqlError("subquery must return only one column")
-        return f"{columns[0][1]}[]"
-
     def _hybrid(self, node: exp.Anonymous, scope: Scope) -> str:
         if not 2 <= len(node.expressions) <= 4:
             raise SqlError("deeplake_hybrid_record takes (vector, text, vector weight, text weight)")
@@ -79,25 +69,6 @@ class Calls(ExpressionBase):
                 )
         return "hybrid"
 
-    def _spread_rows(self, node: exp.Anonymous, scope: Scope) -> None:
-        """`to_jsonb(t)` of a whole row is an object of its columns."""
-        for argument in list(node.find_all(exp.Column)):
-            name = fold_name(argument.this)
-            plain = not argument.args.get("table") and not argument.meta.get("bound")
-            if argument.parent_select is not node.parent_select or not plain or name not in scope.sources:
-                continue
-            if argument.parent not in (node, *node.find_all(exp.Order, exp.Distinct)):
-                continue
-            if any(source.type_of(name) is not None for source in scope.sources.values()):
-                continue
-            pairs: list[exp.Expression] = []
-            source = scope.sources[name]
-            for column, kind in source.columns:
-                inner = exp.Column(this=identifier(column), table=identifier(source.alias))
-                inner.meta.update(type=kind, bound=True)
-                pairs += [exp.Literal.string(column), inner]
-            argument.replace(exp.Anonymous(this="jsonb_build_object", expressions=pairs))
-
     def _aggregate(self, node: exp.Anonymous, name: str, scope: Scope) -> str:
         if not scope.aggregates:
             raise SqlError(f"aggregate functions are not allowed here: {shown(node)}")
@@ -105,15 +76,6 @@ class Calls(ExpressionBase):
         nested = isinstance(over, exp.Window) and scope.nested
         inside = Scope(scope.outer, scope.sources, scope.queries, scope.merged, aggregates=nested)
         arguments, distinct, order = aggregate_parts(node)
-        if name in functions.ordered:
-            group = node.parent
-            if not isinstance(group, exp.WithinGroup):
-                raise SqlError(f"WITHIN GROUP is required for ordered-set aggregate {name}")
-            ordered = group.expression.expressions
-            if len(ordered) != 1:
-                raise SqlUnsupportedError(f"{name}() orders by one expression")
-            arguments = [*arguments, ordered[0].this]
-            return self.call(node, functions.ordered, name, arguments, inside)
         if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
             if name != "count":
                 raise SqlError(f"{name}(*) is not supported; only count(*) is")
@@ -129,20 +91,8 @@ class Calls(ExpressionBase):
                     raise SqlError(f"DISTINCT of {long_name(type_of(argument))} is not supported")
         return kind
 
-    def _within_group(self, node: exp.WithinGroup, scope: Scope) -> str:
-        if not isinstance(node.this, exp.Anonymous) or fold_name(node.this.this) not in functions.ordered:
-            name = fold_name(node.this.this) if isinstance(node.this, exp.Anonymous) else ""
-            if name in functions.POSTGRES_ONLY:
-                raise functions.unknown_function(name)
-            raise SqlError(f"WITHIN GROUP is for percentile_cont: {shown(node)}")
-        return self.bind(node.this, scope)
-
     def _filter(self, node: exp.Filter, scope: Scope) -> str:
-        target = node.this.this if isinstance(node.this, exp.WithinGroup) else node.this
-        if not isinstance(target, exp.Anonymous) or fold_name(target.this) not in {
-            **functions.aggregates,
-            **functions.ordered,
-        }:
+        if not isinstance(node.this, exp.Anonymous) or fold_name(node.this.this) not in functions.aggregates:
             raise SqlError(f"FILTER is for aggregate functions: {shown(node)}")
         found = self.bind(node.this, scope)
         inside = Scope(outer=scope.outer, sources=scope.sources, queries=scope.queries, merged=scope.merged)
@@ -183,15 +133,15 @@ class Calls(ExpressionBase):
         spec = node.args.get("spec")
         if spec is None:
             return
-        only(spec, "kind", "start", "start_side", "end", "end_side", "exclude")
+        only(spec, "kind", "start", "start_side", "end", "end_side")
         for end in ("start", "end"):
             bound = spec.args.get(end)
             side = str(spec.args.get(f"{end}_side") or "").upper()
             if bound and str(bound).upper() != "CURRENT ROW" and side not in ("PRECEDING", "FOLLOWING"):
                 raise SqlError("a window frame is bounded by PRECEDING or FOLLOWING")
             if isinstance(bound, exp.Expression):
-                if spec.args.get("kind") == "RANGE" and not isinstance(bound, exp.Literal):
-                    raise SqlUnsupportedError("RANGE with an offset is supported for numbers only")
+                if spec.args.get("kind") == "RANGE":
+                    raise refused("RANGE with an offset", "Use ROWS")
                 self.number(bound, scope, "a window frame")
 
 

@@ -13,7 +13,7 @@ from ...errors import SqlError
 from ..catalog import Type
 from .json_values import decimal_text, json_text
 from .literals import EXACT, in_limits, read, to_float4
-from .times import DAY, Interval, clock_text, date_of, interval_text, timestamp_text
+from .times import DAY, clock_text, date_of, interval_text, timestamp_text
 from .types import INTEGERS, element, is_array, long_name
 
 
@@ -216,8 +216,6 @@ _CASTS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("timestamptz", "date"): lambda value: value // DAY,
     ("timestamp", "time"): lambda value: value % DAY,
     ("timestamptz", "time"): lambda value: value % DAY,
-    ("time", "interval"): lambda value: Interval(0, 0, value),
-    ("interval", "time"): lambda value: value.micros % DAY,
     ("jsonb", "bool"): _json_bool,
     ("jsonb", "numeric"): _json_to("numeric"),
 }

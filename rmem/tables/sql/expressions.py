@@ -17,7 +17,7 @@ from .dialect import SIMILARITY, Operator
 from .literals import read
 from .parameters import integer_type, parameter_type
 from .predicates import Predicates
-from .scope import Scope, fold_name, identifier, only, shown
+from .scope import Scope, fold_name, identifier, only, refused, shown
 from .times import zone_of
 from .types import (
     UNKNOWN,
@@ -52,6 +52,9 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
 _OF_JSON = ("->", "->>", "#>", "#>>", "@>", "?", "?|", "?&")
 _NAMES: dict[type[exp.Expr], str] = {
     exp.Collate: "COLLATE",
+    exp.Localtime: "LOCALTIME",
+    exp.Localtimestamp: "LOCALTIMESTAMP",
+    exp.WithinGroup: "WITHIN GROUP",
     exp.SimilarTo: "SIMILAR TO",
     exp.Overlaps: "OVERLAPS",
     exp.BitwiseAnd: "operator &",
@@ -81,7 +84,7 @@ class Expressions(Predicates, Calls):
         else:
             branch = self._BRANCHES.get(kind)
             if branch is None:
-                raise SqlUnsupportedError(f"{_NAMES.get(kind, kind.__name__)} is not supported here: {shown(node)}")
+                raise SqlUnsupportedError(f"{refused(_NAMES.get(kind, kind.__name__))}: {shown(node)}")
             found = branch(self, node, scope)
         node.meta["type"] = found
         if want is not None:
@@ -176,17 +179,11 @@ class Expressions(Predicates, Calls):
             raise SqlUnsupportedError(f"subscripts with several parts are not supported: {shown(node)}")
         subscript = node.expressions[0]
         if kind == "jsonb":
-            found = self.bind(subscript, scope, "text")
-            if found not in ("text", "int4"):
-                raise SqlError(f"subscript of jsonb must be text or integer, not {long_name(found)}")
-            return "jsonb"
+            raise refused("a subscript of JSONB", "Use ->")
         if not is_array(kind):
             raise SqlError(f"cannot subscript type {long_name(kind)} because it does not support subscripting")
         if isinstance(subscript, exp.Slice):
-            for end in (subscript.this, subscript.expression):
-                if end is not None:
-                    self.number(end, scope, "array subscript")
-            return kind
+            raise refused("a slice of an array", "Use a subscript, or unnest()")
         self.number(subscript, scope, "array subscript")
         return element(kind)
 
@@ -201,6 +198,12 @@ class Expressions(Predicates, Calls):
         return call.gives
 
     def _chosen(self, op: str, left: str, right: str) -> functions.Call:
+        if (
+            (op in ("+", "-") and "time" in (left, right))
+            or (op == "/" and left == "interval")
+            or (op == "-" and left == "jsonb" and right not in ("text", UNKNOWN))
+        ):
+            raise refused(f"{long_name(left)} {op} {long_name(right)}")
         message = f"operator does not exist: {long_name(left)} {op} {long_name(right)}"
         if left == "text" and op in _OF_JSON:
             message += "; a text that holds JSON is cast first, as in (metadata::jsonb)"
@@ -215,7 +218,7 @@ class Expressions(Predicates, Calls):
         if node.op == SIMILARITY:
             return self._similarity(node, scope)
         if node.op not in functions.operators:
-            raise SqlUnsupportedError(f"operator {node.op} is not supported here; PostgreSQL has it")
+            raise refused(f"operator {node.op}")
         return self._operator(node, node.op, scope)
 
     def _similarity(self, node: Operator, scope: Scope) -> str:
@@ -267,13 +270,7 @@ class Expressions(Predicates, Calls):
 
     def _current(self, node: exp.Expression, scope: Scope) -> str:
         only(node)
-        kinds: dict[type[exp.Expr], str] = {
-            exp.CurrentTimestamp: "timestamptz",
-            exp.CurrentDate: "date",
-            exp.Localtimestamp: "timestamp",
-            exp.Localtime: "time",
-        }
-        return kinds[type(node)]
+        return "timestamptz" if isinstance(node, exp.CurrentTimestamp) else "date"
 
     # -- subqueries ---------------------------------------------------------------------------------------
 
@@ -314,12 +311,9 @@ class Expressions(Predicates, Calls):
         exp.AtTimeZone: _at_time_zone,
         exp.CurrentTimestamp: _current,
         exp.CurrentDate: _current,
-        exp.Localtimestamp: _current,
-        exp.Localtime: _current,
         exp.Subquery: _subquery,
         exp.Exists: _exists,
         exp.Anonymous: Calls._function,
-        exp.WithinGroup: Calls._within_group,
         exp.Filter: Calls._filter,
         exp.Window: Calls._window,
     }

@@ -7,41 +7,35 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from ...errors import SqlError, SqlUnsupportedError
+from .scope import refused
 from .types import UNKNOWN, element, is_array, is_implicit, long_name
 
 SCALARS = """
 abs(int2) int2; abs(int4) int4; abs(int8) int8; abs(numeric) numeric; abs(float4) float4; abs(float8) float8
 ceil(numeric) numeric; ceil(float8) float8; floor(numeric) numeric; floor(float8) float8
 round(numeric) numeric; round(float8) float8; round(numeric, int4) numeric
-trunc(numeric) numeric; trunc(float8) float8; trunc(numeric, int4) numeric; sign(numeric) numeric; sign(float8) float8
 mod(int2, int2) int2; mod(int4, int4) int4; mod(int8, int8) int8; mod(numeric, numeric) numeric
-power(float8, float8) float8; sqrt(float8) float8
-exp(float8) float8; ln(float8) float8; random() float8
-length(text) int4; length(bytea) int4; char_length(text) int4; octet_length(text) int4; octet_length(bytea) int4
-lower(text) text; upper(text) text; initcap(text) text; concat(any...) text; concat_ws(text, any...) text
-left(text, int4) text; right(text, int4) text; lpad(text, int4) text; lpad(text, int4, text) text
-rpad(text, int4) text; rpad(text, int4, text) text; btrim(text) text; btrim(text, text) text
+power(float8, float8) float8; sqrt(float8) float8; exp(float8) float8; ln(float8) float8; random() float8
+length(text) int4; lower(text) text; upper(text) text; concat(any...) text; concat_ws(text, any...) text
+left(text, int4) text; right(text, int4) text; btrim(text) text; btrim(text, text) text
 ltrim(text) text; ltrim(text, text) text; rtrim(text) text; rtrim(text, text) text
-repeat(text, int4) text; replace(text, text, text) text; reverse(text) text; split_part(text, text, int4) text
-strpos(text, text) int4; substr(text, int4) text; substr(text, int4, int4) text; substring(text, int4) text
-substring(text, int4, int4) text; substring(text, text) text; starts_with(text, text) bool; md5(text) text
+replace(text, text, text) text; split_part(text, text, int4) text; strpos(text, text) int4
+substr(text, int4) text; substr(text, int4, int4) text; substring(text, int4) text
+substring(text, int4, int4) text; starts_with(text, text) bool
 regexp_replace(text, text, text) text; regexp_replace(text, text, text, text) text
 regexp_match(text, text) text[]; regexp_match(text, text, text) text[]
 string_to_array(text, text) text[]; string_to_array(text, text, text) text[]
 array_to_string(anyarray, text) text; array_to_string(anyarray, text, text) text
-now() timestamptz; clock_timestamp() timestamptz; to_timestamp(float8) timestamptz
+now() timestamptz; to_timestamp(float8) timestamptz
 date_trunc(text, timestamptz) timestamptz; date_trunc(text, timestamp) timestamp
-date_trunc(text, timestamptz, text) timestamptz
 date_part(text, timestamptz) float8; date_part(text, timestamp) float8; date_part(text, date) float8
-date_part(text, interval) float8; age(timestamptz, timestamptz) interval; age(timestamp, timestamp) interval
-age(timestamptz) interval; age(timestamp) interval
-timezone(text, timestamptz) timestamp; timezone(text, timestamp) timestamptz; gen_random_uuid() uuid
+date_part(text, interval) float8; timezone(text, timestamptz) timestamp; timezone(text, timestamp) timestamptz
+gen_random_uuid() uuid
 jsonb_build_object(any...) jsonb; jsonb_build_array(any...) jsonb; jsonb_build_object() jsonb
 jsonb_build_array() jsonb; to_jsonb(any) jsonb; jsonb_typeof(jsonb) text; jsonb_array_length(jsonb) int4
-jsonb_set(jsonb, text[], jsonb) jsonb; jsonb_set(jsonb, text[], jsonb, bool) jsonb; jsonb_strip_nulls(jsonb) jsonb
+jsonb_set(jsonb, text[], jsonb) jsonb; jsonb_set(jsonb, text[], jsonb, bool) jsonb
 array_length(anyarray, int4) int4; cardinality(anyarray) int4; array_append(anyarray, anyelement) anyarray
-array_cat(anyarray, anyarray) anyarray; array_position(anyarray, anyelement) int4
-array_remove(anyarray, anyelement) anyarray
+array_position(anyarray, anyelement) int4; array_remove(anyarray, anyelement) anyarray
 coalesce(anyelement...) anyelement; nullif(anyelement, anyelement) anyelement; greatest(anyelement...) anyelement
 least(anyelement...) anyelement
 cosine_similarity(float4[], float4[]) float8; bm25_similarity(text, text) float8; deeplake_sync_table(text) text
@@ -62,14 +56,11 @@ stddev(float8) float8; variance(int2) numeric; variance(int4) numeric; variance(
 variance(numeric) numeric; variance(float4) float8; variance(float8) float8
 """
 
-ORDERED = "percentile_cont(float8, float8) float8"
-"""Aggregates that are written with WITHIN GROUP (ORDER BY …); what is ordered is their last argument."""
-
 WINDOWS = """
-row_number() int8; rank() int8; dense_rank() int8; percent_rank() float8; cume_dist() float8; ntile(int4) int4
+row_number() int8; rank() int8; dense_rank() int8; ntile(int4) int4
 lag(anyelement) anyelement; lag(anyelement, int4) anyelement; lag(anyelement, int4, anyelement) anyelement
 lead(anyelement) anyelement; lead(anyelement, int4) anyelement; lead(anyelement, int4, anyelement) anyelement
-first_value(anyelement) anyelement; last_value(anyelement) anyelement; nth_value(anyelement, int4) anyelement
+first_value(anyelement) anyelement; last_value(anyelement) anyelement
 """
 
 SETS = """
@@ -82,32 +73,33 @@ jsonb_object_keys(jsonb) text; jsonb_each(jsonb) record; jsonb_each_text(jsonb) 
 
 POSTGRES_ONLY = frozenset(
     """
-    acos acosd any_value array_dims array_fill array_lower array_ndims array_positions array_prepend array_replace
-    array_sample array_shuffle array_to_json array_upper ascii asin atan atan2 bit_and bit_count bit_length bit_or
-    bit_xor cbrt ceiling character_length chr convert_from convert_to corr cos cosh cot covar_pop
-    covar_samp current_setting date_add date_bin date_subtract decode degrees div encode erf every factorial format
-    gcd generate_subscripts get_bit grouping isfinite json_agg json_array_elements json_array_elements_text
-    json_array_length json_build_array json_build_object json_each json_each_text json_extract_path
-    json_extract_path_text json_object json_object_agg json_object_keys json_populate_record json_strip_nulls
-    json_to_recordset json_typeof jsonb_exists jsonb_extract_path jsonb_extract_path_text jsonb_insert jsonb_object
-    jsonb_path_exists jsonb_path_query jsonb_path_query_array jsonb_path_query_first jsonb_populate_record
-    jsonb_pretty jsonb_to_record jsonb_to_recordset justify_days justify_hours justify_interval lcm log log10
-    make_date make_interval make_time make_timestamp make_timestamptz min_scale mode normalize num_nonnulls num_nulls
-    overlay parse_ident percentile_disc pg_sleep pg_typeof pi pow quote_ident quote_literal quote_nullable radians
-    range_agg regexp_count regexp_instr regexp_like regexp_matches regexp_split_to_array regexp_split_to_table
-    regexp_substr regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
-    row_to_json scale setseed sha224 sha256 sha384 sha512 similarity sin sinh statement_timestamp stddev_pop
-    stddev_samp string_to_table tan tanh timeofday to_ascii to_char to_date to_hex to_json to_number to_tsquery
-    to_tsvector transaction_timestamp translate trim_array trim_scale ts_rank unistr uuidv4 uuidv7 var_pop var_samp
-    width_bucket xmlagg
+    acos acosd age any_value array_cat array_dims array_fill array_lower array_ndims array_positions array_prepend
+    array_replace array_sample array_shuffle array_to_json array_upper ascii asin atan atan2 bit_and bit_count
+    bit_length bit_or bit_xor cbrt ceiling char_length character_length chr clock_timestamp convert_from convert_to
+    corr cos cosh cot covar_pop covar_samp cume_dist current_setting date_add date_bin date_subtract decode degrees
+    div encode erf every factorial format gcd generate_subscripts get_bit grouping initcap isfinite json_agg
+    json_array_elements json_array_elements_text json_array_length json_build_array json_build_object json_each
+    json_each_text json_extract_path json_extract_path_text json_object json_object_agg json_object_keys
+    json_populate_record json_strip_nulls json_to_recordset json_typeof jsonb_exists jsonb_extract_path
+    jsonb_extract_path_text jsonb_insert jsonb_object jsonb_path_exists jsonb_path_query jsonb_path_query_array
+    jsonb_path_query_first jsonb_populate_record jsonb_pretty jsonb_strip_nulls jsonb_to_record jsonb_to_recordset
+    justify_days justify_hours justify_interval lcm log log10 lpad make_date make_interval make_time make_timestamp
+    make_timestamptz md5 min_scale mode normalize nth_value num_nonnulls num_nulls octet_length overlay parse_ident
+    percent_rank percentile_cont percentile_disc pg_sleep pg_typeof pi pow quote_ident quote_literal quote_nullable
+    radians range_agg regexp_count regexp_instr regexp_like regexp_matches regexp_split_to_array
+    regexp_split_to_table regexp_substr regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx
+    regr_sxy regr_syy repeat reverse row_to_json rpad scale setseed sha224 sha256 sha384 sha512 sign similarity sin
+    sinh statement_timestamp stddev_pop stddev_samp string_to_table tan tanh timeofday to_ascii to_char to_date
+    to_hex to_json to_number to_tsquery to_tsvector transaction_timestamp translate trim_array trim_scale trunc
+    ts_rank unistr uuidv4 uuidv7 var_pop var_samp width_bucket xmlagg
     """.split()
 )
 """Functions of PostgreSQL that are refused by name."""
 
 _INSTEAD = {
-    "ceiling": "ceil", "character_length": "char_length", "every": "bool_and", "pow": "power",
+    "ceiling": "ceil", "char_length": "length", "character_length": "length", "every": "bool_and", "pow": "power",
     "row_to_json": "to_jsonb", "statement_timestamp": "now", "stddev_samp": "stddev", "to_json": "to_jsonb",
-    "transaction_timestamp": "now", "uuidv4": "gen_random_uuid", "var_samp": "variance",
+    "clock_timestamp": "now", "transaction_timestamp": "now", "uuidv4": "gen_random_uuid", "var_samp": "variance",
 }  # fmt: skip
 
 
@@ -115,10 +107,10 @@ def unknown_function(name: str) -> SqlUnsupportedError:
     """The error for a function that cannot be called here."""
     instead = _INSTEAD.get(name, name.replace("json_", "jsonb_", 1) if name.startswith("json_") else "")
     known = instead in scalars or instead in aggregates or instead in sets
+    if name in POSTGRES_ONLY and not known:
+        return refused(f"{name}()")
     if name in POSTGRES_ONLY:
-        return SqlUnsupportedError(
-            f"{name}() is not supported here; " + (f"use {instead}()" if known else "PostgreSQL has it")
-        )
+        return SqlUnsupportedError(f"{name}() is not supported here; use {instead}()")
     return SqlUnsupportedError(f"function {name}() is not supported")
 
 
@@ -131,7 +123,7 @@ def check_unit(function: str, unit: str) -> None:
     """Refuse a field of a time that is not known here."""
     known = _UNITS.get(function, _UNITS["date_part"])
     if unit in _POSTGRES_UNITS or (unit in _UNITS["date_part"] and unit not in known):
-        raise SqlUnsupportedError(f'unit "{unit}" of {function}() is not supported here; PostgreSQL has it')
+        raise refused(f'unit "{unit}" of {function}()')
     if unit not in known:
         raise SqlError(f'unit "{unit}" of {function}() is not known; there are {", ".join(sorted(known))}')
 
@@ -150,27 +142,25 @@ OPERATORS = """
 +(float4, float8) float8; +(float8, float4) float8; +(date, int4) date; +(int4, date) date; +(date, interval) timestamp
 +(interval, date) timestamp; +(timestamp, interval) timestamp
 +(interval, timestamp) timestamp; +(timestamptz, interval) timestamptz; +(interval, timestamptz) timestamptz
-+(time, interval) time; +(interval, time) time; +(interval, interval) interval
++(interval, interval) interval
 -(int2, int2) int2; -(int4, int4) int4; -(int8, int8) int8; -(numeric, numeric) numeric; -(float4, float4) float4
 -(float8, float8) float8
 -(float4, float8) float8; -(float8, float4) float8; -(date, int4) date; -(date, date) int4; -(date, interval) timestamp
 -(timestamp, interval) timestamp; -(timestamptz, interval) timestamptz; -(timestamp, timestamp) interval
--(timestamptz, timestamptz) interval; -(time, interval) time; -(time, time) interval
--(interval, interval) interval; -(jsonb, text) jsonb; -(jsonb, int4) jsonb; -(jsonb, text[]) jsonb
+-(timestamptz, timestamptz) interval; -(interval, interval) interval; -(jsonb, text) jsonb
 *(int2, int2) int2; *(int4, int4) int4; *(int8, int8) int8; *(numeric, numeric) numeric; *(float4, float4) float4
 *(float8, float8) float8
 *(float4, float8) float8; *(float8, float4) float8; *(interval, float8) interval; *(float8, interval) interval
 /(int2, int2) int2; /(int4, int4) int4; /(int8, int8) int8; /(numeric, numeric) numeric; /(float4, float4) float4
 /(float8, float8) float8
-/(float4, float8) float8; /(float8, float4) float8; /(interval, float8) interval
+/(float4, float8) float8; /(float8, float4) float8
 %(int2, int2) int2; %(int4, int4) int4; %(int8, int8) int8; %(numeric, numeric) numeric
 ^(float8, float8) float8
 ||(text, text) text; ||(text, anynonarray) text; ||(anynonarray, text) text; ||(jsonb, jsonb) jsonb
 ||(anyarray, anyarray) anyarray; ||(anyarray, anyelement) anyarray; ||(anyelement, anyarray) anyarray
 ->(jsonb, text) jsonb; ->(jsonb, int4) jsonb; ->>(jsonb, text) text; ->>(jsonb, int4) text
 #>(jsonb, text[]) jsonb; #>>(jsonb, text[]) text; @>(jsonb, jsonb) bool
-@>(anyarray, anyarray) bool; <@(jsonb, jsonb) bool; <@(anyarray, anyarray) bool; ?(jsonb, text) bool
-?|(jsonb, text[]) bool; ?&(jsonb, text[]) bool; &&(anyarray, anyarray) bool; ~(text, text) bool
+@>(anyarray, anyarray) bool; ?(jsonb, text) bool; &&(anyarray, anyarray) bool; ~(text, text) bool
 ~*(text, text) bool; !~(text, text) bool; !~*(text, text) bool; <->(float4[], float4[]) float8
 """
 
@@ -222,7 +212,6 @@ def _read(text: str) -> dict[str, list[Signature]]:
 
 scalars = _read(SCALARS)
 aggregates = _read(AGGREGATES)
-ordered = _read(ORDERED)
 windows = _read(WINDOWS)
 sets = _read(SETS)
 operators = _read(OPERATORS)
@@ -238,9 +227,9 @@ def resolve(known: dict[str, list[Signature]], name: str, given: list[str], show
     if signatures is None:
         raise unknown_function(name)
     if name in _OF_DOUBLES and "numeric" in given and not {"float4", "float8"} & set(given):
-        raise SqlUnsupportedError(
-            f"{name} of numeric is not supported here; PostgreSQL has it. Cast to double precision: (…)::float8"
-        )
+        raise refused(f"{name} of numeric", "Cast to double precision: (…)::float8")
+    if name == "substring" and given[1:] in (["text"], [UNKNOWN]):
+        raise refused("substring() with a pattern", "Use regexp_match()")
     best: tuple[float, Call] | None = None
     for signature in signatures:
         fit = _fits(signature, given)
@@ -248,7 +237,7 @@ def resolve(known: dict[str, list[Signature]], name: str, given: list[str], show
             best = fit
     if best is None:
         if name == "to_timestamp" and len(given) == 2:
-            raise SqlUnsupportedError("to_timestamp() with a pattern is not supported here; PostgreSQL has it")
+            raise refused("to_timestamp() with a pattern")
         types = ", ".join(long_name(name) for name in given)
         raise SqlError(shown or f"function {name}({types}) does not exist here; it takes {_ways(signatures)}")
     return best[1]

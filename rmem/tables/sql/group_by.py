@@ -30,7 +30,7 @@ def _aggregates(node: exp.Expression) -> list[exp.Expression]:
 
 
 def is_aggregate(node: exp.Expression) -> bool:
-    return isinstance(node, exp.Anonymous) and fold_name(node.this) in {**functions.aggregates, **functions.ordered}
+    return isinstance(node, exp.Anonymous) and fold_name(node.this) in functions.aggregates
 
 
 def _is_windowed(node: exp.Expression) -> bool:
@@ -103,7 +103,7 @@ def _text(node: exp.Expression) -> str:
 def _check(node: exp.Expression, texts: set[str], own: set[str]) -> None:
     if _text(node) in texts or (is_aggregate(node) and not _is_windowed(node)):
         return
-    if isinstance(node, exp.WithinGroup) or (isinstance(node, exp.Filter) and not isinstance(node.parent, exp.Window)):
+    if isinstance(node, exp.Filter) and not isinstance(node.parent, exp.Window):
         return
     if isinstance(node, exp.Column):
         if node.table in own:

@@ -10,8 +10,6 @@ _UNNAMED = "?column?"
 _FUNCTIONS = {
     exp.CurrentDate: "current_date",
     exp.CurrentTimestamp: "current_timestamp",
-    exp.Localtime: "localtime",
-    exp.Localtimestamp: "localtimestamp",
     exp.Extract: "extract",
     exp.AtTimeZone: "timezone",
     exp.Exists: "exists",
@@ -32,7 +30,7 @@ def _named(node: exp.Expression) -> tuple[str, int]:
         return str(node.name), 2
     if isinstance(node, exp.Anonymous):
         return str(node.meta.get("name") or node.name.lower()), 2
-    if isinstance(node, (exp.Paren, exp.Window, exp.Filter, exp.WithinGroup, exp.Bracket)):
+    if isinstance(node, (exp.Paren, exp.Window, exp.Filter, exp.Bracket)):
         return _named(node.this)
     if isinstance(node, exp.Cast):
         name, strength = _named(node.this)

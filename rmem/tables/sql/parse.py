@@ -3,8 +3,8 @@ is refused here; what may be said at all is decided in `bind`."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from ...errors import SqlError, SqlUnsupportedError
 from .dialect import Dialect
 from .distances import rewrite_cosine_distances
+from .scope import refused
 
 MAX_LENGTH = 16_000_000
 MAX_NESTING = 32
@@ -44,12 +45,7 @@ def parse(sql: str) -> Statement:
         sql.encode()
     except UnicodeEncodeError:
         raise SqlError("a statement must be valid Unicode; it holds half of a surrogate pair") from None
-    if "$" in sql:
-        sql = _without_dollars(sql)
-    try:
-        tokens = Dialect().tokenize(sql)
-    except SqlglotError as error:
-        raise SqlError(f"the statement cannot be read: {_reason(error)}") from None
+    tokens = _tokens(sql)
     while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens.pop()
     if not tokens:
@@ -65,51 +61,25 @@ def parse(sql: str) -> Statement:
     return Statement(_tree(tokens, sql), explain)
 
 
-def split(sql: str) -> list[str]:
-    """The statements of a script, each ended by `;`."""
-    if "$" in sql:
-        sql = _without_dollars(sql)
+def _tokens(sql: str) -> list[Token]:
     try:
         tokens = Dialect().tokenize(sql)
     except SqlglotError as error:
-        raise SqlError(f"the statements cannot be read: {_reason(error)}") from None
-    ends = [token.start for token in tokens if token.token_type == TokenType.SEMICOLON]
+        raise SqlError(f"the statement cannot be read: {_reason(error)}") from None
+    for token, following in pairwise(tokens):
+        if token.token_type == TokenType.PARAMETER and following.token_type != TokenType.NUMBER:
+            raise refused("a text in dollar signs", "Write 'it''s'; parameters are $1, $2 …")
+    return tokens
+
+
+def split(sql: str) -> list[str]:
+    """The statements of a script, each ended by `;`."""
+    ends = [token.start for token in _tokens(sql) if token.token_type == TokenType.SEMICOLON]
     parts = [sql[start:end] for start, end in zip([0, *(end + 1 for end in ends)], [*ends, len(sql)], strict=True)]
     found = [part.strip() for part in parts if Dialect().tokenize(part)]
     if not found:
         raise SqlError("there is no statement")
     return found
-
-
-_QUOTED = re.compile(
-    r"""[eE]'(?:[^'\\]|\\.|'')*+'?|'[^']*+'?|"[^"]*+"?|--[^\n]*+|(?P<comment>/\*)"""
-    r"""|(?<![\w$])(?P<mark>\$(?:[A-Za-z_]\w*+)?\$)""",
-    re.DOTALL,
-)
-"""Texts, names and comments, and among them the beginnings of what is quoted by dollar signs."""
-
-
-def _without_dollars(sql: str) -> str:
-    """$$it's$$ as 'it''s', in one pass: what begins and does not end is an error, not looked for again."""
-    out = []
-    at = 0
-    while found := _QUOTED.search(sql, at):
-        out.append(sql[at : found.end()])
-        at = found.end()
-        end = found["mark"] or ("*/" if found["comment"] else "")
-        if not end:
-            continue
-        close = sql.find(end, at)
-        if close < 0:
-            what = f"text that begins with {end:.40}" if found["mark"] else "comment that begins with /*"
-            raise SqlError(f"the statement cannot be read: the {what} does not end")
-        if found["mark"]:
-            out[-1] = out[-1][: -len(end)]
-            out.append("'" + sql[at:close].replace("'", "''") + "'")
-        else:
-            out.append(sql[at : close + 2])
-        at = close + len(end)
-    return "".join([*out, sql[at:]])
 
 
 def _tree(tokens: list[Token], sql: str) -> exp.Expression:
@@ -132,7 +102,7 @@ def _tree(tokens: list[Token], sql: str) -> exp.Expression:
     for node in list(trees[0].find_all(exp.ByteString, exp.RawString)):
         node.replace(exp.Literal.string(str(node.this)))  # E'…' is a text like any other
     if trees[0].find(exp.UnicodeString) is not None:
-        raise SqlUnsupportedError("U&'…' is not supported here; write E'\\u00e9', or the character itself")
+        raise refused("U&'…'", "Write E'\\u00e9', or the character itself")
     rewrite_cosine_distances(trees[0])
     return _selected(trees[0])
 

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
 from .expression_base import ExpressionBase
-from .scope import Scope, only, shown
+from .scope import Scope, only, refused, shown
 from .types import NUMBERS, UNKNOWN, common, element, is_array, long_name
 
 NOT_COMPARABLE = ("record", "hybrid")
@@ -60,7 +60,9 @@ class Predicates(ExpressionBase):
         return kind
 
     def _quantified(self, node: exp.Expression, other: exp.Any | exp.All, scope: Scope, op: str) -> str:
-        """`x = ANY(array)` and `x > ALL(SELECT …)`."""
+        """`x = ANY(array)` and `x <> ALL(SELECT …)`."""
+        if (op, type(other)) not in (("=", exp.Any), ("<>", exp.All)):
+            raise refused(f"{op} {type(other).__name__.upper()}", "There are = ANY(…) and <> ALL(…)")
         left = self.bind(node.this, scope)
         inner = other.this.unnest() if not isinstance(other.this, exp.Subquery) else other.this
         if isinstance(inner, exp.Query):
@@ -134,7 +136,7 @@ class Predicates(ExpressionBase):
         return "bool"
 
     def _between(self, node: exp.Between, scope: Scope) -> str:
-        only(node, "this", "low", "high", "symmetric")
+        only(node, "this", "low", "high")
         parts = [node.this, node.args["low"], node.args["high"]]
         kinds = [self.bind(part, scope) for part in parts]
         known = [kind for kind in kinds if kind != UNKNOWN] or ["text"]
@@ -152,11 +154,8 @@ class Predicates(ExpressionBase):
         left = self.bind(node.this, scope, "text")
         pattern = node.expression
         if isinstance(pattern, (exp.Any, exp.All)):
-            kind = self.bind(pattern.this, scope, "text[]")
-            pattern.meta["type"] = kind
-            right = element(kind)
-        else:
-            right = self.bind(pattern, scope, "text")
+            raise refused(f"{word} {type(pattern).__name__.upper()}")
+        right = self.bind(pattern, scope, "text")
         if left != "text" or right != "text":
             raise SqlError(f"operator does not exist: {long_name(left)} {word} {long_name(right)}")
         return "bool"

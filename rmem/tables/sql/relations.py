@@ -10,7 +10,7 @@ from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import Table
 from . import functions
 from .parse import parse
-from .scope import Scope, Source, fold_name, identifier, known_table, only, shown, table_name
+from .scope import Scope, Source, fold_name, identifier, known_table, only, refused, shown, table_name
 from .system import SYSTEM, system_relation
 from .types import NAMES, common, type_of
 
@@ -39,7 +39,7 @@ class Relations:
     def relation(self, node: exp.Expression, scope: Scope) -> Source:
         """Bind one relation and add it to the scope."""
         if isinstance(node, exp.Lateral):
-            node = self._unwrapped(node)
+            node = self._plain_function(node)
         if isinstance(node, exp.Unnest):
             node = self._plain_unnest(node)
         if isinstance(node, exp.Table):
@@ -49,7 +49,7 @@ class Relations:
         elif isinstance(node, exp.Subquery):
             if isinstance(node.this, exp.Table):
                 return self._joined(node, scope)
-            source = self._derived(node, scope, lateral=bool(node.meta.get("lateral")))
+            source = self._derived(node, scope)
         else:
             raise SqlUnsupportedError(f"{type(node).__name__} in FROM is not supported: {shown(node)}")
         for join in node.args.get("joins") or []:
@@ -63,21 +63,14 @@ class Relations:
         return self.relation(node.this, scope)
 
     @staticmethod
-    def _unwrapped(node: exp.Lateral) -> exp.Expression:
-        """LATERAL is a property of what follows it."""
+    def _plain_function(node: exp.Lateral) -> exp.Table:
+        """A function in FROM sees the sources before it with LATERAL and without."""
         only(node, "this", "alias", "ordinality")
-        inner = node.this
-        alias = node.args.get("alias")
-        if isinstance(inner, exp.Anonymous):
-            inner = exp.Table(this=inner.copy(), ordinality=node.args.get("ordinality"))
-        elif not isinstance(inner, exp.Subquery):
-            raise SqlUnsupportedError(f"LATERAL is supported for subqueries and functions: {shown(node)}")
-        relation: exp.Expression = inner.copy()
-        if alias is not None:
-            relation.set("alias", alias.copy())
-        relation.meta["lateral"] = True
-        node.replace(relation)
-        return relation
+        if not isinstance(node.this, exp.Anonymous):
+            raise refused("LATERAL of a subquery", "Use a window function, or a subquery in the list of the SELECT")
+        table = exp.Table(this=node.this, alias=node.args.get("alias"), ordinality=node.args.get("ordinality"))
+        node.replace(table)
+        return table
 
     @staticmethod
     def _plain_unnest(node: exp.Unnest) -> exp.Table:
@@ -132,7 +125,7 @@ class Relations:
         node.replace(replaced)
         before = self.binder.views
         self.binder.views = (*before, view.name)
-        source = self._derived(replaced, scope, around=Scope())
+        source = self._derived(replaced, scope, Scope())
         self.binder.views = before
         return source
 
@@ -155,11 +148,9 @@ class Relations:
             columns = (*columns, ("ordinality", "int8"))
         return self._added(node, scope, name, columns)
 
-    def _derived(
-        self, node: exp.Expression, scope: Scope, *, lateral: bool = False, around: Scope | None = None
-    ) -> Source:
-        """A subquery sees the sources before it only when it is LATERAL, and nothing but `around` if that is given."""
-        around = around or (scope if lateral else Scope(outer=scope.outer, queries=scope.queries))
+    def _derived(self, node: exp.Expression, scope: Scope, around: Scope | None = None) -> Source:
+        """A subquery does not see the sources beside it, and nothing but `around` if that is given."""
+        around = around or Scope(outer=scope.outer, queries=scope.queries)
         if isinstance(node, exp.Values):
             columns = self.binder.query(node, around)
         else:
@@ -195,27 +186,15 @@ class Relations:
 
     def join(self, join: exp.Join, scope: Scope) -> None:
         only(join, "this", "side", "kind", "method", "on", "using")
-        method = (join.args.get("method") or "").upper()
-        side = (join.args.get("side") or "").upper()
-        kind = (join.args.get("kind") or "").upper()
-        if (
-            method not in ("", "NATURAL")
-            or side not in ("", "LEFT", "RIGHT", "FULL")
-            or kind not in ("", "INNER", "OUTER", "CROSS")
-        ):
-            raise SqlUnsupportedError(f"{method} {side} {kind} JOIN is not supported".replace("  ", " "))
+        method, side, kind = ((join.args.get(part) or "").upper() for part in ("method", "side", "kind"))
+        if method or side not in ("", "LEFT", "RIGHT", "FULL") or kind not in ("", "INNER", "OUTER", "CROSS"):
+            raise refused(" ".join(filter(None, (method, side, kind, "JOIN"))), "Write ON or USING")
         before = dict(scope.sources)
         self.relation(join.this, scope)
         added = {seen: source for seen, source in scope.sources.items() if seen not in before}
         shared = [fold_name(column) for column in join.args.get("using") or []]
-        if method == "NATURAL":
-            left_names = {name for source in before.values() for name, _ in source.columns} | set(scope.merged)
-            shared = [name for source in added.values() for name, _ in source.columns if name in left_names]
-            join.set("method", None)
         if shared:
             self._merge(join, scope, before, added, shared, side)
-        elif method == "NATURAL":
-            join.set("on", exp.true())
         if join.args.get("on") is not None:
             self.binder.expressions.boolean(join.args["on"], scope, "JOIN/ON")
         elif side:
@@ -312,7 +291,6 @@ class Relations:
         table = exp.Table(
             this=call.copy(), alias=exp.TableAlias(this=identifier(f"{name}_rows"), columns=[identifier(name)])
         )
-        table.meta["lateral"] = True
         item = call.parent
         column = exp.Column(this=identifier(name), table=identifier(f"{name}_rows"))
         column.meta["lifted"] = True

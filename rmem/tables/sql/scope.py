@@ -121,6 +121,11 @@ def only(node: exp.Expression, *allowed: str) -> None:
             raise SqlUnsupportedError(f"{word} of {type(node).__name__.upper()} is not supported: {shown(node)}")
 
 
+def refused(what: str, instead: str = "") -> SqlUnsupportedError:
+    """The error for what PostgreSQL has and the tables do not."""
+    return SqlUnsupportedError(f"{what} is not supported here; PostgreSQL has it" + (f". {instead}" if instead else ""))
+
+
 def shown(node: exp.Expr) -> str:
     """A piece of a statement for a message."""
     try:

@@ -9,7 +9,7 @@ from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import Table
 from .bind import Binder, Columns
 from .names import output_name
-from .scope import Scope, Source, base_table, fold_name, identifier, missing_column, only, shown, table_name
+from .scope import Scope, Source, base_table, fold_name, identifier, missing_column, only, refused, shown, table_name
 from .types import NAMES, UNKNOWN, assignable, long_name, type_of
 
 
@@ -98,9 +98,7 @@ def _returning(binder: Binder, tree: exp.Expression, scope: Scope) -> Columns:
     inner = {source.alias for name, source in scope.sources.items() if source.alias != target}
     for column in clause.find_all(exp.Column):
         if column.table in inner:
-            raise SqlUnsupportedError(
-                f"RETURNING {column.name} of a joined table is not supported here; PostgreSQL has it"
-            )
+            raise refused(f"RETURNING {column.name} of a joined table")
     return columns
 
 
@@ -203,9 +201,7 @@ def _conflict(binder: Binder, tree: exp.Insert, table: Table, scope: Scope) -> N
 
 def _conflict_keys(clause: exp.OnConflict, table: Table) -> list[str]:
     if clause.args.get("constraint") is not None:
-        raise SqlUnsupportedError(
-            "ON CONFLICT ON CONSTRAINT is not supported here; PostgreSQL has it. Name the columns: ON CONFLICT (…)"
-        )
+        raise refused("ON CONFLICT ON CONSTRAINT", "Name the columns: ON CONFLICT (…)")
     keys = []
     for key in clause.args.get("conflict_keys") or []:
         column = key.this if isinstance(key, exp.Ordered) else key
@@ -224,26 +220,15 @@ def _conflict_keys(clause: exp.OnConflict, table: Table) -> list[str]:
 
 
 def _assignments(binder: Binder, items: list[exp.Expression], scope: Scope, table: Table) -> list[exp.Expression]:
-    """SET a = 1, (b, c) = (2, 3): one equation for each column."""
-    pairs: list[tuple[exp.Expression, exp.Expression]] = []
+    """SET a = 1, b = 2: one equation for each column."""
+    done: list[exp.Expression] = []
+    seen: set[str] = set()
     for item in items:
         if not isinstance(item, exp.EQ):
             raise SqlUnsupportedError(f"SET takes column = value, not {shown(item)}")
         left, right = item.this, item.expression
         if isinstance(left, (exp.Tuple, exp.Paren)):
-            names = left.expressions if isinstance(left, exp.Tuple) else [left.this]
-            row = right.unnest()
-            values = row.expressions if isinstance(row, exp.Tuple) else [row]
-            if isinstance(row, exp.Query):
-                raise SqlUnsupportedError("SET (…) = (SELECT …) is not supported here; PostgreSQL has it")
-            if len(names) != len(values):
-                raise SqlError("number of columns does not match number of values")
-            pairs += zip(names, values, strict=True)
-        else:
-            pairs.append((left, right))
-    done: list[exp.Expression] = []
-    seen: set[str] = set()
-    for left, right in pairs:
+            raise refused("SET (…) = (…)", "Write SET a = 1, b = 2")
         if not isinstance(left, exp.Column) or left.args.get("table"):
             raise SqlUnsupportedError(f"SET takes columns only, not {shown(left)}")
         name = fold_name(left.this)

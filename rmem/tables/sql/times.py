@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from ...errors import SqlError
+from ...errors import SqlError, SqlUnsupportedError
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -204,24 +204,14 @@ def _clock(text: str) -> int:
 
 
 def _scaled(number: str, size: tuple[int, int, int]) -> tuple[int, int, int]:
-    """A number of some unit; what is left of a month becomes days, what is left of a day becomes time."""
+    """A number of some unit."""
     months, days, micros = size
     if re.fullmatch(r"[+-]?\d+", number):
         count = int(number)
         return months * count, days * count, micros * count
-    value = float(number)
-    if months:
-        whole = int(value * months)
-        left = (value * months - whole) * 30
-        return whole, *_days(left)
-    if days:
-        return 0, *_days(value * days)
-    return 0, 0, round(value * micros)
-
-
-def _days(value: float) -> tuple[int, int]:
-    whole = int(round(value * 1e9) / 1e9)
-    return whole, round((value - whole) * 86_400 * 1e6)
+    if months or days:
+        raise SqlUnsupportedError("a part of a day, month or year is not supported here; PostgreSQL has it. Use hours")
+    return 0, 0, round(float(number) * micros)
 
 
 # -- writing ------------------------------------------------------------------------------------------------

@@ -179,7 +179,6 @@ _IMPLIED: dict[str, tuple[str, ...]] = {
     "float4": ("float8",),
     "date": ("timestamp", "timestamptz"),
     "timestamp": ("timestamptz",),
-    "time": ("interval",),
 }
 _ASSIGNED: dict[str, tuple[str, ...]] = {
     "int4": ("int2",),
@@ -189,15 +188,11 @@ _ASSIGNED: dict[str, tuple[str, ...]] = {
     "float8": (*INTEGERS, "numeric", "float4"),
     "timestamptz": ("date", "timestamp", "time"),
     "timestamp": ("date", "time"),
-    "interval": ("time",),
 }
 _EXPLICIT: dict[str, tuple[str, ...]] = {
     "int4": ("bool",),
     "bool": ("int4",),
-    "jsonb": ("bool", "int2", "int4", "int8", "numeric", "float4", "float8"),
-    "bytea": INTEGERS,
-    "int2": ("bytea",),
-    "int8": ("bytea",),
+    "jsonb": ("bool", *NUMBERS),
 }
 
 

@@ -92,18 +92,18 @@ def _deeper(k: dict[str, st.SearchStrategy[str]]) -> dict[str, st.SearchStrategy
         ),
         "numeric": any_of(
             numeric, _filled("({} {} {})", numeric, signs, any_of(numeric, integer)), _filled("round({}, {})", numeric, small),
-            _filled("({})::numeric(10,2)", numeric), _filled("abs({})", numeric), case(numeric), _filled("trunc({}, {})", numeric, small),
+            _filled("({})::numeric(10,2)", numeric), _filled("abs({})", numeric), case(numeric),
             _filled("floor({})", numeric), _filled("extract(epoch FROM {})", any_of(time, interval)), _filled("least({}, {})", numeric, integer),
         ),
         "float": any_of(
             real, _filled("({} {} {})", real, st.sampled_from(["+", "-", "*"]), any_of(real, integer)), _filled("({})::float8", numeric),
-            _filled("abs({})", real), case(real), _filled("round({})", real), _filled("sign({})", real),
+            _filled("abs({})", real), case(real), _filled("round({})", real), _filled("floor({})", real),
         ),
         "text": any_of(
             text, _filled("({} || {})", text, any_of(text, integer, numeric, boolean)), _filled("upper({})", text), _filled("left({}, {})", text, small),
             _filled("replace({}, {}, {})", text, text, text), case(text), _filled("({})::text", any_of(integer, numeric, boolean, time, interval, json)),
             _filled("split_part({}, ',', {})", text, st.sampled_from(["1", "2", "-1"])), _filled("concat({}, {}, {})", text, integer, boolean),
-            _filled("lpad({}, 5, {})", text, text), _filled("{} ->> 'a'", json), _filled("substr({}, {}, 2)", text, small), _filled("initcap({})", text),
+            _filled("{} ->> 'a'", json), _filled("substr({}, {}, 2)", text, small), _filled("right({}, {})", text, small),
             _filled("concat_ws({}, {}, {})", text, text, text), _filled("btrim({}, {})", text, text),
         ),
         "bool": any_of(
@@ -119,7 +119,7 @@ def _deeper(k: dict[str, st.SearchStrategy[str]]) -> dict[str, st.SearchStrategy
             _filled("date_trunc({}, {})", st.sampled_from(["'month'", "'week'", "'hour'", "'year'"]), time), _filled("({})::date::timestamp", time),
         ),
         "interval": any_of(
-            interval, _filled("({} + {})", interval, interval), _filled("({} - {})", time, time), _filled("({} * {})", interval, small), _filled("age({}, {})", time, time),
+            interval, _filled("({} + {})", interval, interval), _filled("({} - {})", time, time), _filled("({} * {})", interval, small),
         ),
         "json": any_of(
             json, _filled("({} -> 'a')", json), _filled("({} -> {})", json, small), _filled("({} || {})", json, json), _filled("to_jsonb({})", any_of(integer, numeric, text, boolean)),
