@@ -129,6 +129,18 @@ class FilteredRows:
         of_group = np.array([place[agent] for agent, _ in groups], np.int64)
         return of_group[self.column("group")] if groups else np.empty(0, np.int64), names
 
+    def sessions(self) -> list[tuple[str, str, float, float, int]]:
+        """Every session among the rows: its agent, its name, its first and last time, and how many rows it has."""
+        groups, times = self.column("group"), self.column("time")
+        inside = np.flatnonzero(self._in_session[groups]) if groups.size else groups
+        order = inside[np.lexsort((times[inside], groups[inside]))]
+        found, first, many = np.unique(groups[order], return_index=True, return_counts=True)
+        names, at = list(self._groups.names), times[order]
+        return [
+            (*names[group], float(at[start]), float(at[start + count - 1]), count)
+            for group, start, count in zip(found.tolist(), first.tolist(), many.tolist(), strict=True)
+        ]
+
     def kinds(self) -> dict[str, int]:
         """How many rows there are of each type, the most frequent first."""
         counts = np.bincount(self.column("kind"))

@@ -21,6 +21,7 @@ from .docs_page import docs_page
 from .recall_workers import RecallWorkers
 from .routes import agents as of_agents
 from .routes import audit as of_audit
+from .routes import coding as of_coding
 from .routes import datasets as of_datasets
 from .routes import export as of_export
 from .routes import feedback as of_feedback
@@ -62,6 +63,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     of_export.router,
     of_sync.router,
     of_repositories.router,
+    of_coding.router,
     of_mcp.router,
     of_datasets.router,
     of_ui.router,

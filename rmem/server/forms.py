@@ -219,6 +219,24 @@ class RepositoriesForm(Form):
     given: Object = {}
 
 
+class InjectionForm(Form):
+    """A prompt, or a command that fails and its output, in a repository."""
+
+    repository: Name | None = None
+    prompt: str | None = None
+    command: str | None = None
+    output: str | None = None
+
+
+class ReviewForm(Form):
+    """What is decided on a memory of the review inbox."""
+
+    action: Literal["accept", "supersede", "dismiss"]
+    memory_id: Id
+    other: Id | None = None
+    why: str | None = None
+
+
 class PolicyForm(Form):
     """What is pruned, and how fast memories fade; see ForgettingPolicy."""
 

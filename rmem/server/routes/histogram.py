@@ -1,4 +1,5 @@
-"""How many memories there are over time, counted here, so that a timeline draws a million as fast as a hundred."""
+"""How many memories there are over time, and in which sessions: counted here, so that a timeline draws a million as
+fast as a hundred."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from .. import documents
 from ..access import Access, Role, allowed
 from ..bodies import Document
 from ..exchange import json_response
-from ..ownership import hidden
+from ..ownership import hidden, visible
 from .answers import RUNNING
 from .memories import FilterParameters
 
@@ -27,6 +28,7 @@ router = APIRouter(prefix="/workspaces/{workspace}", tags=["memories"], response
 Reader = Annotated[Access, Depends(allowed(Role.READ))]
 Counts = Counter[tuple[int, str]]
 _REST = "others"
+_LOOKED_AT = 10_000  # the newest memories, where rows are not held here
 _NAME_OF: dict[str, Callable[[Memory], str]] = {
     "agent": lambda memory: memory.agent_id,
     "type": lambda memory: memory.bookkeeping.memory_type,
@@ -119,3 +121,36 @@ def _counts(access: Access, where: Filter, asked: Asked, start: float, end: floa
             rest -= counts[at, name]
         counts[at, _REST] += rest
     return counts
+
+
+class AskedSessions(FilterParameters):
+    """Whose sessions to list."""
+
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+
+
+@router.get("/sessions", response_model=documents.SessionsAnswer, summary="The sessions of some memories, latest first")
+async def sessions(access: Reader, asked: Annotated[AskedSessions, Query()]) -> Response:
+    return json_response(await access.read(_sessions, access, asked))
+
+
+def _sessions(access: Access, asked: AskedSessions) -> Document:
+    store, where = access.brain.store, asked.filter()
+    rows = store.read_transaction(lambda: store.candidates(where))
+    unseen = {(memory.agent_id, memory.session) for memory in hidden(access, where)}
+    found = rows.sessions() if isinstance(rows, FilteredRows) else _grouped(store.select(where, limit=_LOOKED_AT))
+    told = [one for one in found if one[:2] not in unseen]
+    for agent, session in unseen & {one[:2] for one in found}:
+        inside = Filter.of({**where.to_dict(), "agent": agent, "session": session})
+        told += _grouped(visible(access, store.select(inside)))
+    told.sort(key=lambda one: -one[3])
+    names = ("agent", "session", "start", "end", "memories")
+    return {"sessions": [dict(zip(names, one, strict=True)) for one in told[: asked.limit]], "total": len(told)}
+
+
+def _grouped(memories: list[Memory]) -> list[tuple[str, str, float, float, int]]:
+    groups: dict[tuple[str, str], list[float]] = {}
+    for memory in memories:
+        if memory.session is not None:
+            groups.setdefault((memory.agent_id, memory.session), []).append(memory.timestamp)
+    return [(*key, min(times), max(times), len(times)) for key, times in groups.items()]

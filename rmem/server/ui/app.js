@@ -2,6 +2,7 @@
 
 import {Workspace, get, logIn, logOut, onEnd} from "./api.js";
 import {field, h, problem, replace, say} from "./dom.js";
+import * as coding from "./coding.js";
 import * as graph from "./graph.js";
 import * as health from "./health.js";
 import * as memory from "./memory.js";
@@ -9,8 +10,8 @@ import * as search from "./search.js";
 import * as tables from "./tables.js";
 import * as timeline from "./timeline.js";
 
-const PAGES = {search, timeline, graph, tables, health, memory};
-const IN_BAR = ["search", "timeline", "graph", "tables", "health"];
+const PAGES = {search, timeline, coding, graph, tables, health, memory};
+const IN_BAR = ["search", "timeline", "coding", "graph", "tables", "health"];
 const main = document.getElementById("main");
 const bar = document.getElementById("bar");
 let workspaces = [], chosen = null, showing = 0;
