@@ -315,6 +315,18 @@ class MaintenanceAnswer(Answer):
     dry_run: bool
 
 
+class FadingAnswer(Answer):
+    memory: MemoryAnswer
+    retention: float
+    falls: float | None
+
+
+class RetentionAnswer(Answer):
+    memories: int
+    bins: list[int]
+    next: list[FadingAnswer]
+
+
 class CodingRepositoryAnswer(Answer):
     id: str
     memories: int

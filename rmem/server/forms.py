@@ -257,7 +257,14 @@ class MaintenanceForm(Form):
     agent: Name | None = None
     prune: Annotated[Any, WithJsonSchema(PolicyForm.model_json_schema())] = None
     dry_run: bool = False
-    """Only tell what would be pruned, and move nothing."""
+    """Only tell what would be pruned and how many would move."""
+
+
+class RetentionForm(Form):
+    """A forgetting policy to look at memories with; at most `limit` of the most faded are told."""
+
+    policy: Annotated[Any, WithJsonSchema(PolicyForm.model_json_schema())] = None
+    limit: Annotated[int, Field(ge=0, le=200)] = 20
 
 
 # Requests of agents

@@ -33,6 +33,14 @@ class TierMaintenance:
         """Move what has to move; how many went each way."""
         return {f"{source}_to_{target}": self._move(tiers, agent, source, target) for source, target in _DOWN}
 
+    def plan(self, tiers: TieredStore, agent: str) -> dict[str, int]:
+        """How many would move now, each way; what moves down into a tier may push others out of it."""
+        moving = {}
+        for source, target in _DOWN:
+            found_rows = tiers.archive.filtered_rows(Filter(agent=(agent,), tier=(source,)))
+            moving[f"{source}_to_{target}"] = int(self._leaving(tiers.archive, agent, source, found_rows).size)
+        return moving
+
     def _move(self, tiers: TieredStore, agent: str, source: str, target: str) -> int:
         """Chunk by chunk, each looked for anew: another process may rebalance the same agent."""
         moved, more = 0, True

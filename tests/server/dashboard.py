@@ -43,6 +43,7 @@ class Window:
         return self.page
 
     def close(self) -> None:
+        print(self.page.url, self.page.inner_text("body"), sep="\n")  # what a test that failed has seen
         assert self.page.evaluate("window.attacked") is None
         self.context.close()
         assert self.said == []

@@ -64,6 +64,8 @@ NEEDED = {
     f"POST {W}/coding/review": WRITE,
     f"POST {W}/maintenance": WRITE,
     f"GET {W}/pruned": READ,
+    f"POST {W}/retention": READ,
+    f"GET {W}/quality": READ,
     f"POST {W}/feedback": WRITE,
     f"GET {W}/audit": ADMIN,
     f"GET {W}/audit/verify": ADMIN,

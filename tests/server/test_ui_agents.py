@@ -11,6 +11,7 @@ from dashboard import SCRIPT, W, Window, picture
 from running_server import Running, eventually
 
 from rmem import Brain
+from rmem.feedback import Feedback
 from rmem.server.settings import ServerSettings
 from rmem.team.briefing import Briefing
 from rmem.team.events import Event, Kind
@@ -166,4 +167,66 @@ def test_a_reader_sees_the_inbox_and_may_decide_nothing(chrome, team):
     decided = {"action": "dismiss", "memory_id": "x", "why": "y"}
     assert reader.post(f"{W}/coding/review", json=decided).status_code == 403
     assert reader.get(f"{W}/coding/ledger").json()["sessions"] == [], "told in somebody else's name"
+    opened.close()
+
+
+# Agents and tiers
+
+
+@pytest.fixture(scope="module")
+def lived(team) -> Running:
+    """An agent with a life of states, old memories, and feedback of two weeks, the second of which went badly."""
+    admin = team.client(team.first_token)
+    day = 86_400.0
+    states = [{"position": [n, n], "health": n % 7} for n in range(60)]
+    told = {"memory_type": "state", "items": states, "first_step": 0}
+    admin.post(f"{W}/agents/rover/several", json=told).raise_for_status()
+    old = [{"text": f"Old log line {n}", "agent": "rover", "when": time.time() - (40 + n) * day} for n in range(5)]
+    admin.post(f"{W}/memories", json=old).raise_for_status()
+    (place,) = (one for one in admin.get("/workspaces").json()["workspaces"] if one["name"] == "default")
+    (file,) = team.settings.data.rglob(f"{place['id']}.db")
+    with Brain(file) as brain:
+        for ago, useful in ((14 * day, True), (0.0, False)):
+            judged = (f"{useful}", "q", "rover", "memory", 1, 1.0, useful, time.time() - ago)
+            brain.store.add_feedback([Feedback(f"{useful} {n}", *judged) for n in range(12)])
+    return team
+
+
+def test_an_agents_tiers_what_moves_what_fades_and_how_recall_does(window, lived):
+    client = lived.client(lived.first_token)
+    page = window.show("agents?agent=rover")
+    figures = page.get_by_role("region", name="One agent")
+    figures.get_by_text("short-term").first.wait_for()
+    assert "65" in figures.inner_text()
+    assert "5 would move from short-term" in figures.inner_text(), "those that are older than a day"
+    page.get_by_role("button", name="Move them").click()
+    page.get_by_text("5 moved to intermediate, 5 on to long-term memory.").wait_for()
+    eventually(lambda: client.get(f"{W}/agents/rover/statistics").json()["tier_distribution"]["ltm"] == 5)
+    page.get_by_role("region", name="Retrieval in use").first.get_by_role("alert").first.wait_for()
+    fades = page.get_by_role("region", name="What falls next", exact=True)
+    assert "Old log line 4" in fades.inner_text().splitlines()[2]
+    picture(page, "agents")
+    page.get_by_label("Retention below").fill("0.3")
+    page.get_by_role("button", name="Dry run").click()
+    page.get_by_text("5 memories would be pruned; nothing was removed.").wait_for()
+    assert client.get(f"{W}/stats").json()["by_agent"]["rover"] == 65
+    page.get_by_role("button", name="Apply…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Prune").click()
+    page.get_by_text("5 memories pruned.").wait_for()
+    assert client.get(f"{W}/stats").json()["by_agent"]["rover"] == 60
+
+
+def test_a_reader_sees_tiers_and_may_not_move_or_prune(chrome, lived):
+    opened = Window(chrome, lived, lived.token_for("default", "default", "READ", member="guest"))
+    page = opened.show("agents?agent=rover")
+    page.get_by_role("img", name="Forgetting curve").wait_for()
+    page.get_by_role("region", name="One agent").get_by_text("short-term").first.wait_for()
+    assert page.get_by_role("button", name="Dry run").count() == 0
+    assert page.get_by_role("button", name="Move them").count() == 0
+    opened.close()
+    opened = Window(chrome, lived, lived.first_token)
+    page = opened.show("agents?workspace=hostile")
+    page.get_by_role("region", name="What falls next", exact=True).wait_for()
+    assert SCRIPT in page.locator("main h2").all_inner_texts()
+    assert page.locator("main script, main img").count() == 0
     opened.close()
