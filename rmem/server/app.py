@@ -22,6 +22,7 @@ from .recall_workers import RecallWorkers
 from .routes import agents as of_agents
 from .routes import audit as of_audit
 from .routes import coding as of_coding
+from .routes import connections as of_connections
 from .routes import datasets as of_datasets
 from .routes import export as of_export
 from .routes import feedback as of_feedback
@@ -58,6 +59,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     of_tables.router,
     of_upkeep.router,
     of_histogram.router,
+    of_connections.router,
     of_feedback.router,
     of_audit.router,
     of_export.router,

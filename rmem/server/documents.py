@@ -327,6 +327,18 @@ class RetentionAnswer(Answer):
     next: list[FadingAnswer]
 
 
+class RelatedAnswer(Answer):
+    memory: MemoryAnswer
+    why: str
+    is_same: bool
+
+
+class ConnectionsAnswer(Answer):
+    versions: list[MemoryAnswer]
+    pairs: list[RelatedAnswer]
+    lost: list[str]
+
+
 class CodingRepositoryAnswer(Answer):
     id: str
     memories: int

@@ -231,7 +231,7 @@ class InjectionForm(Form):
 class ReviewForm(Form):
     """What is decided on a memory of the review inbox."""
 
-    action: Literal["accept", "supersede", "dismiss"]
+    action: Literal["accept", "supersede", "restore", "dismiss"]
     memory_id: Id
     other: Id | None = None
     why: str | None = None

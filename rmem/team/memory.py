@@ -119,6 +119,8 @@ class TeamMemory:
         body["count"] = body.get("count", 1) + 1
         if files := sorted({*body.get("files", ()), *fresh.contents.get("files", ())}):
             body["files"] = files
+        if note.state == CURRENT:  # it holds again
+            body = {name: value for name, value in body.items() if name not in ("valid_until", "superseded_by")}
         known.contents = body
         known.tags = {**known.tags, "state": note.state}
         return self._edited(_raised(known), "learn again", **told)

@@ -3,12 +3,13 @@ possible rules that nobody has confirmed."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from ..brain import Brain
-from ..errors import NotFoundError
+from ..errors import InputError, NotFoundError
 from ..filters import Filter
 from ..models import Memory
 from ..stores.capabilities import AuditLog
@@ -87,15 +88,35 @@ def accept(team: TeamMemory, memory_id: str) -> str:
     one = next((one for one in undecided(team, 10_000) if one.id == memory_id), None)
     if one is None:
         raise NotFoundError(memory_id)
-    body = one.memory.contents
-    note = Note(
-        one.text, one.kind, author=one.author, agent=one.memory.agent_id, session=one.memory.session,
-        when=one.memory.timestamp, importance=one.memory.importance, repository=one.repository,
-        branch=body.get("branch"), commit=one.commit,
-    )  # fmt: skip
+    note = replace(_said_again(one), when=one.memory.timestamp, scope="repository")
     kept = team.remember(note).memory_id
     team.forget(memory_id)
     return kept
+
+
+def restore(team: TeamMemory, memory_id: str) -> str:
+    """Let a memory that was superseded hold again, in the place of the one that superseded it; the id that it has."""
+    one = team.get(memory_id)
+    if one is None:
+        raise NotFoundError(memory_id)
+    successor = one.memory.contents.get("superseded_by")
+    if successor is None:
+        raise InputError(
+            f"memory_id must be a memory that was superseded, and {memory_id!r} was not", field="memory_id"
+        )
+    kept = team.remember(_said_again(one)).memory_id
+    if successor in team.brain.store and successor != kept:
+        team.supersede(successor, kept, time.time())
+    return kept
+
+
+def _said_again(one: Experience) -> Note:
+    """The note that a memory was made of, learned now."""
+    return Note(
+        one.text, one.kind, author=one.author, agent=one.memory.agent_id, session=one.memory.session,
+        importance=one.memory.importance, scope=one.scope, repository=one.repository,
+        branch=one.memory.contents.get("branch"), commit=one.commit,
+    )  # fmt: skip
 
 
 def dismiss(team: TeamMemory, memory_id: str, why: str, other: str | None = None) -> None:

@@ -45,6 +45,7 @@ NEEDED = {
     f"GET {W}/memories": READ,
     f"POST {W}/memories": WRITE,
     f"GET {W}/memories/{{memory_id}}": READ,
+    f"GET {W}/connections/{{memory_id}}": READ,
     f"PATCH {W}/memories/{{memory_id}}": WRITE,
     f"DELETE {W}/memories/{{memory_id}}": WRITE,
     f"POST {W}/memories/{{memory_id}}/pin": WRITE,

@@ -170,6 +170,46 @@ def test_a_reader_sees_the_inbox_and_may_decide_nothing(chrome, team):
     opened.close()
 
 
+def test_versions_are_shown_with_their_differences_and_restored(window, team):
+    client = team.client(team.first_token)
+    shared = {"type": "decision", "place": f"repo:{REPOSITORY}", "tags": {"state": "current", "scope": "repository"}}
+    shared["metadata"] = {
+        "repository": REPOSITORY,
+        "scope": "repository",
+        "sources": [{"author": "ann", "agent": "codex"}],
+    }
+    texts = {"v1": "Alice manages the billing team in Bern", "v2": "Alice manages the billing team in Oslo"}
+    client.post(
+        f"{W}/memories", json=[{"id": id, "text": text, **shared} for id, text in texts.items()]
+    ).raise_for_status()
+    decided = {"action": "supersede", "memory_id": "v1", "other": "v2"}
+    client.post(f"{W}/coding/review", json=decided).raise_for_status()
+    page = window.show("memory?id=v2")
+    versions = page.get_by_role("region", name="Versions")
+    versions.locator("ins").first.wait_for()
+    assert (versions.locator("del").inner_text(), versions.locator("ins").inner_text()) == ("Bern", "Oslo")
+    assert "ann" in page.get_by_role("region", name="Sources").inner_text()
+    page.get_by_role("region", name="Duplicates and contradictions").get_by_text(
+        "one says Bern, the other Oslo"
+    ).wait_for()
+    picture(page, "versions")
+    page.get_by_role("button", name="Forget…").click()
+    assert "that no other memory says" in page.get_by_role("dialog").inner_text()
+    page.get_by_role("button", name="Cancel").click()
+    versions.get_by_role("button", name="Restore").click()
+    page.get_by_text("It holds again").wait_for()
+    assert client.get(f"{W}/memories/v2").json()["tags"]["state"] == "superseded"
+    back = client.get(f"{W}/memories", params={"tag": "state=current", "type": "decision"}).json()["memories"]
+    assert [one["contents"].get("superseded_by") for one in back if "Bern" in one["text"]] == [None]
+
+
+def test_who_was_told_of_a_memory_is_shown_to_administrators(window, team):
+    client = team.client(team.first_token)
+    rules = client.get(f"{W}/memories", params={"type": "preference", "agent": "codex"}).json()["memories"]
+    page = window.show(f"memory?id={rules[0]['memory_id']}")
+    assert "s-3" in page.get_by_role("region", name="Told").inner_text()
+
+
 # Agents and tiers
 
 

@@ -316,19 +316,19 @@ def _inbox(access: Access, named: str | None) -> Document:
 async def decide(
     access: Writer, form: Annotated[Document, Depends(json_body(forms.ReviewForm, "a decision"))]
 ) -> Response:
-    """`accept` makes a rule of what waits; `supersede` lets `memory_id` hold no longer because of `other`; `dismiss`
-    says that nothing is wrong, for the reason `why`. To remove a memory, forget it."""
+    """`accept` makes a rule of what waits; `supersede` lets `memory_id` hold no longer because of `other`, `restore`
+    lets it hold again; `dismiss` says that nothing is wrong, for the reason `why`. To remove a memory, forget it."""
     return json_response(await access.write(_decided, access, form))
 
 
 def _decided(access: Access, form: Document) -> Document:
-    team, action = _team(access), checks.one_of("action", form["action"], ("accept", "supersede", "dismiss"))
+    team, action = _team(access), checks.one_of("action", form["action"], ("accept", "supersede", "restore", "dismiss"))
     key = checks.memory_id("memory_id", form["memory_id"])
     other = None if form.get("other") is None else checks.memory_id("other", form["other"])
     memory = _changeable(access, key)
-    if action == "accept":
+    if action in ("accept", "restore"):
         access.need_room()
-        return {"memory_id": review.accept(team, key)}
+        return {"memory_id": review.accept(team, key) if action == "accept" else review.restore(team, key)}
     if action == "dismiss":
         review.dismiss(team, key, checks.text("why", form.get("why")), other)
     elif other is None:
