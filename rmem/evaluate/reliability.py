@@ -36,7 +36,7 @@ def evaluate(
     (error), and its bins, from `most` questions of its own and as many without an answer."""
     sets = [read(path) for path in files_in(paths)]
     stores, done = sum(len(one.stores) for one in sets), 0
-    told = []
+    found = []
     for one in sets:
         said: list[Said] = []
         rng = random.Random(seed)
@@ -45,8 +45,14 @@ def evaluate(
             done += 1
             if on_progress is not None:
                 on_progress(done, stores)
-        told.append({"name": one.name, "hits": len(said), "auc": auc(said), "error": error(said), "bins": bins(said)})
-    return told
+        found.append({"name": one.name, **told(said)})
+    return found
+
+
+def told(said: Sequence[tuple[float, bool]]) -> dict[str, Any]:
+    """The figures of first hits: each the relevance that was said of it, and whether it is right."""
+    hits = [Said(*one) for one in said]
+    return {"hits": len(hits), "auc": auc(hits), "error": error(hits), "bins": bins(hits)}
 
 
 def _asked(one: RecallSet, at: int, setting: Setting, most: int, rng: random.Random) -> list[Said]:

@@ -339,6 +339,32 @@ class ConnectionsAnswer(Answer):
     lost: list[str]
 
 
+class JudgedQuestionAnswer(Answer):
+    question: str
+    relevant: list[str]
+
+
+class EvaluationRunAnswer(Answer):
+    time: float
+    who: str
+    settings: str
+    questions: int
+    missing: int
+    measures: dict[str, float]
+    reliability: dict[str, Any]
+
+
+class EvaluationAnswer(Answer):
+    count: int
+    questions: list[JudgedQuestionAnswer]
+    runs: list[EvaluationRunAnswer]
+
+
+class RankingAnswer(Answer):
+    embedder: str
+    ids: list[str]
+
+
 class CodingRepositoryAnswer(Answer):
     id: str
     memories: int

@@ -165,6 +165,20 @@ class FeedbackForm(Form):
     useful: bool = True
 
 
+class EvaluationForm(Form):
+    """How to recall; as it is without `settings`."""
+
+    settings: Object | None = None
+
+
+class RankingForm(Form):
+    """A question, and the embedder to rank its first hits by."""
+
+    query: Annotated[str, Field(min_length=1)]
+    embedder: Literal["static", "minilm"]
+    where: Where = None
+
+
 class FactForm(Form):
     """A fact to state; the arguments of `Graph.add`."""
 

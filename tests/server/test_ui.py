@@ -145,6 +145,31 @@ def test_other_settings_are_compared_side_by_side(window):
     assert "nonsense" in page.get_by_role("alert").inner_text()
 
 
+def test_judged_questions_are_an_evaluation_set_whose_figures_are_seen_over_time(window, team):
+    page = window.show("search?q=which port does staging run on")
+    page.get_by_label("Hits").locator("article").first.get_by_role("button", name="Hit 1 helped").click()
+    page.get_by_text("1 question in the set").wait_for()
+    page.get_by_role("button", name="Run with these settings").click()
+    runs = page.get_by_role("region", name="Runs")
+    runs.wait_for()
+    page.get_by_label("Settings", exact=True).fill("dense=0")
+    page.get_by_role("button", name="Run with these settings").click()
+    page.get_by_role("img", name="Figures of the runs").wait_for()
+    assert "dense=0" in runs.inner_text()
+    page.get_by_role("img", name="Reliability of the last run").wait_for()
+    page.get_by_label("Embedder").select_option("static")
+    page.get_by_role("button", name="Compare").click()
+    page.get_by_text("By static:minilm-256, among the first").wait_for()
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Save the set for rmem eval").click()
+    assert json.loads(saved.value.path().read_text())["question"] == "which port does staging run on"
+    reader = team.client(team.token_for("default", "default", "READ", member="curious"))
+    told = reader.get(f"{W}/evaluation").json()
+    assert (told["count"], told["questions"], len(told["runs"])) == (1, [], 2)
+    wrong = team.client(team.first_token).post(f"{W}/evaluation", json={"settings": {"nonsense": 1}})
+    assert (wrong.status_code, "nonsense" in wrong.json()["error"]) == (400, True)
+
+
 def test_following_a_link_wins_over_the_page_that_still_loads(window):
     page = window.show("search")
     page.get_by_label("Hits").locator("article").first.wait_for()
