@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
+from itertools import islice
 from os import urandom
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
@@ -76,6 +77,8 @@ class Recall:
     id: str = field(default_factory=lambda: urandom(12).hex())
     hits: dict[str, _Place] = field(default_factory=dict, repr=False)
     judged: set[str] = field(default_factory=set, repr=False)
+    asked: float = field(default_factory=time.time)
+    """When."""
 
     def found(self, hits: Sequence[Hit]) -> None:
         """Note which hits there were, and let each know its rank and its recall."""
@@ -159,6 +162,11 @@ class Recalls:
             self._last[recall.id] = recall
             if len(self._last) > _REMEMBERED:
                 self._last.popitem(last=False)
+
+    def latest(self, count: int) -> list[Recall]:
+        """The last recalls, the newest first."""
+        with self._lock:
+            return list(islice(reversed(self._last.values()), count))
 
     def forget(self, concerned: Callable[[str], bool]) -> None:
         """Let go of the recalls whose questions are `concerned`: they can be judged no more."""

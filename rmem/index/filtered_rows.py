@@ -118,7 +118,10 @@ class FilteredRows:
         return np.where(self._in_session[group], group, np.int32(-1))
 
     def labels(self, by: str) -> tuple[npt.NDArray[np.int64], list[str]]:
-        """The agent, type or tier of every row as a number, and the names behind the numbers."""
+        """The agent, type, tier or importance of every row as a number, and the names behind the numbers."""
+        if by == "importance":
+            bands = (self.column("importance") * len(BANDS)).astype(np.int64)
+            return np.minimum(bands, len(BANDS) - 1), list(BANDS)
         if by == "tier":
             return self.column("tier").astype(np.int64), list(TIERS)
         if by == "type":
@@ -332,6 +335,8 @@ _SMALL = 4096  # rows
 _COUNTED = 512  # rows that hold a term and are counted one by one
 _LAID_OUT = 1 << 20  # numbers
 _FEW, _TIMES = 262_144, 8  # other rows, by themselves and for each of our own, that are no burden
+BANDS = ("0–0.25", "0.25–0.5", "0.5–0.75", "0.75–1")
+"""Quarters of importance, each from its lower bound on."""
 _COLUMNS = (
     "seq",
     "group",

@@ -19,6 +19,7 @@ from .control import Control, Role
 from .dispatcher import Dispatcher
 from .docs_page import docs_page
 from .recall_workers import RecallWorkers
+from .routes import activity as of_activity
 from .routes import agents as of_agents
 from .routes import audit as of_audit
 from .routes import coding as of_coding
@@ -60,6 +61,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     of_upkeep.router,
     of_histogram.router,
     of_connections.router,
+    of_activity.router,
     of_feedback.router,
     of_audit.router,
     of_export.router,

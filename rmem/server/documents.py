@@ -365,6 +365,18 @@ class RankingAnswer(Answer):
     ids: list[str]
 
 
+class ActivityEntryAnswer(Answer):
+    time: float
+    action: str
+    who: str
+    text: str
+    memory_id: str | None
+
+
+class ActivityAnswer(Answer):
+    entries: list[ActivityEntryAnswer]
+
+
 class CodingRepositoryAnswer(Answer):
     id: str
     memories: int

@@ -56,9 +56,10 @@ def test_others_personal_memories_are_not_counted(server, admin):
     assert ann.get(f"{W}/histogram").json()["total"] == 2
 
 
-@pytest.mark.parametrize("by", ["type", "agent", "tier"])
+@pytest.mark.parametrize("by", ["type", "agent", "tier", "importance"])
 def test_the_database_counts_the_same_where_rows_are_not_held(admin, monkeypatch, by):
-    remember(admin, *({"text": f"{n}", "agent": f"a{n % 3}", "type": "xy"[n % 2], "when": 1000 + n} for n in range(40)))
+    named = ({"text": f"{n}", "agent": f"a{n % 3}", "type": "xy"[n % 2], "importance": n % 5 / 4} for n in range(40))
+    remember(admin, *({**one, "when": 1000 + n} for n, one in enumerate(named)))
     told = admin.get(f"{W}/histogram", params={"by": by, "bins": 7}).json()
     monkeypatch.setattr("rmem.server.routes.histogram.FilteredRows", int)  # as of a large tenant of PostgreSQL
     assert admin.get(f"{W}/histogram", params={"by": by, "bins": 7}).json() == told

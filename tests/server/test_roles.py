@@ -56,6 +56,7 @@ NEEDED = {
     f"GET {W}/stats": READ,
     f"GET {W}/histogram": READ,
     f"GET {W}/sessions": READ,
+    f"GET {W}/activity": READ,
     f"GET {W}/coding/repositories": READ,
     f"GET {W}/coding/briefing": READ,
     f"POST {W}/coding/injection": READ,

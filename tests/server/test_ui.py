@@ -232,6 +232,25 @@ def test_the_timeline_counts_zooms_and_goes_back(window, team):
     eventually(lambda: "type=turn" in page.evaluate("location.hash"))
 
 
+def test_the_timeline_has_sessions_as_bands_importance_and_a_live_feed(window, team):
+    client = team.client(team.first_token)
+    page = window.show("timeline?by=importance&live=1")
+    page.locator(".legend", has_text="0.5–0.75").wait_for()
+    page.locator(".band").first.wait_for()
+    feed = page.get_by_label("Live feed")
+    client.post(f"{W}/memories", json={"text": f"Just now {SCRIPT}", "id": "just-now"}).raise_for_status()
+    client.post(f"{W}/recall", json={"query": "what was asked right now?"}).raise_for_status()
+    feed.get_by_text("Just now <img").wait_for()
+    feed.get_by_text("what was asked right now?").wait_for()
+    assert feed.locator("img").count() == 0
+    reader = team.client(team.token_for("default", "default", "READ", member="curious"))
+    told = reader.get(f"{W}/activity", params={"since": 0}).json()["entries"]
+    assert {entry["action"] for entry in told} == {"remember"}, "questions and the audit trail are for administrators"
+    page.get_by_role("button", name="Session standup of team").focus()
+    page.keyboard.press("Enter")
+    eventually(lambda: "session=standup" in page.evaluate("location.hash"))
+
+
 def test_the_graph_grows_by_a_click_and_facts_show_their_sentences(window, team):
     client = team.client(team.first_token)
     client.post(f"{W}/graph/relations", json={"relation": "runs on", "single": True}).raise_for_status()

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field
 
 from ...filters import Filter
-from ...index.filtered_rows import FilteredRows
+from ...index.filtered_rows import BANDS, FilteredRows
 from ...models import TIERS, Memory
 from .. import documents
 from ..access import Access, Role, allowed
@@ -33,13 +33,14 @@ _NAME_OF: dict[str, Callable[[Memory], str]] = {
     "agent": lambda memory: memory.agent_id,
     "type": lambda memory: memory.bookkeeping.memory_type,
     "tier": lambda memory: memory.tier,
+    "importance": lambda memory: BANDS[min(int(memory.importance * len(BANDS)), len(BANDS) - 1)],
 }
 
 
 class Asked(FilterParameters):
     """Which memories to count, and how."""
 
-    by: Literal["agent", "type", "tier"] = "type"
+    by: Literal["agent", "type", "tier", "importance"] = "type"
     bins: Annotated[int, Field(ge=1, le=500, description="Into how many equal spans of time.")] = 60
     names: Annotated[int, Field(ge=1, le=20, description="At most so many names; the rest is “others”.")] = 6
 
@@ -108,8 +109,8 @@ def _counts(access: Access, where: Filter, asked: Asked, start: float, end: floa
         return counts
     # A large tenant of PostgreSQL, whose rows are not held here: the database counts each span.
     held, fields = store.stats(), where.to_dict()
-    known = {"agent": list(held.by_agent), "type": list(held.by_type), "tier": list(TIERS)}[asked.by]
-    among = getattr(where, asked.by) or known
+    known = {"agent": held.by_agent, "type": held.by_type, "tier": TIERS, "importance": BANDS}[asked.by]
+    among = getattr(where, asked.by, None) or known
     named = [name for name in known if name in among][: asked.names]
     for at in range(asked.bins):
         last = end if at == asked.bins - 1 else math.nextafter(start + (at + 1) * width, -math.inf)
@@ -117,10 +118,19 @@ def _counts(access: Access, where: Filter, asked: Asked, start: float, end: floa
         if not (rest := store.count(Filter.of(inside))):
             continue
         for name in named:
-            counts[at, name] = store.count(Filter.of({**inside, asked.by: name}))
+            counts[at, name] = store.count(Filter.of({**inside, **_named(asked.by, name)}))
             rest -= counts[at, name]
         counts[at, _REST] += rest
     return counts
+
+
+def _named(by: str, name: str) -> Document:
+    """The field of a filter that memories of a name meet."""
+    if by != "importance":
+        return {by: name}
+    low = BANDS.index(name) / len(BANDS)
+    high = low + 1 / len(BANDS)
+    return {"min_importance": low, "max_importance": high if high == 1 else math.nextafter(high, 0)}
 
 
 class AskedSessions(FilterParameters):
