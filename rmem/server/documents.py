@@ -377,6 +377,25 @@ class ActivityAnswer(Answer):
     entries: list[ActivityEntryAnswer]
 
 
+class FindingAnswer(Answer):
+    name: str
+    ok: bool
+    detail: str
+
+
+class LatencyAnswer(Answer):
+    method: str
+    route: str
+    p50: float
+    p95: float
+    p99: float
+
+
+class ExaminationAnswer(Answer):
+    findings: list[FindingAnswer]
+    latencies: list[LatencyAnswer]
+
+
 class CodingRepositoryAnswer(Answer):
     id: str
     memories: int

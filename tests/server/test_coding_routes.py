@@ -70,6 +70,12 @@ def test_ones_own_store_knows_what_is_out_of_date_and_what_a_session_did(owner):
     assert told["tokens"] > 0
 
 
+def test_ones_own_store_tells_whether_hooks_and_the_disk_are_well(owner):
+    found = {one["name"]: one for one in owner.get(f"{W}/examination").json()["findings"]}
+    assert {"store", "rows", "daemon", "disk"} <= set(found)
+    assert found["rows"]["ok"]
+
+
 def test_a_server_reads_no_files_of_the_machine_that_it_runs_on(clone, admin):
     Sessions().save(SessionState("codex", "s1", str(clone), ID, task="A secret of the operator"))
     assert admin.get(f"{W}/coding/repositories").json() == {"repositories": [], "here": None}

@@ -66,6 +66,7 @@ NEEDED = {
     f"POST {W}/coding/review": WRITE,
     f"POST {W}/maintenance": WRITE,
     f"GET {W}/pruned": READ,
+    f"GET {W}/examination": ADMIN,
     f"POST {W}/retention": READ,
     f"GET {W}/quality": READ,
     f"POST {W}/feedback": WRITE,

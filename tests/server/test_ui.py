@@ -283,7 +283,8 @@ def test_tables_answer_sql_and_are_saved_as_csv(window):
     page = window.show("tables")
     page.get_by_label("SQL").fill("SELECT service, minutes FROM deploys ORDER BY minutes")
     page.get_by_role("button", name="Run").click()
-    page.get_by_role("region", name="Answer").get_by_text("billing").wait_for()
+    page.get_by_role("region", name="Answer").get_by_text("billing").first.wait_for()
+    page.locator("details", has_text="Chart").get_by_text("staging").wait_for()
     picture(page, "tables")
     with page.expect_download() as saved:
         page.get_by_role("button", name="CSV").click()
@@ -292,15 +293,25 @@ def test_tables_answer_sql_and_are_saved_as_csv(window):
     page.get_by_role("button", name="Run").click()
     page.get_by_role("alert").wait_for()
     assert "nonsense" in page.get_by_role("alert").inner_text()
-    assert page.get_by_label("Asked before").locator("option").count() == 2
+    page.get_by_label("SQL").fill("SELECT id, minutes FROM deploys")
+    page.get_by_role("button", name="Run").click()
+    page.get_by_role("img", name="Chart").wait_for()
+    assert page.get_by_label("Asked before").locator("option").count() == 3
 
 
-def test_health_shows_figures_and_the_audit_trail(window):
+def test_health_shows_figures_findings_latency_and_the_audit_trail(window, team):
     page = window.show("health")
     page.get_by_role("button", name="Verify").click()
     page.get_by_text("No entry was changed or taken away.").wait_for()
     assert "remember" in page.get_by_role("region", name="Audit trail").inner_text()
     picture(page, "health")
+    page.get_by_role("img", name="Memories by the time").wait_for()
+    page.get_by_role("button", name="Examine").click()
+    found = page.get_by_role("region", name="Findings")
+    found.wait_for()
+    assert "not sound" not in found.inner_text()
+    assert str(team.settings.data) not in page.locator("main").inner_text(), "the operator's own files"
+    assert "/workspaces/{workspace}/stats" in page.get_by_role("region", name="Latency").inner_text()
     assert "first start" in page.get_by_role("region", name="Tokens", exact=True).inner_text()
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from ... import checks, config
+from ... import checks, config, doctor
 from ...errors import InputError
 from ...evaluate.online import report
 from ...stores.base import Trace
@@ -101,6 +103,25 @@ async def quality(
     """By the feedback on recalls: success rate, hit ratio and mean reciprocal rank, over all, by window of time, and
     for each agent and type; `drift` compares the last window with the one before."""
     return json_response(await access.read(lambda: report(access.brain.store.feedback(), agent=agent, by=by)))
+
+
+@router.get("/examination", response_model=documents.ExaminationAnswer, summary="Whether the store is sound")
+async def examination(access: Annotated[Access, Depends(allowed(Role.ADMIN))]) -> Response:
+    """What `rmem doctor` finds, which reads all of the store; on one's own store also whether hooks and sharing work.
+    `latencies` are of the server since its start, by route: seconds within which half, 95 % and 99 % were answered."""
+    return json_response(await access.read(_examined, access))
+
+
+def _examined(access: Access) -> Document:
+    found = doctor.examine(access.address)
+    if access.service.settings.own_store is not None:
+        from ...team import health
+        from ...team.install.status import report as state_of_agents
+
+        found += health.findings(state_of_agents(Path.cwd(), access.address))
+    else:  # where the server keeps things concerns its operator alone
+        found = [replace(one, detail="") if one.name in ("store", "versions") else one for one in found]
+    return {"findings": [asdict(one) for one in found], "latencies": access.service.metrics.latencies()}
 
 
 @router.get(

@@ -2,7 +2,8 @@
 
 import {get} from "./api.js";
 import {bytes, count, day, h, plural, replace, say, table, told, when} from "./dom.js";
-import {shares} from "./chart.js";
+import {lines, shares} from "./chart.js";
+import {t} from "./text.js";
 
 export const title = "Health";
 
@@ -10,14 +11,42 @@ export async function show({content, workspace, address, isCurrent}) {
   const stats = await workspace.get("stats");
   if (!isCurrent()) return;
   const members = h("section", {"aria-label": "Members and tokens"});
+  const growth = h("section", {"aria-label": t`Growth`}), examined = h("section", {"aria-label": t`Examination`});
   const pruned = h("section", {"aria-label": "Pruned"}), audit = h("section", {"aria-label": "Audit"});
   replace(content, h("h1", null, "Health"),
     h("dl", {class: "figures"}, figures(stats).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)))),
     h("div", {class: "columns"}, shares("By type", stats.by_type, name => address("timeline", {type: name})),
       shares("By agent", stats.by_agent, name => address("timeline", {agent: name})), shares("By tier", stats.by_tier)),
-    pruned, members, audit);
-  await Promise.all([told(pruned, drawPruned()), told(audit, drawAudit()),
+    growth, workspace.isAdmin && examined, pruned, members, audit);
+  if (workspace.isAdmin) offerExamination();
+  await Promise.all([told(growth, drawGrowth()), told(pruned, drawPruned()), told(audit, drawAudit()),
     told(members, drawMembers())]);
+
+  async function drawGrowth() {
+    const found = await workspace.get("histogram", {bins: 60});
+    if (!isCurrent() || found.bins.length < 2) return;
+    let sum = 0;
+    const points = [[found.start, 0], ...found.bins.map(bin => {
+      sum += Object.values(bin.counts).reduce((one, other) => one + other, 0);
+      return [bin.start + found.width, sum];
+    })];
+    replace(growth, h("h2", null, t`Growth`), lines(t`Memories by the time that they are about`, [{name: t`memories`, points}],
+      {low: found.start, high: found.end, label: day, name: ""}, {low: 0, high: sum, label: number => count(Math.round(number))}));
+  }
+
+  function offerExamination() {
+    const result = h("div", {"aria-live": "polite"}), milliseconds = seconds => `${Math.round(1000 * seconds)} ms`;
+    replace(examined, h("h2", null, t`Examination`), h("p", {class: "note"},
+      t`What rmem doctor finds, and how fast the server answers. It reads all of the store.`),
+    h("button", {onclick: async () => {
+      replace(result, h("p", {class: "note"}, t`Examining…`));
+      const {findings, latencies} = await workspace.get("examination");
+      replace(result, table([t`examined`, t`state`, t`detail`], findings.map(one => [one.name,
+        h("span", {class: one.ok ? "" : "bad"}, one.ok ? t`sound` : t`not sound`), one.detail]), t`Findings`),
+      table([t`route`, t`half within`, t`95 % within`, t`99 % within`], latencies.map(one => [`${one.method} ${one.route}`,
+        ...[one.p50, one.p95, one.p99].map(milliseconds)]), t`Latency`));
+    }}, t`Examine`), result);
+  }
 
   async function drawPruned() {
     const aside = await workspace.get("pruned");
