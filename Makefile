@@ -50,7 +50,7 @@ docs: $(DEV)     ## the manual as a site, in build/site
 
 pictures: $(DEV) ## the pictures of the README and the manual, from benchmarks/results, a run of the demo and a browser
 	@$(BIN)/python benchmarks/pictures.py
-	@RMEM_PICTURES=1 $(BIN)/python -m pytest tests/server/test_ui.py
+	@RMEM_PICTURES=1 $(BIN)/python -m pytest tests/server/test_ui.py tests/server/test_ui_agents.py
 
 test-slow: $(DEV) ## soak and million-row tests, and ten times as many examples of hypothesis
 	@$(BIN)/python -m pytest -m slow

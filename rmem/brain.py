@@ -528,6 +528,10 @@ class Brain:
         if touched:
             self.store.touch(touched, time.time())
 
+    def last_recalls(self, count: int) -> list[Recall]:
+        """The last recalls of this Brain, the newest first, for whoever looks after it."""
+        return self._recalls.latest(count)
+
     def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Feedback:
         """Record whether a hit was useful. `recalled` is the hit, or a recall (or its id) with the hit's memory_id.
 

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
+from itertools import islice
 from os import urandom
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
@@ -76,6 +77,8 @@ class Recall:
     id: str = field(default_factory=lambda: urandom(12).hex())
     hits: dict[str, _Place] = field(default_factory=dict, repr=False)
     judged: set[str] = field(default_factory=set, repr=False)
+    asked: float = field(default_factory=time.time)
+    """When."""
 
     def record_hits(self, hits: Sequence[Hit]) -> None:
         """Record the hits, and set the rank and the recall of each."""
@@ -159,6 +162,11 @@ class Recalls:
             self._last[recall.id] = recall
             if len(self._last) > _MAX_RECALLS:
                 self._last.popitem(last=False)
+
+    def latest(self, count: int) -> list[Recall]:
+        """The last recalls, the newest first."""
+        with self._lock:
+            return list(islice(reversed(self._last.values()), count))
 
     def forget(self, concerned: Callable[[str], bool]) -> None:
         """Drop the recalls whose question `concerned` accepts; they can get no more feedback."""

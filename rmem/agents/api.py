@@ -167,11 +167,13 @@ class AgentMemoryAPI:
             space = self._spaces.setdefault(agent_id, space)
         return space
 
-    def force_memory_maintenance(self, agent_id: str | None = None) -> dict[str, Any]:
-        """Move between tiers what has to move, of one agent or of all: how many went each way, in all and by agent."""
+    def force_memory_maintenance(self, agent_id: str | None = None, *, dry_run: bool = False) -> dict[str, Any]:
+        """Move between tiers what has to move, of one agent or of all: how many went each way, in all and by agent.
+        With `dry_run`, how many would."""
         with raise_maintenance_error(agent_id):
             agents = self._system.agents() if agent_id is None else [checks.name("agent_id", agent_id)]
-            by_agent = {agent: self._system.rebalance(agent) for agent in agents}
+            move = self._system.plan if checks.flag("dry_run", dry_run) else self._system.rebalance
+            by_agent = {agent: move(agent) for agent in agents}
             total: Counter[str] = Counter({"stm_to_im": 0, "im_to_ltm": 0})
             for moved in by_agent.values():
                 total.update(moved)

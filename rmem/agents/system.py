@@ -131,6 +131,10 @@ class MemorySystem:
         finally:
             self.cache.invalidate(agent)
 
+    def plan(self, agent: str) -> dict[str, int]:
+        """What `rebalance` would move."""
+        return self.maintenance.plan(self.tiers, agent)
+
     def agents(self) -> list[str]:
         """Everybody who has memories here."""
         return list(self.brain.store.stats().by_agent)

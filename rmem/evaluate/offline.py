@@ -66,13 +66,32 @@ def evaluate(
     >>> evaluate("questions.jsonl")["settings"][0]["measures"]["recall@10"]  # doctest: +SKIP
     0.91
     """
+    return evaluate_set(
+        question_sets.read(path), name=str(path), brain=brain, depths=depths, settings=settings, against=against,
+        seed=seed, on_progress=on_progress,
+    )  # fmt: skip
+
+
+def evaluate_set(
+    questions: QuestionSet,
+    *,
+    name: str,
+    brain: Brain | None = None,
+    depths: Sequence[int] = DEPTHS,
+    settings: Setting | None = None,
+    against: Setting | None = None,
+    seed: int = 0,
+    on_progress: Progress | None = None,
+) -> dict[str, Any]:
+    """The same for questions that are at hand; `name` is told as their file."""
+    from . import reliability
+
     depths = sorted({checks.whole("k", k, low=1, high=1000) for k in depths})
     if not depths:
         raise InputError("k must hold at least one depth", field="k")
-    questions = question_sets.read(path)
     chosen = [one for one in (settings or Setting("default"), against) if one is not None]
     if not questions.memories and brain is None:
-        raise InputError(f"{path} contains no memories; name the store to evaluate", field="memories")
+        raise InputError(f"{name} contains no memories; name the store to evaluate", field="memories")
     total = len(chosen) * len(questions.questions)
     runs = []
     for number, setting in enumerate(chosen):
@@ -80,13 +99,19 @@ def evaluate(
         report_done = partial(_report_progress, on_progress, done, total)
         runs.append(_run(questions, setting, brain, depths, report_done))
     report: dict[str, Any] = {
-        "file": str(path),
+        "file": name,
         "questions": len(questions.questions),
         "measured": len(runs[0].scores),
         "skipped": len(questions.questions) - len(runs[0].scores),
         "missing": runs[0].missing,
         "settings": [
-            {"name": run.setting.name, "embedder": run.embedder, "measures": _means(run.scores)} for run in runs
+            {
+                "name": run.setting.name,
+                "embedder": run.embedder,
+                "measures": _means(run.scores),
+                "reliability": reliability.reliability_of(run.said),
+            }
+            for run in runs
         ],
     }
     if len(runs) == 2 and runs[0].scores:
@@ -107,6 +132,8 @@ class _Run:
     embedder: str
     scores: dict[int, dict[str, float]]
     missing: int
+    said: list[tuple[float, bool]] = field(default_factory=list)
+    """The relevance of each first hit, and whether it is right."""
 
 
 def _run(
@@ -167,6 +194,8 @@ def _ask(
             )
             found = gains([hit.memory.memory_id for hit in hits], wanted, grades)
             run.scores[question.line] = measure(found, grades, depths)
+            if hits:
+                run.said.append((hits[0].relevance or 0.0, hits[0].memory.memory_id in wanted))
         report(number)
     return run
 

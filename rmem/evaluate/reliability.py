@@ -45,10 +45,14 @@ def evaluate(
             done += 1
             if on_progress is not None:
                 on_progress(done, stores)
-        reports.append(
-            {"name": one.name, "hits": len(hits), "auc": auc(hits), "error": error(hits), "bins": bins(hits)}
-        )
+        reports.append({"name": one.name, **reliability_of(hits)})
     return reports
+
+
+def reliability_of(first_hits: Sequence[tuple[float, bool]]) -> dict[str, Any]:
+    """Return the figures of first hits, each given as its relevance and whether it is right."""
+    hits = [FirstHit(*one) for one in first_hits]
+    return {"hits": len(hits), "auc": auc(hits), "error": error(hits), "bins": bins(hits)}
 
 
 def _first_hits(one: RecallSet, at: int, setting: Setting, most: int, rng: random.Random) -> list[FirstHit]:

@@ -121,7 +121,10 @@ class FilteredRows:
         return np.where(self._in_session[group], group, np.int32(-1))
 
     def labels(self, by: str) -> tuple[npt.NDArray[np.int64], list[str]]:
-        """The agent, type or tier of every row as a number, and the names behind the numbers."""
+        """The agent, type, tier or importance of every row as a number, and the names behind the numbers."""
+        if by == "importance":
+            bands = (self.column("importance") * len(BANDS)).astype(np.int64)
+            return np.minimum(bands, len(BANDS) - 1), list(BANDS)
         if by == "tier":
             return self.column("tier").astype(np.int64), list(TIERS)
         if by == "type":
@@ -131,6 +134,18 @@ class FilteredRows:
         place = {name: at for at, name in enumerate(names)}
         of_group = np.array([place[agent] for agent, _ in groups], np.int64)
         return of_group[self.column("group")] if groups else np.empty(0, np.int64), names
+
+    def sessions(self) -> list[tuple[str, str, float, float, int]]:
+        """Every session among the rows: its agent, its name, its first and last time, and how many rows it has."""
+        groups, times = self.column("group"), self.column("time")
+        inside = np.flatnonzero(self._in_session[groups]) if groups.size else groups
+        order = inside[np.lexsort((times[inside], groups[inside]))]
+        found, first, many = np.unique(groups[order], return_index=True, return_counts=True)
+        names, at = list(self._groups.names), times[order]
+        return [
+            (*names[group], float(at[start]), float(at[start + count - 1]), count)
+            for group, start, count in zip(found.tolist(), first.tolist(), many.tolist(), strict=True)
+        ]
 
     def kinds(self) -> dict[str, int]:
         """How many rows there are of each type, the most frequent first."""
@@ -337,6 +352,8 @@ _SMALL = 4096  # rows
 _COUNTED = 512  # rows that hold a term and are counted one by one
 _LAID_OUT = 1 << 20  # numbers
 _FEW, _TIMES = 262_144, 8  # other rows, by themselves and for each of our own, that are no burden
+BANDS = ("0–0.25", "0.25–0.5", "0.5–0.75", "0.75–1")
+"""Quarters of importance, each from its lower bound on."""
 _COLUMNS = (
     "seq",
     "group",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from anyio import to_thread
@@ -17,11 +15,9 @@ from ..errors import RemanenceError
 from ..team.events import AGENTS
 from ..team.identity import Repository, repository_id
 from ..team.memory import TeamMemory
-from ..team.sessions import Sessions
+from ..team.sessions import NO_SESSIONS, Sessions
 
 Result = TypeVar("Result")
-NO_SESSIONS = Sessions(Path(os.devnull))
-"""An empty list of sessions, for a host without any."""
 _MAX_CLIENT_NAME = 64  # characters
 
 

@@ -103,6 +103,11 @@ class Access:
         return self._space().agents
 
     @property
+    def address(self) -> str:
+        """Where the memories of the workspace are kept; not to be told to members."""
+        return self._space().address
+
+    @property
     def service(self) -> Service:
         return self.context.service
 

@@ -19,8 +19,11 @@ from .control import Control, Role
 from .dispatcher import Dispatcher
 from .docs_page import docs_page
 from .recall_workers import RecallWorkers
+from .routes import activity as of_activity
 from .routes import agents as of_agents
 from .routes import audit as of_audit
+from .routes import coding as of_coding
+from .routes import connections as of_connections
 from .routes import datasets as of_datasets
 from .routes import export as of_export
 from .routes import feedback as of_feedback
@@ -57,11 +60,14 @@ ROUTERS: tuple[APIRouter, ...] = (
     of_tables.router,
     of_upkeep.router,
     of_histogram.router,
+    of_connections.router,
+    of_activity.router,
     of_feedback.router,
     of_audit.router,
     of_export.router,
     of_sync.router,
     of_repositories.router,
+    of_coding.router,
     of_mcp.router,
     of_datasets.router,
     of_ui.router,

@@ -315,6 +315,191 @@ class MaintenanceAnswer(Answer):
     dry_run: bool
 
 
+class FadingAnswer(Answer):
+    memory: MemoryAnswer
+    retention: float
+    falls: float | None
+
+
+class RetentionAnswer(Answer):
+    memories: int
+    bins: list[int]
+    next: list[FadingAnswer]
+
+
+class RelatedAnswer(Answer):
+    memory: MemoryAnswer
+    why: str
+    is_same: bool
+
+
+class ConnectionsAnswer(Answer):
+    versions: list[MemoryAnswer]
+    pairs: list[RelatedAnswer]
+    lost: list[str]
+
+
+class JudgedQuestionAnswer(Answer):
+    question: str
+    relevant: list[str]
+
+
+class EvaluationRunAnswer(Answer):
+    time: float
+    who: str
+    settings: str
+    questions: int
+    missing: int
+    measures: dict[str, float]
+    reliability: dict[str, Any]
+
+
+class EvaluationAnswer(Answer):
+    count: int
+    questions: list[JudgedQuestionAnswer]
+    runs: list[EvaluationRunAnswer]
+
+
+class RankingAnswer(Answer):
+    embedder: str
+    ids: list[str]
+
+
+class ActivityEntryAnswer(Answer):
+    time: float
+    action: str
+    who: str
+    text: str
+    memory_id: str | None
+
+
+class ActivityAnswer(Answer):
+    entries: list[ActivityEntryAnswer]
+
+
+class FindingAnswer(Answer):
+    name: str
+    ok: bool
+    detail: str
+
+
+class LatencyAnswer(Answer):
+    method: str
+    route: str
+    p50: float
+    p95: float
+    p99: float
+
+
+class ExaminationAnswer(Answer):
+    findings: list[FindingAnswer]
+    latencies: list[LatencyAnswer]
+
+
+class CodingRepositoryAnswer(Answer):
+    id: str
+    memories: int
+
+
+class CodingRepositoriesAnswer(Answer):
+    repositories: list[CodingRepositoryAnswer]
+    here: str | None
+
+
+class ToldLineAnswer(Answer):
+    text: str
+    memory_id: str | None
+    tokens: int
+    told: bool
+
+
+class ToldSectionAnswer(Answer):
+    title: str
+    lines: list[ToldLineAnswer]
+
+
+class ConsideredAnswer(Answer):
+    relevance: float
+    stale: str | None
+    told: bool
+    memory: MemoryAnswer
+
+
+class InjectionAnswer(Answer):
+    text: str
+    tokens: int
+    characters: int
+    budget: int
+    sections: list[ToldSectionAnswer]
+    bar: float | None = None
+    considered: list[ConsideredAnswer] | None = None
+
+
+class ToldSessionAnswer(Answer):
+    agent: str
+    session: str
+    who: str
+    time: float
+    memories: int
+    tokens: int
+
+
+class LedgerAnswer(Answer):
+    days: int
+    tokens: int
+    sessions: list[ToldSessionAnswer]
+
+
+class SessionEventAnswer(Answer):
+    time: float
+    kind: str
+    text: str
+    memory_id: str | None
+
+
+class ReplayAnswer(Answer):
+    session: str
+    task: str
+    plan: list[str]
+    prompts: list[str]
+    events: list[SessionEventAnswer]
+
+
+class PairAnswer(Answer):
+    older: MemoryAnswer
+    newer: MemoryAnswer
+    why: str
+
+
+class OutOfDateAnswer(Answer):
+    memory: MemoryAnswer
+    why: str
+
+
+class ReviewAnswer(Answer):
+    contradictions: list[PairAnswer]
+    duplicates: list[PairAnswer]
+    out_of_date: list[OutOfDateAnswer]
+    waiting: list[MemoryAnswer]
+
+
+class ReviewedAnswer(Answer):
+    memory_id: str
+
+
+class SessionAnswer(Answer):
+    session: str
+    agent: str
+    start: float
+    end: float
+    memories: int
+
+
+class SessionsAnswer(Answer):
+    sessions: list[SessionAnswer]
+    total: int
+
+
 class AuditEntryAnswer(Answer):
     n: int
     time: float

@@ -165,6 +165,20 @@ class FeedbackForm(Form):
     useful: bool = True
 
 
+class EvaluationForm(Form):
+    """How to recall; as it is without `settings`."""
+
+    settings: Object | None = None
+
+
+class RankingForm(Form):
+    """A question, and the embedder to rank its first hits by."""
+
+    query: Annotated[str, Field(min_length=1)]
+    embedder: Literal["static", "minilm"]
+    where: Where = None
+
+
 class FactForm(Form):
     """A fact to state; the arguments of `Graph.add`."""
 
@@ -219,6 +233,24 @@ class RepositoriesForm(Form):
     given: Object = {}
 
 
+class InjectionForm(Form):
+    """A prompt, or a command that fails and its output, in a repository."""
+
+    repository: Name | None = None
+    prompt: str | None = None
+    command: str | None = None
+    output: str | None = None
+
+
+class ReviewForm(Form):
+    """What is decided on a memory of the review inbox."""
+
+    action: Literal["accept", "supersede", "restore", "dismiss"]
+    memory_id: Id
+    other: Id | None = None
+    why: str | None = None
+
+
 class PolicyForm(Form):
     """What is pruned, and how fast memories fade; see ForgettingPolicy."""
 
@@ -239,7 +271,14 @@ class MaintenanceForm(Form):
     agent: Name | None = None
     prune: Annotated[Any, WithJsonSchema(PolicyForm.model_json_schema())] = None
     dry_run: bool = False
-    """Only tell what would be pruned, and move nothing."""
+    """Only tell what would be pruned and how many would move."""
+
+
+class RetentionForm(Form):
+    """A forgetting policy to look at memories with; at most `limit` of the most faded are told."""
+
+    policy: Annotated[Any, WithJsonSchema(PolicyForm.model_json_schema())] = None
+    limit: Annotated[int, Field(ge=0, le=200)] = 20
 
 
 # Requests of agents

@@ -40,5 +40,24 @@ class Metrics:
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
 
+    def latencies(self) -> list[dict[str, str | float]]:
+        """Seconds within which half, 95 % and 99 % of the requests of each route were answered, the slowest first: the
+        upper bound of the bucket, and the last bound for what took longer."""
+        buckets: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        for metric in self._seconds.collect():
+            for sample in metric.samples:
+                if sample.name.endswith("_bucket"):
+                    key = sample.labels["method"], sample.labels["route"]
+                    buckets.setdefault(key, []).append((float(sample.labels["le"]), sample.value))
+        found: list[dict[str, str | float]] = []
+        for (method, route), counts in buckets.items():
+            total = counts[-1][1]
+            bounds = {
+                name: min(next(bound for bound, count in counts if count >= share * total), _SECONDS[-1])
+                for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+            }
+            found.append({"method": method, "route": route, **bounds})
+        return sorted(found, key=lambda one: (-float(one["p95"]), str(one["route"])))
+
     def page(self) -> bytes:
         return generate_latest(self._registry)

@@ -61,7 +61,7 @@ class Space:
 
     def _opened(self) -> Brain:
         if self._brain is None:
-            self._brain = Brain(self._memories(), embedder=self._settings.embedder)
+            self._brain = Brain(self.address, embedder=self._settings.embedder)
             self._brain.store.written = self._written
         return self._brain
 
@@ -95,7 +95,9 @@ class Space:
                 self._agents = AgentMemoryAPI(brain=self._opened())
             return self._agents
 
-    def _memories(self) -> str:
+    @property
+    def address(self) -> str:
+        """The store of the memories."""
         address = self._address()
         if self._settings.store is None or self.tenant is None:
             return address

@@ -25,7 +25,7 @@ Place = Repository | str | None
 BAR = 0.45
 """The relevance from which on an experience is told unasked; `rmem eval team` measures it."""
 BUDGET, PROMPT_BUDGET = 4000, 2800  # characters
-_HEADING = "From the team memory:\n\n"
+HEADING = "From the team memory:\n\n"
 CONSIDERED, TOLD_AT_ONCE = 6, 3  # memories that may be told, and that are
 _BESIDE = 0.75  # share of the best relevance that others beside it need
 _LONGEST_LINE, _LONGEST_TEXT = 300, 1500  # characters of a line of the briefing; of an experience that fits
@@ -108,9 +108,7 @@ class Briefing:
     ) -> str:
         """What was found, without what this session was told or learned itself."""
         new = [one for one in found if one.id not in state.injected and one.memory.session != event.session]
-        lines = [Line(format_experience(one, _LONGEST_TEXT), one.id) for one in new[:TOLD_AT_ONCE]]
-        title = "The team memory knows something that may help (check it before you rely on it):"
-        return self._tell([Section(title, lines)], PROMPT_BUDGET, event, state, team)
+        return self._tell([section_of(new)], PROMPT_BUDGET, event, state, team)
 
     def relevant(self, prompt: str, team: TeamMemory, where: Place) -> list[Experience]:
         """The experience that is told unasked for a prompt."""
@@ -137,11 +135,12 @@ class Briefing:
         if event.source in ("compact", "resume"):
             sections = [Section("", [Line(line) for line in _restored(state)])]
         else:
-            sections = self._sections(event, team, where)
-        text = self._tell(sections, BUDGET - len(_HEADING), event, state, team)
-        return _HEADING + text if text else ""
+            sections = self.sections(event, team, where)
+        text = self._tell(sections, BUDGET - len(HEADING), event, state, team)
+        return HEADING + text if text else ""
 
-    def _sections(self, event: Event, team: TeamMemory, where: Place) -> list[Section]:
+    def sections(self, event: Event, team: TeamMemory, where: Place) -> list[Section]:
+        """All that may be told when a session starts, the most important first."""
         rules = team.recent(repository=where, kinds=("preference",), limit=_LOOKED_AT)
         decided = team.recent(repository=where, kinds=("decision", "codebase"), limit=_LOOKED_AT)
         rules.sort(key=lambda one: (one.is_imported, -one.count, -one.memory.timestamp))
@@ -196,24 +195,41 @@ class Briefing:
     def _tell(
         self, sections: Iterable[Section], budget: int, event: Event, state: SessionState, team: TeamMemory
     ) -> str:
-        """As many whole lines as fit into so many characters, the first ones first. What they tell is noted in the
-        session and in the audit log, and nothing else."""
-        blocks: list[str] = []
-        memories: list[str] = []
-        left = budget
-        for title, lines in sections:
-            kept: list[str] = []
-            for line in lines:
-                cost = len(line.text) + 1 + (0 if kept else len(title) + 2)
-                if line.text and cost <= left:
-                    kept.append(line.text)
-                    left -= cost
-                    memories += [line.memory] if line.memory is not None else []
-            if kept:
-                blocks.append("\n".join([title, *kept] if title else kept))
+        """What fits. What it tells is noted in the session and in the audit log, and nothing else."""
+        kept = fitted(sections, budget)
+        memories = [line.memory for one in kept for line in one.lines if line.memory is not None]
         state.injected += [one for one in memories if one not in state.injected]
         team.audit("inject", memories, agent=event.agent, session=event.session)
-        return "\n\n".join(blocks)
+        return text_of(kept)
+
+
+def fitted(sections: Iterable[Section], budget: int) -> list[Section]:
+    """As many whole lines as fit into so many characters, the first ones first."""
+    found: list[Section] = []
+    left = budget
+    for title, lines in sections:
+        kept: list[Line] = []
+        for line in lines:
+            cost = len(line.text) + 1 + (0 if kept else len(title) + 2)
+            if line.text and cost <= left:
+                kept.append(line)
+                left -= cost
+        if kept:
+            found.append(Section(title, kept))
+    return found
+
+
+def text_of(sections: Iterable[Section]) -> str:
+    """Sections as an agent reads them."""
+    return "\n\n".join(
+        "\n".join([*([one.title] if one.title else []), *(line.text for line in one.lines)]) for one in sections
+    )
+
+
+def section_of(found: Sequence[Experience]) -> Section:
+    """The experience that is told for a prompt or a failure."""
+    lines = [Line(format_experience(one, _LONGEST_TEXT), one.id) for one in found[:TOLD_AT_ONCE]]
+    return Section("The team memory knows something that may help (check it before you rely on it):", lines)
 
 
 def _is_failure(event: Event) -> bool:

@@ -67,7 +67,7 @@ class TeamMemory:
         while True:
             known = self.brain.get(note.id) or self._alike(note)
             if known is None and note.supersedes is not None:
-                self._end(note.supersedes, note.id, when)
+                self.supersede(note.supersedes, note.id, when)
             if known is None:
                 removed = removal_of(self.brain, note.id)
                 fresh.contents = {**fresh.contents, VERSION: 1 if removed is None else removed.version + 1}
@@ -119,11 +119,15 @@ class TeamMemory:
         body["count"] = body.get("count", 1) + 1
         if files := sorted({*body.get("files", ()), *fresh.contents.get("files", ())}):
             body["files"] = files
+        if note.state == CURRENT:  # it holds again
+            body = {name: value for name, value in body.items() if name not in ("valid_until", "superseded_by")}
         known.contents = body
         known.tags = {**known.tags, "state": note.state}
         return self._edited(_raised(known), "learn again", **told)
 
-    def _end(self, memory_id: str, successor: str, when: float) -> None:
+    def supersede(self, memory_id: str, successor: str, when: float) -> None:
+        """Let a memory hold no longer: another one has taken its place."""
+
         def ended(old: Memory | None) -> Edited:
             if old is None:
                 raise NotFoundError(memory_id)

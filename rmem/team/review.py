@@ -1,18 +1,22 @@
-"""List what a team should review: memories that contradict each other, that may be out of date, and possible rules that
-nobody has confirmed."""
+"""List what a team should review: memories that contradict each other or say the same, that may be out of date, and
+possible rules that nobody has confirmed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..errors import NotFoundError
+from ..brain import Brain
+from ..errors import InputError, NotFoundError
 from ..filters import Filter
+from ..models import Memory
+from ..stores.capabilities import AuditLog
 from .identity import Repository
 from .memory import TeamMemory
 from .notes import CURRENT, WAITING, Experience, Note, audience
-from .similarity import Saying, contradiction
+from .similarity import Saying, contradiction, says_the_same
 from .validation import sound
 
 _KINDS = ("preference", "decision", "codebase", "error_fix")
@@ -20,37 +24,46 @@ _NEIGHBOURS = 8
 _CLOSE = 0.35  # cosine from which on two memories are compared
 
 
-class Contradiction(NamedTuple):
-    """Two memories of the same subject that cannot both hold; `newer` was learned later."""
+class Pair(NamedTuple):
+    """Two memories of the same subject that cannot both hold, or that say the same; `newer` was learned later."""
 
     older: Experience
     newer: Experience
     why: str
+    is_same: bool = False
 
 
-def contradictions(team: TeamMemory, repository: Repository | str | None, limit: int = 100) -> list[Contradiction]:
+def contradictions(team: TeamMemory, repository: Repository | str | None, limit: int = 100) -> list[Pair]:
     """Pairs that contradict each other, the latest first."""
-    places = tuple(team.visible(repository))
-    where = Filter(type=_KINDS, place=places, tags={"state": CURRENT})
-    memories = list(sound(team.brain.memories(where, limit=None)))
-    sayings = {memory.memory_id: Saying.of(memory.text) for memory in memories}
-    found: dict[tuple[str, str], Contradiction] = {}
-    for memory in memories:
-        vector = memory.embeddings.full_vector
-        if vector is None:
-            continue
-        for hit in team.brain.recall(memory.text, _NEIGHBOURS, where, mode="vector", vector=vector, touch=False):
-            other = hit.memory
-            first, second = sorted((memory, other), key=lambda one: (one.timestamp, one.memory_id))
-            key = first.memory_id, second.memory_id
-            if other.memory_id == memory.memory_id or key in found or hit.score < _CLOSE:
-                continue
-            if other.memory_id not in sayings:
-                continue  # it came meanwhile, or is damaged
-            why = contradiction(sayings[first.memory_id], sayings[second.memory_id])
-            if why is not None:
-                found[key] = Contradiction(Experience(first), Experience(second), why)
-    return sorted(found.values(), key=lambda one: -one.newer.memory.timestamp)[:limit]
+    return [pair for pair in pairs(team, repository) if not pair.is_same][:limit]
+
+
+def pairs(team: TeamMemory, repository: Repository | str | None, newest: int | None = None) -> list[Pair]:
+    """Compare each memory, or the newest so many, with those nearest to it; the latest pairs first."""
+    where = Filter(type=_KINDS, place=tuple(team.visible(repository)), tags={"state": CURRENT})
+    found: dict[tuple[str, str], Pair] = {}
+    for memory in sound(team.brain.memories(where, limit=newest)):
+        for pair in pairs_of(team.brain, memory, where):
+            found.setdefault((pair.older.id, pair.newer.id), pair)
+    return sorted(found.values(), key=lambda one: -one.newer.memory.timestamp)
+
+
+def pairs_of(brain: Brain, memory: Memory, where: Filter) -> Iterator[Pair]:
+    """What contradicts a memory or says the same, among those nearest to it."""
+    vector = memory.embeddings.full_vector
+    if vector is None:
+        return
+    saying = Saying.of(memory.text)
+    hits = brain.recall(memory.text, _NEIGHBOURS, where, mode="vector", vector=vector, touch=False)
+    near = [hit.memory for hit in hits if hit.score >= _CLOSE and hit.memory.memory_id != memory.memory_id]
+    for other in sound(near):
+        said = {memory.memory_id: saying, other.memory_id: Saying.of(other.text)}
+        first, second = sorted((memory, other), key=lambda one: (one.timestamp, one.memory_id))
+        why = contradiction(said[first.memory_id], said[second.memory_id])
+        if why is not None:
+            yield Pair(Experience(first), Experience(second), why)
+        elif says_the_same(saying, said[other.memory_id]):
+            yield Pair(Experience(first), Experience(second), "both say the same", is_same=True)
 
 
 def out_of_date(team: TeamMemory, repository: Repository, limit: int = 100) -> list[Experience]:
@@ -75,12 +88,46 @@ def accept(team: TeamMemory, memory_id: str) -> str:
     one = next((one for one in undecided(team, 10_000) if one.id == memory_id), None)
     if one is None:
         raise NotFoundError(memory_id)
-    body = one.memory.contents
-    note = Note(
-        one.text, one.kind, author=one.author, agent=one.memory.agent_id, session=one.memory.session,
-        when=one.memory.timestamp, importance=one.memory.importance, repository=one.repository,
-        branch=body.get("branch"), commit=one.commit,
-    )  # fmt: skip
+    note = replace(_said_again(one), when=one.memory.timestamp, scope="repository")
     kept = team.remember(note).memory_id
     team.forget(memory_id)
     return kept
+
+
+def restore(team: TeamMemory, memory_id: str) -> str:
+    """Let a memory that was superseded hold again, in the place of the one that superseded it; the id that it has."""
+    one = team.get(memory_id)
+    if one is None:
+        raise NotFoundError(memory_id)
+    successor = one.memory.contents.get("superseded_by")
+    if successor is None:
+        raise InputError(
+            f"memory_id must be a memory that was superseded, and {memory_id!r} was not", field="memory_id"
+        )
+    kept = team.remember(_said_again(one)).memory_id
+    if successor in team.brain.store and successor != kept:
+        team.supersede(successor, kept, time.time())
+    return kept
+
+
+def _said_again(one: Experience) -> Note:
+    """The note that a memory was made of, learned now."""
+    return Note(
+        one.text, one.kind, author=one.author, agent=one.memory.agent_id, session=one.memory.session,
+        importance=one.memory.importance, scope=one.scope, repository=one.repository,
+        branch=one.memory.contents.get("branch"), commit=one.commit,
+    )  # fmt: skip
+
+
+def dismiss(team: TeamMemory, memory_id: str, why: str, other: str | None = None) -> None:
+    """Note that somebody looked and found nothing wrong; it is not listed again until another reason comes up."""
+    team.audit("dismiss", [memory_id], why=why, other=other)
+
+
+def is_dismissed(team: TeamMemory, memory_id: str, why: str | None, other: str | None = None) -> bool:
+    """Whether somebody has dismissed this, as the audit log says."""
+    store = team.brain.store
+    if not isinstance(store, AuditLog):
+        return False
+    told = (entry.detail for entry in store.audit(memory=memory_id) if entry.action == "dismiss")
+    return any(one.get("why") == why and one.get("other") == other for one in told)

@@ -4,6 +4,7 @@ after a crash or a compacted context, and summarised into a memory at the end.""
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -168,3 +169,7 @@ class Sessions:
             return SessionState(**{key: value for key, value in data.items() if key in known})
         except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, AttributeError):
             return None
+
+
+NO_SESSIONS = Sessions(Path(os.devnull))
+"""No sessions at all, for a host where none run."""

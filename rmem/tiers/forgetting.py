@@ -86,13 +86,22 @@ class ForgettingPolicy:
 
     def retention(self, importance: float, days: float, recalls: int = 0) -> float:
         """Return the retention of a memory, 0 to 1, `days` after it was last used."""
+        return math.exp(-max(days, 0.0) / self.stable_days(importance, recalls))
+
+    def stable_days(self, importance: float, recalls: int = 0) -> float:
+        """Return after how many days a memory has faded to 37 %."""
         try:
-            stability = (
-                self.stability * (1 + self.importance_weight * importance) * self.growth ** math.log2(1 + recalls)
-            )
+            growth: float = self.growth ** math.log2(1 + recalls)
+            return self.stability * (1 + self.importance_weight * importance) * growth
         except OverflowError:  # beyond the largest float: such a memory does not fade
-            stability = math.inf
-        return math.exp(-max(days, 0.0) / stability)
+            return math.inf
+
+    def falls_at(self, trace: Trace, below: float) -> float | None:
+        """Return when a memory fades below a retention if unused; None if never, or if steps are counted."""
+        if self.steps_per_day is not None or below <= 0:
+            return None
+        at = trace.last_used - DAY * self.stable_days(trace.importance, trace.recalls) * math.log(below)
+        return at if math.isfinite(at) else None
 
     def retention_of(self, trace: Trace, now: float) -> float:
         return self.retention(trace.importance, self._days(trace, now - trace.last_used), trace.recalls)

@@ -33,6 +33,14 @@ class TierMaintenance:
         """Move the memories of an agent that exceed the bounds of their tier; return how many moved each way."""
         return {f"{source}_to_{target}": self._move(tiers, agent, source, target) for source, target in _MOVES}
 
+    def plan(self, tiers: TieredStore, agent: str) -> dict[str, int]:
+        """Return how many memories would move now, each way; those that move into a tier may push others out of it."""
+        moving = {}
+        for source, target in _MOVES:
+            found_rows = tiers.archive.filtered_rows(Filter(agent=(agent,), tier=(source,)))
+            moving[f"{source}_to_{target}"] = int(self._excess_rows(tiers.archive, agent, source, found_rows).size)
+        return moving
+
     def _move(self, tiers: TieredStore, agent: str, source: str, target: str) -> int:
         """Move in chunks, and search again for each: another process may rebalance the same agent."""
         moved, more = 0, True

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
+from browser import OPTIONS, find_browser
 from running_server import Running
 
 from rmem.server.settings import ServerSettings
@@ -34,3 +35,14 @@ def client_for(server: Running):
     """`client_for("default", "default", "READ")`: a client of somebody with that role; org and workspace made as
     needed, and workspace None for a role in the whole organisation."""
     return server.client_for
+
+
+@pytest.fixture(scope="module")
+def chrome():
+    """A real browser. Of a module: what drives it keeps a loop running in this thread, which tests of others must not
+    find there."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=find_browser(), args=list(OPTIONS[1:]))
+        yield browser
+        browser.close()

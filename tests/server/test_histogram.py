@@ -56,12 +56,37 @@ def test_others_personal_memories_are_not_counted(server, admin):
     assert ann.get(f"{W}/histogram").json()["total"] == 2
 
 
-@pytest.mark.parametrize("by", ["type", "agent", "tier"])
+@pytest.mark.parametrize("by", ["type", "agent", "tier", "importance"])
 def test_the_database_counts_the_same_where_rows_are_not_held(admin, monkeypatch, by):
-    remember(admin, *({"text": f"{n}", "agent": f"a{n % 3}", "type": "xy"[n % 2], "when": 1000 + n} for n in range(40)))
+    named = ({"text": f"{n}", "agent": f"a{n % 3}", "type": "xy"[n % 2], "importance": n % 5 / 4} for n in range(40))
+    remember(admin, *({**one, "when": 1000 + n} for n, one in enumerate(named)))
     told = admin.get(f"{W}/histogram", params={"by": by, "bins": 7}).json()
     monkeypatch.setattr("rmem.server.routes.histogram.FilteredRows", int)  # as of a large tenant of PostgreSQL
     assert admin.get(f"{W}/histogram", params={"by": by, "bins": 7}).json() == told
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_sessions_are_listed_with_their_times_and_without_what_others_keep_to_themselves(
+    server, admin, monkeypatch, held
+):
+    ann = server.client(server.token_for("default", "default", "WRITE", member="ann"))
+    own = {"place": "personal:ann", "tags": {"scope": "personal"}}
+    remember(admin, *({"text": f"{n}", "agent": "a", "session": f"s{n % 2}", "when": 1000 + n} for n in range(6)))
+    remember(ann, {"text": "mine", "agent": "a", "session": "s1", "when": 9000, **own})
+    remember(ann, {"text": "mine too", "agent": "a", "session": "secret", "when": 9001, **own})
+    remember(admin, {"text": "outside any"})
+    if not held:
+        monkeypatch.setattr("rmem.server.routes.histogram.FilteredRows", int)  # as of a large tenant of PostgreSQL
+    told = admin.get(f"{W}/sessions").json()
+    assert told == {
+        "sessions": [
+            {"agent": "a", "session": "s1", "start": 1001, "end": 1005, "memories": 3},
+            {"agent": "a", "session": "s0", "start": 1000, "end": 1004, "memories": 3},
+        ],
+        "total": 2,
+    }
+    assert [one["session"] for one in ann.get(f"{W}/sessions").json()["sessions"]] == ["secret", "s1", "s0"]
+    assert admin.get(f"{W}/sessions", params={"session": "s0", "limit": 1}).json()["total"] == 1
 
 
 def test_a_hit_tells_how_likely_it_answers(admin):

@@ -1,4 +1,4 @@
-"""What callers say of recalls."""
+"""What callers say of recalls, and how well recall answers the questions that were judged."""
 
 from __future__ import annotations
 
@@ -7,14 +7,22 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, HTTPException, Response
 
 from ... import checks
+from ...brain import Brain
 from ...errors import InputError
+from ...evaluate import judged
 from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import Document
 from ..exchange import body_schema, json_body, json_response
+from ..ownership import is_visible
 from .answers import RUNNING
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["feedback"], responses=RUNNING)
+Reader = Annotated[Access, Depends(allowed(Role.READ))]
+Writer = Annotated[Access, Depends(allowed(Role.WRITE))]
+EMBEDDERS = ("static", "minilm")
+"""Those that need no other machine."""
+_RANKED = 200
 
 
 @router.post(
@@ -25,7 +33,7 @@ router = APIRouter(prefix="/workspaces/{workspace}", tags=["feedback"], response
     summary="Say whether a hit of a recall was useful",
 )
 async def feedback(
-    access: Annotated[Access, Depends(allowed(Role.WRITE))],
+    access: Writer,
     form: Annotated[Document, Depends(json_body(forms.FeedbackForm, "feedback"))],
 ) -> Response:
     """A recall can be judged as long as it is one of the last of its workspace since the server was started."""
@@ -49,3 +57,64 @@ def _judged(access: Access, form: Document) -> Document:
         "rank": feedback.rank,
         "time": feedback.time,
     }
+
+
+@router.get("/evaluation", response_model=documents.EvaluationAnswer, summary="Judged questions, and runs of them")
+async def evaluation(access: Reader) -> Response:
+    """A question with a useful hit is part of the set. Administrators are told the questions."""
+    return json_response(await access.read(_evaluation, access))
+
+
+def _evaluation(access: Access) -> Document:
+    asked = judged.question_set(access.brain.store.feedback()).questions
+    told = [{"question": one.text, "relevant": list(one.relevant)} for one in asked]
+    return {
+        "count": len(asked),
+        "questions": told if access.role >= Role.ADMIN else [],
+        "runs": judged.runs(access.brain),
+    }
+
+
+@router.post(
+    "/evaluation",
+    response_model=documents.EvaluationRunAnswer,
+    openapi_extra=body_schema(forms.EvaluationForm),
+    summary="Ask the judged questions again, and keep the figures",
+)
+async def evaluate(
+    access: Writer, form: Annotated[Document, Depends(json_body(forms.EvaluationForm, "an evaluation"))]
+) -> Response:
+    """With `settings` of recall, else as it is. What was learned from the same feedback does not count."""
+    given = checks.json_object("settings", form.get("settings") or {})
+    return json_response(await access.write(lambda: judged.run(access.brain, given, who=access.member)))
+
+
+@router.post(
+    "/ranking",
+    response_model=documents.RankingAnswer,
+    openapi_extra=body_schema(forms.RankingForm),
+    summary="Rank the first hits of a question by another embedder",
+)
+async def ranking(
+    access: Reader, form: Annotated[Document, Depends(json_body(forms.RankingForm, "a ranking"))]
+) -> Response:
+    """The first 200 hits are embedded anew for this one question; nothing is kept."""
+    checks.one_of("embedder", form["embedder"], EMBEDDERS)
+    return json_response(await access.read(_ranked, access, form))
+
+
+def _ranked(access: Access, form: Document) -> Document:
+    question, where = checks.text("query", form["query"]), form.get("where")
+    hits = access.brain.recall(question, _RANKED, where, touch=False)
+    found = [hit.memory for hit in hits if is_visible(access, hit.memory.place)]
+    with Brain(":memory:", embedder=form["embedder"]) as other:
+        other.remember_many(
+            {
+                "id": memory.memory_id, "text": memory.text, "agent": memory.agent_id, "type": memory.type,
+                "session": memory.session, "actor": memory.actor, "when": memory.timestamp,
+                "importance": memory.importance,
+            }
+            for memory in found
+        )  # fmt: skip
+        ranked = other.recall(question, _RANKED, touch=False) if found else []
+        return {"embedder": other.embedder, "ids": [hit.memory.memory_id for hit in ranked]}

@@ -1,4 +1,5 @@
-"""How many memories there are over time, counted here, so that a timeline draws a million as fast as a hundred."""
+"""How many memories there are over time, and in which sessions: counted here, so that a timeline draws a million as
+fast as a hundred."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field
 
 from ...filters import Filter
-from ...index.filtered_rows import FilteredRows
+from ...index.filtered_rows import BANDS, FilteredRows
 from ...models import TIERS, Memory
 from .. import documents
 from ..access import Access, Role, allowed
 from ..bodies import Document
 from ..exchange import json_response
-from ..ownership import hidden
+from ..ownership import hidden, visible
 from .answers import RUNNING
 from .memories import FilterParameters
 
@@ -27,17 +28,19 @@ router = APIRouter(prefix="/workspaces/{workspace}", tags=["memories"], response
 Reader = Annotated[Access, Depends(allowed(Role.READ))]
 Counts = Counter[tuple[int, str]]
 _REST = "others"
+_LOOKED_AT = 10_000  # the newest memories, where rows are not held here
 _NAME_OF: dict[str, Callable[[Memory], str]] = {
     "agent": lambda memory: memory.agent_id,
     "type": lambda memory: memory.bookkeeping.memory_type,
     "tier": lambda memory: memory.tier,
+    "importance": lambda memory: BANDS[min(int(memory.importance * len(BANDS)), len(BANDS) - 1)],
 }
 
 
 class Asked(FilterParameters):
     """Which memories to count, and how."""
 
-    by: Literal["agent", "type", "tier"] = "type"
+    by: Literal["agent", "type", "tier", "importance"] = "type"
     bins: Annotated[int, Field(ge=1, le=500, description="Into how many equal spans of time.")] = 60
     names: Annotated[int, Field(ge=1, le=20, description="At most so many names; the rest is “others”.")] = 6
 
@@ -106,8 +109,8 @@ def _counts(access: Access, where: Filter, asked: Asked, start: float, end: floa
         return counts
     # A large tenant of PostgreSQL, whose rows are not held here: the database counts each span.
     held, fields = store.stats(), where.to_dict()
-    known = {"agent": list(held.by_agent), "type": list(held.by_type), "tier": list(TIERS)}[asked.by]
-    among = getattr(where, asked.by) or known
+    known = {"agent": held.by_agent, "type": held.by_type, "tier": TIERS, "importance": BANDS}[asked.by]
+    among = getattr(where, asked.by, None) or known
     named = [name for name in known if name in among][: asked.names]
     for at in range(asked.bins):
         last = end if at == asked.bins - 1 else math.nextafter(start + (at + 1) * width, -math.inf)
@@ -115,7 +118,49 @@ def _counts(access: Access, where: Filter, asked: Asked, start: float, end: floa
         if not (rest := store.count(Filter.of(inside))):
             continue
         for name in named:
-            counts[at, name] = store.count(Filter.of({**inside, asked.by: name}))
+            counts[at, name] = store.count(Filter.of({**inside, **_named(asked.by, name)}))
             rest -= counts[at, name]
         counts[at, _REST] += rest
     return counts
+
+
+def _named(by: str, name: str) -> Document:
+    """The field of a filter that memories of a name meet."""
+    if by != "importance":
+        return {by: name}
+    low = BANDS.index(name) / len(BANDS)
+    high = low + 1 / len(BANDS)
+    return {"min_importance": low, "max_importance": high if high == 1 else math.nextafter(high, 0)}
+
+
+class AskedSessions(FilterParameters):
+    """Whose sessions to list."""
+
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+
+
+@router.get("/sessions", response_model=documents.SessionsAnswer, summary="The sessions of some memories, latest first")
+async def sessions(access: Reader, asked: Annotated[AskedSessions, Query()]) -> Response:
+    return json_response(await access.read(_sessions, access, asked))
+
+
+def _sessions(access: Access, asked: AskedSessions) -> Document:
+    store, where = access.brain.store, asked.filter()
+    rows = store.read_transaction(lambda: store.candidates(where))
+    unseen = {(memory.agent_id, memory.session) for memory in hidden(access, where)}
+    found = rows.sessions() if isinstance(rows, FilteredRows) else _grouped(store.select(where, limit=_LOOKED_AT))
+    told = [one for one in found if one[:2] not in unseen]
+    for agent, session in unseen & {one[:2] for one in found}:
+        inside = Filter.of({**where.to_dict(), "agent": agent, "session": session})
+        told += _grouped(visible(access, store.select(inside)))
+    told.sort(key=lambda one: -one[3])
+    names = ("agent", "session", "start", "end", "memories")
+    return {"sessions": [dict(zip(names, one, strict=True)) for one in told[: asked.limit]], "total": len(told)}
+
+
+def _grouped(memories: list[Memory]) -> list[tuple[str, str, float, float, int]]:
+    groups: dict[tuple[str, str], list[float]] = {}
+    for memory in memories:
+        if memory.session is not None:
+            groups.setdefault((memory.agent_id, memory.session), []).append(memory.timestamp)
+    return [(*key, min(times), max(times), len(times)) for key, times in groups.items()]

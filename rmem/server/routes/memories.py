@@ -182,7 +182,7 @@ async def unpin(access: Writer, memory_id: str) -> Response:
 
 
 def _pinned(access: Access, memory_id: str, pinned: bool) -> None:
-    check_change(access, _held(access, memory_id))
+    check_change(access, held(access, memory_id))
     with access.once():
         access.brain.pin(memory_id, pinned)
 
@@ -383,11 +383,11 @@ def _listed(access: Access, listing: Listing) -> Document:
 )
 async def memory(request: Request, access: Reader, memory_id: str, vectors: bool = False) -> Response:
     """The ETag changes when the memory is changed, not when it is merely recalled."""
-    found = await access.read(_held, access, memory_id)
+    found = await access.read(held, access, memory_id)
     return tagged_response(request, memory_document(found, vectors=vectors), tag_of(found))
 
 
-def _held(access: Access, memory_id: str) -> Memory:
+def held(access: Access, memory_id: str) -> Memory:
     found = access.brain.get(memory_id)
     if found is None or not is_visible(access, found.place):
         raise NotFoundError(memory_id)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Query, Response
 
-from ... import checks, config
+from ... import checks, config, doctor
 from ...errors import InputError
+from ...evaluate.online import report
+from ...stores.base import Trace
 from ...tiers.forgetting import ForgettingPolicy
 from .. import documents, forms
 from ..access import Access, Role, allowed
@@ -17,6 +22,7 @@ from ..ownership import is_visible
 from .answers import RUNNING
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["upkeep"], responses=RUNNING)
+_BINS, _MOST = 10, 200
 
 
 @router.post(
@@ -41,18 +47,81 @@ async def maintenance(
 
 
 def _tended(access: Access, agent: Any, policy: ForgettingPolicy | None, dry_run: bool) -> Document:
-    moved: Document = {"stm_to_im": 0, "im_to_ltm": 0, "agents": {}}
     if agent is not None:
         checks.name("agent", agent)
     with config.acting(access.member, access.token_id):
         pruned = [] if policy is None else access.brain.prune(policy, dry_run=dry_run)
-        if not dry_run:
-            moved = access.agents.force_memory_maintenance(agent)
+        moved = access.agents.force_memory_maintenance(agent, dry_run=dry_run)
     return {
         **moved,
         "pruned": [{"memory_id": key, "retention": retained} for key, retained in pruned],
         "dry_run": dry_run,
     }
+
+
+@router.post(
+    "/retention",
+    response_model=documents.RetentionAnswer,
+    openapi_extra=body_schema(forms.RetentionForm),
+    summary="How well memories are retained, and which fade next",
+)
+async def retention(
+    access: Annotated[Access, Depends(allowed(Role.READ))],
+    form: Annotated[Document, Depends(json_body(forms.RetentionForm, "a forgetting policy"))],
+) -> Response:
+    """`bins` counts memories by tenths of retention, from 0 to 1. `next` are the most faded that are not pinned, with
+    the time at which each falls below the policy's `below` (0.05 without it) if nobody uses it."""
+    policy = ForgettingPolicy.of(form.get("policy") or {})
+    return json_response(await access.read(_retained, access, policy, checks.whole("limit", form.get("limit", 20))))
+
+
+def _retained(access: Access, policy: ForgettingPolicy, limit: int) -> Document:
+    now, bins, known = time.time(), [0] * _BINS, list[tuple[float, Trace]]()
+    for trace in access.brain.store.traces():
+        retained = policy.retention_of(trace, now)
+        bins[min(int(retained * _BINS), _BINS - 1)] += 1
+        if not trace.pinned:
+            known.append((retained, trace))
+    below = 0.05 if policy.below is None else policy.below
+    fading: list[Document] = []
+    for retained, trace in sorted(known, key=lambda one: one[0]):
+        if len(fading) >= min(limit, _MOST):
+            break
+        memory = access.brain.get(trace.memory_id)
+        if memory is not None and is_visible(access, memory.place):
+            falls = policy.falls_at(trace, below)
+            fading.append({"memory": memory_document(memory), "retention": retained, "falls": falls})
+    return {"memories": sum(bins), "bins": bins, "next": fading}
+
+
+@router.get("/quality", response_model=dict[str, Any], summary="How well recall does in use, and its drift")
+async def quality(
+    access: Annotated[Access, Depends(allowed(Role.READ))],
+    by: Literal["day", "week"] = "week",
+    agent: Annotated[list[str], Query()] = [],  # noqa: B006
+) -> Response:
+    """By the feedback on recalls: success rate, hit ratio and mean reciprocal rank, over all, by window of time, and
+    for each agent and type; `drift` compares the last window with the one before."""
+    return json_response(await access.read(lambda: report(access.brain.store.feedback(), agent=agent, by=by)))
+
+
+@router.get("/examination", response_model=documents.ExaminationAnswer, summary="Whether the store is sound")
+async def examination(access: Annotated[Access, Depends(allowed(Role.ADMIN))]) -> Response:
+    """What `rmem doctor` finds, which reads all of the store; on one's own store also whether hooks and sharing work.
+    `latencies` are of the server since its start, by route: seconds within which half, 95 % and 99 % were answered."""
+    return json_response(await access.read(_examined, access))
+
+
+def _examined(access: Access) -> Document:
+    found = doctor.examine(access.address)
+    if access.service.settings.own_store is not None:
+        from ...team import health
+        from ...team.install.status import report as state_of_agents
+
+        found += health.findings(state_of_agents(Path.cwd(), access.address))
+    else:  # where the server keeps things concerns its operator alone
+        found = [replace(one, detail="") if one.name in ("store", "versions") else one for one in found]
+    return {"findings": [asdict(one) for one in found], "latencies": access.service.metrics.latencies()}
 
 
 @router.get(

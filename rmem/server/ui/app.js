@@ -2,6 +2,8 @@
 
 import {Workspace, get, logIn, logOut, onEnd} from "./api.js";
 import {field, h, problem, replace, say} from "./dom.js";
+import * as agents from "./agents.js";
+import * as coding from "./coding.js";
 import * as graph from "./graph.js";
 import * as health from "./health.js";
 import * as memory from "./memory.js";
@@ -9,8 +11,8 @@ import * as search from "./search.js";
 import * as tables from "./tables.js";
 import * as timeline from "./timeline.js";
 
-const PAGES = {search, timeline, graph, tables, health, memory};
-const IN_BAR = ["search", "timeline", "graph", "tables", "health"];
+const PAGES = {search, timeline, agents, coding, graph, tables, health, memory};
+const IN_BAR = ["search", "timeline", "agents", "coding", "graph", "tables", "health"];
 const main = document.getElementById("main");
 const bar = document.getElementById("bar");
 let workspaces = [], chosen = null, showing = 0;
@@ -29,16 +31,17 @@ function address(name, parameters = {}) {
   return `#/${name}${text && `?${text}`}`;
 }
 
-/** Change the address of the page that is shown, without showing it anew. */
-function note(name, parameters) {
-  history.replaceState(null, "", address(name, parameters));
-}
-
 async function show() {
   const {name, parameters} = place();
   const wanted = parameters.get("workspace");
   chosen = workspaces.find(one => one.name === wanted) ?? chosen ?? workspaces[0];
   const page = PAGES[name], mine = (showing += 1);
+  let here = location.hash;
+  const note = told => { // change the address of this page without showing it anew, unless a link was followed meanwhile
+    if (mine !== showing || location.hash !== here) return;
+    history.replaceState(null, "", address(name, told));
+    here = location.hash;
+  };
   drawBar(name);
   document.title = `${page.title} – Remanence`;
   const content = h("div", {class: "page"});
@@ -48,7 +51,7 @@ async function show() {
     return;
   }
   try {
-    await page.show({content, parameters, workspace: chosen, address, note: told => note(name, told),
+    await page.show({content, parameters, workspace: chosen, address, note,
       isCurrent: () => mine === showing});
   } catch (error) {
     if (error.status !== 401 && mine === showing) replace(content, problem(error));

@@ -1,23 +1,52 @@
 // The state of the store: what it holds, what can be restored, and who did what.
 
 import {get} from "./api.js";
-import {bytes, count, day, field, h, plural, problem, replace, say, table, told, when} from "./dom.js";
+import {bytes, count, day, h, plural, replace, say, table, told, when} from "./dom.js";
+import {lines, shares} from "./chart.js";
+import {t} from "./text.js";
 
 export const title = "Health";
-const MOST = 15;
 
 export async function show({content, workspace, address, isCurrent}) {
   const stats = await workspace.get("stats");
   if (!isCurrent()) return;
   const members = h("section", {"aria-label": "Members and tokens"});
+  const growth = h("section", {"aria-label": t`Growth`}), examined = h("section", {"aria-label": t`Examination`});
   const pruned = h("section", {"aria-label": "Pruned"}), audit = h("section", {"aria-label": "Audit"});
   replace(content, h("h1", null, "Health"),
     h("dl", {class: "figures"}, figures(stats).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)))),
     h("div", {class: "columns"}, shares("By type", stats.by_type, name => address("timeline", {type: name})),
       shares("By agent", stats.by_agent, name => address("timeline", {agent: name})), shares("By tier", stats.by_tier)),
-    workspace.mayWrite && fading(workspace, address), pruned, members, audit);
-  await Promise.all([told(pruned, drawPruned()), told(audit, drawAudit()),
+    growth, workspace.isAdmin && examined, pruned, members, audit);
+  if (workspace.isAdmin) offerExamination();
+  await Promise.all([told(growth, drawGrowth()), told(pruned, drawPruned()), told(audit, drawAudit()),
     told(members, drawMembers())]);
+
+  async function drawGrowth() {
+    const found = await workspace.get("histogram", {bins: 60});
+    if (!isCurrent() || found.bins.length < 2) return;
+    let sum = 0;
+    const points = [[found.start, 0], ...found.bins.map(bin => {
+      sum += Object.values(bin.counts).reduce((one, other) => one + other, 0);
+      return [bin.start + found.width, sum];
+    })];
+    replace(growth, h("h2", null, t`Growth`), lines(t`Memories by the time that they are about`, [{name: t`memories`, points}],
+      {low: found.start, high: found.end, label: day, name: ""}, {low: 0, high: sum, label: number => count(Math.round(number))}));
+  }
+
+  function offerExamination() {
+    const result = h("div", {"aria-live": "polite"}), milliseconds = seconds => `${Math.round(1000 * seconds)} ms`;
+    replace(examined, h("h2", null, t`Examination`), h("p", {class: "note"},
+      t`What rmem doctor finds, and how fast the server answers. It reads all of the store.`),
+    h("button", {onclick: async () => {
+      replace(result, h("p", {class: "note"}, t`Examining…`));
+      const {findings, latencies} = await workspace.get("examination");
+      replace(result, table([t`examined`, t`state`, t`detail`], findings.map(one => [one.name,
+        h("span", {class: one.ok ? "" : "bad"}, one.ok ? t`sound` : t`not sound`), one.detail]), t`Findings`),
+      table([t`route`, t`half within`, t`95 % within`, t`99 % within`], latencies.map(one => [`${one.method} ${one.route}`,
+        ...[one.p50, one.p95, one.p99].map(milliseconds)]), t`Latency`));
+    }}, t`Examine`), result);
+  }
 
   async function drawPruned() {
     const aside = await workspace.get("pruned");
@@ -65,25 +94,6 @@ export async function show({content, workspace, address, isCurrent}) {
   }
 }
 
-/** What would be pruned below a retention; nothing is removed. */
-function fading(workspace, address) {
-  const below = h("input", {type: "number", min: 0, max: 1, step: "any", value: 0.05, required: true});
-  const result = h("div", {"aria-live": "polite"});
-  return h("section", {"aria-labelledby": "fading"}, h("h2", {id: "fading"}, "What falls next"),
-    h("form", {class: "row", onsubmit: async event => {
-      event.preventDefault();
-      try {
-        const {pruned} = await workspace.send("POST", "maintenance", {prune: {below: Number(below.value)}, dry_run: true});
-        replace(result, h("p", null, `${plural(pruned.length, "memory", "memories")} would be pruned; nothing was removed. `,
-          pruned.length > 0 && ["To do it: ", h("code", null, `rmem forget --faded --below ${below.value}`)]),
-        pruned.length > 0 && table(["memory", "retention"], pruned.slice(0, 100).map(one =>
-          [h("a", {href: address("memory", {id: one.memory_id})}, one.memory_id), one.retention.toFixed(3)]), "What falls next"));
-      } catch (error) {
-        replace(result, problem(error));
-      }
-    }}, field("Retention below", below), h("button", null, "Try")), result);
-}
-
 function figures(stats) {
   return [
     ["memories", count(stats.memories)], ["sessions", count(stats.sessions)], ["with vectors", count(stats.vectors)],
@@ -91,16 +101,4 @@ function figures(stats) {
     stats.oldest !== null && ["oldest", day(stats.oldest)], stats.newest !== null && ["newest", day(stats.newest)],
     stats.encrypted > 0 && ["encrypted", count(stats.encrypted)],
   ].filter(Boolean);
-}
-
-function shares(name, counts, link) {
-  const all = Object.entries(counts).sort(([, one], [, other]) => other - one);
-  const most = Math.max(1, ...all.map(([, number]) => number));
-  return all.length > 0 && h("section", null, h("h2", null, name), h("dl", {class: "parts"},
-    all.slice(0, MOST).map(([label, number]) => {
-      const line = h("span", {class: "more left"});
-      line.style.width = `${100 * number / most}%`;
-      return [h("dt", null, link ? h("a", {href: link(label)}, label) : label),
-        h("dd", null, h("span", {class: "track"}, line), h("span", {class: "number"}, count(number)))];
-    })), all.length > MOST && h("p", {class: "note"}, `and ${plural(all.length - MOST, "other")}`));
 }

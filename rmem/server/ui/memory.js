@@ -1,10 +1,13 @@
-// One memory: its text and fields, what stands around it, the facts that it says; edit, pin, forget.
+// One memory: its text and fields, versions, where it comes from and who was told, what stands around it, contradicts it or
+// says the same, the facts that it says; edit, pin, restore, forget.
 
-import {confirmed, field, h, marked, problem, replace, say, table, told, when} from "./dom.js";
+import {confirmed, field, h, marked, plural, problem, replace, say, table, told, when} from "./dom.js";
 import {card} from "./search.js";
+import {t} from "./text.js";
 
 export const title = "Memory";
-const AROUND = 4;
+const AROUND = 4, COMPARED = 1500; // memories around; words of a text up to which differences are shown
+const TOLD = ["inject", "recall", "read", "list"];
 
 export async function show({content, parameters, workspace, address, isCurrent}) {
   const id = parameters.get("id");
@@ -17,11 +20,48 @@ export async function show({content, parameters, workspace, address, isCurrent})
   if (!isCurrent()) return;
   const again = () => show({content, parameters, workspace, address, isCurrent});
   const around = h("section", {"aria-label": "Around it"}), facts = h("section", {"aria-label": "Facts"});
-  const past = h("section", {"aria-label": "History"});
+  const past = h("section", {"aria-label": "History"}), versions = h("section", {"aria-label": t`Versions`});
+  const alike = h("section", {"aria-label": t`Duplicates and contradictions`});
   const body = h("div");
-  replace(content, h("h1", null, "Memory"), body, facts, around, past);
+  let lost = [], same = [];
+  replace(content, h("h1", null, "Memory"), body, versions, alike, provenance(), facts, around, past);
   read();
-  await Promise.all([told(facts, drawFacts()), told(around, drawAround()), told(past, drawPast())]);
+  await Promise.all([told(facts, drawFacts()), told(around, drawAround()), told(past, drawPast()),
+    told(alike, drawConnections())]);
+
+  function provenance() {
+    const body = memory.contents, sources = Array.isArray(body.sources) ? body.sources : [];
+    return sources.length > 0 && h("section", {"aria-label": t`Provenance`}, h("h2", null, t`Where it comes from`),
+      table([t`when`, t`who`, t`agent`, t`session`, t`branch`, t`commit`], sources.map(one => [one.when && when(one.when), one.author,
+        one.agent, one.session && h("a", {href: address("coding", {view: "sessions", session: one.session})}, one.session),
+        one.branch, one.commit?.slice(0, 10)].map(cell => cell ?? "")), t`Sources`),
+      Array.isArray(body.files) && h("p", {class: "note"}, t`Files: `, body.files.join(", ")));
+  }
+
+  async function drawConnections() {
+    const found = await workspace.get(`connections/${encodeURIComponent(id)}`);
+    if (!isCurrent()) return;
+    lost = found.lost;
+    same = found.pairs.filter(one => one.is_same);
+    replace(alike, found.pairs.length > 0 && h("h2", null, t`Duplicates and contradictions`), found.pairs.map(one =>
+      card(one.memory, address, {before: h("span", {class: one.is_same ? "" : "bad"}, one.why)})));
+    replace(versions, found.versions.length > 0 && [h("h2", null, t`Versions`), h("ol", {class: "replay"},
+      found.versions.map((one, at) => h("li", {class: "card"}, h("div", {class: "row meta"},
+        h("a", {href: address("memory", {id: one.memory_id})}, one.memory_id), h("time", null, when(one.timestamp)),
+        one.memory_id === id && h("span", {class: "pill"}, t`this one`), h("span", {class: "pill"}, one.tags.state ?? ""),
+        workspace.mayWrite && one.tags.state === "superseded" && h("button", {onclick: () => restore(one.memory_id)}, t`Restore`)),
+      h("p", {class: "text"}, at ? difference(found.versions[at - 1].text, one.text) : one.text))))]);
+  }
+
+  async function restore(key) {
+    try {
+      await workspace.send("POST", "coding/review", {action: "restore", memory_id: key});
+      say(t`It holds again; the one that had taken its place no longer does.`);
+      await again();
+    } catch (error) {
+      say(error.message);
+    }
+  }
 
   function read() {
     const pinned = "pinned" in memory.tags;
@@ -97,9 +137,10 @@ export async function show({content, parameters, workspace, address, isCurrent})
   }
 
   async function forget() {
-    const along = facts.dataset.count > 0 ? `${facts.dataset.count} facts that it says go with it.` : null;
-    const sure = await confirmed("Forget this memory for good?",
-      [memory.text.slice(0, 200), along, "It cannot be brought back."].filter(Boolean), "Forget");
+    const sure = await confirmed("Forget this memory for good?", [memory.text.slice(0, 200),
+      lost.length > 0 && t`With it go ${plural(lost.length, t`fact`, t`facts`)} that no other memory says: ${lost.slice(0, 5).join("; ")}.`,
+      same.length > 0 && t`What it says stays in ${same.map(one => one.memory.memory_id).join(", ")}.`,
+      t`Feedback on it goes too. It cannot be brought back.`].filter(Boolean), "Forget");
     if (!sure) return;
     try {
       await workspace.send("DELETE", workspace.memory(id));
@@ -112,7 +153,6 @@ export async function show({content, parameters, workspace, address, isCurrent})
 
   async function drawFacts() {
     const answer = await workspace.get(`graph/memories/${encodeURIComponent(id)}`);
-    facts.dataset.count = answer.facts.length;
     if (!answer.facts.length || !isCurrent()) return;
     replace(facts, h("h2", null, "Facts that it says"), h("ul", null, answer.facts.map(fact =>
       h("li", null, fact.negated && "not: ", h("a", {href: address("graph", {entity: fact.subject})}, fact.subject),
@@ -135,9 +175,32 @@ export async function show({content, parameters, workspace, address, isCurrent})
 
   async function drawPast() {
     if (!workspace.isAdmin) return;
-    const {entries} = await workspace.get("audit", {memory: id, limit: 20});
+    const {entries} = await workspace.get("audit", {memory: id, limit: 100});
     if (!entries.length || !isCurrent()) return;
-    replace(past, h("h2", null, "Who did what with it"), table(["time", "who", "action", "fields"], entries.map(entry =>
-      [when(entry.time), entry.who, entry.action, (entry.detail.fields ?? []).join(", ")]), "History"));
+    const heard = entries.filter(entry => TOLD.includes(entry.action)), done = entries.filter(entry => !TOLD.includes(entry.action));
+    replace(past, done.length > 0 && [h("h2", null, "Who did what with it"), table(["time", "who", "action", "fields"],
+      done.map(entry => [when(entry.time), entry.who, entry.action, (entry.detail.fields ?? []).join(", ")]), "History")],
+    heard.length > 0 && [h("h2", null, t`Who was told, and when`), table([t`time`, t`who`, t`how`, t`agent`, t`session`],
+      heard.map(entry => [when(entry.time), entry.who, entry.action, entry.detail.agent ?? "", entry.detail.session ?? ""]), t`Told`)]);
   }
+}
+
+/** A text with what is new in it marked, and what went struck through. */
+function difference(before, after) {
+  const [one, other] = [before, after].map(text => text.split(/(\s+)/));
+  if (one.length > COMPARED || other.length > COMPARED) return after;
+  const common = Array.from({length: one.length + 1}, () => new Uint16Array(other.length + 1));
+  for (let i = one.length - 1; i >= 0; i -= 1) {
+    for (let j = other.length - 1; j >= 0; j -= 1) {
+      common[i][j] = one[i] === other[j] ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
+    }
+  }
+  const shown = [];
+  let i = 0, j = 0;
+  while (i < one.length || j < other.length) {
+    if (i < one.length && j < other.length && one[i] === other[j]) { shown.push(other[j]); i += 1; j += 1; }
+    else if (j === other.length || (i < one.length && common[i + 1][j] >= common[i][j + 1])) { shown.push(h("del", null, one[i])); i += 1; }
+    else { shown.push(h("ins", null, other[j])); j += 1; }
+  }
+  return shown;
 }

@@ -1,7 +1,9 @@
 // Search, and why a memory was found or not: every part of its score.
 
-import {add, choice, count, field, h, later, marked, plural, problem, replace, table, when} from "./dom.js";
+import {lines} from "./chart.js";
+import {add, choice, count, day, field, h, later, marked, plural, problem, replace, say, table, told, when} from "./dom.js";
 import {teach} from "./empty.js";
+import {t} from "./text.js";
 
 export const title = "Search";
 const FILTERS = ["agent", "type", "since", "until"];
@@ -41,6 +43,8 @@ export async function show({content, parameters, workspace, address, note, isCur
   const whyBox = h("input", {value: asked.why, list: "seen", placeholder: "memory id", autocomplete: "off"});
   const settingsBox = h("input", {placeholder: "dense=0.7 session=0", autocomplete: "off", spellcheck: "false"});
   const comparison = h("div", {"aria-live": "polite"});
+  const embedder = choice(["static", "minilm"], "", t`as it is`);
+  const evaluation = h("section", {class: "card", "aria-label": t`Evaluation`});
   const known = h("datalist", {id: "seen"});
   const whyResult = h("div", {"aria-live": "polite"});
   replace(content, h("h1", {class: "hidden"}, "Search"),
@@ -59,7 +63,8 @@ export async function show({content, parameters, workspace, address, note, isCur
     h("section", {class: "card", "aria-labelledby": "compare-title"}, h("h2", {id: "compare-title"}, "With other settings"),
       h("p", {class: "note"}, "Rank the same question with other knobs of recall, and see what moves. Nothing is kept."),
       h("form", {class: "row", onsubmit: event => { event.preventDefault(); compare(); }},
-        field("Settings", settingsBox), h("button", null, "Compare")), comparison));
+        field("Settings", settingsBox), field(t`Embedder`, embedder), h("button", null, "Compare")), comparison),
+    evaluation);
   box.id = "question";
 
   const where = () => Object.fromEntries(FILTERS.filter(name => asked[name]).map(name => [name, asked[name]]));
@@ -108,6 +113,7 @@ export async function show({content, parameters, workspace, address, note, isCur
     const judge = async useful => {
       await workspace.send("POST", "feedback", {recall_id: found.recall_id, memory_id: hit.memory.memory_id, useful});
       replace(judged, h("span", {class: "note"}, useful ? "Noted: it helped." : "Noted: it did not help."));
+      told(evaluation, drawEvaluation());
     };
     if (workspace.mayWrite) {
       add(judged, [
@@ -139,17 +145,51 @@ export async function show({content, parameters, workspace, address, note, isCur
 
   async function compare() {
     if (!asked.q) { replace(comparison, h("p", null, "Ask a question first.")); return; }
-    const settings = Object.fromEntries(settingsBox.value.split(/[\s,]+/).filter(Boolean).map(pair => {
-      const [name, value] = pair.split("=");
-      return [name, Number.isNaN(Number(value)) || value === "" ? value ?? "" : Number(value)];
-    }));
     try {
-      const [before, after] = await Promise.all([workspace.send("POST", "recall", request({k: 50})),
-        workspace.send("POST", "recall", request({k: 50, settings}))]);
-      replace(comparison, moved(before.hits, after.hits, k, address));
+      const [before, after] = await Promise.all([workspace.send("POST", "recall", request({k: 50})), embedder.value ?
+        workspace.send("POST", "ranking", {query: asked.q, where: where(), embedder: embedder.value}) :
+        workspace.send("POST", "recall", request({k: 50, settings: settings()}))]);
+      const known = new Map(before.hits.map(hit => [hit.memory.memory_id, hit.memory]));
+      const hits = after.hits ?? after.ids.flatMap((id, at) => known.has(id) ? [{rank: at + 1, memory: known.get(id)}] : []);
+      replace(comparison, after.ids && h("p", {class: "note"},
+        t`By ${after.embedder}, among the first ${count(after.ids.length)} hits as they are.`), moved(before.hits, hits, k, address));
     } catch (error) {
       replace(comparison, problem(error));
     }
+  }
+
+  const settings = () => Object.fromEntries(settingsBox.value.split(/[\s,]+/).filter(Boolean).map(pair => {
+    const [name, value] = pair.split("=");
+    return [name, Number.isNaN(Number(value)) || value === "" ? value ?? "" : Number(value)];
+  }));
+
+  /** The questions that were judged: their figures with every run, and whether relevance means what it says. */
+  async function drawEvaluation() {
+    const {count: number, questions, runs} = await workspace.get("evaluation");
+    if (!isCurrent()) return;
+    const wrong = h("div"), last = runs.at(-1), named = ["recall@5", "ndcg@5", "mrr"];
+    const percent = value => `${Math.round(100 * value)} %`, unit = {low: 0, high: 1, label: value => value.toFixed(1)};
+    replace(evaluation, h("h2", null, t`Evaluation`), h("p", {class: "note"},
+      t`${plural(number, t`question`, t`questions`)} in the set: each that had a hit marked as helpful. Mark hits above to add one.`),
+    h("div", {class: "row"}, workspace.mayWrite && number > 0 && h("button", {onclick: async () => {
+      try {
+        await workspace.send("POST", "evaluation", {settings: settings()});
+        say(t`Asked ${plural(number, t`question`, t`questions`)}.`);
+        await drawEvaluation();
+      } catch (error) {
+        replace(wrong, problem(error));
+      }
+    }}, t`Run with these settings`), questions.length > 0 && h("a", {download: "questions.jsonl", href: URL.createObjectURL(
+      new Blob([questions.map(one => `${JSON.stringify(one)}\n`).join("")]))}, t`Save the set for rmem eval`)), wrong,
+    runs.length > 0 && [
+      runs.length > 1 && lines(t`Figures of the runs`, named.map(name => ({name, points: runs.map((one, at) => [at, one.measures[name]])})),
+        {low: 0, high: runs.length - 1, label: at => day(runs[Math.round(at)].time), name: t`runs`}, unit),
+      table([t`time`, t`who`, t`settings`, t`questions`, ...named, t`relevance off by`], [...runs].reverse().slice(0, 20).map(one =>
+        [when(one.time), one.who, one.settings, count(one.questions), ...named.map(name => percent(one.measures[name])),
+          percent(one.reliability.error)]), t`Runs`),
+      last.reliability.bins.length > 0 && lines(t`Reliability of the last run: relevance that was said, and the share that was right`,
+        [{name: t`last run`, points: last.reliability.bins.map(bin => [bin.said, bin.right])}],
+        {...unit, name: t`relevance that was said`}, unit, [[0, 0], [1, 1]])]);
   }
 
   const typed = later(250, run);
@@ -158,6 +198,7 @@ export async function show({content, parameters, workspace, address, note, isCur
   box.focus();
   await run();
   if (asked.why && isCurrent()) await why();
+  if (isCurrent()) await told(evaluation, drawEvaluation());
 }
 
 function relevance(value) {
@@ -184,9 +225,9 @@ export function card(memory, address, {before = [], after = [], stems = []} = {}
 
 /** Every part of a score as a bar, from the middle to the right where it helped and to the left where it did not. */
 function parts(explanation, strongest) {
-  const told = Object.entries(explanation.components).filter(([, value]) => Math.abs(value) >= 0.005)
+  const shown = Object.entries(explanation.components).filter(([, value]) => Math.abs(value) >= 0.005)
     .sort(([, one], [, other]) => Math.abs(other) - Math.abs(one));
-  return [h("dl", {class: "parts"}, told.map(([name, value]) => bar(name, value, strongest))),
+  return [h("dl", {class: "parts"}, shown.map(([name, value]) => bar(name, value, strongest))),
     explanation.words.length > 0 && h("p", {class: "note"}, "Words: ", explanation.words.map(one =>
       one.word === one.matched ? one.word : `${one.word} ~ ${one.matched}`).join(", ")),
     explanation.notes.map(one => h("p", {class: "note"}, one))];

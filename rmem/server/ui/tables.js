@@ -1,6 +1,8 @@
 // Tables: what there is, a box for SQL with what was asked before, answers as a table and as CSV.
 
+import {lines, shares} from "./chart.js";
 import {count, field, h, plural, problem, replace, say, table} from "./dom.js";
+import {t} from "./text.js";
 
 export const title = "Tables";
 const HISTORY = "rmem-sql", MOST = 50, SHOWN = 500;
@@ -43,7 +45,7 @@ export async function show({content, parameters, workspace, note, isCurrent}) {
       replace(result, told.columns.length ? [
         h("p", {class: "note"}, `${plural(told.rows.length, "row")}, ${took}.`,
           told.rows.length > SHOWN && ` The first ${count(SHOWN)} are shown; CSV has all.`),
-        table(told.columns, told.rows.slice(0, SHOWN).map(row => row.map(cell)), "Answer")] :
+        table(told.columns, told.rows.slice(0, SHOWN).map(row => row.map(cell)), "Answer"), chart(told)] :
         h("p", null, `${plural(told.row_count, "row")} written, ${took}.`));
     } catch (error) {
       replace(result, problem(error));
@@ -69,6 +71,24 @@ export async function show({content, parameters, workspace, note, isCurrent}) {
     replace(before, h("option", {value: ""}, known.length ? "choose…" : "nothing yet"),
       known.map(one => h("option", {value: one}, one.replace(/\s+/g, " ").slice(0, 80))));
   }
+}
+
+/** Numbers over the first column: as lines where that is a number too, else as bars; nothing without numbers. */
+function chart({columns, rows}) {
+  const isNumber = at => rows.length > 1 && rows.every(row => row[at] === null || typeof row[at] === "number");
+  const numbers = columns.map((_, at) => at).filter(at => at > 0 && isNumber(at)).slice(0, 5);
+  if (!numbers.length) return null;
+  const drawn = rows.slice(0, SHOWN);
+  if (!isNumber(0)) {
+    return h("details", {open: true}, h("summary", null, t`Chart`), numbers.map(at => shares(columns[at], Object.fromEntries(drawn.map(row =>
+      [String(row[0]), row[at] ?? 0])), null, {sorted: true, shown: number => number.toLocaleString("en")})));
+  }
+  const values = drawn.flatMap(row => numbers.map(at => row[at] ?? 0)), xs = drawn.map(row => row[0] ?? 0);
+  const label = number => Number(number.toPrecision(4)).toLocaleString("en");
+  return h("details", {open: true}, h("summary", null, t`Chart`), lines(t`Chart`, numbers.map(at => ({name: columns[at],
+    points: drawn.filter(row => row[0] !== null && row[at] !== null).map(row => [row[0], row[at]]).sort((one, other) => one[0] - other[0])})),
+  {low: Math.min(...xs), high: Math.max(...xs), label, name: columns[0]},
+  {low: Math.min(0, ...values), high: Math.max(...values), label}));
 }
 
 const quoted = name => `"${name.replaceAll('"', '""')}"`;

@@ -1,11 +1,12 @@
 // Memories over time: bars that the server has counted, a brush to look closer, and a slider back to what was known then.
 
-import {choice, count, day, field, h, later, plural, problem, replace, s, when} from "./dom.js";
+import {add, choice, count, day, field, h, later, plural, problem, replace, s, when} from "./dom.js";
 import {teach} from "./empty.js";
 import {card} from "./search.js";
+import {t} from "./text.js";
 
 export const title = "Timeline";
-const WIDTH = 960, HEIGHT = 220, BOTTOM = 24, BINS = 80;
+const WIDTH = 960, HEIGHT = 220, BOTTOM = 24, BINS = 80, BAND = 9, LANES = 5, SECONDS = 3, FEED = 50;
 
 export async function show({content, parameters, workspace, address, note, isCurrent}) {
   const stats = await workspace.get("stats");
@@ -19,7 +20,7 @@ export async function show({content, parameters, workspace, address, note, isCur
   const first = stats.oldest, last = Math.max(stats.newest, stats.oldest + 1);
 
   const controls = {
-    by: choice(["type", "agent", "tier"], asked.by),
+    by: choice(["type", "agent", "tier", "importance"], asked.by),
     agent: choice(Object.keys(stats.by_agent).slice(0, 500), asked.agent, "any agent"),
     type: choice(Object.keys(stats.by_type), asked.type, "any type"),
   };
@@ -27,6 +28,7 @@ export async function show({content, parameters, workspace, address, note, isCur
   const to = h("input", {type: "datetime-local", value: local(asked.until)});
   const slider = h("input", {type: "range", min: 0, max: 1000, value: asked.as_of ? position(asked.as_of) : 1000});
   const known = h("output");
+  const live = h("input", {type: "checkbox", checked: parameters.get("live") === "1"}), feed = h("ul", {class: "feed", "aria-label": t`Live feed`});
   const chart = h("div", {class: "chart"}), list = h("section", {"aria-label": "Memories", "aria-live": "polite"});
   replace(content, h("h1", null, "Timeline"),
     h("div", {class: "row"}, field("Colours by", controls.by), field("Agent", controls.agent),
@@ -35,7 +37,7 @@ export async function show({content, parameters, workspace, address, note, isCur
       asked.session && h("button", {onclick: () => { asked.session = ""; refresh(); }}, `Session ${asked.session} ✕`)),
     chart,
     h("div", {class: "row wide"}, field("As of", slider, "What was known then: drag to the left to go back."), known),
-    list);
+    h("div", {class: "row"}, h("label", null, live, " ", t`Live: what is written, recalled and told right now`)), feed, list);
 
   function position(time) { return Math.round(1000 * (Number(time) - first) / (last - first)); }
 
@@ -57,11 +59,11 @@ export async function show({content, parameters, workspace, address, note, isCur
     note(asked);
     known.textContent = asked.as_of ? `as of ${when(Number(asked.as_of))}` : "now";
     try {
-      const [told, listed] = await Promise.all([
+      const [told, listed, sessions] = await Promise.all([
         workspace.get("histogram", {...filter(), by: asked.by, bins: BINS}),
-        workspace.get("memories", {...filter(), limit: 20})]);
+        workspace.get("memories", {...filter(), limit: 20}), workspace.get("sessions", {...filter(), limit: 200})]);
       if (!isCurrent()) return;
-      replace(chart, draw(told, zoom));
+      replace(chart, draw(told, zoom, sessions, name => { asked.session = name; refresh(); }));
       replace(list, h("h2", null, plural(listed.total, "memory", "memories")),
         listed.memories.map(one => card(one, address)), listed.next_cursor && more(listed.next_cursor));
     } catch (error) {
@@ -77,6 +79,34 @@ export async function show({content, parameters, workspace, address, note, isCur
     }}, "More");
     return button;
   }
+
+  const seen = new Set();
+  let since = Date.now() / 1000 - 60;
+
+  /** Ask what happened since the last time, again and again as long as this page is shown and wants it. */
+  async function follow() {
+    if (!isCurrent() || !live.checked) return;
+    if (!document.hidden) {
+      try {
+        const {entries} = await workspace.get("activity", {since});
+        for (const one of entries.reverse()) {
+          const key = `${one.time} ${one.action} ${one.memory_id} ${one.text}`;
+          if (seen.has(key)) continue;
+          seen.add(key);
+          since = Math.max(since, Math.min(one.time, Date.now() / 1000));
+          feed.prepend(h("li", null, h("time", null, when(one.time)), " ", h("span", {class: "pill"}, one.action), " ",
+            one.who && h("span", {class: "note"}, `${one.who} `), one.memory_id ?
+              h("a", {href: address("memory", {id: one.memory_id})}, one.text || one.memory_id) : h("span", null, one.text)));
+        }
+        while (feed.children.length > FEED) feed.lastChild.remove();
+      } catch (error) {
+        replace(feed, add(h("li"), problem(error)));
+      }
+    }
+    setTimeout(follow, 1000 * SECONDS);
+  }
+  live.addEventListener("change", () => { asked.live = live.checked ? "1" : ""; note(asked); follow(); });
+  follow();
 
   for (const [name, control] of Object.entries(controls)) {
     control.addEventListener("change", () => { asked[name] = control.value; refresh(); });
@@ -99,8 +129,24 @@ function local(seconds) {
   return when(Number(seconds)).replace(" ", "T");
 }
 
-/** The bars of a histogram. Dragging over them, or Enter on one, looks closer. */
-function draw(told, zoom) {
+/** Sessions as bands, each in the first lane that is free. */
+function bands(sessions, told, x, choose) {
+  const ends = [];
+  return sessions.sessions.slice().sort((one, other) => one.start - other.start).map(one => {
+    const left = Math.max(0, x(one.start)), right = Math.min(WIDTH, Math.max(x(one.end), left + 3));
+    let lane = ends.findIndex(end => end < left);
+    if (lane < 0) lane = ends.length;
+    if (lane >= LANES || right < 0 || left > WIDTH) return null;
+    ends[lane] = right;
+    const label = t`Session ${one.session} of ${one.agent}: ${when(one.start)} to ${when(one.end)}, ${plural(one.memories, t`memory`, t`memories`)}`;
+    return s("g", {tabindex: 0, role: "button", class: "band", "aria-label": label, onclick: () => choose(one.session),
+      onkeydown: event => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(one.session); } }},
+    s("title", null, label), s("rect", {x: left, y: HEIGHT + lane * BAND, width: right - left, height: BAND - 2, rx: 2}));
+  });
+}
+
+/** The bars of a histogram, and sessions as bands below. Dragging over them, or Enter on one, looks closer. */
+function draw(told, zoom, sessions, choose) {
   if (!told.bins.length) return h("p", null, "No memories in this time.");
   const highest = Math.max(...told.bins.map(bin => total(bin)));
   const span = Math.max(told.end - told.start, 1e-6), wide = WIDTH * told.width / span;
@@ -125,13 +171,16 @@ function draw(told, zoom) {
     return s("text", {x: WIDTH * part, y: HEIGHT - 6, "text-anchor": part === 0 ? "start" : part === 1 ? "end" : "middle"},
       span > 4 * 86400 ? day(time) : when(time));
   });
-  const drawing = s("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group",
+  const lanes = bands(sessions, told, x, choose).filter(Boolean);
+  const drawing = s("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT + (lanes.length ? LANES * BAND : 0)}`, role: "group",
     "aria-label": `${plural(told.total, "memory", "memories")} from ${when(told.start)} to ${when(told.end)}`},
-  bars, ticks, s("text", {x: 2, y: 12}, count(highest)), brush);
+  bars, ticks, lanes, s("text", {x: 2, y: 12}, count(highest)), brush);
   brushing(drawing, brush, (low, high) => zoom(String(told.start + span * low / WIDTH),
     String(told.start + span * high / WIDTH)));
   return [drawing, h("ul", {class: "legend"}, told.names.map((name, at) =>
-    h("li", null, h("span", {class: `swatch colour-${at}`}), name)))];
+    h("li", null, h("span", {class: `swatch colour-${at}`}), name)),
+  lanes.length > 0 && h("li", null, h("span", {class: "swatch session"}), lanes.length < sessions.total ?
+    t`${count(lanes.length)} of ${plural(sessions.total, t`session`, t`sessions`)}` : plural(sessions.total, t`session`, t`sessions`)))];
 }
 
 const total = bin => Object.values(bin.counts).reduce((sum, number) => sum + number, 0);
@@ -143,6 +192,7 @@ function brushing(drawing, brush, done) {
     return Math.max(0, Math.min(WIDTH, WIDTH * (event.clientX - box.left) / box.width));
   };
   drawing.addEventListener("pointerdown", event => {
+    if (event.target.closest(".band")) return;
     start = at(event);
     drawing.setPointerCapture(event.pointerId);
   });

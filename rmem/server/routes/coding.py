@@ -1,0 +1,352 @@
+"""What coding agents are told and what they learned: injections as they would be now, a ledger of those that were,
+sessions, and the review inbox. On one's own store (`rmem ui`) the files of sessions and clones on this machine are
+read too; a team's server has neither."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from ... import checks
+from ...errors import InputError, NotFoundError
+from ...filters import Filter
+from ...models import Memory
+from ...recall.budget import estimate_tokens
+from ...stores.capabilities import AuditEntry, AuditLog
+from ...team import known_repositories, review
+from ...team.briefing import (
+    BAR,
+    BUDGET,
+    HEADING,
+    PROMPT_BUDGET,
+    Briefing,
+    Section,
+    fitted,
+    format_experience,
+    section_of,
+    text_of,
+)
+from ...team.events import Event, Kind
+from ...team.identity import Repository, author, repository, repository_id
+from ...team.memory import TeamMemory
+from ...team.notes import Experience
+from ...team.sessions import NO_SESSIONS, Sessions, SessionState
+from .. import documents, forms
+from ..access import Access, Role, allowed
+from ..bodies import Document, memory_document
+from ..exchange import body_schema, json_body, json_response
+from ..ownership import check_change, is_visible, visible
+from .answers import RUNNING
+
+router = APIRouter(prefix="/workspaces/{workspace}/coding", tags=["team"], responses=RUNNING)
+
+Reader = Annotated[Access, Depends(allowed(Role.READ))]
+Writer = Annotated[Access, Depends(allowed(Role.WRITE))]
+Named = Annotated[
+    str | None, Query(max_length=512, description="The id of a repository; all that is not of one without.")
+]
+_LISTED = 2000  # memories among which repositories are looked for
+_COMPARED = 500  # memories that a review compares with others
+_INBOX = 50  # of each kind
+_LEDGER_DAYS, _LEDGER = 30, 20_000  # days, and entries of the audit log
+_TOLD = 300  # characters of a memory in a line of a briefing
+
+
+def _is_own(access: Access) -> bool:
+    return access.service.settings.own_store is not None
+
+
+def _team(access: Access) -> TeamMemory:
+    who = author(Path.cwd()) if _is_own(access) else access.member
+    return TeamMemory(access.brain, author=who, origin="rest", token=access.token_id)
+
+
+def _sessions(access: Access) -> Sessions:
+    return Sessions() if _is_own(access) else NO_SESSIONS
+
+
+def _place(access: Access, named: str | None) -> Repository | str | None:
+    """A repository; with its clone, if this is one's own store and the clone is known."""
+    if not named:
+        return None
+    id = repository_id(checks.name("repository", named))
+    if _is_own(access):
+        last = _sessions(access).last_in(id)
+        folders = [Path.cwd()] if last is None or not last.cwd else [Path.cwd(), Path(last.cwd)]
+        for folder in folders:
+            clone = repository(folder)
+            if clone is not None and clone.id == id:
+                return clone
+    return id
+
+
+@router.get("/repositories", response_model=documents.CodingRepositoriesAnswer, summary="Repositories with memories")
+async def repositories(access: Reader) -> Response:
+    """Those of the newest memories, with how many of these each has. `here` is the one that `rmem ui` runs in."""
+    return json_response(await access.read(_repositories, access))
+
+
+def _repositories(access: Access) -> Document:
+    counts: Counter[str] = Counter()
+    for memory in access.brain.memories(Filter(tags={"scope": "repository"}), limit=_LISTED):
+        if (memory.place or "").startswith("repo:"):
+            counts[(memory.place or "").removeprefix("repo:")] += 1
+    here = None
+    if _is_own(access):
+        counts.update(dict.fromkeys(known_repositories.repositories(), 0))
+        clone = repository(Path.cwd())
+        here = None if clone is None else clone.id
+    return {"repositories": [{"id": id, "memories": count} for id, count in counts.most_common()], "here": here}
+
+
+# What is told
+
+
+@router.get("/briefing", response_model=documents.InjectionAnswer, summary="What a new session would be told now")
+async def briefing(access: Reader, repository: Named = None) -> Response:
+    """Nothing is noted as told. `told` is false for lines that the budget has no room for."""
+    return json_response(await access.read(_briefing, access, repository))
+
+
+def _briefing(access: Access, named: str | None) -> Document:
+    event = Event("preview", "preview", Kind.SESSION_START, "preview", "", 0.0)
+    sections = Briefing(access.brain, _sessions(access)).sections(event, _team(access), _place(access, named))
+    return _injection(sections, BUDGET - len(HEADING), HEADING)
+
+
+@router.post(
+    "/injection",
+    response_model=documents.InjectionAnswer,
+    openapi_extra=body_schema(forms.InjectionForm),
+    summary="What a prompt, or a command that fails, would be told now",
+)
+async def injection(
+    access: Reader, form: Annotated[Document, Depends(json_body(forms.InjectionForm, "a prompt"))]
+) -> Response:
+    """Nothing is noted as told. `considered` has what was found, also below the `bar` of relevance."""
+    return json_response(await access.read(_fitting, access, form))
+
+
+def _fitting(access: Access, form: Document) -> Document:
+    briefing, team, place = (
+        Briefing(access.brain, _sessions(access)),
+        _team(access),
+        _place(access, form.get("repository")),
+    )
+    if form.get("prompt"):
+        asked = checks.text("prompt", form["prompt"])
+        found, told = briefing.candidates(asked, team, place), briefing.relevant(asked, team, place)
+    elif form.get("output"):
+        ran = checks.text("command", form.get("command") or "command"), checks.text("output", form["output"])
+        found, told = briefing.failure_candidates(*ran, team, place), briefing.relevant_to_failure(*ran, team, place)
+    else:
+        raise InputError("prompt must be given, or output of a command that fails", field="prompt")
+    answer = _injection([section_of(told)], PROMPT_BUDGET)
+    shown = {line["memory_id"] for one in answer["sections"] for line in one["lines"] if line["told"]}
+    return {
+        **answer,
+        "bar": BAR,
+        "considered": [
+            {
+                "relevance": one.relevance,
+                "stale": one.stale,
+                "told": one.id in shown,
+                "memory": memory_document(one.memory),
+            }
+            for one in found
+        ],
+    }
+
+
+def _injection(sections: list[Section], budget: int, heading: str = "") -> Document:
+    kept = fitted(sections, budget)
+    fits = {line for one in kept for line in one.lines}
+    text = heading + text_of(kept) if kept else ""
+    return {
+        "text": text,
+        "tokens": estimate_tokens(text),
+        "characters": len(text),
+        "budget": budget + len(heading),
+        "sections": [
+            {
+                "title": one.title,
+                "lines": [
+                    {
+                        "text": line.text,
+                        "memory_id": line.memory,
+                        "tokens": estimate_tokens(line.text),
+                        "told": line in fits,
+                    }
+                    for line in one.lines
+                    if line.text
+                ],
+            }
+            for one in sections
+            if any(line.text for line in one.lines)
+        ],
+    }
+
+
+@router.get("/ledger", response_model=documents.LedgerAnswer, summary="What sessions were told, in tokens")
+async def ledger(access: Reader, repository: Named = None) -> Response:
+    """By session, the latest first, of the last 30 days. Administrators see all, others what was told in their name.
+    Tokens are estimated from the memories as they are now."""
+    return json_response(await access.read(_ledger, access, repository))
+
+
+def _ledger(access: Access, named: str | None) -> Document:
+    places = None if not named else set(_team(access).visible(_place(access, named)))
+    costs: dict[str, tuple[int, str | None]] = {}
+    sessions: dict[tuple[str, str], Document] = {}
+    for entry in _injected(access, time.time() - _LEDGER_DAYS * 86_400.0):
+        key = entry.memory or ""
+        if key not in costs:
+            memory = access.brain.get(key)
+            costs[key] = (0, None) if memory is None else (_cost(memory), memory.place)
+        cost, place = costs[key]
+        if not is_visible(access, place) or (places is not None and place not in places):
+            continue
+        agent, session = str(entry.detail.get("agent") or ""), str(entry.detail.get("session") or "")
+        row = sessions.setdefault(
+            (agent, session),
+            {"agent": agent, "session": session, "who": entry.who, "time": entry.time, "memories": 0, "tokens": 0},
+        )
+        row["memories"] += 1
+        row["tokens"] += cost
+    found = list(sessions.values())
+    return {"days": _LEDGER_DAYS, "tokens": sum(one["tokens"] for one in found), "sessions": found[:200]}
+
+
+def _cost(memory: Memory) -> int:
+    return estimate_tokens(format_experience(Experience(memory), _TOLD))
+
+
+def _injected(access: Access, since: float) -> list[AuditEntry]:
+    """What was told to agents, the newest first, as far as whoever asks may know."""
+    store = access.brain.store
+    if not isinstance(store, AuditLog):
+        return []
+    entries = [entry for entry in store.audit(since=since, limit=_LEDGER) if entry.action == "inject"]
+    return [entry for entry in entries if access.role >= Role.ADMIN or entry.who == access.member]
+
+
+# Sessions
+
+
+@router.get("/replay", response_model=documents.ReplayAnswer, summary="What happened in a session, in its order")
+async def replay(
+    access: Reader, session: Annotated[str, Query(min_length=1, max_length=512)], agent: str | None = None
+) -> Response:
+    """What it remembered and was told; on one's own store also what it was asked, edited and ran, as far as that is
+    still kept."""
+    return json_response(await access.read(_replay, access, session, agent))
+
+
+def _replay(access: Access, session: str, agent: str | None) -> Document:
+    where = Filter.of({"session": session, **({"agent": agent} if agent else {})})
+    memories = visible(access, access.brain.memories(where, order="oldest", limit=1000))
+    events = [_event(memory.timestamp, memory.type, memory.text, memory) for memory in memories]
+    start = memories[0].timestamp - 86_400 if memories else time.time() - _LEDGER_DAYS * 86_400.0
+    for entry in _injected(access, start):
+        if entry.detail.get("session") == session and agent in (None, entry.detail.get("agent")):
+            memory = access.brain.get(entry.memory or "")
+            if memory is not None and is_visible(access, memory.place):
+                events.append(_event(entry.time, "told", memory.text, memory))
+    state = _sessions(access).find(session)
+    events += [] if state is None else _local(state)
+    return {
+        "session": session,
+        "task": "" if state is None else state.task,
+        "plan": [] if state is None else state.plan,
+        "prompts": [] if state is None else state.prompts,
+        "events": sorted(events, key=lambda one: one["time"]),
+    }
+
+
+def _local(state: SessionState) -> list[Document]:
+    edits = [_event(one.get("time", 0), "edit", f"{one['file']}\n{one.get('change', '')}") for one in state.edits]
+    ran = [_event(one.get("time", 0), "command", f"$ {one['command']}\n{one['output']}") for one in state.outputs]
+    return edits + ran
+
+
+def _event(when: float, kind: str, text: str, memory: Memory | None = None) -> Document:
+    return {"time": when, "kind": kind, "text": text, "memory_id": None if memory is None else memory.memory_id}
+
+
+# The review inbox
+
+
+@router.get("/review", response_model=documents.ReviewAnswer, summary="What somebody should look at")
+async def inbox(access: Reader, repository: Named = None) -> Response:
+    """Pairs that contradict each other or say the same (among the newest memories), memories about files that are gone
+    or changed a lot (where the clone is on this machine), and what you said that may be a rule."""
+    return json_response(await access.read(_inbox, access, repository))
+
+
+def _inbox(access: Access, named: str | None) -> Document:
+    team, place = _team(access), _place(access, named)
+    found: dict[bool, list[Document]] = {False: [], True: []}
+    for pair in review.pairs(team, place, _COMPARED):
+        listed = found[pair.is_same]
+        if len(listed) < _INBOX and not review.is_dismissed(team, pair.older.id, pair.why, pair.newer.id):
+            older, newer = memory_document(pair.older.memory), memory_document(pair.newer.memory)
+            listed.append({"older": older, "newer": newer, "why": pair.why})
+    old = review.out_of_date(team, place, _INBOX) if isinstance(place, Repository) else []
+    return {
+        "contradictions": found[False],
+        "duplicates": found[True],
+        "out_of_date": [
+            {"memory": memory_document(one.memory), "why": one.stale}
+            for one in old
+            if not review.is_dismissed(team, one.id, one.stale)
+        ],
+        "waiting": [memory_document(one.memory) for one in review.undecided(team, _INBOX)],
+    }
+
+
+@router.post(
+    "/review",
+    response_model=documents.ReviewedAnswer,
+    openapi_extra=body_schema(forms.ReviewForm),
+    summary="Decide on one of them",
+)
+async def decide(
+    access: Writer, form: Annotated[Document, Depends(json_body(forms.ReviewForm, "a decision"))]
+) -> Response:
+    """`accept` makes a rule of what waits; `supersede` lets `memory_id` hold no longer because of `other`, `restore`
+    lets it hold again; `dismiss` says that nothing is wrong, for the reason `why`. To remove a memory, forget it."""
+    return json_response(await access.write(_decided, access, form))
+
+
+def _decided(access: Access, form: Document) -> Document:
+    team, action = _team(access), checks.one_of("action", form["action"], ("accept", "supersede", "restore", "dismiss"))
+    key = checks.memory_id("memory_id", form["memory_id"])
+    other = None if form.get("other") is None else checks.memory_id("other", form["other"])
+    memory = _changeable(access, key)
+    if action in ("accept", "restore"):
+        access.need_room()
+        return {"memory_id": review.accept(team, key) if action == "accept" else review.restore(team, key)}
+    if action == "dismiss":
+        review.dismiss(team, key, checks.text("why", form.get("why")), other)
+    elif other is None:
+        raise InputError("other must name the memory that holds now", field="other")
+    elif other == memory.memory_id:
+        raise InputError("other must be another memory than memory_id", field="other")
+    else:
+        successor = access.brain.get(other)
+        if successor is None or not is_visible(access, successor.place):
+            raise NotFoundError(other)
+        team.supersede(key, other, time.time())
+    return {"memory_id": key}
+
+
+def _changeable(access: Access, key: str) -> Memory:
+    memory = access.brain.get(key)
+    if memory is None:
+        raise NotFoundError(key)
+    check_change(access, memory)
+    return memory

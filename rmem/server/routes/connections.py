@@ -1,0 +1,76 @@
+"""What one memory has to do with others: its versions, what says the same or contradicts it, what would go with it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Response
+
+from ...filters import Filter
+from ...graph.model import Fact
+from ...models import Memory
+from ...team.review import pairs_of
+from .. import documents
+from ..access import Access, Role, allowed
+from ..bodies import Document, memory_document
+from ..exchange import json_response
+from ..ownership import is_visible, visible
+from .answers import RUNNING
+from .graph import graph_of
+from .memories import held
+
+router = APIRouter(prefix="/workspaces/{workspace}", tags=["memories"], responses=RUNNING)
+_EXPLAINED, _VERSIONS = 50, 50
+
+
+@router.get(
+    "/connections/{memory_id:path}",
+    response_model=documents.ConnectionsAnswer,
+    summary="Versions of a memory, what says the same or contradicts it, and what would go with it",
+)
+async def connections(access: Annotated[Access, Depends(allowed(Role.READ))], memory_id: str) -> Response:
+    """`versions` are memories that superseded one another, the oldest first. `lost` are facts that no other memory
+    says."""
+    return json_response(await access.read(_connections, access, memory_id))
+
+
+def _connections(access: Access, memory_id: str) -> Document:
+    memory, graph = held(access, memory_id), graph_of(access)
+    pairs = []
+    for pair in pairs_of(access.brain, memory, Filter()):
+        other = pair.newer.memory if pair.older.id == memory_id else pair.older.memory
+        if is_visible(access, other.place):
+            pairs.append({"memory": memory_document(other), "why": pair.why, "is_same": pair.is_same})
+    versions = [*_before(access, memory, {memory_id}), memory, *_after(access, memory, {memory_id})]
+    facts = graph.of_memory(memory_id)[:_EXPLAINED]
+    return {
+        "versions": [memory_document(one) for one in versions] if len(versions) > 1 else [],
+        "pairs": pairs,
+        "lost": [_said(fact) for fact in facts if not graph.explain(fact).same],
+    }
+
+
+def _before(access: Access, memory: Memory, seen: set[str]) -> list[Memory]:
+    """What a memory superseded, and what that superseded, the oldest first."""
+    found = access.brain.memories(
+        Filter(attributes={"superseded_by": memory.memory_id}), order="oldest", limit=_VERSIONS
+    )
+    chain: list[Memory] = []
+    for one in visible(access, found):
+        if one.memory_id not in seen and len(seen) < _VERSIONS:
+            seen.add(one.memory_id)
+            chain += [*_before(access, one, seen), one]
+    return chain
+
+
+def _after(access: Access, memory: Memory, seen: set[str]) -> list[Memory]:
+    """What superseded a memory, and so on."""
+    key = memory.contents.get("superseded_by")
+    other = access.brain.get(key) if isinstance(key, str) and key not in seen and len(seen) < _VERSIONS else None
+    if other is None or not is_visible(access, other.place):
+        return []
+    return [other, *_after(access, other, {*seen, other.memory_id})]
+
+
+def _said(fact: Fact) -> str:
+    return f"{fact.subject} – {fact.relation} – {fact.object}"

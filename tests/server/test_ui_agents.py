@@ -1,0 +1,272 @@
+"""The pages of the dashboard about agents in a real browser: what coding agents are told and learn, and tiers."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+from dashboard import SCRIPT, W, Window, picture
+from running_server import Running, eventually
+
+from rmem import Brain
+from rmem.feedback import Feedback
+from rmem.server.settings import ServerSettings
+from rmem.team.briefing import Briefing
+from rmem.team.events import Event, Kind
+from rmem.team.identity import repository
+from rmem.team.memory import TeamMemory
+from rmem.team.notes import Note
+from rmem.team.review import waiting
+from rmem.team.sessions import NO_SESSIONS
+
+REPOSITORY = "github.com/acme/etl"
+NOTES = [
+    ("preference", "Run the linter before every commit."),
+    ("preference", "Never write to the production database by hand."),
+    ("decision", "We deploy the public site with Jenkins"),
+    ("decision", "We deploy the public site with Ansible"),
+    ("codebase", "The carrier import lives in etl/load.py and retries three times"),
+    ("decision", "The carrier import lives in etl/load.py and retries three times"),
+    ("task", "Move the importer to Parquet: half of the tests are green."),
+]
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory) -> Iterator[Running]:
+    """A server whose workspace has what a team's agents learned, and one in which every text is a script."""
+    folder = tmp_path_factory.mktemp("team")
+    server = Running(ServerSettings(data=folder / "data")).start()
+    admin = server.client(server.first_token)
+    admin.get(f"{W}/stats").raise_for_status()
+    (file,) = (path for path in (folder / "data").rglob("*.db") if path.parent.parent == folder / "data")
+    clone = folder / "clone"
+    clone.mkdir()
+    for words in ("init -q", f"remote add origin git@{REPOSITORY.replace('/', ':', 1)}.git"):
+        subprocess.run(["git", *words.split()], cwd=clone, check=True)
+    here, now = repository(clone), time.time()
+    with Brain(file) as brain:
+        team = TeamMemory(brain, author="admin")
+        for at, (kind, text) in enumerate(NOTES):
+            note = Note(text, kind, author="admin", agent="codex", session=f"s-{at // 3}", when=now - 90_000 + 60 * at)
+            team.remember(note.at(here))
+        error = {"error": "KeyError: 'carrier_code'", "fix": "use row.get in etl/load.py", "command": "pytest -q"}
+        fix = Note(
+            f"{error['error']}\nFix: {error['fix']}", "error_fix", author="admin", agent="codex", session="s-2", **error
+        )
+        team.remember(fix.at(here))
+        team.remember(waiting(Note("Prefer small commits", "preference", author="admin", session="s-2").at(here)))
+        start = Event("e1", "codex", Kind.SESSION_START, "s-3", str(clone), now, source="startup")
+        assert Briefing(brain, NO_SESSIONS).text_for(start, team, here)
+    admin.post("/workspaces", json={"name": "hostile"}).raise_for_status()
+    hostile = [
+        {
+            "id": f"hostile-{kind}", "text": f"{SCRIPT} {kind}", "type": kind, "actor": "admin", "agent": SCRIPT,
+            "session": SCRIPT, "place": place, "tags": {"state": state, "scope": scope},
+            "metadata": {"error": SCRIPT, "fix": SCRIPT, "command": SCRIPT, "files": [SCRIPT]},
+        }
+        for kind, place, state, scope in (
+            ("decision", f"repo:{SCRIPT}", "current", "repository"),
+            ("error_fix", f"repo:{SCRIPT}", "current", "repository"),
+            ("preference", "personal:admin", "waiting", "personal"),
+        )
+    ]  # fmt: skip
+    admin.post("/workspaces/hostile/memories", json=hostile).raise_for_status()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def window(chrome, team) -> Iterator[Window]:
+    opened = Window(chrome, team, team.first_token)
+    yield opened
+    opened.close()
+
+
+def test_the_page_shows_what_a_session_and_a_prompt_would_be_told_and_what_it_costs(window, team):
+    page = window.show("coding")
+    page.get_by_role("heading", name="Rules of the team:").wait_for()
+    assert "Run the linter before every commit." in page.locator(".told").first.inner_text()
+    assert "Ansible" in page.locator(".told").nth(2).inner_text()
+    page.get_by_text("Nothing would be told.").wait_for(state="detached")
+    page.get_by_label("Prompt").fill("the carrier import fails, where does it live and how often does it retry?")
+    page.get_by_role("button", name="What would be told?").click()
+    page.get_by_role("heading", name="Considered").wait_for()
+    assert page.locator(".pill.good", has_text="told").count() >= 1
+    ledger = page.get_by_role("region", name="Token ledger")
+    assert "s-3" in ledger.inner_text()
+    picture(page, "coding")
+    told = team.client(team.first_token).get(f"{W}/audit").json()["entries"]
+    assert {entry["detail"].get("session") for entry in told if entry["action"] == "inject"} == {"s-3"}, (
+        "noted by looking"
+    )
+
+
+def test_the_review_inbox_is_worked_through_with_the_keyboard(window, team):
+    client = team.client(team.first_token)
+    page = window.show("coding?view=inbox")
+    first = page.locator(".item").first
+    first.wait_for()
+    picture(page, "inbox")
+    kinds = page.locator(".item h3").all_inner_texts()
+    assert [kind.partition(" ")[0] for kind in kinds] == ["Contradiction", "A", "Duplicate"]
+    page.keyboard.press("n")  # the newer of the contradiction holds
+    eventually(lambda: page.locator(".item").count() == 2)
+    old = client.get(f"{W}/memories", params={"tag": "state=superseded"}).json()["memories"]
+    assert [one["text"] for one in old] == ["We deploy the public site with Jenkins"]
+    page.keyboard.press("j")
+    page.keyboard.press("x")  # leave both of the duplicate
+    eventually(lambda: page.locator(".item").count() == 1)
+    page.keyboard.press("k")
+    page.keyboard.press("a")
+    page.get_by_text("no rule waits").wait_for()
+    rules = client.get(f"{W}/memories", params={"type": "preference", "place": f"repo:{REPOSITORY}"}).json()
+    assert "Prefer small commits" in [one["text"] for one in rules["memories"]]
+    page = window.show("coding?view=inbox")
+    page.get_by_text("no rule waits").wait_for()
+
+
+def test_sessions_are_replayed_and_errors_stand_beside_their_fixes(window):
+    page = window.show("coding?view=sessions")
+    page.get_by_role("link", name="s-0").click()
+    page.get_by_role("heading", name="Session s-0").wait_for()
+    assert page.locator(".replay li").count() == 3
+    page.get_by_label("Up to").fill("1")
+    assert page.locator(".replay li").all_inner_texts()[0].endswith("Run the linter before every commit.")
+    assert page.locator(".replay li").count() == 1
+    page = window.show("coding?view=sessions&session=s-3")
+    page.locator(".replay .pill", has_text="told").first.wait_for()
+    page = window.show("coding?view=fixes")
+    page.get_by_text("use row.get in etl/load.py").first.wait_for()
+    assert page.locator("pre").all_inner_texts() == ["KeyError: 'carrier_code'", "use row.get in etl/load.py"]
+
+
+HOSTILE = "workspace=hostile&repository=" + SCRIPT.replace("&", "%26").replace("#", "%23")
+
+
+@pytest.mark.parametrize("view", ["told", "inbox", "sessions", "fixes"])
+def test_a_script_in_what_agents_learned_is_shown_as_text(window, team, view):
+    page = window.show(f"coding?view={view}&{HOSTILE}")
+    page.get_by_text("<script>window.attacked=1</script>").first.wait_for(state="attached")
+    if view == "sessions":
+        page.locator("main table a").first.click()
+        page.locator(".replay li").first.wait_for()
+    assert page.locator("main script, main img").count() == 0
+
+
+def test_a_reader_sees_the_inbox_and_may_decide_nothing(chrome, team):
+    token = team.token_for("default", "default", "READ", member="guest")
+    opened = Window(chrome, team, token)
+    page = opened.show("coding?view=inbox")
+    page.get_by_text("to look at").or_(page.get_by_text("no rule waits")).first.wait_for()
+    assert page.locator(".item button").count() == 0
+    page.keyboard.press("n")
+    assert "Prefer small commits" not in page.locator("main").inner_text(), "a personal memory of somebody else"
+    reader = team.client(token)
+    decided = {"action": "dismiss", "memory_id": "x", "why": "y"}
+    assert reader.post(f"{W}/coding/review", json=decided).status_code == 403
+    assert reader.get(f"{W}/coding/ledger").json()["sessions"] == [], "told in somebody else's name"
+    opened.close()
+
+
+def test_versions_are_shown_with_their_differences_and_restored(window, team):
+    client = team.client(team.first_token)
+    shared = {"type": "decision", "place": f"repo:{REPOSITORY}", "tags": {"state": "current", "scope": "repository"}}
+    shared["metadata"] = {
+        "repository": REPOSITORY,
+        "scope": "repository",
+        "sources": [{"author": "ann", "agent": "codex"}],
+    }
+    texts = {"v1": "Alice manages the billing team in Bern", "v2": "Alice manages the billing team in Oslo"}
+    client.post(
+        f"{W}/memories", json=[{"id": id, "text": text, **shared} for id, text in texts.items()]
+    ).raise_for_status()
+    decided = {"action": "supersede", "memory_id": "v1", "other": "v2"}
+    client.post(f"{W}/coding/review", json=decided).raise_for_status()
+    page = window.show("memory?id=v2")
+    versions = page.get_by_role("region", name="Versions")
+    versions.locator("ins").first.wait_for()
+    assert (versions.locator("del").inner_text(), versions.locator("ins").inner_text()) == ("Bern", "Oslo")
+    assert "ann" in page.get_by_role("region", name="Sources").inner_text()
+    page.get_by_role("region", name="Duplicates and contradictions").get_by_text(
+        "one says Bern, the other Oslo"
+    ).wait_for()
+    picture(page, "versions")
+    page.get_by_role("button", name="Forget…").click()
+    assert "that no other memory says" in page.get_by_role("dialog").inner_text()
+    page.get_by_role("button", name="Cancel").click()
+    versions.get_by_role("button", name="Restore").click()
+    page.get_by_text("It holds again").wait_for()
+    assert client.get(f"{W}/memories/v2").json()["tags"]["state"] == "superseded"
+    back = client.get(f"{W}/memories", params={"tag": "state=current", "type": "decision"}).json()["memories"]
+    assert [one["contents"].get("superseded_by") for one in back if "Bern" in one["text"]] == [None]
+
+
+def test_who_was_told_of_a_memory_is_shown_to_administrators(window, team):
+    client = team.client(team.first_token)
+    rules = client.get(f"{W}/memories", params={"type": "preference", "agent": "codex"}).json()["memories"]
+    page = window.show(f"memory?id={rules[0]['memory_id']}")
+    assert "s-3" in page.get_by_role("region", name="Told").inner_text()
+
+
+# Agents and tiers
+
+
+@pytest.fixture(scope="module")
+def lived(team) -> Running:
+    """An agent with a life of states, old memories, and feedback of two weeks, the second of which went badly."""
+    admin = team.client(team.first_token)
+    day = 86_400.0
+    states = [{"position": [n, n], "health": n % 7} for n in range(60)]
+    told = {"memory_type": "state", "items": states, "first_step": 0}
+    admin.post(f"{W}/agents/rover/several", json=told).raise_for_status()
+    old = [{"text": f"Old log line {n}", "agent": "rover", "when": time.time() - (40 + n) * day} for n in range(5)]
+    admin.post(f"{W}/memories", json=old).raise_for_status()
+    (place,) = (one for one in admin.get("/workspaces").json()["workspaces"] if one["name"] == "default")
+    (file,) = team.settings.data.rglob(f"{place['id']}.db")
+    with Brain(file) as brain:
+        for ago, useful in ((14 * day, True), (0.0, False)):
+            judged = (f"{useful}", "q", "rover", "memory", 1, 1.0, useful, time.time() - ago)
+            brain.store.add_feedback([Feedback(f"{useful} {n}", *judged) for n in range(12)])
+    return team
+
+
+def test_an_agents_tiers_what_moves_what_fades_and_how_recall_does(window, lived):
+    client = lived.client(lived.first_token)
+    page = window.show("agents?agent=rover")
+    figures = page.get_by_role("region", name="One agent")
+    figures.get_by_text("short-term").first.wait_for()
+    assert "65" in figures.inner_text()
+    assert "5 would move from short-term" in figures.inner_text(), "those that are older than a day"
+    page.get_by_role("button", name="Move them").click()
+    page.get_by_text("5 moved to intermediate, 5 on to long-term memory.").wait_for()
+    eventually(lambda: client.get(f"{W}/agents/rover/statistics").json()["tier_distribution"]["ltm"] == 5)
+    page.get_by_role("region", name="Retrieval in use").first.get_by_role("alert").first.wait_for()
+    fades = page.get_by_role("region", name="What falls next", exact=True)
+    assert "Old log line 4" in fades.inner_text().splitlines()[2]
+    picture(page, "agents")
+    page.get_by_label("Retention below").fill("0.3")
+    page.get_by_role("button", name="Dry run").click()
+    page.get_by_text("5 memories would be pruned; nothing was removed.").wait_for()
+    assert client.get(f"{W}/stats").json()["by_agent"]["rover"] == 65
+    page.get_by_role("button", name="Apply…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Prune").click()
+    page.get_by_text("5 memories pruned.").wait_for()
+    assert client.get(f"{W}/stats").json()["by_agent"]["rover"] == 60
+
+
+def test_a_reader_sees_tiers_and_may_not_move_or_prune(chrome, lived):
+    opened = Window(chrome, lived, lived.token_for("default", "default", "READ", member="guest"))
+    page = opened.show("agents?agent=rover")
+    page.get_by_role("img", name="Forgetting curve").wait_for()
+    page.get_by_role("region", name="One agent").get_by_text("short-term").first.wait_for()
+    assert page.get_by_role("button", name="Dry run").count() == 0
+    assert page.get_by_role("button", name="Move them").count() == 0
+    opened.close()
+    opened = Window(chrome, lived, lived.first_token)
+    page = opened.show("agents?workspace=hostile")
+    page.get_by_role("region", name="What falls next", exact=True).wait_for()
+    assert SCRIPT in page.locator("main h2").all_inner_texts()
+    assert page.locator("main script, main img").count() == 0
+    opened.close()
