@@ -60,7 +60,7 @@ $(FRAMEWORKS)/.installed: pyproject.toml
 	@touch $@
 
 test-frameworks: $(FRAMEWORKS)/.installed ## the frameworks' own tests of their interfaces, on ours, in an environment of its own
-	@$(FRAMEWORKS)/bin/python -m pytest tests/integrations tests/test_docs.py -k "integrations" -rA
+	@$(FRAMEWORKS)/bin/python -m pytest tests/integrations tests/test_docs.py -k "integrations or frameworks" -rA
 
 wheel-test:      ## build wheel and sdist, and try them on every Python here with lowest and newest dependencies
 	@$(PYTHON) .ci/wheel.py
