@@ -123,7 +123,9 @@ class BrainMemoryService(BaseMemoryService):
         whens: Iterable[float | None],
     ) -> None:
         values = [entry.model_dump(mode="json", exclude_none=True) for entry in entries]
-        ids = [self._id_of(app, user, entry.id or json.dumps(value)) for entry, value in zip(entries, values, strict=True)]
+        ids = [
+            self._id_of(app, user, entry.id or json.dumps(value)) for entry, value in zip(entries, values, strict=True)
+        ]
         deleted = {memory.id for memory in self.brain.get_many(ids) if memory is not None and memory.type == DELETED}
         turns = [
             Turn(entry.author or "user", _words(entry.content), value, key, when)
@@ -143,7 +145,9 @@ class BrainMemoryService(BaseMemoryService):
         scope = {"app": app, "user": user}
         for memory in self.brain.get_many([self._id_of(app, user, memory_id), memory_id]):
             if memory is not None and memory.type == EVENT and scope.items() <= memory.metadata.items():
-                self.brain.remember("deleted", id=memory.id, agent=memory.agent, type=DELETED, importance=0, metadata=scope)
+                self.brain.remember(
+                    "deleted", id=memory.id, agent=memory.agent, type=DELETED, importance=0, metadata=scope
+                )
 
 
 def _words(content: Content) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,6 +62,13 @@ class Turns:
             "metadata": {**scope, self._under: json.dumps(turn.value)},
             **{name: value for name, value in optional.items() if value is not None},
         }
+
+    def replace(self, turns: Iterable[Turn], session: str) -> None:
+        """Put turns in the place of all that a session has; if the process dies in between, both are there."""
+        old = self.brain.memories(self.where(session), order="last step", limit=1)
+        self.add(turns, session)
+        if old:
+            self.brain.forget(where=replace(self.where(session), max_step=old[0].step))
 
     def value(self, memory: Memory) -> Any:
         """The message of a memory."""

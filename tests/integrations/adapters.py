@@ -37,8 +37,97 @@ def google_adk(brain: Brain) -> Adapter:
     return Adapter(keep, find)
 
 
+def llama_index(brain: Brain) -> Adapter:
+    from llama_index.core.llms import ChatMessage
+
+    from rmem.integrations.llama_index import BrainMemoryBlock
+
+    block = BrainMemoryBlock(brain=brain, this_session_only=True)
+
+    def keep(session: str, text: str) -> None:
+        asyncio.run(
+            block.aput([ChatMessage(role="user", content=text)], from_short_term_memory=True, session_id=session)
+        )
+
+    def find(session: str, question: str) -> list[str]:
+        told = asyncio.run(block.aget([ChatMessage(role="user", content=question)], session_id=session))
+        return told.splitlines()[1:]
+
+    return Adapter(keep, find)
+
+
+def autogen(brain: Brain) -> Adapter:
+    from autogen_core.memory import MemoryContent, MemoryMimeType
+
+    from rmem.integrations.autogen import BrainMemory
+
+    def keep(name: str, text: str) -> None:
+        asyncio.run(BrainMemory(brain, name=name).add(MemoryContent(content=text, mime_type=MemoryMimeType.TEXT)))
+
+    def find(name: str, question: str) -> list[str]:
+        return [str(one.content) for one in asyncio.run(BrainMemory(brain, name=name).query(question)).results]
+
+    return Adapter(keep, find)
+
+
+def agent_framework(brain: Brain) -> Adapter:
+    from agent_framework import AgentSession, Message, SessionContext
+
+    from rmem.integrations.agent_framework import BrainContextProvider
+
+    def context_of(text: str) -> SessionContext:
+        return SessionContext(session_id="one", input_messages=[Message(role="user", contents=[text])])
+
+    def keep(user: str, text: str) -> None:
+        provider = BrainContextProvider(brain, user=user)
+        asyncio.run(provider.after_run(agent=None, session=AgentSession(), context=context_of(text), state={}))
+
+    def find(user: str, question: str) -> list[str]:
+        context = context_of(question)
+        provider = BrainContextProvider(brain, user=user)
+        asyncio.run(provider.before_run(agent=None, session=AgentSession(), context=context, state={}))
+        return [line for message in context.get_messages() for line in message.text.splitlines()[1:]]
+
+    return Adapter(keep, find)
+
+
+def pydantic_ai(brain: Brain) -> Adapter:
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.models.function import FunctionModel
+
+    from rmem.integrations.pydantic_ai import memory_toolset
+
+    def called(user: str, tool: str, arguments: dict[str, str]) -> str:
+        def model(messages: list[Any], info: Any) -> ModelResponse:
+            answered = [part for one in messages for part in one.parts if part.part_kind == "tool-return"]
+            return ModelResponse([TextPart(answered[0].content) if answered else ToolCallPart(tool, arguments)])
+
+        agent = Agent(FunctionModel(model), toolsets=[memory_toolset(brain, user=user)])
+        return str(agent.run_sync("go").output)
+
+    return Adapter(
+        lambda user, text: called(user, "remember", {"text": text}),
+        lambda user, question: called(user, "recall", {"question": question}).splitlines(),
+    )
+
+
+def smolagents(brain: Brain) -> Adapter:
+    from rmem.integrations.smolagents import memory_tools
+
+    return Adapter(
+        lambda user, text: memory_tools(brain, user=user)[0](text=text),
+        lambda user, question: str(memory_tools(brain, user=user)[1](question=question)).splitlines(),
+    )
+
+
 ADAPTERS: dict[str, tuple[str, Callable[[Brain], Adapter]]] = {  # by distribution: the module it is known by
+    "agent-framework-core": ("agent_framework", agent_framework),
+    "autogen-core": ("autogen_core", autogen),
     "google-adk": ("google.adk", google_adk),
+    "llama-index-core": ("llama_index.core", llama_index),
+    "pydantic-ai-slim": ("pydantic_ai", pydantic_ai),
+    "smolagents": ("smolagents", smolagents),
 }
 
 
