@@ -62,7 +62,7 @@ class BrainConversationStore(ConversationStore):
         return None if held is None else self._record(held)
 
     async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[ConversationRecord]:
-        chosen = {} if scope is None else {"scope": scope}
+        chosen: dict[str, Any] = {} if scope is None else {"scope": scope}
         held = await asyncio.to_thread(self._records.memories, **chosen)
         records = sorted(map(self._record, held), key=lambda record: record.updated_at, reverse=True)
         return records[:limit]
@@ -110,9 +110,8 @@ class BrainConversationStore(ConversationStore):
         held = self.brain.get(key)
         if (None if held is None else self._record(held).revision) != expected:
             raise conflict
-        if record.head_id is not None and record.head_id not in {entry.id for entry in new}:
-            if self.brain.get(self._entry_id(record.head_id)) is None:
-                raise conflict
+        if not self._has(record.head_id, new):
+            raise conflict
         entries = self._entries.add([self._turn(entry) for entry in new], record.conversation_id)
         value = _RECORDS.dump_python(record, mode="json")
         scope = {} if record.scope is None else {"scope": record.scope}
@@ -131,6 +130,10 @@ class BrainConversationStore(ConversationStore):
             for entry in entries:
                 self.brain.forget(entry.id)
             raise conflict from None
+
+    def _has(self, entry_id: str | None, new: Sequence[ConversationEntry]) -> bool:
+        known = entry_id is None or entry_id in {entry.id for entry in new}
+        return known or self.brain.get(self._entry_id(str(entry_id))) is not None
 
     def _delete(self, conversation_id: str, expected: str) -> None:
         held = self.brain.get(self._id_of(conversation_id))

@@ -121,13 +121,46 @@ def smolagents(brain: Brain) -> Adapter:
     )
 
 
+def crewai(brain: Brain) -> Adapter:
+    from crewai.memory.unified_memory import Memory
+
+    from rmem.integrations.crewai import BrainStorage
+
+    storage = BrainStorage(brain)
+    memory = Memory(storage=storage, embedder=storage.embed)
+
+    def keep(scope: str, text: str) -> None:
+        memory.remember(text, scope=f"/{scope}", categories=["said"], importance=0.5, metadata={})
+
+    def find(scope: str, question: str) -> list[str]:
+        return [match.record.content for match in memory.recall(question, scope=f"/{scope}", depth="shallow")]
+
+    return Adapter(keep, find)
+
+
+def strands(brain: Brain) -> Adapter:
+    from strands.memory import MemoryManager
+
+    from rmem.integrations.strands import BrainMemoryStore
+
+    def manager(user: str) -> MemoryManager:
+        return MemoryManager(stores=[BrainMemoryStore(brain, user=user)])
+
+    return Adapter(
+        lambda user, text: asyncio.run(manager(user).add(text)),
+        lambda user, question: [entry.content for entry in asyncio.run(manager(user).search(question))],
+    )
+
+
 ADAPTERS: dict[str, tuple[str, Callable[[Brain], Adapter]]] = {  # by distribution: the module it is known by
     "agent-framework-core": ("agent_framework", agent_framework),
     "autogen-core": ("autogen_core", autogen),
+    "crewai": ("crewai", crewai),
     "google-adk": ("google.adk", google_adk),
     "llama-index-core": ("llama_index.core", llama_index),
     "pydantic-ai-slim": ("pydantic_ai", pydantic_ai),
     "smolagents": ("smolagents", smolagents),
+    "strands-agents": ("strands", strands),
 }
 
 

@@ -1,7 +1,7 @@
 """Run a framework's own tests on our implementation: the test files of the installed release, as they are.
 
-They come with its source distribution, which pip fetches, or are in its repository, at the tag of the release. A plugin of pytest puts our class in the place of theirs
-before the files are read."""
+They come with its source distribution, which pip fetches, or are in its repository, at the tag of the release. A plugin
+of pytest puts our class in the place of theirs before the files are read."""
 
 from __future__ import annotations
 
