@@ -35,8 +35,8 @@ _SMALLEST = 8  # numbers of a vector; zeros behind shorter ones change no angle
 class BrainStorage:
     """A `StorageBackend` on a Brain. CrewAI embeds what it keeps and what it asks.
 
-    Given an address, the Brain holds vectors of CrewAI's embedder. Given a Brain that embeds by itself, CrewAI has to use
-    its vectors, which needs no key: `Memory(storage=storage, embedder=storage.embed)`.
+    Given an address, the Brain holds vectors of CrewAI's embedder. Given a Brain that embeds by itself, CrewAI has to
+    use its vectors, which needs no key: `Memory(storage=storage, embedder=storage.embed)`.
     """
 
     def __init__(self, brain: Brain | str | Path | None = None, *, agent: str = "crewai") -> None:

@@ -27,8 +27,8 @@ CONTENT = "strands_memory"
 class BrainMemoryStore(MemoryStore):
     """Memories of one user, under the store's name, in a Brain, which may be given as itself or by its address.
 
-    It takes single contents and whole messages; with `extraction=True` Strands hands it the conversation. Each entry of a
-    search says in metadata["score"] how likely it answers.
+    It takes single contents and whole messages; with `extraction=True` Strands hands it the conversation. Each entry of
+    a search says in metadata["score"] how likely it answers.
     """
 
     def __init__(
