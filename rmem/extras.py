@@ -24,6 +24,7 @@ MODULES: dict[str, tuple[str, ...]] = {  # a test compares them with pyproject.t
     "agent-framework": ("agent_framework",),
     "claude-agent-sdk": ("claude_agent_sdk",),
     "openai-agents": ("agents",),
+    "otel": ("opentelemetry.instrumentation", "wrapt"),
     "parquet": ("pyarrow",),
     "pdf": ("pypdf",),
     "graph": ("networkx",),

@@ -22,7 +22,7 @@ from rmem import Filter, RecallSettings
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TAKES_MINUTES = {"docs/benchmarks.md"}
-NEEDED = {  # modules that a page of docs/frameworks needs and that are not in dev
+NEEDED = {  # modules that a page needs and that are not in dev
     "agent-framework-core": "agent_framework",
     "anthropic": "anthropic",
     "autogen-core": "autogen_core",
@@ -33,6 +33,7 @@ NEEDED = {  # modules that a page of docs/frameworks needs and that are not in d
     "langgraph": "langgraph",
     "llama-index-core": "llama_index.core",
     "openai-agents": "agents.memory",
+    "opentelemetry": "opentelemetry.instrumentation",
     "pydantic-ai-slim": "pydantic_ai",
     "smolagents": "smolagents",
     "strands-agents": "strands",
@@ -111,7 +112,7 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("page", [p for p in PAGES if name_of(p) not in TAKES_MINUTES], ids=name_of)
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
-    if page.parent.name == "frameworks" and page.stem in NEEDED:
+    if page.stem in NEEDED:
         pytest.importorskip(NEEDED[page.stem])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RMEM_HOME", str(tmp_path / "home"))

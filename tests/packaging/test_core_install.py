@@ -114,6 +114,7 @@ def test_the_modules_of_an_extra_are_what_it_brings():
         "google-adk": "google.adk",
         "llama-index-core": "llama_index.core",
         "openai-agents": "agents",
+        "opentelemetry-instrumentation": "opentelemetry.instrumentation",
         "pydantic-ai-slim": "pydantic_ai",
         "python-stdnum": "stdnum",
         "strands-agents": "strands",
