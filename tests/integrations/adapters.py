@@ -152,12 +152,64 @@ def strands(brain: Brain) -> Adapter:
     )
 
 
+def langgraph(brain: Brain) -> Adapter:
+    from rmem.integrations.langgraph import BrainStore
+
+    store = BrainStore(brain)
+
+    def find(user: str, query: str) -> list[str]:
+        return [item.value["text"] for item in store.search(("users", user), query=query)]
+
+    return Adapter(lambda user, text: store.put(("users", user), text, {"text": text}), find)
+
+
+def langchain(brain: Brain) -> Adapter:
+    from rmem.integrations.langchain import BrainVectorStore
+
+    def find(collection: str, query: str) -> list[str]:
+        return [one.page_content for one in BrainVectorStore(brain, collection=collection).similarity_search(query)]
+
+    return Adapter(lambda collection, text: BrainVectorStore(brain, collection=collection).add_texts([text]), find)
+
+
+def openai_agents(brain: Brain) -> Adapter:
+    from rmem.integrations.openai_agents import BrainSession
+
+    def find(session: str, question: str) -> list[str]:
+        items = {item["content"] for item in asyncio.run(BrainSession(session, brain).get_items())}
+        return [hit.text for hit in brain.recall(question, where={"session": session}) if hit.text in items]
+
+    return Adapter(
+        lambda session, text: asyncio.run(BrainSession(session, brain).add_items([{"role": "user", "content": text}])),
+        find,
+    )
+
+
+def anthropic(brain: Brain) -> Adapter:
+    from rmem.integrations.anthropic import BrainMemoryTool
+
+    def keep(agent: str, text: str) -> None:
+        path = f"/memories/{text.replace(' ', '-')}.md"
+        BrainMemoryTool(brain, agent=agent).call({"command": "create", "path": path, "file_text": text})
+
+    def find(agent: str, question: str) -> list[str]:
+        listed = str(BrainMemoryTool(brain, agent=agent).call({"command": "view", "path": "/memories"}))
+        hits = brain.recall(question, agent=agent)
+        return [hit.text for hit in hits if hit.text.replace(" ", "-") in listed]
+
+    return Adapter(keep, find)
+
+
 ADAPTERS: dict[str, tuple[str, Callable[[Brain], Adapter]]] = {  # by distribution: the module it is known by
     "agent-framework-core": ("agent_framework", agent_framework),
+    "anthropic": ("anthropic", anthropic),
     "autogen-core": ("autogen_core", autogen),
     "crewai": ("crewai", crewai),
     "google-adk": ("google.adk", google_adk),
+    "langchain-core": ("langchain_core", langchain),
+    "langgraph": ("langgraph", langgraph),
     "llama-index-core": ("llama_index.core", llama_index),
+    "openai-agents": ("agents.memory", openai_agents),
     "pydantic-ai-slim": ("pydantic_ai", pydantic_ai),
     "smolagents": ("smolagents", smolagents),
     "strands-agents": ("strands", strands),

@@ -1,10 +1,8 @@
 """What works with which framework, from the results of tests.
 
 As a plugin of pytest (`-p matrix --matrix FILE`) it adds the outcomes of tests that are marked with
-`framework(name, what)` to a file. As a command it makes the table of docs/frameworks.md of such a file:
-
-    python tests/integrations/matrix.py build/frameworks.jsonl          # compares
-    python tests/integrations/matrix.py build/frameworks.jsonl --write
+`framework(name, what)`, and of the examples in docs/frameworks, to a file. As a command it writes the table of
+docs/frameworks/index.md from such files: python tests/integrations/matrix.py build/frameworks.jsonl
 """
 
 from __future__ import annotations
@@ -34,8 +32,11 @@ def pytest_runtest_makereport(item: Any, call: Any) -> None:
         return
     skipped = call.excinfo is not None and call.excinfo.typename == "Skipped"
     outcome = "skipped" if skipped else "passed" if call.excinfo is None else "failed"
-    for marker in item.iter_markers("framework"):
-        name, what = marker.args
+    marked = [marker.args for marker in item.iter_markers("framework")]
+    page = item.callspec.params.get("page") if hasattr(item, "callspec") else None
+    if page is not None and page.parent == PAGE.parent and page != PAGE and "_runs" in item.name:
+        marked.append((page.stem, "example"))
+    for name, what in marked:
         counted = dict(item.user_properties).get("counted")
         row = {"framework": name, "what": what, "outcome": outcome, "counted": counted, "test": item.nodeid}
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,8 +67,8 @@ def _cell(rows: list[dict[str, Any]]) -> str:
     ran = [row for row in rows if row["outcome"] != "skipped"] or rows
     if not ran:
         return ""
-    sign = SIGNS[min((row["outcome"] for row in ran), key=list(SIGNS)[::-1].index if len(ran) else None)]
-    counted = sum(row["counted"] or 0 for row in ran)
+    sign = SIGNS["failed" if any(row["outcome"] == "failed" for row in ran) else ran[0]["outcome"]]
+    counted = sum(1 if row["counted"] is None else row["counted"] for row in ran if row["what"] == COLUMNS[0])
     return f"{sign} {counted}" if counted else sign
 
 
@@ -88,18 +89,9 @@ def _rows(paths: list[str]) -> Iterator[dict[str, Any]]:
     yield from latest.values()
 
 
-def main(arguments: list[str]) -> int:
-    rows = list(_rows([one for one in arguments if not one.startswith("-")]))
-    page = PAGE.read_text(encoding="utf-8")
-    new = written(page, rows)
-    if "--write" in arguments:
-        PAGE.write_text(new, encoding="utf-8")
-    elif new != page:
-        print(table(rows), end="")
-        print(f"{PAGE.name} shows another table; write this one with --write", file=sys.stderr)
-        return 1
-    return 0
+def main(paths: list[str]) -> None:
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), list(_rows(paths))), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

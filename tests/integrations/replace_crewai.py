@@ -1,5 +1,5 @@
-"""A plugin of pytest: BrainStorage in the place of CrewAI's storages, with the constructors of those. Nothing of LanceDB
-or Qdrant is used."""
+"""A plugin of pytest: BrainStorage in the place of CrewAI's storages, with the constructors of those. Nothing of
+LanceDB or Qdrant is used."""
 
 from __future__ import annotations
 

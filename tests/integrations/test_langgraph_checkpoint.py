@@ -26,7 +26,7 @@ async def saver():
         yield BrainSaver(brain)
 
 
-@pytest.mark.framework("langgraph-checkpoint", "its own tests")
+@pytest.mark.framework("langgraph", "its own tests")
 def test_the_conformance_package_passes_with_all_capabilities(record_property):
     report = asyncio.run(validate(saver))
     report.print_report()
@@ -57,7 +57,7 @@ class Deltas(TypedDict):
 CONFIG = {"configurable": {"thread_id": "ann"}}
 
 
-@pytest.mark.framework("langgraph-checkpoint", "kept")
+@pytest.mark.framework("langgraph", "kept")
 def test_a_graph_goes_on_in_the_next_process(tmp_path):
     with BrainSaver(tmp_path / "a.db") as saver:
         graph(saver).invoke({"said": ["hello"]}, CONFIG)
@@ -67,7 +67,7 @@ def test_a_graph_goes_on_in_the_next_process(tmp_path):
         assert history == [["hello", "first", "yes"], ["hello", "first"], ["hello"], []]
 
 
-@pytest.mark.framework("langgraph-checkpoint", "kept")
+@pytest.mark.framework("langgraph", "kept")
 def test_a_graph_goes_on_for_async_callers(tmp_path):
     async def run() -> list[str]:
         with BrainSaver(tmp_path / "a.db") as saver:
@@ -77,7 +77,7 @@ def test_a_graph_goes_on_for_async_callers(tmp_path):
     assert asyncio.run(run()) == ["hello", "first", "yes"]
 
 
-@pytest.mark.framework("langgraph-checkpoint", "scopes apart")
+@pytest.mark.framework("langgraph", "scopes apart")
 def test_threads_are_apart_and_a_deleted_one_leaves_nothing():
     with Brain(":memory:") as brain:
         saver = BrainSaver(brain)
@@ -107,7 +107,7 @@ def test_pruning_keeps_what_a_channel_of_differences_is_built_on():
         assert compiled.get_state(CONFIG).values == before
 
 
-@pytest.mark.framework("langgraph-checkpoint", "on a server")
+@pytest.mark.framework("langgraph", "on a server")
 def test_it_works_on_a_server(server):
     with Brain(server.url, token=server.first_token) as brain:
         saver = BrainSaver(brain)

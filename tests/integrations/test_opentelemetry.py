@@ -113,9 +113,7 @@ def test_async_calls_are_traced_inside_the_span_of_their_caller(telemetry):
 
 def test_an_injection_says_how_much_was_told(telemetry, tmp_path):
     with Brain(tmp_path / "a.db") as brain:
-        event = Event(
-            id="1", time=0.0, kind=Kind.SESSION_START, agent="claude", session="one", cwd=str(tmp_path)
-        )
+        event = Event(id="1", time=0.0, kind=Kind.SESSION_START, agent="claude", session="one", cwd=str(tmp_path))
         text = Briefing(brain).context(event)
     (span,) = (span for span in telemetry.spans if span.name == "inject rmem")
     assert span.attributes["rmem.injection.size"] == len(text)
