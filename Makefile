@@ -56,14 +56,19 @@ test-slow: $(DEV) ## soak and million-row tests, and ten times as many examples 
 	@$(BIN)/python -m pytest -m slow
 	@$(BIN)/python -m pytest -n 2 -m 'hypothesis and not slow' --hypothesis-profile=thorough
 
-FRAMEWORKS := .venv-frameworks
-$(FRAMEWORKS)/.installed: pyproject.toml
-	$(PYTHON) -m venv $(FRAMEWORKS)
-	@$(FRAMEWORKS)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -e '.[frameworks]'
+FRAMEWORKS := .venv-frameworks .venv-frameworks-with-mcp-1
+$(FRAMEWORKS:=/.installed): .venv-%/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-$*
+	@.venv-$*/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -e '.[$*]'
 	@touch $@
 
-test-frameworks: $(FRAMEWORKS)/.installed ## the frameworks' own tests of their interfaces, on ours, in an environment of its own
-	@$(FRAMEWORKS)/bin/python -m pytest tests/integrations tests/test_docs.py -k "integrations" -rA
+RESULTS := build/frameworks.jsonl
+test-frameworks: $(FRAMEWORKS:=/.installed) ## the frameworks' own tests of their interfaces, on ours, in environments of their own; writes the matrix of the manual
+	@rm -f $(RESULTS)
+	@failed=0; for environment in $(FRAMEWORKS); do \
+		PYTHONPATH=$(CURDIR)/tests/integrations $$environment/bin/python -m pytest -p matrix --matrix $(RESULTS) \
+			tests/integrations tests/test_docs.py -k "integrations or frameworks or opentelemetry" -rA || failed=1; \
+	done; $(PYTHON) tests/integrations/matrix.py $(RESULTS); exit $$failed
 
 wheel-test:      ## build wheel and sdist, and try them on every Python here with lowest and newest dependencies
 	@$(PYTHON) .ci/wheel.py

@@ -14,7 +14,17 @@ MODULES: dict[str, tuple[str, ...]] = {  # a test compares them with pyproject.t
     "langchain": ("langchain_core",),
     "langgraph": ("langgraph",),
     "mcp": ("mcp",),
+    "google-adk": ("google.adk",),
+    "pydantic-ai": ("pydantic_ai",),
+    "llama-index": ("llama_index.core",),
+    "autogen": ("autogen_core",),
+    "crewai": ("crewai",),
+    "smolagents": ("smolagents",),
+    "strands": ("strands",),
+    "agent-framework": ("agent_framework",),
+    "claude-agent-sdk": ("claude_agent_sdk",),
     "openai-agents": ("agents",),
+    "otel": ("opentelemetry.instrumentation", "wrapt"),
     "parquet": ("pyarrow",),
     "pdf": ("pypdf",),
     "graph": ("networkx",),
@@ -33,8 +43,15 @@ def require(extra: str, needed_by: str, *modules: str) -> None:
 
     `modules` are those of the extra that are needed; default: all. Nothing is imported, which would take time."""
     for module in modules or MODULES[extra]:
-        if sys.modules.get(module) is None and find_spec(module) is None:
+        if sys.modules.get(module) is None and not _is_installed(module):
             raise ConfigError(sentence(extra, needed_by, module))
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of a dotted name: its parent is missing
+        return False
 
 
 def sentence(extra: str, needed_by: str, module: str) -> str:

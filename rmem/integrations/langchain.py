@@ -6,7 +6,6 @@ retriever = BrainVectorStore("memories.db").as_retriever(search_kwargs={"k": 3})
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -21,7 +20,8 @@ from ..extras import require
 from ..filters import Filter
 from ..models import Memory
 from .embeddings import LangChainEmbedder
-from .values import id_of, matches, opened, pushed_down, sound
+from .turns import Turn, Turns
+from .values import id_of, matches, opened, pushed_down
 
 require("langchain", "rmem.integrations.langchain")
 
@@ -231,37 +231,23 @@ class BrainChatHistory(BaseChatMessageHistory):
 
     def __init__(self, session_id: str, brain: Brain | str | Path | None = None, *, agent: str = "langchain") -> None:
         self.session_id = session_id
-        self.agent = agent
-        self.brain, self._owned = opened(brain)
-        self._where = Filter.of({"agent": agent, "type": MESSAGE, "session": session_id})
+        self._turns = Turns(brain, MESSAGE, agent=agent, under="message")
+        self.brain = self._turns.brain
 
     @property
     def messages(self) -> list[BaseMessage]:
         """All messages, oldest first."""
-        held = self.brain.memories(self._where, order="step", limit=None)
-        read: list[BaseMessage] = messages_from_dict([json.loads(memory.contents["message"]) for memory in held])
+        read: list[BaseMessage] = messages_from_dict(self._turns.read(self.session_id))
         return read
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Keep messages in one transaction."""
-        self.brain.remember_many(
-            [
-                {
-                    "agent": self.agent,
-                    "type": MESSAGE,
-                    "session": self.session_id,
-                    "actor": message.type,
-                    "text": sound(message.text, message.type),
-                    "metadata": {"message": json.dumps(message_to_dict(message))},  # exactly as it was
-                }
-                for message in messages
-            ]
-        )
+        turns = [Turn(message.type, message.text, message_to_dict(message)) for message in messages]
+        self._turns.add(turns, self.session_id)
 
     def clear(self) -> None:
-        self.brain.forget(where=self._where)
+        self._turns.clear(self.session_id)
 
     def close(self) -> None:
         """Close the Brain if it was opened here."""
-        if self._owned:
-            self.brain.close()
+        self._turns.close()

@@ -7,15 +7,13 @@ await Runner.run(agent, "my dog is called Bruno", session=BrainSession("ann", "m
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..brain import Brain
 from ..extras import require
-from ..filters import Filter
-from .values import opened, sound
+from .turns import Turn, Turns
 
 require("openai-agents", "rmem.integrations.openai_agents")
 
@@ -45,9 +43,8 @@ class BrainSession:
         self.session_settings: SessionSettings | None = (
             SessionSettings() if session_settings is None else coerce_session_settings(session_settings)
         )
-        self.agent = agent
-        self._where = Filter.of({"agent": agent, "type": ITEM, "session": session_id})
-        self.brain, self._owned = opened(brain)
+        self._turns = Turns(brain, ITEM, agent=agent, under="item")
+        self.brain = self._turns.brain
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The latest items, oldest first; all of them without a limit here and in the settings."""
@@ -56,44 +53,27 @@ class BrainSession:
             most = None
         if most == 0:
             return []
-        newest = await asyncio.to_thread(self.brain.memories, self._where, order="last step", limit=most)
-        return [json.loads(memory.contents["item"]) for memory in reversed(newest)]
+        return await asyncio.to_thread(self._turns.read, self.session_id, most)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keep items in one transaction."""
-        new = [self._memory(item) for item in items]
-        if new:
-            await asyncio.to_thread(self.brain.remember_many, new)
+        await asyncio.to_thread(self._turns.add, [_turn(item) for item in items], self.session_id)
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Remove the latest item and return it; of several callers at once, each gets another."""
-        return await asyncio.to_thread(self._pop)
-
-    def _pop(self) -> TResponseInputItem | None:
-        while newest := self.brain.memories(self._where, order="last step", limit=1):
-            if self.brain.forget(newest[0].id):
-                return json.loads(newest[0].contents["item"])
-        return None
+        return await asyncio.to_thread(self._turns.pop, self.session_id)
 
     async def clear_session(self) -> None:
         """Remove all items."""
-        await asyncio.to_thread(lambda: self.brain.forget(where=self._where))
-
-    def _memory(self, item: Mapping[str, Any]) -> dict[str, Any]:
-        role = str(item.get("role") or item.get("type") or "item")
-        return {
-            "agent": self.agent,
-            "type": ITEM,
-            "session": self.session_id,
-            "actor": role,
-            "text": sound(_words(item), role),
-            "metadata": {"item": json.dumps(item)},
-        }
+        await asyncio.to_thread(self._turns.clear, self.session_id)
 
     def close(self) -> None:
         """Close the Brain if it was opened here."""
-        if self._owned:
-            self.brain.close()
+        self._turns.close()
+
+
+def _turn(item: Mapping[str, Any]) -> Turn:
+    return Turn(str(item.get("role") or item.get("type") or "item"), _words(item), item)
 
 
 def _words(item: Mapping[str, Any]) -> str:

@@ -26,11 +26,13 @@ ON_DISK = [  # they write to the disk behind the tool, or look at modes of its f
 ]
 
 
-def test_the_tests_of_the_file_system_tool_pass(tmp_path):
+@pytest.mark.framework("anthropic", "its own tests")
+def test_the_tests_of_the_file_system_tool_pass(tmp_path, record_property):
     names = ("TestBetaLocalFilesystemMemoryTool", "TestBetaAsyncLocalFilesystemMemoryTool")
     deselect = [f"{_FILE}::{name}::{test}" for name in names for test in ON_DISK]
     root = sources("anthropic", tmp_path)
     counted = outcomes(root, [_FILE], "replace_anthropic", deselect=deselect, alone=True)
+    record_property("counted", counted["passed"])
     assert counted.keys() <= {"passed", "deselected", "warning", "warnings"}
     assert counted["passed"] > 50
 

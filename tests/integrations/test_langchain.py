@@ -17,7 +17,11 @@ from langchain_tests.integration_tests import RetrieversIntegrationTests, Vector
 from rmem import Brain
 from rmem.integrations.langchain import BrainChatHistory, BrainVectorStore
 
-standard = [pytest.mark.asyncio, pytest.mark.filterwarnings("ignore:.*is not an async function")]
+standard = [
+    pytest.mark.framework("langchain-core", "its own tests"),
+    pytest.mark.asyncio
+    pytest.mark.filterwarnings("ignore:.*is not an async function"),
+]
 """Marks for the standard tests, some of which are async."""
 
 

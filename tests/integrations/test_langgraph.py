@@ -33,21 +33,25 @@ def test_without_langgraph_the_sentence_names_the_extra():
 
 
 @needs_langgraph
-def test_the_tests_of_the_in_memory_store_pass(tmp_path):
+@pytest.mark.framework("langgraph", "its own tests")
+def test_the_tests_of_the_in_memory_store_pass(tmp_path, record_property):
     from upstream import outcomes, sources
 
     counted = outcomes(sources("langgraph-checkpoint", tmp_path), ["tests/test_store.py"], "replace_langgraph")
+    record_property("counted", counted["passed"])
     assert counted.keys() == {"passed"}
     assert counted["passed"] > 50
 
 
 @needs_langgraph
-def test_the_tests_of_the_sqlite_store_pass(tmp_path):
+@pytest.mark.framework("langgraph", "its own tests")
+def test_the_tests_of_the_sqlite_store_pass(tmp_path, record_property):
     from upstream import outcomes, sources
 
     files = ["tests/test_store.py", "tests/test_async_store.py", "tests/test_ttl.py"]
     root = sources("langgraph-checkpoint-sqlite", tmp_path)
     counted = outcomes(root, files, "replace_langgraph", deselect=INSIDE_SQLITE)
+    record_property("counted", counted["passed"])
     assert counted.keys() <= {"passed", "deselected", "retried"}
     assert counted["passed"] > 50
 

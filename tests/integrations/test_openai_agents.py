@@ -35,10 +35,12 @@ INSIDE_SQLITE = [  # they look into the connections, locks and tables of that cl
 ]
 
 
-def test_the_tests_of_the_sqlite_session_pass(tmp_path):
+@pytest.mark.framework("openai-agents", "its own tests")
+def test_the_tests_of_the_sqlite_session_pass(tmp_path, record_property):
     files = ["tests/memory/test_session.py", "tests/memory/test_session_limit.py"]
     root = sources("openai-agents", tmp_path)
     counted = outcomes(root, files, "replace_openai_agents", deselect=INSIDE_SQLITE)
+    record_property("counted", counted["passed"])
     assert counted.keys() <= {"passed", "deselected"}
     assert counted["passed"] > 40
 

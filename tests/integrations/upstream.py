@@ -1,7 +1,7 @@
 """Run a framework's own tests on our implementation: the test files of the installed release, as they are.
 
-They come with its source distribution, which pip fetches. A plugin of pytest puts our class in the place of theirs
-before the files are read."""
+They come with its source distribution, which pip fetches, or are in its repository, at the tag of the release. A plugin
+of pytest puts our class in the place of theirs before the files are read."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import sys
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
+
+import pytest
 
 HERE = Path(__file__).parent
 PACKAGES = HERE.parents[1]
@@ -28,6 +30,17 @@ def sources(distribution: str, folder: Path) -> Path:
     with tarfile.open(archive) as packed:
         packed.extractall(folder, filter="data")
     return folder / archive.name.removesuffix(".tar.gz")
+
+
+def repository(address: str, tag: str, only: str, folder: Path) -> Path:
+    """One folder of a repository; skips the test where there is no way to it."""
+    root = folder / address.rpartition("/")[2]
+    clone = ["clone", "--depth", "1", "--filter", "blob:none", "--no-checkout", "--branch", tag, address, str(root)]
+    for command in (clone, ["-C", str(root), "sparse-checkout", "set", only], ["-C", str(root), "checkout"]):
+        done = subprocess.run(["git", *command], capture_output=True, text=True, timeout=300, check=False)
+        if done.returncode:
+            pytest.skip(f"{address} at {tag} cannot be fetched: {done.stderr.strip()}")
+    return root / only
 
 
 def outcomes(
