@@ -140,11 +140,6 @@ class Access:
         """Keep the workspace from being deleted while the request runs."""
         self._space()
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the organisation has used up its space on disk."""
-        return self.service.disk.is_full(self.org)
-
     def need_room(self) -> None:
         """Refuse what grows where the organisation has used up its space on disk."""
         self.service.disk.check(self.org)

@@ -28,11 +28,13 @@ log = logging.getLogger(__name__)
 
 _KNOWN = {404: "there is no such route", 405: "this route does not take that method"}
 _PLAIN = {"Not Found": 404, "Method Not Allowed": 405}
+_LONGEST = 4000  # characters of a message: it may quote a value that the request has computed
 
 
 def problem(status: int, message: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> Response:
     """The answer that tells an error."""
-    body = json.dumps({"error": message, **more}).encode("ascii")
+    shown = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
+    body = json.dumps({"error": shown, **more}).encode("ascii")
     given = dict(headers or {})
     if status == 401:
         given.setdefault("WWW-Authenticate", "Bearer")

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from .control import Control
 from .datasets import Datasets
+from .disk_use import DiskUse
 from .idempotency import Answers
-from .limits import Buckets, DiskUse
+from .limits import Buckets
 from .metrics import Metrics
 from .sessions import Sessions
 from .settings import ServerSettings

@@ -26,7 +26,7 @@ from . import problems
 from .access import RequestContext
 from .auth import JsonLines
 from .control import Role
-from .limits import DiskUse
+from .disk_use import DiskUse
 from .routes import agents, export, graph, memories, sync, tables
 from .service import Service
 from .settings import Limits, ServerSettings

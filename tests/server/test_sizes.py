@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+import random
 
 import numpy as np
+import psycopg
 import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 
 from rmem.server.control import ANSWERS
+from rmem.server.disk_use import database_bytes
 from rmem.server.settings import Limits
 
 TABLES = "/workspaces/default/tables"
@@ -185,3 +188,46 @@ def test_an_organisation_that_has_used_up_its_disk_can_only_read_and_remove(serv
     server.service.spaces.close()  # which writes what the write-ahead log holds into the file
     server.service.disk._known.clear()
     assert client.post("/workspaces/default/memories", json={"text": "there is room again"}).status_code == 201
+
+
+def test_in_a_database_an_organisation_can_use_up_its_space_too(server_with, postgres_url):
+    server = server_with(Limits(disk_bytes=2_000_000), store=postgres_url, workers=0)
+    client = server.client(server.first_token)
+    rows = {"columns": {"body": ["x" * 1000] * 3000}}
+    client.post(f"{TABLES}/t/ingest", json=rows).raise_for_status()
+    client.post("/workspaces/default/memories", json={"text": "fits", "id": "m"})
+    server.service.disk._known.clear()
+    for path, body in (
+        (f"{TABLES}/t/ingest", rows),
+        ("/workspaces/default/memories", {"text": "more"}),
+        (f"{TABLES}/query", {"query": "INSERT INTO t (body) VALUES ('x')"}),
+    ):
+        refused = client.post(path, json=body)
+        assert refused.status_code == 507, (path, refused.text)
+    others = server.client_for("acme", "lab", "WRITE")
+    assert others.post("/workspaces/lab/memories", json={"text": "others are not held up"}).is_success
+    assert client.delete(f"{TABLES}/t").status_code == 200
+    server.service.disk._known.clear()
+    assert client.post("/workspaces/default/memories", json={"text": "there is room again"}).status_code == 201
+
+
+def test_memories_in_a_database_are_measured_by_a_sample(server_with, postgres_url):
+    server = server_with(store=postgres_url)
+    client = server.client(server.first_token)
+    org = client.get("/me").json()["organization"]["id"]
+    before = database_bytes(postgres_url, org)
+    words = [" ".join(f"word{random.randrange(9000)}" for _ in range(40)) for _ in range(3000)]
+    for first in range(0, len(words), 1000):
+        texts = [{"text": text} for text in words[first : first + 1000]]
+        client.post("/workspaces/default/memories", json=texts).raise_for_status()
+    with psycopg.connect(postgres_url) as link:
+        tables = "'memories', 'postings', 'facts', 'words', 'audit'"
+        asked = f"SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relname IN ({tables})"
+        whole = int(link.execute(asked).fetchone()[0])
+    measured = database_bytes(postgres_url, org) - before
+    assert 0.6 * whole < measured < 1.4 * whole, (measured, whole)
+
+
+def test_a_message_does_not_repeat_a_long_value(lasting):
+    refused = lasting.post(f"{TABLES}/query", json={"query": "SELECT timezone(repeat('ab,', 5000000), now())"})
+    assert (refused.status_code, len(refused.text) < 10_000) == (400, True)

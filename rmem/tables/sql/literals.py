@@ -34,7 +34,12 @@ def read(text: str, kind: str) -> Any:
     reader = _READERS.get(kind)
     if reader is None:
         raise SqlError(f"a text cannot become {long_name(kind)}")
-    return reader(text)
+    try:
+        return reader(text)
+    except SqlError:
+        raise
+    except ValueError:  # thousands of digits: Python does not read them
+        raise SqlError(f'invalid input syntax for type {long_name(kind)}: "{text[:100]}…"') from None
 
 
 def in_limits(value: int, kind: str) -> int:

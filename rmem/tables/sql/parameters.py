@@ -75,8 +75,8 @@ def number_parameters(tree: exp.Expression) -> Parameters:
     used = set()
     for parameter in placed:
         digits = parameter.name if isinstance(parameter.this, exp.Literal) else ""
-        if not digits.isdecimal() or not 1 <= int(digits) <= MAX_PARAMETERS:
-            raise SqlError(f"parameters are written $1, $2 …, got ${parameter.name}")
+        if not digits.isdecimal() or not 1 <= int(digits[:10]) <= MAX_PARAMETERS:
+            raise SqlError(f"parameters are written $1, $2 …, got ${parameter.name[:20]}")
         used.add(int(digits))
     count = max(used, default=0)
     for number in range(1, count + 1):

@@ -116,6 +116,12 @@ def test_many_parameters_take_no_time_for_each_pair_of_them(workspace):
     assert time.process_time() - started < 3
 
 
+@pytest.mark.parametrize("sql", ["SELECT '{}'::int8", "SELECT interval '{} days'", "SELECT ${}"])
+def test_numbers_of_thousands_of_digits_are_refused(workspace, sql):
+    with pytest.raises(SqlError, match="99…|got \\$9{20}$"):
+        workspace.query(sql.format("9" * 5000))
+
+
 def test_dollar_signs_stand_in_texts_names_and_comments():
     def text(sql: str) -> str:
         return parse(sql).tree.sql(dialect="postgres")
